@@ -41,7 +41,7 @@ export function objectBench(clock: Clock = systemClock) {
   };
 }
 
-/** A reference to an object, which it blocks unless told otherwise. */
+/** A reference to an owner, which blocks its deletion by default. */
 export function refer({ apiVersion, kind, metadata }: Stored, blockOwnerDeletion = true): OwnerReference {
   return { apiVersion, kind, name: metadata.name, uid: metadata.uid, blockOwnerDeletion };
 }

@@ -1,7 +1,7 @@
 import type { Kptfile } from './kptfile-schema.ts';
 
 /**
- * The Kptfile without `status` and `info.readinessGates`: what the package says, apart from how far it got.
+ * The Kptfile without `status` and `info.readinessGates`: the content of the package, without its progress.
  * Adding or removing a condition or a gate never changes it, also where that creates or empties `info`.
  */
 export function contentOf(kptfile: Kptfile): Record<string, unknown> {

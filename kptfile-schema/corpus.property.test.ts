@@ -58,7 +58,7 @@ describe('the corpus of real Kptfiles', skipFor(corpus === undefined && 'there i
     }
   });
 
-  test('what is read fits the schema, and loses nothing against another YAML reader', () => {
+  test('the model fits the schema, and agrees with another YAML reader', () => {
     for (const file of files) {
       const result = readKptfile(file.text);
       if (!result.ok) continue;
@@ -75,7 +75,7 @@ describe('the corpus of real Kptfiles', skipFor(corpus === undefined && 'there i
     }
   });
 
-  test('every kind of edit gives what its model says and changes no other line', () => {
+  test('every kind of edit has the result of its model and changes no other line', () => {
     let edits = 0;
     for (const { file, text } of files) {
       const read = readKptfile(text);

@@ -4,7 +4,7 @@ import type { SourceText } from './source-text.ts';
 import { failAt, type MappingNode, type ScalarNode, type YamlNode } from './yaml-tree.ts';
 
 /**
- * The model of a Kptfile tree. Scalars in text fields give their text whatever they look like
+ * The model of a Kptfile tree. Scalars in text fields keep their text in any form
  * (`port: 80` is "80", as kpt reads it), a null field counts as absent, unknown fields are kept.
  * Throws KptfileReadFailure with code Shape.
  */
@@ -19,7 +19,7 @@ export function decodeKptfile(root: MappingNode, source: SourceText): Kptfile {
   }) as Kptfile;
 }
 
-/** Its path is put together when somebody is told of it. */
+/** A place in the tree; its path is composed only for an error. */
 interface Place {
   readonly source: SourceText;
   /** Undefined for the whole text. */
@@ -78,7 +78,7 @@ function decodeEntries(
     }
     const { start: offset } = key;
     const decoded = decode(value, shape, { source: place.source, within: place, step: name, isKey, offset });
-    // Go's decoder keeps the key of a null map value and gives it the zero value; a null field it leaves unset.
+    // Go's decoder keeps the key of a null map value with the zero value; a null field it leaves unset.
     if (decoded !== undefined) result[name] = decoded;
     else if (isKey) result[name] = emptyOf(shape);
   }

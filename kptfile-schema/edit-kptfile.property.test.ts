@@ -45,7 +45,7 @@ test('the check of untouched lines finds what a formatter would change', () => {
 });
 
 describe('editKptfile on Kptfiles of any style', () => {
-  test('reading the edited text gives the edited model', () => {
+  test('reading the edited text returns the edited model', () => {
     fc.assert(
       fc.property(messyKptfile, fc.array(anyEdit, { minLength: 1, maxLength: 4 }), (text, edits) => {
         let current = text;

@@ -89,7 +89,7 @@ describe('style of what is added', () => {
     expect(result.split('\n').slice(0, 3)).toEqual(text.split('\n').slice(0, 3));
   });
 
-  test('in flow style, whatever libyaml would stumble over is quoted', () => {
+  test('in flow style, text that libyaml misreads is quoted', () => {
     const text = `${HEAD}  labels: {x: y}\n`;
     const edits: KptfileEdit[] = ['a?b', 'a:b', 'plain text'].map((value, index) => ({
       op: 'setLabel',
@@ -171,7 +171,7 @@ describe('removing', () => {
     );
   });
 
-  test('what is not there changes nothing', () => {
+  test('removing what is absent changes nothing', () => {
     const text = `${HEAD}status: {}\ninfo:\n`;
     const edits: KptfileEdit[] = [
       { op: 'removeCondition', type: 'A' },
@@ -270,7 +270,7 @@ describe('many edits', () => {
     types.map((type) => ({ op: 'setCondition', condition: { type, status } }));
   const text = `${HEAD}# why\ninfo:\n  readinessGates:\n    - conditionType: own # kept\n`;
 
-  test('of one kind give the text that one after the other gives', () => {
+  test('of one kind give the same text as one after the other', () => {
     const few: KptfileEdit[] = [
       ...set('False').slice(0, 6),
       ...set('True').slice(2, 9),

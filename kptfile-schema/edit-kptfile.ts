@@ -16,7 +16,7 @@ import { styleOf } from './yaml-render.ts';
  * Makes the edits, in order, by splicing the text: only the lines that mean the change differ. Comments, quotes,
  * indentation, list style, line breaks, a byte order mark and a missing final line break stay. Edits that change
  * nothing return the very text. Before it returns, the result is read again and compared with what
- * applyKptfileEdit says; so a text is never broken.
+ * applyKptfileEdit returns; so a text is never broken.
  * Throws KptfileEditError: nothing is half done.
  */
 export function editKptfile(text: string, edits: readonly KptfileEdit[]): string {
@@ -79,7 +79,7 @@ function checkEdit(edit: KptfileEdit): void {
   checkStrings(edit);
 }
 
-const LONGEST_KEY = 1000;
+const MAX_KEY_CHARACTERS = 1000;
 
 function checkStrings(value: unknown): void {
   if (typeof value === 'string' && !value.isWellFormed()) {
@@ -90,7 +90,7 @@ function checkStrings(value: unknown): void {
     checkStrings(key);
     checkStrings(field);
     // YAML limits a key to 1024 characters on one line.
-    if (key.length > LONGEST_KEY || key === '__proto__') {
+    if (key.length > MAX_KEY_CHARACTERS || key === '__proto__') {
       throw new KptfileEditError('InvalidEdit', `${JSON.stringify(key.slice(0, 40))} cannot be a field name.`);
     }
   }

@@ -55,7 +55,7 @@ export const kptfileEditSchema = z.discriminatedUnion('op', [
 export type KptfileEdit = z.infer<typeof kptfileEditSchema>;
 
 export type KptfileEditErrorCode =
-  /** The text is not a readable Kptfile; `readCode` says why. */
+  /** The text is not a readable Kptfile; `readCode` has the reason. */
   | 'Unreadable'
   /** The edit itself is wrong: an empty type, a value that YAML cannot hold. */
   | 'InvalidEdit'

@@ -4,11 +4,11 @@ export const KPTFILE_ERROR_CODES = [
   'Syntax',
   /** Lines such as `<<<<<<< HEAD` that a Git merge left behind. */
   'MergeConflict',
-  /** A key stands twice in one mapping. */
+  /** A key occurs twice in one mapping. */
   'DuplicateKey',
   /** An anchor, alias or merge key: refused, because aliases can expand without bound. */
   'Anchor',
-  /** A tab where YAML wants spaces. */
+  /** A tab where YAML requires spaces. */
   'Tab',
   /** More than one YAML document. */
   'SeveralDocuments',

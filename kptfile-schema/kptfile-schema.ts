@@ -16,7 +16,7 @@ export const conditionSchema = z.strictObject({
   message: text.exactOptional().describe('A sentence for people.'),
 });
 
-/** A condition as a file may hold it: kpt does not check the status, so any text may stand there. */
+/** A condition as a file may hold it: kpt does not check the status, so it may be any text. */
 const kptfileConditionSchema = z.looseObject({
   type: text.exactOptional().describe('What the condition is about; unique in the list.'),
   status: text.exactOptional().describe('True, False or Unknown, as a string.'),
@@ -185,12 +185,12 @@ export interface KptFunction extends z.infer<typeof kptFunctionSchema> {}
 export interface Selector extends z.infer<typeof selectorSchema> {}
 export interface Inventory extends z.infer<typeof inventorySchema> {}
 export interface KptfileStatus extends z.infer<typeof statusSchema> {}
-/** A condition as it stands in a file: any text may be its status. See Condition and conditionsOf. */
+/** A condition in a file: any text may be its status. See Condition and conditionsOf. */
 export interface KptfileCondition extends z.infer<typeof kptfileConditionSchema> {}
 export interface RenderStatus extends z.infer<typeof renderStatusSchema> {}
 export interface PipelineStepResult extends z.infer<typeof pipelineStepResultSchema> {}
 export interface ResultItem extends z.infer<typeof resultItemSchema> {}
 
 export type ConditionStatus = z.infer<typeof conditionStatusSchema>;
-/** A condition with a valid status: what conditionsOf returns and setCondition takes. */
+/** A condition with a valid status: what conditionsOf returns and setCondition accepts. */
 export interface Condition extends z.infer<typeof conditionSchema> {}

@@ -18,7 +18,7 @@ export function lintConditions(kptfile: Kptfile, report: LintReport): void {
     const earlier = types.get(type);
     if (earlier === undefined) types.set(type, index);
     else {
-      const text = `The condition ${type} stands here again, after conditions[${earlier}]. If they disagree it counts as False.`;
+      const text = `The condition ${type} occurs again, after conditions[${earlier}]. If they disagree it counts as False.`;
       report.warning('DuplicateCondition', [...steps, 'type'], text);
     }
     if (!isConditionStatus(status)) {
@@ -44,11 +44,7 @@ function lintGates(kptfile: Kptfile, conditions: ReadonlyMap<string, number>, re
       return;
     }
     if (gates.has(conditionType)) {
-      report.warning(
-        'DuplicateGate',
-        [...steps, 'conditionType'],
-        `The readiness gate ${conditionType} stands here again.`,
-      );
+      report.warning('DuplicateGate', [...steps, 'conditionType'], `The readiness gate ${conditionType} occurs again.`);
       return;
     }
     gates.add(conditionType);
@@ -59,7 +55,7 @@ function lintGates(kptfile: Kptfile, conditions: ReadonlyMap<string, number>, re
   });
 }
 
-/** Nephio takes `<group>/<version>.<Kind>.<name>` apart at the dots and ignores the condition if the name has one. */
+/** Nephio splits `<group>/<version>.<Kind>.<name>` at the dots and ignores the condition if the name has one. */
 function lintName(type: string, steps: readonly Step[], report: LintReport): void {
   const match = /^[^/]+\/v\d[a-z0-9]*\.[A-Z][A-Za-z0-9]*\.(.+)$/.exec(type);
   const name = match?.[1];

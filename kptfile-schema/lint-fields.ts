@@ -13,7 +13,7 @@ export function lintFields(node: YamlNode, shape: FieldShape, steps: readonly St
       report.warning(
         'NotText',
         steps,
-        `kpt takes this as the text ${text}, other YAML readers do not. Write it in quotes.`,
+        `kpt reads this as the text ${text}, other YAML readers do not. Write it in quotes.`,
       );
     }
   } else if (shape.kind === 'list' && node.kind === 'sequence') {
@@ -55,7 +55,7 @@ function hint(key: string, fields: ReadonlyMap<string, FieldShape>): string {
   for (const name of fields.keys()) {
     if (isNear(key.toLowerCase(), name.toLowerCase())) return ` Did you mean ${name}?`;
   }
-  return ' Move what it says to an annotation or a file of its own.';
+  return ' Move its value to an annotation or a separate file.';
 }
 
 /** True if two words differ by few inserted, removed or changed letters (Levenshtein distance): two, one if short. */

@@ -24,7 +24,7 @@ export type LintCode =
   | 'UpdateStrategy';
 
 export interface LintFinding {
-  /** An error is what kpt refuses too; a warning is what it takes and people will regret. */
+  /** An error is what kpt refuses too; a warning is what it accepts and causes problems later. */
   readonly severity: 'error' | 'warning';
   readonly code: LintCode;
   readonly message: string;
@@ -61,7 +61,7 @@ export class LintReport {
     this.findings.push({ severity, code, message, ...position, path: pathText(steps) });
   }
 
-  /** Where the path stands, or the nearest part of it that the file has. */
+  /** The position of the path, or of the nearest part of it that the file has. */
   #offsetOf(steps: readonly Step[]): number {
     let node: YamlNode = this.#root;
     let offset = node.start;

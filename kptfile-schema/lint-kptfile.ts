@@ -16,8 +16,8 @@ const UPDATE_STRATEGIES: ReadonlySet<string> = new Set([
 
 /**
  * Judges a Kptfile as strictly as kpt does (unknown fields, the rules for functions and inventory) and adds
- * warnings about what kpt lets pass. Ordered by position; empty if there is nothing to say. Never throws.
- * Whether a configPath names an existing file is not looked at: only the text is known here.
+ * warnings about what kpt accepts. Ordered by position; empty without findings. Never throws.
+ * It does not check whether a configPath names an existing file: only the text is known here.
  */
 export function lintKptfile(text: string | Uint8Array): LintFinding[] {
   let loaded: LoadedKptfile;

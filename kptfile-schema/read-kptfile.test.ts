@@ -46,7 +46,7 @@ describe('what is refused, and where', () => {
     ['NotAKptfile', 1, 1, 'kind: Kptfile\n', 'apiVersion is missing'],
     ['NotAKptfile', 1, 1, 'apiVersion: krm.dev/v1alpha1\nkind: Kptfile\n', 'apiVersion is krm.dev/v1alpha1'],
     ['UnknownVersion', 1, 1, 'apiVersion: kpt.dev/v2\nkind: Kptfile\n', 'kpt.dev/v2, an unknown version'],
-    ['DeprecatedVersion', 2, 1, 'kind: KptFile\napiVersion: kpt.dev/v1alpha1\n', 'kpt fix is gone'],
+    ['DeprecatedVersion', 2, 1, 'kind: KptFile\napiVersion: kpt.dev/v1alpha1\n', 'kpt fix was removed'],
     ['Shape', 4, 3, `${HEAD}info:\n  keywords: one\n`, 'info.keywords must be a list, but is the text "one"'],
     ['Shape', 3, 1, `${HEAD}pipeline: []\n`, 'pipeline must be a mapping, but is a list'],
     [
@@ -126,7 +126,7 @@ describe('gates and conditions beyond what is allowed', () => {
 });
 
 describe('what is accepted', () => {
-  test('scalars in text fields give their text, as kpt reads them', () => {
+  test('scalars in text fields are read as their text, as by kpt', () => {
     const { pipeline } = read(
       `${HEAD}pipeline:\n  mutators:\n  - configMap: {a: 080, b: true, c: 1.10, d: 2020-01-01, e: ~, f: "null", g: yes, 5: x}\n`,
     );

@@ -11,7 +11,7 @@ const FROM_V1ALPHA1: Readonly<Record<string, string>> = {
   upstream: 'upstream.git keeps repo, directory and ref, its commit moves to upstreamLock.git',
   openAPI: 'setters of openAPI become a function apply-setters in pipeline.mutators, their values its configMap',
   functions: 'functions become entries of pipeline.mutators',
-  dependencies: 'dependencies goes away: fetch each as a nested package',
+  dependencies: 'dependencies is removed: fetch each as a nested package',
   inventory: 'inventory stays as it is',
 };
 
@@ -124,9 +124,9 @@ function fail(code: KptfileErrorCode, message: string): never {
   throw new KptfileReadFailure({ code, message });
 }
 
-/** How to bring a Kptfile of an old version to v1; names the fields of this file that move. */
+/** How to convert a Kptfile of an old version to v1; names the fields of this file that move. */
 function migrationAdvice(version: 'v1alpha1' | 'v1alpha2', root: MappingNode): string {
-  const intro = `apiVersion kpt.dev/${version} is an old form that current kpt refuses, and its command kpt fix is gone.`;
+  const intro = `apiVersion kpt.dev/${version} is an old form that current kpt rejects, and its command kpt fix was removed.`;
   if (version === 'v1alpha2') {
     return `${intro} Set apiVersion: kpt.dev/v1. A function's inline config moves to a file that configPath names; other fields stay.`;
   }

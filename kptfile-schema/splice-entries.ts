@@ -31,7 +31,7 @@ function removeLeading(
   const { layout } = sheet;
   const { text } = layout.source;
   // The first entry may share its line with a dash: `- type: x`. Then the kept one takes its place, unless comments
-  // stand between them.
+  // are between them.
   const shared = node.flow || !layout.isFirstOnLine(first.key.start);
   const nextOf = (index: number): Entry => leading[index + 1] ?? kept;
   const clean = leading.every((entry, index) => {

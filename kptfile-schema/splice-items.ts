@@ -3,13 +3,13 @@ import type { SpliceSheet } from './splice-sheet.ts';
 import { renderInline, renderItem } from './yaml-render.ts';
 import type { SequenceNode, YamlNode } from './yaml-tree.ts';
 
-/** Removes one item of a list of which at least one stays; `leading` says that none before it stays. */
+/** Removes one item of a list of which at least one stays; `leading` is true if none before it stays. */
 export function removeItem(sheet: SpliceSheet, node: SequenceNode, index: number, leading: boolean): void {
   const { layout } = sheet;
   const item = node.items[index] as YamlNode;
   if (!node.flow) {
     const dash = layout.dashesOf(node)[index] ?? node.start;
-    if (!layout.isFirstOnLine(dash)) throw layout.unsupported(dash, 'the list stands inside another list');
+    if (!layout.isFirstOnLine(dash)) throw layout.unsupported(dash, 'the list is inside another list');
     sheet.removeLines(dash, layout.itemEnd(item, dash + 1));
     return;
   }
@@ -48,7 +48,7 @@ export function insertItems(
     }
     return;
   }
-  if (!layout.isFirstOnLine(node.start)) throw layout.unsupported(node.start, 'the list stands inside another list');
+  if (!layout.isFirstOnLine(node.start)) throw layout.unsupported(node.start, 'the list is inside another list');
   const dashes = layout.dashesOf(node);
   const column = source.indentOf(node.start);
   const model = node.items.at(-1);

@@ -23,7 +23,7 @@ interface ShapedSlot extends Slot {
 }
 
 /**
- * Collects the splices that turn a mapping of the text, which says `before`, into one that says `after`. Only what
+ * Collects the splices that turn a mapping of the text with the content `before` into one with the content `after`. Only what
  * differs between the two is touched, in block style as in flow style. What it cannot express it refuses with
  * KptfileEditError Unsupported. The caller reads the result again and compares, so that a misjudgement here ends in
  * an error too, never in a broken file.
@@ -137,7 +137,7 @@ function itemSlot(
   return { from: dash + 1, column: layout.source.indentOf(dash), flow: false, shape };
 }
 
-/** Puts a collection where nothing, null, {} or [] stands. */
+/** Writes a collection in the place of nothing, null, {} or []. */
 function fill(sheet: SpliceSheet, node: YamlNode, after: object, slot: ShapedSlot): void {
   const { layout, style } = sheet;
   const { source } = layout;
@@ -152,7 +152,7 @@ function fill(sheet: SpliceSheet, node: YamlNode, after: object, slot: ShapedSlo
   }
   if (!absent) {
     if (source.text.slice(slot.from, start).trim() !== '') {
-      throw layout.unsupported(slot.from, 'a comment stands before the value');
+      throw layout.unsupported(slot.from, 'a comment is before the value');
     }
     sheet.replace(slot.from, end, '');
   }
@@ -160,7 +160,7 @@ function fill(sheet: SpliceSheet, node: YamlNode, after: object, slot: ShapedSlo
   sheet.insertLines(source.lineEnd(end), lines);
 }
 
-/** Writes a collection anew, of which nothing stays. */
+/** Writes a new collection, of which nothing stays. */
 function rewrite(sheet: SpliceSheet, node: MappingNode | SequenceNode, after: object, slot: ShapedSlot): void {
   const { layout, style } = sheet;
   const { source } = layout;

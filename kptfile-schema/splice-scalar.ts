@@ -3,7 +3,7 @@ import { indented, renderInline } from './yaml-render.ts';
 import { literalBlock } from './yaml-scalar.ts';
 import type { ScalarNode } from './yaml-tree.ts';
 
-/** Where a value stands: after a colon or dash, in a mapping or list whose own column is `column`. */
+/** The place of a value: after a colon or dash, in a mapping or list whose own column is `column`. */
 export interface Slot {
   /** Offset after the colon or dash. */
   readonly from: number;

@@ -13,8 +13,8 @@ export interface BlockScalarParts {
 }
 
 /**
- * Finds what the parser does not report: where a value ends, where colons, dashes and block headers stand.
- * Between two tokens of a tree stand only white space, comments and indicators, so it steps over those.
+ * Finds what the parser does not report: where a value ends, where colons, dashes and block headers are.
+ * Only white space, comments and indicators are between two tokens of a tree, so it skips those.
  */
 export class YamlLayout {
   readonly source: SourceText;
@@ -118,7 +118,7 @@ export class YamlLayout {
     };
   }
 
-  /** True if only spaces stand between the beginning of the line and `offset`. */
+  /** True if only spaces are between the beginning of the line and `offset`. */
   isFirstOnLine(offset: number): boolean {
     return /^ *$/.test(this.source.text.slice(this.source.lineStart(offset), offset));
   }

@@ -107,7 +107,7 @@ export function renderMapping(
   return lines;
 }
 
-/** The lines of one item of a block list whose dash stands at `column`; `gap` is what follows the dash. */
+/** The lines of one item of a block list whose dash is at `column`; `gap` is what follows the dash. */
 export function renderItem(
   value: unknown,
   column: number,

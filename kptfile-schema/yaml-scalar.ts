@@ -6,13 +6,13 @@ const PLAIN = /^[\p{L}\p{N}_/][\p{L}\p{N} !"#$%&'()*+,\-./:;<=>?@[\\\]^_`{|}~]*$
 /** A text that begins with a digit is no number and no date, in any YAML version, if one of these is in it. */
 const NO_NUMBER = /[g-npqrsuvwyG-NPQRSUVWY/]/;
 
-/** A string as a YAML scalar on one line, in the wished form if that is safe and in double quotes if not. */
+/** A string as a YAML scalar on one line, in the requested form if that is safe and in double quotes if not. */
 export function renderString(value: string, wish: ScalarForm | undefined, flow: boolean): string {
   if (wish === 'single' && isPrintable(value)) return `'${value.replaceAll("'", "''")}'`;
   return wish !== 'double' && isPlainSafe(value, flow) ? value : doubleQuoted(value);
 }
 
-/** Whether every YAML reader takes the unquoted text for this very string. Errs on the side of quotes. */
+/** True if every YAML reader reads the unquoted text as this string. In doubt false. */
 function isPlainSafe(value: string, flow: boolean): boolean {
   if (!PLAIN.test(value) || RESERVED.test(value) || value.length > 1000) return false;
   if (/^\p{N}/u.test(value) && !NO_NUMBER.test(value)) return false;

@@ -13,7 +13,7 @@ export interface ScalarNode {
   /** The explicit tag as written, such as `!!str`. */
   readonly tag: string | undefined;
   readonly tagStart: number;
-  /** What the scalar says, decoded but not resolved: `1` and `"1"` are both the text 1. */
+  /** The text of the scalar, decoded but not resolved: `1` and `"1"` are both the text 1. */
   readonly text: string;
 }
 
@@ -60,7 +60,7 @@ const FORMS = {
 } as const satisfies Record<number, ScalarForm>;
 
 /**
- * Parses one YAML document into nodes that know where they stand in the text, from js-yaml's event stream.
+ * Parses one YAML document into nodes with their offsets in the text, from js-yaml's event stream.
  * Nothing is expanded: anchors, aliases and merge keys are refused at their first occurrence.
  * Throws KptfileReadFailure.
  */
@@ -99,7 +99,7 @@ class TreeBuilder {
   readonly #frames: Frame[] = [];
   #root: YamlNode | undefined;
   values = 0;
-  /** End of the last token, where an absent value is said to stand. */
+  /** End of the last token, the place of an absent value. */
   #cursor = 0;
 
   constructor(source: SourceText) {
@@ -196,7 +196,7 @@ class TreeBuilder {
 
   #checkedKey(node: YamlNode, mapping: MappingNode): ScalarNode {
     if (node.kind !== 'scalar') {
-      failAt(this.#source, node.start, 'Shape', 'A mapping or list stands where a field name is expected.');
+      failAt(this.#source, node.start, 'Shape', 'A mapping or list is in the place of a field name.');
     }
     if (node.form === 'absent') failAt(this.#source, node.start, 'Shape', 'A field name is missing before the colon.');
     if (node.form === 'plain' && node.text === '<<') {
@@ -217,7 +217,7 @@ class TreeBuilder {
         this.#source,
         node.start,
         'DuplicateKey',
-        `The field ${JSON.stringify(node.text)} stands here for the second time; the first is on line ${line}. Keep one of them.`,
+        `The field ${JSON.stringify(node.text)} occurs for the second time; the first is on line ${line}. Keep one of them.`,
       );
     }
     return node;
@@ -239,7 +239,7 @@ function syntaxError(source: SourceText, error: YAMLException): KptfileError {
   }
   const line = source.text.slice(source.lineStart(offset), source.lineEnd(offset));
   if (error.reason.startsWith('tab characters') || /^ *\t/.test(line)) {
-    return { code: 'Tab', message: 'A tab stands in the indentation. YAML indents with spaces only.', ...place };
+    return { code: 'Tab', message: 'A tab is in the indentation. YAML indents with spaces only.', ...place };
   }
   if (error.reason.startsWith('nesting exceeded')) {
     return { code: 'TooDeep', message: `Nested deeper than ${MAX_DEPTH} levels. No Kptfile needs that.`, ...place };

@@ -30,7 +30,7 @@ const ORDER = [
 ];
 
 /**
- * The same for the sub-folders of a folder; `.` are its own files. A part that is not listed stands in no folder of the architecture.
+ * The same for the sub-folders of a folder; `.` are its own files. A part that is not listed is in no folder of the architecture.
  */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   'src/starlark': ['machine', 'values', 'library', 'syntax', 'compile', 'modules', '.'],
@@ -114,7 +114,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'reviews',
       'documents',
     ],
-    ...['exchange', 'presentation', 'audit', 'health', 'metrics', 'watch', 'handlers', '.', 'webhooks', 'admission'],
+    ...['request', 'presentation', 'audit', 'health', 'metrics', 'watch', 'handlers', 'filters', '.'],
+    ...['webhooks', 'admission'],
   ],
   'src/kubernetes': ['access', 'connection', '.'],
   'src/app': ['.', 'service'],
@@ -137,7 +138,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Exceptions to the plain order: what a folder must not import although it stands above. */
+/** Exceptions to the plain order: what a folder must not import although it is above. */
 const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   controllers: ['src/server', 'src/kubernetes'],
 };
@@ -201,7 +202,7 @@ for (const top of ['kptfile-schema', 'src', 'controllers']) {
     const layer = layerOf(file);
     const part = layer === undefined ? undefined : partOf(file, layer);
     if (layer === undefined || (part !== undefined && !PARTS[layer]?.includes(part))) {
-      problems.push(`${file}: stands in no folder of the architecture`);
+      problems.push(`${file}: is in no folder of the architecture`);
       continue;
     }
     const targets = importsOf(file);
@@ -213,7 +214,7 @@ for (const top of ['kptfile-schema', 'src', 'controllers']) {
   }
 }
 
-/** Walks the imports depth first; a file that is met again on its own path closes a cycle. */
+/** Walks the imports depth first; a file that occurs again on its own path closes a cycle. */
 function findCycles(): void {
   const done = new Set<string>();
   const path: string[] = [];

@@ -8,7 +8,7 @@ export const KUBERNETES_TYPES_FILE = fileURLToPath(
   new URL('../src/function/schema/kubernetes-types.json', import.meta.url),
 );
 
-/** The client is generated from the OpenAPI document of Kubernetes, and carries what that tells of types. */
+/** The client is generated from the OpenAPI document of Kubernetes, and contains its types. */
 const generated = join(dirname(createRequire(import.meta.url).resolve('@kubernetes/client-node')), 'gen');
 
 interface Attribute {
@@ -85,7 +85,7 @@ export async function kubernetesTypes(): Promise<string> {
 
 function attributesOf(models: Models, name: string): readonly Attribute[] {
   const attributes = Object.hasOwn(models, name) ? models[name]?.attributeTypeMap : undefined;
-  if (attributes === undefined) throw new Error(`${name} is no model of the client`);
+  if (attributes === undefined) throw new Error(`${name} is not a model of the client`);
   return attributes;
 }
 

@@ -11,7 +11,7 @@ const WORKSPACE = 'v1';
 
 /**
  * A draft comes into being empty, and its files come in a second request. Where a policy would propose it in between, a gate for one of
- * the files holds it back: the condition comes with the file that it speaks of.
+ * the files holds it back: the condition is added with the file that it concerns.
  */
 const GATES: Readonly<Record<string, string>> = { 'web-shop': 'apps/v1.Deployment.storefront' };
 

@@ -1,4 +1,4 @@
-// Writes the CustomResourceDefinitions of Sluice's kinds to deploy/crds. Run by `npm run crds`; a test says when they are not current.
+// Writes the CustomResourceDefinitions of Sluice's kinds to deploy/crds. Run by `npm run crds`; a test fails when they are not current.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
-// Writes the types of Kubernetes that validation goes by. Run by `npm run kubernetes-types`, after every update of the Kubernetes client; a
-// test says when they are not current.
+// Writes the types of Kubernetes for validation. Run by `npm run kubernetes-types`, after every update of the Kubernetes client; a
+// test fails when they are not current.
 import { writeFileSync } from 'node:fs';
 import { KUBERNETES_TYPES_FILE, kubernetesTypes } from './kubernetes-types.ts';
 

@@ -113,7 +113,7 @@ describe('approval controller', () => {
       'InvalidDelay: annotation approval.nephio.org/delay is "soon"',
     ],
     [{ ...always, [APPROVAL_DELAY_ANNOTATION]: '-5m' }, 'InvalidDelay: annotation approval.nephio.org/delay is "-5m"'],
-  ])('a wrong annotation %o is told', async (annotations, event) => {
+  ])('an invalid annotation %o is reported', async (annotations, event) => {
     const name = await draft(annotations);
     await reconcile(name);
     await reconcile(name);
@@ -123,7 +123,7 @@ describe('approval controller', () => {
     expect(events[0]).toContain(event);
   });
 
-  test('the delay counts from the creation, and what is left of it is waited for', async () => {
+  test('the delay counts from the creation, and the controller waits for its remainder', async () => {
     const name = await draft({ ...always, [APPROVAL_DELAY_ANNOTATION]: '1m30s' });
     expect(await reconcile(name)).toMatchObject({ requeueAfter: 90_000 });
     clock.advance(60_000);
@@ -135,7 +135,7 @@ describe('approval controller', () => {
     expect(lifecycle(name)).toBe('Published');
   });
 
-  test('what is pushed between the judgement and the approval is not published', async () => {
+  test('a push between the evaluation and the approval is not published', async () => {
     const name = await draft(always);
     await reconcile(name);
     const { store } = world;
@@ -158,7 +158,7 @@ describe('approval controller', () => {
     );
   });
 
-  test('an annotation that is taken away between the judgement and the approval stops it', async () => {
+  test('an annotation that is removed between the evaluation and the approval prevents the approval', async () => {
     const name = await draft(always);
     await reconcile(name);
     const { store } = world;
@@ -176,7 +176,7 @@ describe('approval controller', () => {
     expect(lifecycle(name)).toBe('Proposed');
   });
 
-  test('closed gates stop it, approve-only ones after the proposal', async () => {
+  test('closed gates prevent it, approve-only gates after the proposal', async () => {
     await world.client.create(packagePolicyKind, {
       metadata: { name: 'all' },
       spec: { requiredGates: [{ conditionType: GATE }, { conditionType: 'signed-off', approveOnly: true }] },
@@ -215,7 +215,7 @@ describe('approval controller', () => {
     ]);
   });
 
-  test('where self-approval is forbidden it leaves all to people: who proposed it may have written the annotation', async () => {
+  test('where self-approval is forbidden it approves nothing, since the proposer may have written the annotation', async () => {
     await world.client.create(packagePolicyKind, {
       metadata: { name: 'four-eyes' },
       spec: { approval: { forbidSelfApproval: true } },
@@ -232,7 +232,7 @@ describe('approval controller', () => {
     );
   });
 
-  test('people may have proposed it', async () => {
+  test('it approves what a user proposed', async () => {
     const name = await draft(always);
     await world.store.update(name, { action: 'propose' }, ANNA);
     await reconcile(name);

@@ -19,16 +19,16 @@ import { annotationOf, obstacleTo } from '../proposal/readiness.ts';
 export const APPROVAL_ACTOR = 'controller:approval';
 
 export interface ApprovalOptions extends PendingOptions {
-  /** For the judgement, and for the siblings that the policy `initial` asks about. */
+  /** Evaluates the revision, and lists the siblings that the policy `initial` depends on. */
   readonly store: Pick<RevisionStore, 'judge' | 'list' | 'repositoryOf'>;
 }
 
-/** What to do about one revision: a step, a wait, or nothing and why. */
+/** What to do about one revision: a step, a wait, or nothing and the reason. */
 type Plan =
   | { readonly step: 'propose' | 'approve' }
   | { readonly wait: number; readonly until: string }
-  /** `tell` is an event for people; without it the reason passes by itself. */
-  | { readonly tell?: { readonly type: EventType; readonly reason: string; readonly message: string } };
+  /** `event` is recorded for users; without it the reason goes away by itself. */
+  | { readonly event?: { readonly type: EventType; readonly reason: string; readonly message: string } };
 
 /** Proposes and approves revisions that carry Nephio's approval annotations. */
 export function approvalController(options: ApprovalOptions): ControllerOptions {
@@ -39,12 +39,12 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
   async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
     if (annotationOf(object, APPROVAL_POLICY_ANNOTATION, { kptfileApprovals: true }) === undefined) return undefined;
     try {
-      // Whatever changes after the object was read, the write below is a conflict and the judgement is made anew.
+      // If anything changes after the object was read, the write below is a conflict, and the revision is evaluated again.
       const judgement = await store.judge(keyText(keyOf(object)));
       if (store.repositoryOf(judgement.revision).follows) return undefined;
       const policy = annotationOf(object, APPROVAL_POLICY_ANNOTATION, judgement.policy);
       if (policy === undefined) {
-        const message = `${APPROVAL_POLICY_ANNOTATION} in the Kptfile has no effect; set it on the PackageRevision, or have a policy enable it (spec.kptfileApprovals)`;
+        const message = `${APPROVAL_POLICY_ANNOTATION} in the Kptfile has no effect; set it on the PackageRevision, or let a policy enable it (spec.kptfileApprovals)`;
         events.tell(object, 'Normal', 'NotApproved', message);
         return undefined;
       }
@@ -53,16 +53,16 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       const expiresAfter = expiry === undefined ? Number.POSITIVE_INFINITY : expiry - clock.now();
       if ('wait' in plan && plan.wait <= expiresAfter) return { requeueAfter: plan.wait, reason: plan.until };
       if ('step' in plan) await take(plan.step, object, policy, judgement);
-      else if ('tell' in plan && plan.tell !== undefined) {
-        events.tell(object, plan.tell.type, plan.tell.reason, plan.tell.message);
+      else if ('event' in plan && plan.event !== undefined) {
+        events.tell(object, plan.event.type, plan.event.reason, plan.event.message);
       }
       if (!('step' in plan) && Number.isFinite(expiresAfter))
         return { requeueAfter: expiresAfter, reason: 'a condition expires' };
     } catch (error) {
-      // Gone since it was read; its deletion is told to us too.
+      // Deleted since it was read; its deletion wakes this controller too.
       if (isSluiceError(error, 'NotFound')) return undefined;
       if (!isSluiceError(error, 'Refused')) throw error;
-      // Another controller, or a person, may have taken the step since it was read.
+      // Another controller or a user may have taken the step since it was read.
       if (await hasMoved(object)) return undefined;
       events.tell(object, 'Warning', 'NotApproved', error.message);
     }
@@ -81,20 +81,20 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
   function planFor(object: Stored<PackageRevision>, policy: string, judgement: Judgement): Plan {
     if (policy !== 'initial' && policy !== 'always') {
       const message = `annotation ${APPROVAL_POLICY_ANNOTATION} is ${JSON.stringify(policy)}; use initial or always`;
-      return { tell: { type: 'Warning', reason: 'InvalidPolicy', message } };
+      return { event: { type: 'Warning', reason: 'InvalidPolicy', message } };
     }
     const text = annotationOf(object, APPROVAL_DELAY_ANNOTATION, judgement.policy) ?? '0';
     const delay = parseDuration(text);
     if (delay === undefined) {
       const message = `annotation ${APPROVAL_DELAY_ANNOTATION} is ${JSON.stringify(text)}; use a duration such as 30s or 1h30m`;
-      return { tell: { type: 'Warning', reason: 'InvalidDelay', message } };
+      return { event: { type: 'Warning', reason: 'InvalidDelay', message } };
     }
     const isDraft = object.spec.lifecycle === 'Draft';
     const obstacle = obstacleTo(judgement, (gate) => !isDraft || !gate.approveOnly, options.claimants);
-    // Of a draft the resolvers come to report; of what was proposed before they did, people should hear.
+    // Resolvers will still report on a draft. If it was proposed before they did, users need an event.
     if (obstacle?.reason === 'NotSettled' && isDraft) return {};
     const message = obstacle?.message ?? refuseByPolicy(object, policy, judgement);
-    if (message !== undefined) return { tell: { type: 'Normal', reason: 'NotApproved', message } };
+    if (message !== undefined) return { event: { type: 'Normal', reason: 'NotApproved', message } };
     const created = Date.parse(object.metadata.creationTimestamp) || judgement.revision.tip.time;
     const rest = created + delay - clock.now();
     if (rest > 0) return { wait: rest, until: `${APPROVAL_DELAY_ANNOTATION}: ${text} from its creation` };
@@ -113,7 +113,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
         return `policy initial approves the first revision only, and ${published.name} is ${published.lifecycle}`;
       }
     }
-    // Whoever edits the package could have written the annotation, and would approve by it what he proposed.
+    // A user who edits the package could have written the annotation, and would approve his own proposal by it.
     return judgement.policy.forbidSelfApproval
       ? 'a policy forbids self-approval, so a person has to approve it'
       : undefined;

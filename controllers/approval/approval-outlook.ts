@@ -11,13 +11,13 @@ import type { Judgement } from '../../src/package/store/revision-store.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import { obstacleTo } from '../proposal/readiness.ts';
 
-/** What the approval controller does with a revision that carries Nephio's annotations. */
+/** What the approval controller will do with a revision that has Nephio's annotations. */
 export type ApprovalOutlook =
   /** It will act; `when` ends a sentence. */
   | { readonly acts: true; readonly named: string; readonly when: string }
-  /** It would, but for what is told elsewhere or in `held`. */
+  /** It would act, except for the reason in `held` or one that is reported elsewhere. */
   | { readonly acts: 'held'; readonly named: string; readonly held: string }
-  /** It never will, as things stand. */
+  /** It will not act in the current state. */
   | { readonly acts: false; readonly why: Reason };
 
 /** Undefined if the revision has no approval annotation. `siblings` are the other revisions of the package. */
@@ -30,7 +30,7 @@ export function approvalOutlook(
   if (policy === undefined) return undefined;
   const named = `${APPROVAL_POLICY_ANNOTATION}: ${policy}`;
   const never = (reason: string, message: string) => ({ acts: false, why: { reason, message } }) as const;
-  if (disabled.includes('approval')) return never('Disabled', `${named}, but the approval controller is switched off`);
+  if (disabled.includes('approval')) return never('Disabled', `${named}, but the approval controller is disabled`);
   if (policy !== 'initial' && policy !== 'always') {
     return never('InvalidPolicy', `${named} has no effect; use initial or always`);
   }
@@ -53,10 +53,10 @@ export function approvalOutlook(
   const created = Date.parse(judgement.record.createdAt ?? '') || judgement.revision.tip.time;
   const due = created + delay;
   if (due > now) return { acts: true, named, when: `not before ${timestamp(due)}` };
-  return { acts: true, named, when: running ? 'about now' : 'as soon as "sluice up" runs' };
+  return { acts: true, named, when: running ? 'now' : 'as soon as "sluice up" runs' };
 }
 
-/** An annotation of the revision, else, where a policy enables those, of its Kptfile. */
+/** An annotation of the revision, else, where a policy enables Kptfile annotations, of its Kptfile. */
 export function ownAnnotation({ record, revision, policy }: Judgement, key: string): string | undefined {
   return lifecycleAnnotation(
     key,

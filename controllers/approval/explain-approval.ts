@@ -9,7 +9,7 @@ import type { Judgement } from '../../src/package/store/revision-store.ts';
 import { APPROVAL_ACTOR } from './approval-controller.ts';
 import { approvalOutlook } from './approval-outlook.ts';
 
-/** Whose approval a proposed revision waits for. */
+/** Reports whose approval a proposed revision waits for. */
 export const approvalExplainer: Explainer = {
   explain({ judgement, siblings }, surroundings) {
     const { revision, record, policy, gates } = judgement;
@@ -29,15 +29,15 @@ export const approvalExplainer: Explainer = {
     const automatic =
       outlook === undefined || outlook.acts === false
         ? undefined
-        : `${APPROVAL_ACTOR} (${outlook.named}; ${outlook.acts === true ? outlook.when : `held back: ${outlook.held}`})`;
+        : `${APPROVAL_ACTOR} (${outlook.named}; ${outlook.acts === true ? outlook.when : `held: ${outlook.held}`})`;
     reasons.push(...countReasons(status));
-    const who = automatic ?? `somebody${not}`;
+    const who = automatic ?? `a user${not}`;
     reasons.push({ reason: 'WaitsForApproval', message: `it waits for the approval of ${who}${by}` });
     if (gates.some((gate) => gate.state !== 'Open') && policy.enforcement === 'enforce') {
-      reasons.push({ reason: 'GatesClosed', message: 'a gate is closed, so nobody can approve it yet' });
+      reasons.push({ reason: 'GatesClosed', message: 'a gate is closed, so it cannot be approved yet' });
     } else {
-      // A caller who proposed or changed it, or has approved it, has to find another person.
-      const as = others.includes(surroundings.actor) ? ['--as', 'somebody-else'] : [];
+      // A caller who proposed or changed it, or has approved it, needs another user.
+      const as = others.includes(surroundings.actor) ? ['--as', 'other-user'] : [];
       const commit = isPushedSince(judgement) ? ['--commit', revision.commit] : [];
       next.push(sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as));
     }
@@ -46,7 +46,7 @@ export const approvalExplainer: Explainer = {
   },
 };
 
-/** Which approvals a proposed revision has and needs, as the kernel counts them. */
+/** The approvals that a proposed revision has and needs, as the kernel counts them. */
 function statusOf({ record, content, policy }: Judgement): ApprovalStatus {
   const { contributors = [], approvals = [] } = record;
   return approvalStatus({ content: content.content, proposedBy: proposerOf(record), contributors, approvals }, policy);
@@ -62,16 +62,16 @@ function explainApprovals({ needed, given, barred }: ApprovalStatus): ApprovalEx
   };
 }
 
-/** Where one approval is not enough, why, and who gave the ones that there are. */
+/** Where one approval is not enough, the reason and the approvals so far. */
 function countReasons({ needed, given, isUnknown }: ApprovalStatus): Reason[] {
   if (needed < 2) return [];
-  const why = isUnknown ? 'content or the proposal came by a git push of an unknown person' : 'a policy says so';
+  const why = isUnknown ? 'content or the proposal came by a git push of an unknown person' : 'a policy requires it';
   const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
   const message = `${given.length} of ${needed} approvals recorded${by === '' ? '' : ` (${by})`}; ${needed} people have to approve it, since ${why}`;
   return [{ reason: 'ApprovalsNeeded', message }];
 }
 
-/** What is on a proposed branch need not be what was proposed. */
+/** True if a push changed the proposed branch after the proposal. */
 function isPushedSince({ record }: Judgement): boolean {
   return record.steps.at(-1)?.action === 'push' && record.steps.some(({ action }) => action === 'propose');
 }
@@ -80,6 +80,6 @@ function pushReasons(judgement: Judgement): Reason[] {
   if (!isPushedSince(judgement)) return [];
   const { tip, commit } = judgement.revision;
   const proposed = judgement.record.steps.findLast((step) => step.action === 'propose');
-  const message = `a push brought commit ${commit.slice(0, 12)} at ${timestamp(tip.time)} (${claimed(tip.author)}); what was proposed is ${proposed?.commit?.slice(0, 12) ?? 'another commit'}, so look at the difference before you approve it`;
+  const message = `a push brought commit ${commit.slice(0, 12)} at ${timestamp(tip.time)} (${claimed(tip.author)}); the proposed commit is ${proposed?.commit?.slice(0, 12) ?? 'another one'}, so review the difference before you approve it`;
   return [{ reason: 'PushedAfterProposal', message }];
 }

@@ -14,7 +14,7 @@ import { VersionView } from './version-view.ts';
 
 export interface CustomKindsOptions {
   readonly registry: Registry;
-  /** Opens the durable objects of a kind, with what is there already. */
+  /** Opens the durable storage of a kind, with the objects that it has. */
   readonly openStorage: (kind: Kind) => ObjectStorage;
   readonly closeStorage: (kind: Kind) => void;
 }
@@ -27,10 +27,10 @@ interface Served {
   readonly views: readonly VersionView[];
 }
 
-/** Stands in the place of the version where objects are kept, so that they stay where they are when versions come and go. */
+/** Replaces the version in the storage key, so that objects keep their place when versions are added and removed. */
 const ANY_VERSION = '*';
-/** Deletions that wait for the storage together, so that they share its syncs. */
-const AT_ONCE = 64;
+/** Deletions in flight at once, so that they share the syncs of the storage. */
+const MAX_CONCURRENT_DELETIONS = 64;
 
 /** The kinds that users define, as they are served. All versions of a kind show the same objects. */
 export class CustomKinds {
@@ -41,14 +41,14 @@ export class CustomKinds {
     this.#options = options;
   }
 
-  /** Serves what was served when the process ended, so that nobody finds the kinds missing meanwhile. */
+  /** Serves what was served when the process ended, so that clients never find these kinds missing. */
   restore(definitions: Iterable<Stored<CustomResourceDefinition>>): void {
     for (const definition of definitions) {
       if (!isConditionTrue(definition.status?.conditions, 'Established')) continue;
       try {
         this.serve(definition);
       } catch (error) {
-        // Stored by another version of this program; the controller tries again and tells why.
+        // Stored by another version of Sluice; the controller retries and reports why.
         if (!isSluiceError(error)) throw error;
       }
     }
@@ -58,15 +58,15 @@ export class CustomKinds {
     return this.#served.has(name);
   }
 
-  /** Kinds that are not of a definition itself. */
+  /** Kinds other than those of the definition itself. */
   others(name: string): Kind[] {
     const own = new Set(this.#served.get(name)?.views.map((view) => view.kind));
     return this.#options.registry.kinds().filter((kind) => !own.has(kind));
   }
 
   /**
-   * Serves the kind of a definition, whose names must be free, as it is defined now: in each version that is to be served. One that is
-   * being deleted takes no new objects.
+   * Serves the kind of a definition, whose names must be free, as it is defined now: in each served version. A definition that is
+   * being deleted accepts no new objects.
    */
   serve(definition: CustomResourceDefinition): void {
     const { metadata, spec } = definition;
@@ -77,7 +77,7 @@ export class CustomKinds {
     const version = spec.versions.find(({ storage }) => storage)?.name ?? '';
     const stored = storedKind(customKind(definition, version), kinds);
     const { registry, openStorage } = this.#options;
-    // The very same storage goes on, since others may be about to write to it.
+    // The same storage object continues, since other requests may be about to write to it.
     const objects = known?.objects ?? openStorage(stored);
     objects.redefine(stored);
     for (const { kind } of known?.views ?? []) registry.unregister(kind);
@@ -87,25 +87,25 @@ export class CustomKinds {
     this.#served.set(metadata.name, { spec, isClosing, objects, views });
   }
 
-  /** Asks for the deletion of all objects of a definition; returns how many stay for the time being. */
+  /** Requests the deletion of all objects of a definition; returns how many remain. */
   async removeObjects(name: string, context: RequestContext): Promise<number> {
     const { objects } = this.#served.get(name) ?? {};
     if (objects === undefined) return 0;
     let left = 0;
-    await mapLimited(objects.objects(), AT_ONCE, async (object) => {
+    await mapLimited(objects.objects(), MAX_CONCURRENT_DELETIONS, async (object) => {
       try {
         const { uid } = object.metadata;
         const last = await objects.delete(context, keyOf(object), { uid });
         if (isHeld(objects.kind, last)) left += 1;
       } catch (error) {
-        // Somebody was faster.
+        // Another client deleted it first.
         if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'Conflict')) throw error;
       }
     });
     return left + objects.objects().filter(({ metadata }) => metadata.deletionTimestamp === undefined).length;
   }
 
-  /** Serves the kind no longer. */
+  /** Stops serving the kind. */
   withdraw(name: string): void {
     const served = this.#served.get(name);
     if (served === undefined) return;
@@ -115,7 +115,7 @@ export class CustomKinds {
   }
 }
 
-/** The kind under which objects are kept; they are found by the fields of every version. */
+/** The kind under which objects are stored; selectors may use the fields of every version. */
 function storedKind(kind: Kind, versions: readonly Kind[]): Kind {
   const fields = [kind, ...versions].flatMap(({ selectableFields }) => selectableFields);
   return {

@@ -13,14 +13,19 @@ import { customResourceDefinitionController } from './custom-resource-definition
 
 const FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 
-interface Wanted {
+interface DefinitionOptions {
   readonly kind?: string;
   readonly plural?: string;
   readonly shortNames?: string[];
   readonly versions?: readonly { name: string; served?: boolean; storage?: boolean; maximum?: number }[];
 }
 
-function gateways({ kind = 'Gateway', plural = 'gateways', shortNames, versions = [{ name: 'v1' }] }: Wanted = {}) {
+function gateways({
+  kind = 'Gateway',
+  plural = 'gateways',
+  shortNames,
+  versions = [{ name: 'v1' }],
+}: DefinitionOptions = {}) {
   return {
     metadata: { name: `${plural}.example.org` },
     spec: {
@@ -62,8 +67,8 @@ function bench() {
     clock,
     kinds,
     kind,
-    define: (wanted?: Wanted) => client.create(customResourceDefinitionKind, gateways(wanted)),
-    redefine: async (wanted: Wanted) => {
+    define: (wanted?: DefinitionOptions) => client.create(customResourceDefinitionKind, gateways(wanted)),
+    redefine: async (wanted: DefinitionOptions) => {
       const { metadata, spec } = gateways(wanted);
       const live = await client.get(customResourceDefinitionKind, metadata);
       await client.update(customResourceDefinitionKind, { ...live, spec: spec as never });
@@ -76,7 +81,7 @@ function bench() {
 }
 
 describe('a definition', () => {
-  test('is served, says so, and is held until its objects are gone', async () => {
+  test('is served, reports it, and is kept until its objects are gone', async () => {
     await using at = bench();
     const { manager } = at;
     await manager.start();
@@ -106,7 +111,7 @@ describe('a definition', () => {
     expect(at.errors).toEqual([]);
   });
 
-  test('that changes is followed, and what is stored stays, a write that was under way too', async () => {
+  test('that changes is served as changed, and stored objects stay, including a write in flight', async () => {
     await using at = bench();
     const { manager, client } = at;
     await manager.start();
@@ -123,7 +128,7 @@ describe('a definition', () => {
     expect(at.kind()).not.toBe(old);
     expect(at.registry.lookup('gw')).toBe(at.kind());
     await at.make('c', 15);
-    // Somebody had found the storage before it was redefined.
+    // A request had looked the storage up before the kind was redefined.
     await storageBefore.create({ actor: { name: 'anna' }, face: 'api' }, objectB);
     const { items } = await client.list(at.kind());
     expect(items.map(({ metadata }) => metadata.name)).toEqual(['a', 'b', 'c']);
@@ -161,7 +166,7 @@ describe('a definition', () => {
     expect(await client.find(configMapKind, { name: 'm' })).toBeUndefined();
     expect(at.errors).toEqual([]);
 
-    // The same again finds nothing of the old one.
+    // A definition of the same name has none of the old objects.
     await at.define();
     await manager.idle();
     expect((await client.list(at.kind())).items).toEqual([]);
@@ -216,7 +221,7 @@ describe('versions', () => {
     expect(await client.find(v1, { name: 'a' })).toBeUndefined();
   });
 
-  test('come and go, and the objects stay', async () => {
+  test('are added and removed, and the objects stay', async () => {
     await using at = bench();
     const { manager, client } = at;
     await manager.start();
@@ -234,7 +239,7 @@ describe('versions', () => {
     const moved = await client.get(at.kind('v2'), { name: 'a' });
     expect(moved).toMatchObject({ apiVersion: 'example.org/v2', spec: { size: 3 } });
     expect((await at.find())?.status?.storedVersions).toEqual(['v1', 'v2']);
-    // Stored in the words of another version, it is the same object still.
+    // Stored in another version, it is still the same object.
     const written = await client.update(at.kind('v2'), {
       ...moved,
       metadata: { ...moved.metadata, labels: { a: 'b' } },
@@ -252,7 +257,7 @@ describe('versions', () => {
     await clock.advanceAsync(1);
     const owner = await client.create(configMapKind, { metadata: { name: 'm' } });
     await at.make('a', 3, 'v2', { ownerReferences: [refer(owner)] });
-    // The version that was followed goes.
+    // The version that the informer follows is removed.
     await at.redefine({
       versions: [
         { name: 'v1', served: false, storage: true },
@@ -271,7 +276,7 @@ describe('versions', () => {
 });
 
 describe('names', () => {
-  test('that another definition has are refused until that one is gone', async () => {
+  test('that another definition uses are refused until that one is gone', async () => {
     await using at = bench();
     const { manager } = at;
     await manager.start();
@@ -293,7 +298,7 @@ describe('names', () => {
     expect(findCondition((await at.find('doors'))?.status?.conditions, 'Established')?.status).toBe('True');
   });
 
-  test('of built-in kinds are refused, and the kind goes on as it was', async () => {
+  test('of built-in kinds are refused, and the kind is served as before', async () => {
     await using at = bench();
     const { manager, client } = at;
     await manager.start();
@@ -318,7 +323,7 @@ describe('names', () => {
   });
 });
 
-test('what was established is served again before anything else runs', async () => {
+test('established definitions are served again before anything else runs', async () => {
   await using at = bench();
   const made = await at.define();
   at.kinds.restore([made]);

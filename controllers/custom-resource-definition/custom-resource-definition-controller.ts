@@ -26,14 +26,14 @@ type Definition = Stored<CustomResourceDefinition>;
 const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 const ACTOR = { name: 'controller:custom-resource-definition' };
 
-/** Milliseconds between two looks at a definition whose objects do not go. */
-const WAIT = 2000;
+/** Interval between two checks of a definition whose objects remain. */
+const RETRY_MS = 2000;
 
-/** Serves the kinds that users define, and ends them with their objects. */
+/** Serves the kinds that users define, and deletes their objects with the definition. */
 export function customResourceDefinitionController(options: CustomResourceDefinitionOptions): ControllerOptions {
   const { clock, kinds } = options;
   const client = options.client.as(ACTOR, 'controller');
-  /** Those that wait for names to become free. */
+  /** Definitions that wait for names to become free. */
   const refused = new Map<string, ObjectKey>();
 
   return {
@@ -50,7 +50,7 @@ export function customResourceDefinitionController(options: CustomResourceDefini
         if (definition.metadata.deletionTimestamp !== undefined) return await end(definition);
         await establish(definition);
       } catch (error) {
-        // Gone meanwhile, which is told to us too.
+        // Deleted meanwhile, which wakes this controller too.
         if (!isSluiceError(error, 'NotFound')) throw error;
       }
       return undefined;
@@ -69,7 +69,7 @@ export function customResourceDefinitionController(options: CustomResourceDefini
     }
     refused.set(name, { name });
     const conditions: NewCondition[] = [{ type: 'NamesAccepted', status: 'False', ...conflict }];
-    // What is served goes on under its old names.
+    // A kind that is served already stays served under its old names.
     if (!kinds.isServed(name)) conditions.push(established('False', 'NotAccepted', 'not all names are accepted'));
     await writeStatus(client, customResourceDefinitionKind, definition, { conditions, now: clock.now() });
   }
@@ -88,7 +88,7 @@ export function customResourceDefinitionController(options: CustomResourceDefini
     });
   }
 
-  /** Before the first object can be made, so that a deletion never leaves any behind. */
+  /** Set before the first object can be created, so that a deletion never leaves objects behind. */
   async function withFinalizer(definition: Definition): Promise<Definition> {
     const { finalizers = [] } = definition.metadata;
     return finalizers.includes(CLEANUP_FINALIZER)
@@ -96,7 +96,7 @@ export function customResourceDefinitionController(options: CustomResourceDefini
       : setFinalizers(definition, [...finalizers, CLEANUP_FINALIZER]);
   }
 
-  /** Deletes all objects of a definition, and lets it go when the last one is gone. */
+  /** Deletes all objects of a definition, and removes its finalizer when the last one is gone. */
   async function end(definition: Definition): Promise<ReconcileResult | undefined> {
     const { name, finalizers = [] } = definition.metadata;
     refused.delete(name);
@@ -109,7 +109,7 @@ export function customResourceDefinitionController(options: CustomResourceDefini
         { type: 'Terminating', status: 'True', reason: 'InstanceDeletionInProgress', message } as const,
       ];
       await writeStatus(client, customResourceDefinitionKind, definition, { conditions, now: clock.now() });
-      return { requeueAfter: WAIT, reason: 'objects that are held by their finalizers' };
+      return { requeueAfter: RETRY_MS, reason: 'objects that wait for their finalizers' };
     }
     kinds.withdraw(name);
     await setFinalizers(
@@ -119,11 +119,11 @@ export function customResourceDefinitionController(options: CustomResourceDefini
     return undefined;
   }
 
-  /** Somebody took the finalizer off: its objects go all the same. */
+  /** A user removed the finalizer: its objects are deleted all the same. */
   async function forget(name: string): Promise<ReconcileResult | undefined> {
     refused.delete(name);
     const left = await kinds.removeObjects(name, { actor: ACTOR, face: 'controller' });
-    if (left > 0) return { requeueAfter: WAIT, reason: 'objects that are held by their finalizers' };
+    if (left > 0) return { requeueAfter: RETRY_MS, reason: 'objects that wait for their finalizers' };
     kinds.withdraw(name);
     return undefined;
   }

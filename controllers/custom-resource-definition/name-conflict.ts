@@ -1,14 +1,14 @@
 import type { CustomResourceDefinition } from '../../src/resource/kinds/custom-resource-definition.ts';
 import type { Kind } from '../../src/resource/schema/kind.ts';
 
-/** A name of a definition that another kind of its group has. */
+/** A name of a definition that another kind of its group uses. */
 export interface NameConflict {
-  /** As Kubernetes calls it. */
+  /** The reason that Kubernetes uses. */
   readonly reason: 'PluralConflict' | 'SingularConflict' | 'ShortNamesConflict' | 'KindConflict' | 'ListKindConflict';
   readonly message: string;
 }
 
-/** The first name of a definition that one of the other kinds has; undefined if all are free. */
+/** The first name of a definition that one of the other kinds uses; undefined if all are free. */
 export function nameConflict(
   { spec: { group, names } }: CustomResourceDefinition,
   others: readonly Kind[],

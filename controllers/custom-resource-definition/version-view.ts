@@ -12,7 +12,7 @@ export interface VersionViewOptions {
   readonly objects: Storage;
   /** The apiVersion that is written into objects. */
   readonly storedAs: string;
-  /** True once the kind is to go: nothing is created any more. */
+  /** True once the kind is being deleted: it accepts no new objects. */
   readonly isClosing: boolean;
 }
 

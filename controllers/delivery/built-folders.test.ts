@@ -8,7 +8,7 @@ function built(name: string, size = 1000): Built {
   return { outcome: manifestsOf(new Map([['cm.yaml', Buffer.from(text)]])), content: `digest of ${name}` };
 }
 
-test('what is beyond the bytes is kept as ids, and what is beyond those goes, the oldest first', () => {
+test('manifests beyond their budget are kept as ids, and ids beyond theirs are evicted, the least recently used first', () => {
   const folders = new BuiltFolders(5000, 2000);
   const all = Array.from({ length: 40 }, (_, number) => built(`p${number}`));
   for (const [number, one] of all.entries()) folders.put(`t${number}`, one);
@@ -28,12 +28,12 @@ test('what is beyond the bytes is kept as ids, and what is beyond those goes, th
   expect(kept).toMatchObject({ content: full?.content, outcome: { manifests: { objects: 1 } } });
 });
 
-test('one package that is larger than the budget takes no more than its ids', () => {
+test('a package that is larger than the budget is kept as its ids only', () => {
   const folders = new BuiltFolders(100, 10_000);
   folders.put('t', built('large', 100_000));
   expect(folders.size).toMatchObject({ bytes: 0 });
   expect(folders.get('t')?.outcome.manifests?.files.get('cm.yaml')).toEqual({ oid: expect.any(String) });
-  // Built again, it takes the place of what was known.
+  // Built again, it replaces the entry.
   for (let round = 0; round < 100; round += 1) folders.put('t', built('large'));
   expect(folders.size.thinBytes).toBeLessThan(1000);
 });

@@ -1,26 +1,26 @@
-import { blobIdOf, type WantedFile } from '../../src/delivery/branch-view.ts';
+import { blobIdOf, type DesiredFile } from '../../src/delivery/branch-view.ts';
 import type { ManifestsOutcome } from '../../src/delivery/manifests.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 
-/** What a tree gives: its manifests, and its content digest if it could be read. */
+/** What a tree was built into: its manifests, and its content digest if it could be read. */
 export interface Built {
-  readonly outcome: ManifestsOutcome<WantedFile>;
+  readonly outcome: ManifestsOutcome<DesiredFile>;
   readonly content: string | undefined;
 }
 
-/** Bytes of manifests that are kept. What does not fit is kept as the ids of its files. */
+/** Bytes of manifests that are kept. For packages beyond it only the ids of the files are kept. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Bytes that paths and ids may take, as estimated: those of some 300,000 files. */
+/** Estimated bytes that paths and ids may use: those of some 300,000 files. */
 const MAX_THIN_BYTES = 64 * 1024 * 1024;
-/** What an entry of a map with an id takes beside its path. */
-const FILE_OVERHEAD = 150;
-/** What the name and the place of an object take beside their text. */
-const OBJECT_OVERHEAD = 100;
+/** Estimated bytes of a map entry with an id, beside its path. */
+const FILE_OVERHEAD_BYTES = 150;
+/** Estimated bytes of the name and the place of an object, beside their text. */
+const OBJECT_OVERHEAD_BYTES = 100;
 
 /**
- * Manifests by the tree that they were built from. A target looks at all its packages again and again, mostly to find that the
- * branch has them: for that ids are enough, so that what is beyond the budget is not built again at each look.
+ * Manifests by the tree that they were built from. Each reconciliation compares all packages of a target, and mostly finds that the
+ * branch has them already. Ids are enough for that, so packages beyond the budget are not rebuilt each time.
  */
 export class BuiltFolders {
   readonly #full: LruCache<Oid, Built>;
@@ -46,24 +46,24 @@ export class BuiltFolders {
     this.#full.set(tree, built, bytesOf(built));
   }
 
-  /** Bytes that are taken, as estimated. */
+  /** Bytes in use, estimated. */
   get size(): { readonly bytes: number; readonly thinBytes: number } {
     return { bytes: this.#full.size, thinBytes: this.#thin.size };
   }
 }
 
 function bytesOf({ outcome }: Built): number {
-  let bytes = FILE_OVERHEAD;
+  let bytes = FILE_OVERHEAD_BYTES;
   for (const [path, file] of outcome.manifests?.files ?? [])
-    bytes += FILE_OVERHEAD + path.length + (file instanceof Uint8Array ? file.length : 0);
+    bytes += FILE_OVERHEAD_BYTES + path.length + (file instanceof Uint8Array ? file.length : 0);
   for (const [identity, place] of outcome.manifests?.places ?? [])
-    bytes += OBJECT_OVERHEAD + identity.length + place.length;
+    bytes += OBJECT_OVERHEAD_BYTES + identity.length + place.length;
   return bytes;
 }
 
 function thinOf(built: Built): { readonly built: Built; readonly bytes: number } {
   const { outcome, content } = built;
-  if (outcome.manifests === undefined) return { built, bytes: FILE_OVERHEAD + outcome.refused.message.length };
+  if (outcome.manifests === undefined) return { built, bytes: FILE_OVERHEAD_BYTES + outcome.refused.message.length };
   const files = new Map(
     Array.from(outcome.manifests.files, ([path, file]) => [path, { oid: blobIdOf(file) }] as const),
   );

@@ -1,17 +1,17 @@
 import { readMessage } from '../../src/delivery/trailers.ts';
 import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 
-/** Commits of a target that are looked through; each package is in one of the last in practice. */
+/** Commits of a target that are searched; in practice one of the last names each package. */
 const MAX_COMMITS = 500;
 
 /** The newest commit of a target's branch that delivered or removed a package. */
 export interface LastDelivery {
   readonly commit: Oid;
-  /** The revision number that it delivered; undefined if it took the package away. */
+  /** The revision number that it delivered; undefined if it removed the package. */
   readonly revision: number | undefined;
 }
 
-/** Walks the branch back until a commit names the package; undefined if none of the last does. */
+/** Walks the branch back until a commit names the package; undefined if none of the last `MAX_COMMITS` does. */
 export async function lastDelivery(
   git: GitRepository,
   head: Oid,

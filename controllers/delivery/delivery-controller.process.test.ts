@@ -21,7 +21,7 @@ import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { newServerTrust } from '../../test/support/trust.ts';
 import { BuiltFolders } from './built-folders.ts';
 
-describe('delivery controller, cases that are rare', () => {
+describe('delivery controller, rare cases', () => {
   let world: Fixture;
   let controller: ControllerOptions;
   let site: string;
@@ -51,7 +51,7 @@ describe('delivery controller, cases that are rare', () => {
     expect(filesOf(site)).toEqual([]);
   });
 
-  test('gate verdicts go into the trailers', async () => {
+  test('gate verdicts are written into the trailers', async () => {
     const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
     const type = 'test.dev/v1.Review.ok';
     const condition = { type, status: 'True' } as const;
@@ -86,7 +86,7 @@ describe('delivery controller, cases that are rare', () => {
     expect(show('clusters/core/web/cm.yaml')).toContain('value: "2"');
   });
 
-  test('folders of repositories that are not known stay', async () => {
+  test('folders of unknown repositories stay', async () => {
     await publish(world, 'web');
     await create({ allowPrune: true });
     await reconcile();
@@ -99,7 +99,7 @@ describe('delivery controller, cases that are rare', () => {
     });
   });
 
-  test('a key that is revoked takes nothing off the clusters', async () => {
+  test('a revoked key removes nothing from the clusters', async () => {
     const server = newServerTrust();
     const other = await fixture(new ManualClock(), server);
     try {
@@ -114,7 +114,7 @@ describe('delivery controller, cases that are rare', () => {
       await run();
       const before = gitCli(place, ['rev-parse', 'main']);
       const { ledger } = server;
-      // As of before the publications.
+      // Revoked as of a time before the publications.
       for (const known of ledger.repositories()) ledger.putRepository({ ...known, mainHeads: {} });
       for (const { fingerprint } of ledger.keys()) ledger.revokeKey(fingerprint, '2026-01-02T00:00:00Z');
       await other.store.repository('apps').refresh();
@@ -127,13 +127,13 @@ describe('delivery controller, cases that are rare', () => {
     }
   });
 
-  test('a record that is pushed in the place of a deletion deletes nothing', async () => {
+  test('a record that is pushed in place of a deletion removes nothing', async () => {
     const first = await publish(world, 'web');
     const second = await publishNext(world, first, 'w2', '2');
     const third = await publishNext(world, second, 'w3', '3');
     await create();
     await reconcile();
-    // In order: what is left is delivered.
+    // A proper deletion: the remaining revision is delivered.
     await remove(world, third);
     await reconcile();
     expect(show('clusters/edge/web/cm.yaml')).toContain('value: "2"');
@@ -146,10 +146,10 @@ describe('delivery controller, cases that are rare', () => {
     await world.store.repository('apps').refresh();
     await reconcile();
     expect(gitCli(site, ['rev-parse', 'main'])).toBe(before);
-    expect((await statusOf(world)).message).toContain('nobody deleted it through Sluice');
+    expect((await statusOf(world)).message).toContain('it was not deleted through Sluice');
   });
 
-  test('labels select a revision only as long as their record counts, and its loss takes nothing off', async () => {
+  test('labels select a revision only while their record counts, and its loss removes nothing', async () => {
     const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
     await world.store.change(name, { metadata: { labels: { tier: 'front' } } }, ANNA);
     await world.publish(name);
@@ -165,7 +165,7 @@ describe('delivery controller, cases that are rare', () => {
     expect((await statusOf(world)).message).toContain('the record of v1 with its labels does not count any more');
   });
 
-  test('an approval that was copied onto another content is not delivered', async () => {
+  test('an approval that was copied onto other content is not delivered', async () => {
     const name = await publish(world, 'one');
     const { path } = world.store.repository('apps').git;
     const approval = gitCli(path, ['cat-file', 'commit', 'one/v1']);
@@ -184,7 +184,7 @@ describe('delivery controller, cases that are rare', () => {
     expect(filesOf(site).filter((file) => file.includes('one'))).toEqual([]);
   });
 
-  test('what is not kept is built once more only where the branch needs it', async () => {
+  test('evicted manifests are rebuilt only where the branch needs them', async () => {
     await publish(world, 'web');
     await publish(world, 'db');
     await create();
@@ -202,7 +202,7 @@ describe('delivery controller, cases that are rare', () => {
         return typeof value === 'function' ? value.bind(real) : value;
       },
     });
-    // Nothing but ids is kept.
+    // Only ids are kept.
     controller = controllerOn(world, {
       store: { repositories: () => [counted] },
       built: new BuiltFolders(0),
@@ -219,7 +219,7 @@ describe('delivery controller, cases that are rare', () => {
     expect((await statusOf(world)).reason).toBe('Delivered');
   });
 
-  test('what deliveries leave behind in a repository of our own is packed', async () => {
+  test('loose objects that deliveries leave in a hosted repository are packed', async () => {
     const clock = world.clock as ManualClock;
     await publish(world, 'web');
     await create({ git: { repo: 'sluice:///site.git' } });
@@ -265,7 +265,7 @@ describe('delivery controller, cases that are rare', () => {
 
   const _commitOnTop = (message: string) => gitCli(site, ['commit-tree', '-p', 'main', '-m', message, 'main^{tree}']);
 
-  test('it never writes where packages live', async () => {
+  test('it never writes to a branch of packages', async () => {
     await publish(world, 'web');
     const { path } = world.store.repository('apps').git;
     await create({ git: { repo: `file://${path}`, directory: 'elsewhere' } });

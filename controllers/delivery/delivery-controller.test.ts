@@ -43,7 +43,7 @@ describe('delivery controller', () => {
   const commits = () => Number(gitCli(site, ['rev-list', '--count', 'main']));
   const show = (path: string) => gitCli(site, ['show', `main:${path}`]);
 
-  test('commits what is published, says so, and makes no second commit', async () => {
+  test('commits published packages, reports it, and makes no second commit', async () => {
     const name = await publish(world, 'web');
     await create();
     expect(await reconcile()).toMatchObject({ requeueAfter: 300_000 });
@@ -86,7 +86,7 @@ describe('delivery controller', () => {
     });
   });
 
-  test('what is deleted or no longer selected is removed, by emptying or by deleting its folder', async () => {
+  test('a package that is deleted or no longer selected is removed, by emptying or by deleting its folder', async () => {
     const web = await publish(world, 'web');
     await publish(world, 'db');
     await create({ onRemoval: 'empty' });
@@ -110,7 +110,7 @@ describe('delivery controller', () => {
     expect(status?.packages?.map((one) => one.package)).toEqual(['db']);
   });
 
-  test('the last package goes only if the target allows it', async () => {
+  test('the last package is removed only if the target allows it', async () => {
     const web = await publish(world, 'web');
     await create();
     await reconcile();
@@ -124,7 +124,7 @@ describe('delivery controller', () => {
     expect((await statusOf(world)).reason).toBe('Delivered');
   });
 
-  test('a Secret is refused once and in words, and the other packages are delivered', async () => {
+  test('a Secret is refused with one event, and the other packages are delivered', async () => {
     const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: hunter2\n';
     await publish(world, 'web', '1', { 'secret.yaml': secret });
     await publish(world, 'db');
@@ -144,7 +144,7 @@ describe('delivery controller', () => {
     expect((await statusOf(world)).reason).toBe('Delivered');
   });
 
-  test('a tag that did not come through the gates is delivered only where the target allows it', async () => {
+  test('an out-of-band tag is delivered only where the target allows it', async () => {
     await publish(world, 'web');
     await create();
     await reconcile();
@@ -157,10 +157,12 @@ describe('delivery controller', () => {
     expect(show('clusters/edge/web/cm.yaml')).toContain('value: "1"');
     const { reason, message, status } = await statusOf(world);
     expect([reason, status?.packages]).toEqual(['Partial', [expect.objectContaining({ package: 'web', revision: 1 })]]);
-    expect(message).toContain('apps/web: OutOfBand: v2 did not come through the gates');
+    expect(message).toContain('apps/web: OutOfBand: v2 was published out of band');
     expect(message).toContain('v1 stays delivered');
     expect(findCondition(status?.conditions, 'Held')).toMatchObject({ status: 'True', reason: 'TrustMissing' });
-    expect(await world.events('edge')).toContainEqual(expect.stringMatching(/^Held: apps\/web: v2 did not come/));
+    expect(await world.events('edge')).toContainEqual(
+      expect.stringMatching(/^Held: apps\/web: v2 was published out of band/),
+    );
     await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { allowOutOfBand: true } });
     await reconcile();
     expect(show('clusters/edge/web/cm.yaml')).toContain('value: "9"');
@@ -168,7 +170,7 @@ describe('delivery controller', () => {
     expect(findCondition(conditions, 'Held')).toMatchObject({ status: 'False', reason: 'Trusted' });
   });
 
-  test('an older publication is not delivered in the place of a newer one that does not count', async () => {
+  test('an older publication is not delivered in place of a newer one that does not count', async () => {
     const first = await publish(world, 'web');
     const { path } = world.store.repository('apps').git;
     await create();
@@ -203,7 +205,7 @@ describe('delivery controller', () => {
     expect((await world.events('edge')).filter((event) => event.startsWith('Held: apps/web'))).not.toEqual([]);
   });
 
-  test('what is not verified yet waits without an alert, and keeps what is there', async () => {
+  test('an unverified publication waits without an alert, and the delivered one stays', async () => {
     await publish(world, 'web');
     await create();
     await reconcile();
@@ -240,7 +242,7 @@ describe('delivery controller', () => {
     expect((await world.events('edge')).filter((event) => !event.startsWith('Delivered'))).toEqual([]);
   });
 
-  test('a tag that vanishes takes nothing off the clusters, and brings no lower revision back', async () => {
+  test('a tag that vanishes removes nothing from the clusters, and restores no lower revision', async () => {
     const one = await publish(world, 'one');
     const two = await publishNext(world, await publish(world, 'two'), 'w2', '2');
     await create();
@@ -254,7 +256,7 @@ describe('delivery controller', () => {
     await reconcile();
     expect(gitCli(site, ['rev-parse', 'main'])).toBe(before);
     const { reason, message } = await statusOf(world);
-    expect([reason, message.includes('nobody deleted it through Sluice')]).toEqual(['Partial', true]);
+    expect([reason, message.includes('it was not deleted through Sluice')]).toEqual(['Partial', true]);
     await world.client.patch(
       deliveryTargetKind,
       { name: 'edge' },
@@ -265,14 +267,14 @@ describe('delivery controller', () => {
     expect(show('clusters/edge/two/cm.yaml')).toContain('value: "1"');
   });
 
-  test('a branch that moves on meanwhile is read anew, and what others wrote stays', async () => {
+  test('a branch that advances meanwhile is read again, and changes by others stay', async () => {
     await publish(world, 'web');
     await create({ git: { repo: site, directory: '/' } });
     const { store } = world;
     let pushed = 0;
     controller = controllerOn(world, {
       store: {
-        // Asked between reading the branch and committing to it.
+        // Called between reading the branch and committing to it.
         repositories: () => {
           if (pushed++ < 2) gitCli(site, ['update-ref', 'refs/heads/main', commitOnTop(`note ${pushed}`)]);
           return store.repositories();
@@ -292,7 +294,7 @@ describe('delivery controller', () => {
   });
   const commitOnTop = (message: string) => gitCli(site, ['commit-tree', '-p', 'main', '-m', message, 'main^{tree}']);
 
-  test('an empty repository gets its first commit, a missing branch only if it is asked for', async () => {
+  test('an empty repository gets its first commit, a missing branch is created only on request', async () => {
     await publish(world, 'web');
     const empty = await world.bare('empty', { empty: true });
     await create({ git: { repo: empty } });
@@ -310,7 +312,7 @@ describe('delivery controller', () => {
     expect(commits()).toBe(1);
   });
 
-  test('what becomes ready within the window shares a commit', async () => {
+  test('packages that become ready within the window share a commit', async () => {
     const clock = world.clock as ManualClock;
     controller = controllerOn(world, { window: 200 });
     await create();

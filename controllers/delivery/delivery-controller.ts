@@ -23,8 +23,8 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
+import { TellOnce } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
-import { TellOnce } from '../tell-once.ts';
 import type { BuiltFolders } from './built-folders.ts';
 import { type DeliveryReport, describeDelivery, reportOf, statusAfter } from './delivery-report.ts';
 import { packageRepositoryAt } from './package-branches.ts';
@@ -39,23 +39,23 @@ export interface DeliveryOptions {
   readonly client: Client;
   readonly store: Pick<RevisionStore, 'repositories'>;
   readonly clock: Clock;
-  /** Mirrors of remote targets are kept below it, in `targets`. */
+  /** Mirrors of remote targets are kept in its folder `targets`. */
   readonly dataFolder: string;
   readonly git?: RepositoryOptions;
-  /** Milliseconds in which what becomes ready shares a commit. Default 200. */
+  /** Milliseconds within which packages that become ready share a commit. Default 200. */
   readonly window?: number;
-  /** Milliseconds after which a target is looked at though nothing happened here. Default 300,000. */
+  /** Milliseconds after which a target is checked though nothing woke the controller. Default 300,000. */
   readonly resync?: number;
   /** Default: one of its own on `client`. */
   readonly recorder?: EventRecorder;
   /** Receives which packages ship which objects. */
   readonly targetObjects?: TargetObjects;
-  /** Where manifests are kept between two looks. Default: one of its own. */
+  /** Cache of manifests between reconciliations. Default: one of its own. */
   readonly built?: BuiltFolders;
 }
 
-/** A branch that others push to all the time is tried so often before the queue's backoff takes over. */
-const ATTEMPTS = 5;
+/** Attempts on a branch that others keep pushing to, before the backoff of the queue applies. */
+const MAX_ATTEMPTS = 5;
 
 /** Commits the manifests of published packages into the branches of delivery targets. */
 export function deliveryController(options: DeliveryOptions): ControllerOptions {
@@ -70,13 +70,13 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   return {
     name: 'delivery',
     sources: targetSources(),
-    // Mostly they wait, for the window and for remotes; one that hangs holds one of these until its signal aborts.
+    // Deliveries mostly wait, for the window and for remotes; one that hangs occupies a worker until its signal aborts.
     maxConcurrentReconciles: 64,
     reconcileTimeout: 60_000,
     baseDelay: 500,
     maxDelay: 300_000,
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
-      // In the reconciliation and not before it, so that nobody takes a delivery that is about to begin for the end of all work.
+      // Within the reconciliation and not before it, so that the manager is not idle while a delivery is about to begin.
       if (window > 0) await sleep(clock, window, signal);
       signal.throwIfAborted();
       const target = await client.find(deliveryTargetKind, key);
@@ -86,7 +86,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
         const report =
           target.spec.suspend === true ? ({ reason: 'Suspended', message } as const) : await deliver(target, signal);
         await write(target, report);
-        return { requeueAfter: resync, reason: 'the next look at the branch of the target' };
+        return { requeueAfter: resync, reason: 'the next check of the branch of the target' };
       } catch (error) {
         if (!signal.aborted) await write(target, { reason: 'Error', message: messageOf(error) });
         throw error;
@@ -123,8 +123,8 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
           await maintain(target, branch, signal);
           return report;
         } catch (error) {
-          // Somebody else was faster; what is there now is read, and what it needs is worked out anew.
-          if (!isLostRace(error) || attempt >= ATTEMPTS) throw error;
+          // Another writer was faster; the branch is read again and the difference computed again.
+          if (!isLostRace(error) || attempt >= MAX_ATTEMPTS) throw error;
         }
       }
     } finally {
@@ -145,13 +145,13 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       return { reason: 'BranchMissing', message };
     }
     const present = await branch.present(head.oid, git.directory, marks.of(keyOf(target)));
-    // Rights are given by namespace, so packages of another one are not delivered. A repository whose main branch is gone tells
+    // Rights are given by namespace, so packages of another one are not delivered. A repository without its main branch reports
     // nothing about its packages.
     const repositories = store
       .repositories()
       .filter(({ index, namespace }) => namespace === target.metadata.namespace && index.mainHead !== undefined);
     const settings = settingsOf(target);
-    // Of this target alone: a folder that another one wrote says nothing about what was delivered here.
+    // Folders of this target alone: a folder of another target proves nothing about what was delivered here.
     const folders = [...ownersIn(present, normalizeDirectory(git.directory)).values()].filter(
       (owner) => owner.target === settings.name,
     );
@@ -180,14 +180,14 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     return reportOf(target.status, { result, wanted, folders, unreadable, commit, head: head.oid });
   }
 
-  /** Every delivery leaves loose objects behind; no other part packs them. */
+  /** Packs the loose objects that deliveries leave behind; no other part does. */
   async function maintain(target: Stored<DeliveryTarget>, branch: TargetBranch, signal: AbortSignal): Promise<void> {
     const key = keyText(keyOf(target));
     maintainer.consider(key, {
       ...{ name: `target ${key}`, git: branch.git, isOwn: branch.isMirror || isHosted(target.spec.git.repo) },
-      tell: (reason, error) => events.tell(target, 'Warning', reason, messageOf(error), reason),
+      report: (reason, error) => events.tell(target, 'Warning', reason, messageOf(error), reason),
     });
-    // Packing can be given up at any moment.
+    // Packing can be aborted at any time.
     const end = () => void maintainer.forget(key, `target ${key}`);
     signal.addEventListener('abort', end, { once: true });
     try {
@@ -204,7 +204,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     try {
       await client.updateStatus(deliveryTargetKind, { ...target, status });
     } catch (error) {
-      // Changed or gone meanwhile, which wakes us again.
+      // Changed or deleted meanwhile, which wakes this controller again.
       if (!isSluiceError(error, 'Conflict') && !isSluiceError(error, 'NotFound')) throw error;
     }
   }

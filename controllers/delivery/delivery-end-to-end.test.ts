@@ -23,7 +23,7 @@ import { repositoryController } from '../repository/repository-controller.ts';
 import { deliveryController } from './delivery-controller.ts';
 
 describe('remote targets', () => {
-  test('are pushed to with the expected old value, and refusals by the server are told', async () => {
+  test('are pushed to with the expected old value, and refusals by the server are reported', async () => {
     await using world = await fixture();
     await world.register('apps');
     const first = await publish(world, 'web');

@@ -11,33 +11,33 @@ import type { Wanted } from './wanted-revisions.ts';
 
 type TargetStatus = NonNullable<DeliveryTarget['status']>;
 
-/** How a target is. `packages` and `lastCommit` stay as they were where they are not given. */
+/** The state of a target. `packages` and `lastCommit` keep their values where they are absent. */
 export interface DeliveryReport {
   readonly reason: 'Delivered' | 'Partial' | 'PruneHeld' | 'Suspended' | 'TargetIsPackages' | 'BranchMissing' | 'Error';
   readonly message: string;
   readonly packages?: TargetStatus['packages'];
   readonly lastCommit?: string | undefined;
-  /** Packages that stay as they are because a revision does not count; undefined if that was not looked at. */
+  /** Packages that stay as they are because a revision does not count; undefined if that was not checked. */
   readonly held?: readonly string[];
 }
 
-/** Condition of a target that is there once a package was held. */
+/** Condition of a target, set once a package was held. */
 const HELD = 'Held';
 
 export interface DeliveryOutcome {
   readonly result: Desired;
   readonly wanted: Wanted;
-  /** Folders that the target wrote before. */
+  /** Folders that the target wrote earlier. */
   readonly folders: readonly FolderOwner[];
-  /** Repositories with folders in the branch, of which nothing is known at present. */
+  /** Repositories with folders in the branch, whose packages are unknown at present. */
   readonly unreadable: ReadonlySet<string>;
-  /** The new commit; undefined if the branch held everything. */
+  /** The new commit; undefined if the branch had everything. */
   readonly commit: Oid | undefined;
-  /** Where the branch was before. */
+  /** The commit of the branch before it. */
   readonly head: Oid | undefined;
 }
 
-const LONGEST_MESSAGE = 2000;
+const MAX_MESSAGE_CHARACTERS = 2000;
 
 export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutcome): DeliveryReport {
   const { result, wanted, unreadable, commit, head } = outcome;
@@ -48,7 +48,7 @@ export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutc
   const packages = [...delivered, ...stillThere(before, outcome)].sort((a, b) =>
     compareText(packageKey(a), packageKey(b)),
   );
-  // After a crash between a commit and its report the branch holds everything, at its head.
+  // After a crash between a commit and its report the branch has everything, at its head.
   const isKnown = before?.lastCommit !== undefined && sameValue(packages, before.packages);
   const common = {
     ...{ packages, lastCommit: commit ?? (isKnown ? before.lastCommit : head) },
@@ -67,7 +67,7 @@ export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutc
   return { ...common, reason: 'Delivered', message: `${summary}${more}` };
 }
 
-/** Packages of which the branch holds what was delivered before, though not what was published last, or no published revision. */
+/** Packages of which the branch still has an earlier delivery, because the last publication does not count or none is left. */
 function stillThere(
   before: TargetStatus | undefined,
   { result, folders }: DeliveryOutcome,
@@ -78,7 +78,7 @@ function stillThere(
     const key = packageKey(refusal);
     const { repository, package: path } = refusal;
     const known = knownOf.get(key);
-    // A folder that somebody took away was delivered all the same.
+    // A folder that a user removed was delivered all the same.
     const revision = folderOf.has(key) ? folderOf.get(key)?.revision : known?.revision;
     if (revision === undefined) return [];
     return known?.revision === revision ? known : { repository, package: path, revision, commit: '', tree: '' };
@@ -96,7 +96,7 @@ export function describeDelivery(commit: Oid, { packages, message }: Desired): s
   return `commit ${commit}: ${parts.join(', ')}`;
 }
 
-/** The status after a report; undefined if nothing is new. `now` is in milliseconds since the epoch. */
+/** The status after a report; undefined if nothing changed. `now` is in milliseconds since the epoch. */
 export function statusAfter(target: DeliveryTarget, report: DeliveryReport, now: number): TargetStatus | undefined {
   const { generation } = target.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
@@ -113,7 +113,7 @@ export function statusAfter(target: DeliveryTarget, report: DeliveryReport, now:
   return sameValue(status, target.status) ? undefined : status;
 }
 
-/** An alert: publications that do not count keep packages at what was delivered before. */
+/** An alert: because publications do not count, packages stay at their earlier delivery. */
 function withHeld(
   conditions: readonly Condition[],
   held: readonly string[] | undefined,
@@ -130,5 +130,5 @@ function withHeld(
 }
 
 function cut(text: string): string {
-  return text.length <= LONGEST_MESSAGE ? text : `${text.slice(0, LONGEST_MESSAGE - 1)}…`;
+  return text.length <= MAX_MESSAGE_CHARACTERS ? text : `${text.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
 }

@@ -39,11 +39,11 @@ export interface DeliveryExplainerOptions {
   readonly dataFolder: string;
   /** Where the mirror of a remote target is kept for explanations; the delivery controller has its own. */
   readonly mirrorOf: (target: DeliveryTarget) => string;
-  /** Milliseconds that a target may take to answer. */
+  /** Milliseconds that reading a target may take. */
   readonly patience: number;
 }
 
-/** Where a published revision was delivered, or why it was not; of a draft, what no target would deliver. */
+/** Where a published revision was delivered, or why it was not; for a draft, what a target would refuse. */
 export function deliveryExplainer(options: DeliveryExplainerOptions): Explainer {
   const part: Part = { ...options, mirrors: new Map() };
   return {
@@ -55,7 +55,7 @@ export function deliveryExplainer(options: DeliveryExplainerOptions): Explainer 
 }
 
 interface Part extends DeliveryExplainerOptions {
-  /** One reader of a mirror at a time, by its path. */
+  /** Locks by the path of a mirror: one reader at a time. */
   readonly mirrors: Map<string, Mutex>;
 }
 
@@ -63,7 +63,7 @@ interface Part extends DeliveryExplainerOptions {
 function undeliverable({ kptfile }: PackageRevision): Reason[] {
   const condition = kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE);
   if (condition?.status !== 'False') return [];
-  const message = `if it is published as it is, ${condition.message ?? 'no target delivers it'}`;
+  const message = `if it is published in this state, ${condition.message ?? 'no target delivers it'}`;
   return [{ reason: 'Undeliverable', message }];
 }
 
@@ -74,12 +74,12 @@ async function explainDelivery(
 ): Promise<DeliveryExplanation[]> {
   const id = repositoryIdOf(revision);
   const repository = part.repositories().find((one) => keyText(keyOf(one)) === id);
-  // Rights are given by namespace, so a target of another one does not deliver it.
+  // Rights are granted by namespace, so a target of another one does not deliver it.
   const selecting = part
     .targets()
     .filter(({ metadata }) => metadata.namespace === revision.namespace)
     .filter((target) => selects(target.spec.selector, revision, repository));
-  // Side by side, so that one that does not answer costs its own time only.
+  // In parallel, so that a target that does not respond does not delay the others.
   const explained = await Promise.all(selecting.map((target) => explainTarget(part, revision, target, signal)));
   explained.sort((a, b) => (a.target < b.target ? -1 : 1));
   if (repository?.spec.deployment === true) {
@@ -117,7 +117,7 @@ async function explainTarget(
   }
   const timeout = AbortSignal.timeout(part.patience);
   const signal = request === undefined ? timeout : AbortSignal.any([timeout, request]);
-  const branch = await lookAtBranch(part, revision, target, signal).catch((error: unknown) => ({
+  const branch = await readBranch(part, revision, target, signal).catch((error: unknown) => ({
     problem: timeout.aborted ? `no answer within ${part.patience / 1000} s` : messageOf(error),
   }));
   const { chosen, held } = await selectionOf(part, revision, target, 'problem' in branch ? undefined : branch.last);
@@ -148,10 +148,10 @@ async function explainTarget(
   const before = last?.revision === undefined ? '' : `; v${last.revision} was, in commit ${last.commit.slice(0, 12)}`;
   const refusal = refusalIn(target, revision);
   if (refusal !== undefined) return notDelivered(`not on ${place}${before}; the target refuses it: ${refusal}`);
-  return notDelivered(`not on ${place} yet${before}; "sluice up" delivers it once it gets to it`);
+  return notDelivered(`not on ${place} yet${before}; "sluice up" delivers it next`);
 }
 
-/** What the target said of the package when it was looked at last; the status is cut, and names what is wrong with all in one text. */
+/** The refusal of the package in the status of the target, which is truncated and has the refusals of all packages in one text. */
 function refusalIn({ status, metadata }: Stored<DeliveryTarget>, { key }: PackageRevision): string | undefined {
   const ready = findCondition(status?.conditions, 'Ready');
   if (ready?.status !== 'False' || (ready.observedGeneration ?? metadata.generation) !== metadata.generation)
@@ -161,7 +161,7 @@ function refusalIn({ status, metadata }: Stored<DeliveryTarget>, { key }: Packag
   return own?.slice(packageKey(key).length + 2);
 }
 
-/** How a tag that is gone is brought back, where the target remembers its commit. */
+/** How to restore a missing tag, where the target has recorded its commit. */
 function repushOf(
   { reason, revision: number }: PackageRefusal,
   part: Part,
@@ -203,14 +203,14 @@ async function selectionOf(
     isGone && (await wasDeleted(part.store.repositoryOf(explained), { package: path, revision }, commit));
   return selectRevisions(settingsOf(target), published, {
     delivered: new Map(delivered === undefined ? [] : [[packageKey(delivered), delivered]]),
-    // The target selects the revision that is explained.
+    // The revision that the target selects.
     isSelected: () => true,
     isDeleted: () => isDeleted,
   });
 }
 
 /** The commit that delivered or removed the package last. */
-async function lookAtBranch(
+async function readBranch(
   part: Part,
   revision: PackageRevision,
   target: Stored<DeliveryTarget>,

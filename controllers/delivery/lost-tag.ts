@@ -12,7 +12,7 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { parsePublicationDigest, publicationScope } from '../../src/package/trust/publication-mark.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
 
-/** Numbers of publications that are looked through in the ledger. */
+/** Revision numbers that are searched in the ledger. */
 const MAX_NUMBERS = 1000;
 
 export interface LostTagOptions {
@@ -28,10 +28,10 @@ interface Publication {
   readonly commit: string;
 }
 
-/** How the tag of a published revision is brought back to its commit. */
+/** How to restore the tag of a published revision to its commit. */
 export function repushText(repository: Pick<PackageRepository, 'url'>, publication: Publication, data: string): string {
   const { command, isLocal } = repush(repository, publication, data);
-  return `its commit is ${publication.commit}; ${isLocal ? 'bring it back with' : 'in a clone that has it'}: ${command}`;
+  return `its commit is ${publication.commit}; ${isLocal ? 'restore it with' : 'in a clone that has it'}: ${command}`;
 }
 
 function repush({ url }: Pick<PackageRepository, 'url'>, { path, revision, commit }: Publication, dataFolder: string) {
@@ -42,7 +42,7 @@ function repush({ url }: Pick<PackageRepository, 'url'>, { path, revision, commi
     : { command: `git --git-dir ${local} tag ${tag} ${commit}`, isLocal: true };
 }
 
-/** The publication whose tag is gone while a branch has the name of its revision. */
+/** Reports a publication whose tag is missing while a branch has the name of its revision. */
 export function lostTagExplainer(options: LostTagOptions): Explainer {
   return {
     async explain({ judgement: { revision } }) {
@@ -53,8 +53,8 @@ export function lostTagExplainer(options: LostTagOptions): Explainer {
 }
 
 /**
- * Finds the publication whose tag is gone while a draft or proposed branch of its workspace is left, which then has its name. The ledger
- * knows which publication of a number counted.
+ * Finds the publication whose tag is missing while a draft or proposed branch of its workspace is left, which then has its name. The ledger
+ * records which publication of a number counted.
  */
 async function lostPublication(
   { store, dataFolder }: LostTagOptions,
@@ -63,7 +63,7 @@ async function lostPublication(
   if (revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') return undefined;
   const repository = store.repositoryOf(revision);
   const { path, key, ref } = revision;
-  // Numbers are given in order.
+  // Numbers are assigned in order.
   const highest = Math.max(0, ...[...repository.index.ofPackage(key.package)].map((row) => row.revision));
   for (let number = 1; number <= MAX_NUMBERS; number++) {
     const mark = repository.trust.mark(publicationScope(path, `v${number}`));
@@ -81,7 +81,7 @@ async function lostPublication(
   return undefined;
 }
 
-/** What a target knows of a published revision of a namespace whose tag is gone; undefined if none does. */
+/** The record of a target about a published revision whose tag is missing; undefined if no target has one. */
 export async function lostTag(
   { namespace, name }: { readonly namespace: string; readonly name: string },
   { store, targets, dataFolder }: LostTagOptions,

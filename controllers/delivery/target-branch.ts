@@ -23,20 +23,20 @@ export interface TargetBranchOptions {
   readonly branch: string;
   /** Where the mirror of a remote repository is kept; it may be deleted at any time. */
   readonly mirrorPath: string;
-  /** Where repositories are that Sluice keeps itself. */
+  /** The folder of the repositories that Sluice hosts. */
   readonly hostedFolder?: string;
   readonly credentials?: () => Promise<GitCredentials>;
   readonly git?: RepositoryOptions;
 }
 
-/** Larger lists are not ours: what we write has one line for a file of a package. */
-const MAX_LIST = 1024 * 1024;
+/** Larger lists are not Sluice's: it writes one line for each file of a package. */
+const MAX_LIST_BYTES = 1024 * 1024;
 /** Files below the directory of a target, its folders counted: some 150 MB while a delivery runs. */
 const MAX_FILES = 500_000;
-/** Lists that are read at a time. */
-const READ_TOGETHER = 1000;
+/** Lists that are read in one batch. */
+const LISTS_PER_READ = 1000;
 
-/** Whose folder a list says it is, by the list's id, null for lists of others. Those in the branch are kept for the next look. */
+/** The owner that a list names, by the list's id; null for lists of others. Those in the branch are kept for the next reconciliation. */
 type Marks = Map<Oid, FolderOwner | null>;
 
 /** The marks in the branch of each target. */
@@ -54,7 +54,7 @@ export class KnownMarks {
   }
 }
 
-/** The branch that a target delivers into: what is on it now, and commits on top of what was read. */
+/** The branch that a target delivers into: reads its files, and commits on top of what was read. */
 export class TargetBranch {
   readonly #git: GitRepository;
   readonly #remote: GitRemote | undefined;
@@ -76,7 +76,7 @@ export class TargetBranch {
     return new TargetBranch(git, remote, options.branch);
   }
 
-  /** The commit that the branch is at, read here; `isEmpty` if there is no branch at all. */
+  /** The current commit of the branch, fetched; `isEmpty` if the repository has no branch at all. */
   async head(signal: AbortSignal): Promise<{ readonly oid: Oid | undefined; readonly isEmpty: boolean }> {
     const remote = this.#remote;
     if (remote === undefined) {
@@ -92,7 +92,7 @@ export class TargetBranch {
     return { oid: await this.#git.resolveRef(this.#ref), isEmpty: false };
   }
 
-  /** True for a remote repository, of which only a copy is here. */
+  /** True for a remote repository, of which the data folder has a mirror. */
   get isMirror(): boolean {
     return this.#remote !== undefined;
   }
@@ -102,8 +102,8 @@ export class TargetBranch {
   }
 
   /**
-   * What is below a directory at a commit, by path from the root: ids, and whose folders they are. `marks` holds what was read before,
-   * and afterwards what is there.
+   * The files below a directory at a commit, by path from the root: ids, and the owners of folders. `marks` has what was read earlier,
+   * and afterwards exactly the marks of this commit.
    */
   async present(head: Oid | undefined, directory: string, marks: Marks): Promise<Map<string, PresentFile>> {
     const present = new Map<string, PresentFile>();
@@ -131,15 +131,15 @@ export class TargetBranch {
     }
   }
 
-  /** Reads the lists that are not known yet, and forgets those that are gone. */
+  /** Reads the lists that are not cached yet, and drops those that are gone. */
   async #readMarks(oids: readonly Oid[], marks: Marks): Promise<void> {
     const there = new Set(oids);
     for (const oid of marks.keys()) if (!there.has(oid)) marks.delete(oid);
     const unknown = oids.filter((oid) => !marks.has(oid));
-    for (let start = 0; start < unknown.length; start += READ_TOGETHER) {
-      const part = unknown.slice(start, start + READ_TOGETHER);
+    for (let start = 0; start < unknown.length; start += LISTS_PER_READ) {
+      const part = unknown.slice(start, start + LISTS_PER_READ);
       const sizes = await this.#git.statObjects(part);
-      const readable = part.filter((_, index) => (sizes[index]?.size ?? MAX_LIST) < MAX_LIST);
+      const readable = part.filter((_, index) => (sizes[index]?.size ?? MAX_LIST_BYTES) < MAX_LIST_BYTES);
       for (const oid of part) marks.set(oid, null);
       for (const object of await this.#git.readObjects(readable))
         if (object !== undefined) marks.set(object.oid, readOwner(object.data) ?? null);
@@ -147,7 +147,7 @@ export class TargetBranch {
   }
 
   /**
-   * Commits edits on top of a commit that was read. Throws Conflict, with nothing changed, if the branch is not there any more;
+   * Commits edits on top of a commit that was read. Throws Conflict, with nothing changed, if the branch is at another commit;
    * a target on this machine changes by compare-and-swap, a remote one by an atomic push that names the expected commit.
    */
   async commit(

@@ -3,7 +3,7 @@ import { packageKey } from '../../src/delivery/select-revisions.ts';
 import { inSlices } from '../../src/foundation/in-slices.ts';
 import { keyOf, keyText } from '../../src/resource/object/object.ts';
 
-interface Named {
+interface TargetName {
   readonly metadata: { readonly name: string; readonly namespace?: string | undefined };
 }
 
@@ -25,7 +25,7 @@ export interface ShipperChange {
   readonly after: readonly string[];
 }
 
-/** What a delivery changed: by the identity of an object. `isFirst` if nothing was known of the target before. */
+/** What a delivery changed, by the identity of an object. `isFirst` for the first delivery of a target in this process. */
 export interface ShippedChanges {
   /** `keyText` of the target. */
   readonly target: string;
@@ -47,7 +47,7 @@ export class TargetObjects {
   }
 
   /** Notes what a target delivers now. It costs as much as the packages and the objects of those that changed. */
-  async set(target: Named, chosen: ReadonlyMap<string, DesiredRevision>): Promise<void> {
+  async set(target: TargetName, chosen: ReadonlyMap<string, DesiredRevision>): Promise<void> {
     const key = keyText(keyOf(target));
     const known = this.#byTarget.get(key);
     const packages = new Map<string, Shipped>();
@@ -85,12 +85,12 @@ export class TargetObjects {
     for (const listener of this.#listeners) listener({ target: key, isFirst, objects });
   }
 
-  forget(target: Named): void {
+  forget(target: TargetName): void {
     this.#byTarget.delete(keyText(keyOf(target)));
   }
 
   /** Keys (`packageKey`) of the packages that ship an object to a target; undefined while nothing is known of the target. */
-  packagesOf(target: Named, identity: string): readonly string[] | undefined {
+  packagesOf(target: TargetName, identity: string): readonly string[] | undefined {
     const contents = this.#byTarget.get(keyText(keyOf(target)));
     return contents === undefined ? undefined : (contents.shippers.get(identity) ?? NONE);
   }

@@ -42,7 +42,7 @@ function isDelivered({ spec }: PackageRevision): boolean {
   return (spec.lifecycle === 'Published' || spec.lifecycle === 'DeletionProposed') && (spec.revision ?? 0) > 0;
 }
 
-/** By names alone; labels are judged when the target is looked at. */
+/** Compares names alone; labels are evaluated when the target is reconciled. */
 function maySelect(selector: DeliveryTarget['spec']['selector'], of: PackageRevision['spec']): boolean {
   const { repositories, packages } = selector;
   return (repositories?.includes(of.repository) ?? true) && (packages?.includes(of.packageName) ?? true);

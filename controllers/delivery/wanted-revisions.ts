@@ -28,7 +28,7 @@ import { type Built, BuiltFolders } from './built-folders.ts';
 import { wasDeleted } from './deletion-proof.ts';
 
 export interface Wanted {
-  /** What the target shall hold. Packages that are held are among them, refused, so that their folders stay. */
+  /** What the branch is to contain. Held packages are included as refused, so that their folders stay. */
   readonly revisions: readonly DesiredRevision[];
   /** Packages whose folders stay as they are, and why. */
   readonly held: readonly PackageRefusal[];
@@ -40,7 +40,7 @@ interface Choice extends PublishedRevision {
   readonly row: PackageRevision;
 }
 
-/** What is asked of a row at each look, and takes reading its commit message. */
+/** Facts of a row that require its commit message, cached because each reconciliation needs them. */
 interface RowFacts {
   readonly tree: Oid;
   /** Digest of the content that was approved, where the approval says so. */
@@ -56,7 +56,7 @@ export class WantedRevisions {
     this.#built = built;
   }
 
-  /** `folders` are those that the target wrote. */
+  /** `folders` are those that the target wrote earlier. */
   async of(
     { spec, status }: DeliveryTarget,
     repositories: readonly PackageRepository[],
@@ -103,7 +103,7 @@ export class WantedRevisions {
     return { revisions, held, chosen: byPackage };
   }
 
-  /** The same once more, with the contents of these revisions, which are kept as long as the caller holds them. */
+  /** The same with the contents of these revisions, which stay in memory as long as the caller references them. */
   async load(
     wanted: Wanted,
     missing: readonly DesiredRevision[],
@@ -113,10 +113,10 @@ export class WantedRevisions {
     for (const revision of missing) {
       const repository = repositories.find((one) => one.repository === revision.repository);
       const row = repository?.index.ofPackage(revision.package).find((one) => one.commit === revision.sourceCommit);
-      // Gone meanwhile, which wakes the controller again.
+      // Deleted meanwhile, which wakes the controller again.
       if (repository === undefined || row === undefined) {
         const name = `${packageKey(revision)} v${revision.revision}`;
-        throw new SluiceError('Conflict', `${name} changed while it was delivered; it is looked at again`);
+        throw new SluiceError('Conflict', `${name} changed during its delivery; the delivery is retried`);
       }
       const { outcome } = await this.#build(row, this.#factsOf(row).tree, repository);
       loaded.set(revision, { ...revision, built: outcome });
@@ -135,7 +135,7 @@ export class WantedRevisions {
       const { files, content } = await repository.content(row);
       built = { outcome: manifestsOf(files), content };
     } catch (error) {
-      // A package that is too large is one refused package; anything else may pass.
+      // A package that is too large is refused alone; any other error may be temporary.
       if (!isSluiceError(error, 'LimitExceeded')) throw error;
       built = { outcome: { refused: { reason: 'TooLarge', message: error.message } }, content: undefined };
     }
@@ -154,8 +154,8 @@ export class WantedRevisions {
 }
 
 /**
- * An approval speaks for the content it was given for. A statement names the tree, which the index compares; this is for approvals
- * without one that an operator adopted: what was adopted is the tag, and its commit may hold something else than it says.
+ * An approval counts for the content that it was issued for. A statement names the tree, which the index compares; this check is for approvals
+ * without one that an operator adopted: what was adopted is the tag, and its commit may have other content than its approval says.
  */
 function refuseChanged(
   row: PackageRevision,
@@ -176,17 +176,17 @@ function areLabelsKnown(
   const scope = { package: path, workspace: key.workspace };
   const mark = trust.mark(scope);
   if (mark === undefined || mark.digest === DELETED) return true;
-  // A publication ends the records before it. An adopted tag does not: a mark means that there was a record.
+  // A publication makes earlier records obsolete. An adopted tag does not: a mark means that there was a record.
   const signed = tip.facts.statement;
   if (signed === undefined) return false;
   const { statement } = signed;
-  // An operator can adopt what carries a statement about something else.
+  // An operator can adopt a tag whose commit carries a statement about another revision.
   const isOwn =
     statement.repository === trust.repository && statement.package === path && statement.workspace === key.workspace;
   return isOwn && mark.sequence <= statement.sequence;
 }
 
-/** By package: what the branch says, or where somebody took the folder away, the status. */
+/** By package: the revision in the branch, or in the status where a user removed the folder. */
 function deliveredBefore(
   folders: readonly FolderOwner[],
   packages: NonNullable<NonNullable<DeliveryTarget['status']>['packages']>,
@@ -201,7 +201,7 @@ function deliveredBefore(
   return delivered;
 }
 
-/** Keys of the packages whose delivered revision is gone because it was deleted through Sluice. */
+/** Keys of the packages whose delivered revision was deleted through Sluice. */
 async function deletedOf(
   delivered: ReadonlyMap<string, DeliveredRevision>,
   repositories: ReadonlyMap<string, PackageRepository>,
@@ -235,20 +235,20 @@ function toDeliver(
     ...choice,
     ...(outOfBand === undefined ? {} : { outOfBand: outOfBand.message }),
     ...{ sourceCommit: row.commit, sourceTree, built },
-    // Only of what is committed is this asked.
+    // This is computed only for what is committed.
     get gates() {
       return verdictsOf(row, repository);
     },
   };
 }
 
-/** Only that the folder stays is of interest. */
+/** A placeholder that keeps the folder. */
 function toHold({ repository, package: path, revision = 0, reason, message }: PackageRefusal): DesiredRevision {
   const nothing = { sourceCommit: '', sourceTree: '', gates: [] };
   return { repository, package: path, revision, ...nothing, built: { refused: { reason, message } } };
 }
 
-/** The gates of the Kptfile and of policies, with what the approval says of them. */
+/** The gates of the Kptfile and of policies, with their verdicts in the approval. */
 function verdictsOf(row: PackageRevision, repository: PackageRepository): GateVerdict[] {
   const types = row.kptfile === undefined ? [] : gatesOf(row.kptfile);
   const required = repository.policyFor(row).requiredGates.map(({ conditionType }) => conditionType);

@@ -15,22 +15,22 @@ function bench(options: Partial<EventExpiryOptions> = {}) {
   return {
     ...objects,
     clock,
-    tell: (name: string, lastTimestamp = timestamp(clock.now())) =>
+    record: (name: string, lastTimestamp = timestamp(clock.now())) =>
       client.create(eventKind, { metadata: { name }, involvedObject: {}, lastTimestamp }),
     names: async () => (await client.list(eventKind)).items.map(({ metadata }) => metadata.name),
   };
 }
 
-test('an event goes an hour after it last happened', async () => {
+test('an event is deleted an hour after it last happened', async () => {
   await using at = bench();
   const { clock, manager, client } = at;
-  await at.tell('once');
-  await at.tell('again');
+  await at.record('once');
+  await at.record('again');
   await manager.start();
   await manager.idle();
   await clock.advanceAsync(30 * MINUTE);
   await client.patch(eventKind, { name: 'again' }, { lastTimestamp: timestamp(clock.now()) });
-  await at.tell('later');
+  await at.record('later');
   await clock.advanceAsync(29 * MINUTE);
   expect(await at.names()).toEqual(['again', 'later', 'once']);
   await clock.advanceAsync(2 * MINUTE);
@@ -40,11 +40,11 @@ test('an event goes an hour after it last happened', async () => {
   expect(at.errors).toEqual([]);
 });
 
-test('what a client says cannot be true makes an event neither last nor go before its time', async () => {
+test('an impossible time from a client neither prolongs nor shortens the life of an event', async () => {
   await using at = bench();
   const { clock, manager } = at;
-  await at.tell('future', '9999-01-01T00:00:00Z');
-  await at.tell('past', '1970-01-01T00:00:00Z');
+  await at.record('future', '9999-01-01T00:00:00Z');
+  await at.record('past', '1970-01-01T00:00:00Z');
   await manager.start();
   await manager.idle();
   await clock.advanceAsync(59 * MINUTE);
@@ -53,17 +53,17 @@ test('what a client says cannot be true makes an event neither last nor go befor
   expect(await at.names()).toEqual([]);
 });
 
-test('where there are too many the oldest go, at once and not event by event', async () => {
+test('beyond the limit the oldest events are deleted in one batch', async () => {
   await using at = bench({ limit: 100 });
   const { clock, manager } = at;
   await manager.start();
   for (let index = 0; index < 100; index += 1) {
-    await at.tell(`e${String(index).padStart(3, '0')}`);
+    await at.record(`e${String(index).padStart(3, '0')}`);
     clock.advance(1000);
   }
   await manager.idle();
   expect(await at.names()).toHaveLength(100);
-  await at.tell('e100');
+  await at.record('e100');
   await manager.idle();
   const names = await at.names();
   expect(names).toHaveLength(90);

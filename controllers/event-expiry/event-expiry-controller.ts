@@ -10,20 +10,20 @@ import { keyOf, type ObjectKey, type Stored } from '../../src/resource/object/ob
 export interface EventExpiryOptions {
   readonly client: Client;
   readonly clock: Clock;
-  /** Milliseconds after which an event that did not happen again goes. Default one hour. */
+  /** Milliseconds after which an event that did not recur is deleted. Default one hour. */
   readonly lifetime?: number;
-  /** How many events are kept at most. Default 50,000. */
+  /** Number of events that are kept. Default 50,000. */
   readonly limit?: number;
 }
 
-/** Milliseconds between two looks at all events. */
-const INTERVAL = 60_000;
-/** Deletions that wait for the storage together, so that they share its syncs. */
-const AT_ONCE = 64;
-/** There is one thing to do, whatever wakes it. */
+/** Interval between two passes over all events. */
+const INTERVAL_MS = 60_000;
+/** Deletions in flight at once, so that they share the syncs of the storage. */
+const MAX_CONCURRENT_DELETIONS = 64;
+/** Every wake-up leads to the same pass, so the queue has one key. */
 const SWEEP: ObjectKey = { name: 'events' };
 
-/** Deletes events that are old, and the oldest where there are too many. */
+/** Deletes expired events, and the oldest ones beyond the limit. */
 export function eventExpiryController(options: EventExpiryOptions): ControllerOptions {
   const { clock, lifetime = 3_600_000, limit = 50_000 } = options;
   const client = options.client.as({ name: 'controller:event-expiry' }, 'controller');
@@ -53,11 +53,11 @@ export function eventExpiryController(options: EventExpiryOptions): ControllerOp
         .sort((a, b) => a.seen - b.seen);
       const firstYoung = events.findIndex(({ seen }) => seen + lifetime > now);
       const expired = firstYoung < 0 ? events.length : firstYoung;
-      // Some more than needed, so that the next event does not lead to another look at all of them.
+      // Deletes some more than needed, so that the next event does not lead to another pass.
       const surplus = events.length - expired > limit ? events.length - Math.floor(limit * 0.9) : 0;
       const old = events.slice(0, Math.max(expired, surplus));
-      await mapLimited(old, AT_ONCE, ({ event }) => remove(event));
-      return { requeueAfter: INTERVAL, reason: 'the next look at old events' };
+      await mapLimited(old, MAX_CONCURRENT_DELETIONS, ({ event }) => remove(event));
+      return { requeueAfter: INTERVAL_MS, reason: 'the next pass over old events' };
     },
   };
 
@@ -66,15 +66,15 @@ export function eventExpiryController(options: EventExpiryOptions): ControllerOp
     try {
       await client.delete(eventKind, keyOf({ metadata }), { uid, resourceVersion });
     } catch (error) {
-      // Gone already, or it has just happened again.
+      // Already deleted, or it has just recurred.
       if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'Conflict')) throw error;
     }
   }
 }
 
-/** When an event was last seen, in milliseconds. Clients write that; what cannot be true does not make it last. */
+/** When an event was last seen, in milliseconds since the epoch. Clients write the time, so an impossible one is ignored. */
 function timeOf(event: Stored<Event>, now: number): number {
   const created = Date.parse(event.metadata.creationTimestamp);
-  const told = Date.parse(lastSeen(event) ?? '');
-  return told > created && told <= now ? told : created;
+  const reported = Date.parse(lastSeen(event) ?? '');
+  return reported > created && reported <= now ? reported : created;
 }

@@ -34,7 +34,7 @@ function bench(options: Partial<GarbageCollectionOptions> = {}, time: Clock = sy
 }
 
 describe('background', () => {
-  test('an object goes when the last of its owners is gone, and what it owns with it', async () => {
+  test('an object is deleted when the last of its owners is gone, with its own dependents', async () => {
     await using at = bench();
     const { create, remove, names, owners, manager, errors } = at;
     const [a, b] = [await create('a'), await create('b')];
@@ -51,7 +51,7 @@ describe('background', () => {
     expect(errors).toEqual([]);
   });
 
-  test('an owner is known by its uid: another object under its name is none', async () => {
+  test('an owner is identified by its uid, not by its name', async () => {
     await using at = bench();
     const { create, names, manager } = at;
     const a = await create('a');
@@ -61,7 +61,7 @@ describe('background', () => {
     expect(await names()).toEqual(['a']);
   });
 
-  test('an object that comes after its owner went goes too', async () => {
+  test('an object that is created after the deletion of its owner is deleted too', async () => {
     await using at = bench();
     const { create, remove, names, manager } = at;
     const a = await create('a');
@@ -87,7 +87,7 @@ describe('background', () => {
 });
 
 describe('foreground', () => {
-  test('dependents that block go first, however deep, and wait for their own finalizers', async () => {
+  test('blocking dependents are deleted first, at any depth, and wait for their own finalizers', async () => {
     await using at = bench();
     const { create, remove, names, manager, client } = at;
     const a = await create('a');
@@ -104,7 +104,7 @@ describe('foreground', () => {
     expect(await names()).toEqual([]);
   });
 
-  test('a dependent with another owner stays and lets go; one that does not block is not waited for', async () => {
+  test('a dependent with another owner stays and drops the reference; a dependent that does not block does not delay the owner', async () => {
     await using at = bench();
     const { create, remove, names, owners, manager } = at;
     const [a, other] = [await create('a'), await create('other')];
@@ -117,7 +117,7 @@ describe('foreground', () => {
     expect(await owners('shared')).toEqual(['other']);
   });
 
-  test('a circle of objects that wait for each other comes apart', async () => {
+  test('a cycle of objects that wait for each other is broken', async () => {
     await using at = bench();
     const { create, remove, names, manager, client } = at;
     const a = await create('a');
@@ -145,7 +145,7 @@ test('orphans forget their owner and stay', async () => {
   expect(await owners('c')).toEqual(['b']);
 });
 
-test('what was begun before a restart is ended after it', async () => {
+test('a deletion that began before a restart is completed after it', async () => {
   await using at = bench();
   const { create, remove, names, manager } = at;
   const [a, b, c] = [await create('a'), await create('b'), await create('c')];
@@ -161,7 +161,7 @@ test('what was begun before a restart is ended after it', async () => {
 });
 
 describe('namespaces', () => {
-  test('an owner in another namespace is none', async () => {
+  test('an owner in another namespace does not count', async () => {
     await using at = bench();
     const { create, names, events, manager } = at;
     const a = await create('a', [], { namespace: 'elsewhere' });
@@ -189,7 +189,7 @@ describe('namespaces', () => {
   });
 });
 
-describe('kinds come and go', () => {
+describe('kinds are added and removed', () => {
   const gadgetKind = {
     ...widgetKind,
     kind: 'Gadget',
@@ -197,7 +197,7 @@ describe('kinds come and go', () => {
     shortNames: [],
   } as unknown as typeof widgetKind;
 
-  test('objects of a kind that came later are collected, and own others', async () => {
+  test('objects of a kind that was added later are collected, and own others', async () => {
     await using at = bench();
     const { create, names, remove, manager, client, registry, memory } = at;
     const a = await create('a');
@@ -226,7 +226,7 @@ describe('kinds come and go', () => {
     expect((await client.list(gadgetKind)).items).toEqual([]);
   });
 
-  test('a kind that goes is followed no longer, and its objects are not taken for deleted', async () => {
+  test('a removed kind is no longer followed, and its objects do not count as deleted', async () => {
     await using at = bench();
     const { create, names, manager, client, registry, errors, events } = at;
     const widget = await client.create(widgetKind, { metadata: { name: 'w' }, spec: {} });
@@ -241,7 +241,7 @@ describe('kinds come and go', () => {
     expect(errors).toEqual([]);
   });
 
-  test('the dependents of a kind whose objects were deleted before it went are collected', async () => {
+  test('the dependents of objects that were deleted before their kind was removed are collected', async () => {
     await using at = bench();
     const { create, names, manager, client, registry } = at;
     const widget = await client.create(widgetKind, { metadata: { name: 'w' }, spec: {} });
@@ -255,7 +255,7 @@ describe('kinds come and go', () => {
   });
 });
 
-test('an owner that may be there though it is not seen keeps its dependents', async () => {
+test('an owner that may exist unseen keeps its dependents', async () => {
   await using at = bench({ mayBeHidden: (kind, { name }) => kind.kind === 'ConfigMap' && name.startsWith('hidden') });
   const { create, names, manager, remove } = at;
   const [hidden, a] = [await create('hidden'), await create('a')];
@@ -275,7 +275,7 @@ class Keeping<T extends KubernetesObject> extends MemoryStorage<T> {
   }
 }
 
-test('an owner of a kind that is not followed is looked at again', async () => {
+test('an owner of a kind that is not followed is checked again', async () => {
   const clock = new ManualClock();
   await using at = bench({}, clock);
   const { create, names, manager, client, registry } = at;
@@ -292,7 +292,7 @@ test('an owner of a kind that is not followed is looked at again', async () => {
   expect(await names()).toEqual([]);
 });
 
-test('what may not be deleted stays, and people hear of it once', async () => {
+test('an object whose deletion is refused stays, with one event', async () => {
   await using at = bench();
   const { create, events, manager, client, registry, clock, log, remove, errors } = at;
   registry.unregister(secretKind as unknown as Kind);
@@ -302,7 +302,7 @@ test('what may not be deleted stays, and people hear of it once', async () => {
   await manager.start();
   await remove('a');
   await manager.idle();
-  // Looked at again, and nothing new is said.
+  // Checked again without a second event.
   await client.update(secretKind, { ...secret, metadata: { ...secret.metadata, labels: { look: 'again' } } });
   await manager.idle();
   expect(await client.find(secretKind, { name: 's' })).toBeDefined();

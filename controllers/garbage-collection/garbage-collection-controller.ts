@@ -10,7 +10,7 @@ import { keyOf, type OwnerReference, type Stored } from '../../src/resource/obje
 import type { Kind } from '../../src/resource/schema/kind.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../src/resource/storage/storage.ts';
-import { TellOnce } from '../tell-once.ts';
+import { TellOnce } from '../event-deduplicator.ts';
 import { identityText, type ObjectIdentity, ownedObjects } from './owned-objects.ts';
 import { awaitsDependents, OwnerGraph, orphansDependents, ownersOf } from './owner-graph.ts';
 import { type OwnerLookup, sortOwners } from './sort-owners.ts';
@@ -25,14 +25,14 @@ export interface GarbageCollectionOptions extends Pick<OwnerLookup, 'mayBeHidden
   readonly recorder?: EventRecorder;
 }
 
-/** Milliseconds until what could not be done is tried again, if nothing happens before. */
-const RETRY = 10 * 60_000;
+/** Time until a failed step is retried, if no event wakes the controller earlier. */
+const RETRY_MS = 10 * 60_000;
 
-/** Dependents that forget their owner at the same time. */
-const AT_ONCE = 32;
+/** Dependents from which an orphaning deletion removes the owner at once. */
+const MAX_CONCURRENT_ORPHANS = 32;
 
 /**
- * Deletes objects whose owners are gone, and takes the finalizers off owners that wait for their dependents. The rules are those of
+ * Deletes objects whose owners are gone, and removes the finalizers of owners that wait for their dependents. The rules are those of
  * the garbage collector of Kubernetes.
  */
 export function garbageCollectionController(options: GarbageCollectionOptions): ControllerOptions<ObjectIdentity> {
@@ -59,11 +59,11 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
       try {
         return await attend(kind, object);
       } catch (error) {
-        // Gone already: somebody was faster.
+        // Already deleted by another client.
         if (isSluiceError(error, 'NotFound')) return undefined;
         if (!isSluiceError(error, 'Refused')) throw error;
         events.tell(object, 'Warning', 'NotCollected', error.message, `${kind.kind} refused`);
-        return { requeueAfter: RETRY, reason: error.message };
+        return { requeueAfter: RETRY_MS, reason: error.message };
       }
     },
   };
@@ -75,7 +75,7 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
     return undefined;
   }
 
-  /** Deletes an object that nobody owns any more, or takes away the owners that are gone. */
+  /** Deletes an object without a living owner, or removes its references to owners that are gone. */
   async function collect(kind: Kind, object: Stored): Promise<ReconcileResult | undefined> {
     const { solid, waiting, absent, unclear } = await sortOwners(object, lookup);
     for (const { message } of [...absent, ...unclear].filter(({ reason }) => reason === 'OwnerRefInvalidNamespace'))
@@ -83,25 +83,27 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
     if (solid.length > 0) {
       const gone = new Set([...waiting, ...absent.map(({ reference }) => reference)]);
       if (gone.size > 0) await setOwners(kind, object, (reference) => (gone.has(reference) ? undefined : reference));
-      // Nobody tells of the end of an owner whose kind is not followed, or that came and goes before it is.
+      // No event reports the deletion of an owner whose kind is not followed, or that is deleted before it is followed.
       const isFollowed = solid.some(({ uid }) => graph.get(uid) !== undefined);
-      return isFollowed ? undefined : { requeueAfter: RETRY, reason: 'the next look at an owner that is not followed' };
+      return isFollowed
+        ? undefined
+        : { requeueAfter: RETRY_MS, reason: 'the next check of an owner that is not followed' };
     }
     const [open] = unclear;
     if (open !== undefined) {
       if (open.reason === 'OwnerKindUnknown')
         events.tell(object, 'Warning', open.reason, open.message, `${kind.kind} owner`);
-      return { requeueAfter: RETRY, reason: open.message };
+      return { requeueAfter: RETRY_MS, reason: open.message };
     }
     if (waiting.length + absent.length > 0) await remove(kind, object, waiting.length > 0);
     return undefined;
   }
 
-  /** Deletes exactly the state that was judged. If an owner waits for it, its own dependents go first. */
+  /** Deletes exactly the evaluated state. If an owner waits for it, its own dependents are deleted first. */
   async function remove(kind: Kind, object: Stored, ownerWaits: boolean): Promise<void> {
     let judged = object;
     const foreground = ownerWaits && graph.hasDependents(object.metadata.uid);
-    // Where everybody waits for the next one in a circle, one must let go.
+    // In a cycle of objects that wait for each other, one must not wait.
     if (foreground && graph.dependents(object.metadata.uid).some(awaitsDependents)) judged = await letGo(kind, object);
     const { uid, resourceVersion } = judged.metadata;
     await client.delete(kind, keyOf(judged), {
@@ -112,12 +114,12 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
 
   async function endForeground(kind: Kind, object: Stored): Promise<void> {
     await untilSeen();
-    // Each dependent that goes or lets go wakes us again.
+    // Each dependent that is deleted or drops its reference wakes this controller again.
     if (!graph.isBlocked(object.metadata.uid)) await dropFinalizer(kind, object, FOREGROUND_FINALIZER);
     else if (graph.waitsForItself(object.metadata.uid)) await letGo(kind, object);
   }
 
-  /** Its owners need not wait for it any more. */
+  /** Marks that its owners need not wait for it any more. */
   function letGo(kind: Kind, object: Stored): Promise<Stored> {
     return setOwners(kind, object, (reference) => ({ ...reference, blockOwnerDeletion: false }));
   }
@@ -127,8 +129,8 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
     const { uid } = object.metadata;
     const dependents = graph.dependents(uid);
     if (dependents.length === 0) return dropFinalizer(kind, object, ORPHAN_FINALIZER);
-    // The last one that forgets its owner wakes us again.
-    await mapLimited(dependents, AT_ONCE, async (dependent) => {
+    // The last dependent that drops its reference wakes this controller again.
+    await mapLimited(dependents, MAX_CONCURRENT_ORPHANS, async (dependent) => {
       const dependentKind = registry.kindOf(dependent);
       if (dependentKind === undefined) return;
       const live = await client.find(dependentKind, keyOf(dependent));
@@ -153,7 +155,7 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
   }
 }
 
-/** Watches of this process bring what was written before within one turn of the event loop. */
+/** Watches of this process deliver earlier writes within one turn of the event loop. */
 async function untilSeen(): Promise<void> {
   await setImmediate();
 }

@@ -14,7 +14,7 @@ const deletion = fc.record({
   policy: fc.constantFrom('Background' as const, 'Foreground' as const, 'Orphan' as const),
 });
 
-/** Owners by dependent, as a person would work them out: no events, no order. */
+/** Owners by dependent, computed without events and without an order. */
 class Model {
   readonly owners = new Map<number, Set<number>>();
 
@@ -34,7 +34,7 @@ class Model {
   }
 }
 
-test('in the end exactly those objects are gone whose owners are, and who is left has living owners only', async () => {
+test('in the end exactly the objects without living owners are gone, and the others refer to living owners only', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(object, object, fc.boolean()), { maxLength: 16 }),
@@ -59,7 +59,7 @@ test('in the end exactly those objects are gone whose owners are, and who is lef
         }
         await manager.start();
         for (const { at, policy } of deletions) {
-          // Who orphans something races with who deletes its other owners, so that only the others come together.
+          // Orphaning races with the deletion of other owners, so only the other policies run concurrently.
           const propagationPolicy = together && policy === 'Orphan' ? 'Background' : policy;
           model.remove(at, propagationPolicy);
           if ((await client.find(configMapKind, { name: `o${at}` })) !== undefined)

@@ -32,10 +32,10 @@ export function identityText({ apiVersion, kind, uid, ...key }: ObjectIdentity):
 
 const NEEDED_VERBS: readonly Verb[] = ['delete', 'list', 'watch'];
 
-/** Events are many, own nothing and go by themselves. */
+/** Events are numerous, own nothing and expire by themselves. */
 const EVENT_KINDS: readonly Pick<Kind, 'group' | 'kind'>[] = [eventKind, eventV1Kind];
 
-/** Follows the objects of all kinds that can be deleted, as kinds come and go, and keeps the graph up to date. */
+/** Follows the objects of all kinds that can be deleted, as kinds are added and removed, and keeps the graph up to date. */
 export function ownedObjects(
   registry: Pick<Registry, 'storages' | 'kindOf' | 'onChange'>,
   graph: OwnerGraph,
@@ -64,8 +64,8 @@ export function ownedObjects(
       const unsubscribe = registry.onChange(() => {
         if (scheduled) return;
         scheduled = true;
-        // A kind with a new definition is taken out and put back within one turn, and was never away. And what was deleted before its
-        // kind went is heard of first.
+        // A kind with a new definition is removed and added within one turn of the event loop, and counts as served all the time. Deletions before
+        // the removal of a kind are processed first.
         setImmediate(() => {
           scheduled = false;
           if (!ended) update();
@@ -82,7 +82,7 @@ export function ownedObjects(
   };
 }
 
-/** By id; of a kind with several versions the first one, since its objects are the same in all. */
+/** By id; for a kind with several versions the first one, since all versions show the same objects. */
 function followedKinds(registry: Pick<Registry, 'storages'>): Map<string, Kind> {
   const kinds = new Map<string, Kind>();
   const seen = new Set<string>();
@@ -97,7 +97,7 @@ function followedKinds(registry: Pick<Registry, 'storages'>): Map<string, Kind> 
   return kinds;
 }
 
-/** Whose state may ask for something else than before. */
+/** Objects whose required action may have changed. */
 function* requestsOf(event: InformerEvent<KubernetesObject>, graph: OwnerGraph): Generator<ObjectIdentity> {
   const { type, object } = event;
   const before = type === 'update' ? event.old : undefined;

@@ -1,17 +1,17 @@
 import type { KubernetesObject, OwnerReference, Stored } from '../../src/resource/object/object.ts';
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../src/resource/storage/storage.ts';
 
-/** How many deleted objects are remembered. */
-const REMEMBERED = 10_000;
+/** Number of deleted objects that are remembered. */
+const MAX_REMEMBERED = 10_000;
 
 /**
- * Which objects name which others as their owners, by uid. Kept up to date by events, so that nobody has to look through all
- * objects to find the dependents of one.
+ * Which objects name which others as their owners, by uid. Kept up to date by events, so that finding the dependents of an
+ * object does not require a pass over all objects.
  */
 export class OwnerGraph {
   readonly #objects = new Map<string, Stored>();
   readonly #dependents = new Map<string, Set<string>>();
-  /** Of the dependents those whose owner must not go before them. */
+  /** The dependents that must be deleted before their owner. */
   readonly #blocking = new Map<string, Set<string>>();
   readonly #deleted = new Set<string>();
 
@@ -21,25 +21,25 @@ export class OwnerGraph {
     this.#objects.set(uid, object);
     this.#deleted.delete(uid);
     for (const { uid: owner, blockOwnerDeletion } of ownersOf(object)) {
-      // What owns itself could never go first.
+      // An object that owns itself could never be deleted first.
       if (owner === uid) continue;
-      enter(this.#dependents, owner, uid);
-      if (blockOwnerDeletion === true) enter(this.#blocking, owner, uid);
+      addTo(this.#dependents, owner, uid);
+      if (blockOwnerDeletion === true) addTo(this.#blocking, owner, uid);
     }
   }
 
-  /** Takes a deleted object out. */
+  /** Removes a deleted object. */
   remove({ metadata: { uid } }: Stored): void {
     this.#unlink(uid);
     this.#objects.delete(uid);
     this.#deleted.add(uid);
     for (const oldest of this.#deleted) {
-      if (this.#deleted.size <= REMEMBERED) return;
+      if (this.#deleted.size <= MAX_REMEMBERED) return;
       this.#deleted.delete(oldest);
     }
   }
 
-  /** Takes all objects of a kind out, which are not deleted but cannot be seen any more. */
+  /** Removes all objects of a kind that is no longer served; they do not count as deleted. */
   forget(kind: { readonly apiVersion: string; readonly kind: string }): void {
     for (const [uid, object] of this.#objects) {
       if (object.apiVersion !== kind.apiVersion || object.kind !== kind.kind) continue;
@@ -52,7 +52,7 @@ export class OwnerGraph {
     return this.#objects.get(uid);
   }
 
-  /** True for an object that was deleted not long ago. */
+  /** True for an object that was deleted recently. */
   wasDeleted(uid: string): boolean {
     return this.#deleted.has(uid);
   }
@@ -70,12 +70,12 @@ export class OwnerGraph {
     return this.#dependents.has(uid);
   }
 
-  /** True while there are dependents that must go before their owner does. */
+  /** True while there are dependents that must be deleted before the owner. */
   isBlocked(uid: string): boolean {
     return this.#blocking.has(uid);
   }
 
-  /** True for an object that waits for dependents which, over others that wait too, wait for it. */
+  /** True for an object in a cycle of objects that wait for their dependents. */
   waitsForItself(uid: string): boolean {
     const seen = new Set<string>();
     const next = [uid];
@@ -95,8 +95,8 @@ export class OwnerGraph {
     const object = this.#objects.get(uid);
     if (object === undefined) return;
     for (const { uid: owner } of ownersOf(object)) {
-      leave(this.#dependents, owner, uid);
-      leave(this.#blocking, owner, uid);
+      removeFrom(this.#dependents, owner, uid);
+      removeFrom(this.#blocking, owner, uid);
     }
   }
 }
@@ -105,23 +105,23 @@ export function ownersOf(object: KubernetesObject): readonly OwnerReference[] {
   return object.metadata.ownerReferences ?? [];
 }
 
-/** True for an object that goes once its dependents are gone. */
+/** True for an object whose deletion completes once its dependents are gone. */
 export function awaitsDependents({ metadata }: KubernetesObject): boolean {
   return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(FOREGROUND_FINALIZER) === true;
 }
 
-/** True for an object that goes once its dependents have forgotten it. */
+/** True for an object whose deletion completes once its dependents refer to it no longer. */
 export function orphansDependents({ metadata }: KubernetesObject): boolean {
   return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(ORPHAN_FINALIZER) === true;
 }
 
-function enter(sets: Map<string, Set<string>>, key: string, value: string): void {
+function addTo(sets: Map<string, Set<string>>, key: string, value: string): void {
   const set = sets.get(key);
   if (set === undefined) sets.set(key, new Set([value]));
   else set.add(value);
 }
 
-function leave(sets: Map<string, Set<string>>, key: string, value: string): void {
+function removeFrom(sets: Map<string, Set<string>>, key: string, value: string): void {
   const set = sets.get(key);
   set?.delete(value);
   if (set?.size === 0) sets.delete(key);

@@ -18,7 +18,7 @@ async function isThere({ client }: Fixture, name: string): Promise<boolean> {
   return (await client.find(packageRevisionKind, { name })) !== undefined;
 }
 
-test('drafts go with their owner; what is published stays until its deletion is proposed', async () => {
+test('drafts are deleted with their owner; a published revision stays until its deletion is proposed', async () => {
   await using at = await fixture();
   const { client, registry, clock, manager, store } = at;
   await at.register('r');
@@ -56,7 +56,7 @@ test('drafts go with their owner; what is published stays until its deletion is 
   expect(await isThere(at, published.name)).toBe(false);
 });
 
-test('drafts of a repository that comes from another server stay, since their owners were never here', async () => {
+test('drafts of a repository from another server stay, since their owners were never on this server', async () => {
   await using at = await fixture();
   const { client, registry, clock, manager } = at;
   await at.register('r');
@@ -83,7 +83,7 @@ test('drafts of a repository that comes from another server stay, since their ow
   expect([await isThere(at, foreign.name), await isThere(at, own.name)]).toEqual([true, false]);
 });
 
-test('orphaned drafts forget their owner in Git too', async () => {
+test('orphaned drafts drop the reference to their owner in Git too', async () => {
   await using at = await fixture();
   const { client, registry, clock, manager } = at;
   await at.register('r');

@@ -5,11 +5,11 @@ import type { Registry } from '../../src/resource/storage/registry.ts';
 import { awaitsDependents, type OwnerGraph, ownersOf } from './owner-graph.ts';
 
 /**
- * Which owners have been here. Some objects outlive the server that their owners were on, as packages do in Git: there an owner that
- * nobody has ever seen is no owner that is gone.
+ * Which owners have existed on this server. Some objects outlive the server of their owners, as packages do in Git: an owner that
+ * this server has never seen does not count as deleted.
  */
 export interface OwnerMemory {
-  /** Whether it is needed for the owners of this object. */
+  /** True if it applies to the owners of this object. */
   isFor(dependent: Stored): boolean;
   knows(uid: string): boolean;
   remember(uid: string): void;
@@ -19,30 +19,30 @@ export interface OwnerLookup {
   readonly client: Client;
   readonly registry: Pick<Registry, 'kindOf'>;
   readonly graph: OwnerGraph;
-  /** True where an object that is not found may be there all the same, such as a package of a repository that is not open. */
+  /** True where an object that is not found may exist, such as a package of a repository that is not open. */
   readonly mayBeHidden?: (kind: Kind, key: ObjectKey) => boolean;
   readonly memory?: OwnerMemory;
 }
 
-/** An owner that is not there, or of which that cannot be told. */
+/** An owner that does not exist, or of which that is unknown. */
 export interface MissingOwner {
   readonly reference: OwnerReference;
   readonly reason: 'OwnerGone' | 'OwnerHidden' | 'OwnerKindUnknown' | 'OwnerRefInvalidNamespace';
   readonly message: string;
 }
 
-/** The owners of an object by what they mean for it. */
+/** The owners of an object, by their effect on it. */
 export interface SortedOwners {
-  /** They are there. */
+  /** They exist. */
   readonly solid: readonly OwnerReference[];
-  /** They go as soon as their dependents are gone. */
+  /** Their deletion completes as soon as their dependents are gone. */
   readonly waiting: readonly OwnerReference[];
   readonly absent: readonly MissingOwner[];
-  /** Nobody can tell whether they are there, so that the object must stay. */
+  /** It is unknown whether they exist, so the object must stay. */
   readonly unclear: readonly MissingOwner[];
 }
 
-/** Looks the owners of an object up, each where its reference says and nowhere else. */
+/** Looks up the owners of an object, each only where its reference points. */
 export async function sortOwners(object: Stored, lookup: OwnerLookup): Promise<SortedOwners> {
   const solid: OwnerReference[] = [];
   const waiting: OwnerReference[] = [];
@@ -71,7 +71,7 @@ async function findOwner(
   const gone = missing('OwnerGone', true, `its owner ${what} is gone`);
   const kind = registry.kindOf(reference);
   if (kind === undefined) {
-    // The kind went after its objects did.
+    // The kind was removed after its objects.
     if (graph.wasDeleted(uid)) return gone;
     return missing('OwnerKindUnknown', false, `its owner ${what} is of a kind that is not served here; it stays`);
   }
@@ -94,7 +94,7 @@ async function findOwner(
     );
   }
   if (owner === undefined && mayBeHidden?.(kind, key) === true)
-    return missing('OwnerHidden', false, `its owner ${what} cannot be seen at present`);
+    return missing('OwnerHidden', false, `its owner ${what} cannot be read at present`);
   if (remembers !== undefined && !graph.wasDeleted(uid) && !remembers.knows(uid))
     return missing('OwnerHidden', false, `its owner ${what}, uid ${uid}, was never on this server; it stays`);
   return gone;

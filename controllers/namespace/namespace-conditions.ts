@@ -1,8 +1,8 @@
 import type { NewCondition } from '../../src/resource/object/condition.ts';
 import type { ContentReport } from './namespace-content.ts';
 
-/** Finalizers and kinds that a message tells of. */
-const MOST_TOLD = 20;
+/** Finalizers and kinds that a message names. */
+const MAX_REPORTED = 20;
 
 /** The conditions of a namespace that is being emptied, with the types and reasons of Kubernetes. */
 export function namespaceConditions({ remaining, finalizers, failures }: ContentReport): NewCondition[] {
@@ -41,5 +41,5 @@ function condition(
 /** `widgets.example.org has 2 resource instances, …` */
 function counted(counts: ReadonlyMap<string, number>, word: string): string {
   const parts = [...counts].sort().map(([name, number]) => `${name} ${word} ${number} resource instances`);
-  return [...parts.slice(0, MOST_TOLD), ...(parts.length > MOST_TOLD ? ['…'] : [])].join(', ');
+  return [...parts.slice(0, MAX_REPORTED), ...(parts.length > MAX_REPORTED ? ['…'] : [])].join(', ');
 }

@@ -9,25 +9,25 @@ import { isHeld, resourceName } from '../../src/resource/storage/memory/object-r
 import type { Registry } from '../../src/resource/storage/registry.ts';
 import type { Verb } from '../../src/resource/storage/storage.ts';
 
-/** What one pass over the objects of a namespace found and left. */
+/** The result of one pass over the objects of a namespace. */
 export interface ContentReport {
-  /** How many objects there were. */
+  /** Number of objects at the beginning. */
   readonly found: number;
-  /** How many stay for the time being, by the name of their kind's plural with its group. */
+  /** How many remain, by plural and group of their kind. */
   readonly remaining: ReadonlyMap<string, number>;
-  /** How many of them each finalizer holds. */
+  /** How many of them wait for each finalizer. */
   readonly finalizers: ReadonlyMap<string, number>;
   /** Why objects could not be deleted. */
   readonly failures: readonly string[];
 }
 
-/** Deletions that wait for the storage together, so that they share its syncs. */
-const AT_ONCE = 64;
-/** Failures that are told. */
-const MOST_FAILURES = 10;
+/** Deletions in flight at once, so that they share the syncs of the storage. */
+const MAX_CONCURRENT_DELETIONS = 64;
+/** Failures that a message names. */
+const MAX_FAILURES = 10;
 const NEEDED_VERBS: readonly Verb[] = ['delete', 'list'];
 
-/** Asks for the deletion of all objects in a namespace, of whatever kind, and tells what stays. */
+/** Requests the deletion of all objects in a namespace, of every kind, and reports which remain. */
 export async function removeContent(
   client: Client,
   registry: Pick<Registry, 'storages'>,
@@ -40,7 +40,7 @@ export async function removeContent(
   for (const kind of contentKinds(registry)) {
     const { items } = await client.list(kind, { namespace });
     found += items.length;
-    await mapLimited(items, AT_ONCE, async (object) => {
+    await mapLimited(items, MAX_CONCURRENT_DELETIONS, async (object) => {
       const left = await remove(client, kind, object, failures);
       if (left === undefined) return;
       count(remaining, resourceName(kind));
@@ -50,7 +50,7 @@ export async function removeContent(
   return { found, remaining, finalizers, failures };
 }
 
-/** Package revisions are a view of Git, and go with the Repository that shows them; the newer events are a view of the core ones. */
+/** Package revisions are a view of Git, and disappear with their Repository; events.k8s.io is a view of the core events. */
 const VIEWS: readonly Pick<Kind, 'group' | 'kind'>[] = [...PACKAGE_KINDS, eventV1Kind];
 
 /** Kinds with objects of their own. */
@@ -65,7 +65,7 @@ function contentKinds(registry: Pick<Registry, 'storages'>): Kind[] {
   return [...kinds.values()];
 }
 
-/** What is left of an object; undefined if it is gone. */
+/** The object as it remains; undefined if it is gone. */
 async function remove(client: Client, kind: Kind, object: Stored, failures: string[]): Promise<Stored | undefined> {
   if (object.metadata.deletionTimestamp !== undefined) return object;
   const { uid, name } = object.metadata;
@@ -73,9 +73,9 @@ async function remove(client: Client, kind: Kind, object: Stored, failures: stri
     const last = await client.delete(kind, keyOf(object), { uid, reason: 'its namespace is being deleted' });
     return isHeld(kind, last) ? last : undefined;
   } catch (error) {
-    // Gone, or another one under the same name, which the next pass deletes.
+    // Deleted, or replaced by another object of this name, which the next pass deletes.
     if (isSluiceError(error, 'NotFound')) return undefined;
-    if (failures.length < MOST_FAILURES)
+    if (failures.length < MAX_FAILURES)
       failures.push(`${resourceName(kind)} ${JSON.stringify(name)}: ${messageOf(error)}`);
     return object;
   }

@@ -27,7 +27,7 @@ function bench() {
     make: (name: string) => client.create(namespaceKind, { metadata: { name }, spec: {} }),
     find: (name: string) => client.find(namespaceKind, { name }),
     remove: (name: string) => client.delete(namespaceKind, { name }),
-    /** A pass that found something is followed by another one. */
+    /** A pass that found objects is followed by another one. */
     rest: async () => {
       await manager.idle();
       await clock.advanceAsync(100);
@@ -36,7 +36,7 @@ function bench() {
   };
 }
 
-test('the namespaces that clients count on are made, and every namespace becomes Active', async () => {
+test('the namespaces that clients rely on are created, and every namespace becomes Active', async () => {
   await using at = bench();
   await at.make('a');
   await at.manager.start();
@@ -46,7 +46,7 @@ test('the namespaces that clients count on are made, and every namespace becomes
   expect(at.errors).toEqual([]);
 });
 
-test('a namespace goes with everything that is in it, and nothing else', async () => {
+test('a namespace is deleted with all its objects, and nothing else', async () => {
   await using at = bench();
   const { client } = at;
   await at.make('a');
@@ -66,7 +66,7 @@ test('a namespace goes with everything that is in it, and nothing else', async (
   expect(at.errors).toEqual([]);
 });
 
-test('a namespace waits for what finalizers hold, says so, and looks again', async () => {
+test('a namespace waits for objects with finalizers, reports them, and checks again', async () => {
   await using at = bench();
   const { client, clock } = at;
   await at.make('a');
@@ -116,10 +116,10 @@ test('an event counts once, though it is served in two groups', async () => {
   expect((await client.list(eventV1Kind)).items.map(({ metadata }) => metadata.name)).toEqual(['held']);
 });
 
-test('what a rule keeps is told, and the namespace stays', async () => {
+test('an object whose deletion is refused is reported, and the namespace stays', async () => {
   class Keeping<T extends KubernetesObject> extends MemoryStorage<T> {
     override delete(): never {
-      throw new SluiceError('Refused', 'a rule keeps it');
+      throw new SluiceError('Refused', 'a rule forbids it');
     }
   }
   await using at = bench();
@@ -134,11 +134,11 @@ test('what a rule keeps is told, and the namespace stays', async () => {
   expect(findCondition((await at.find('a'))?.status?.conditions, 'NamespaceDeletionContentFailure')).toMatchObject({
     status: 'True',
     reason: 'ContentDeletionFailed',
-    message: 'Failed to delete: secrets "s": a rule keeps it',
+    message: 'Failed to delete: secrets "s": a rule forbids it',
   });
 });
 
-test('package revisions are a view of Git and are left alone', async () => {
+test('package revisions are a view of Git and are not deleted', async () => {
   await using at = bench();
   const { client, registry } = at;
   registry.register(at.memory(packageRevisionKind as unknown as Kind));

@@ -22,11 +22,11 @@ export interface NamespaceOptions {
   readonly clock: Clock;
 }
 
-/** Milliseconds between two looks at a namespace that cannot go yet: a quarter of the time that it has waited, within these. */
-const SHORTEST_WAIT = 500;
-const LONGEST_WAIT = 30_000;
+/** Bounds of the interval between two checks of a Terminating namespace: a quarter of the time that it has waited, within these. */
+const MIN_WAIT_MS = 500;
+const MAX_WAIT_MS = 30_000;
 
-/** Makes the namespaces that clients count on, and empties those that are to go. */
+/** Creates the namespaces that clients rely on, and empties those that are being deleted. */
 export function namespaceController(options: NamespaceOptions): ControllerOptions {
   const { registry, clock } = options;
   const client = options.client.as({ name: 'controller:namespace' }, 'controller');
@@ -49,7 +49,7 @@ export function namespaceController(options: NamespaceOptions): ControllerOption
         else if (SYSTEM_NAMESPACES.includes(key.name))
           await client.create(namespaceKind, { metadata: { name: key.name }, spec: {} });
       } catch (error) {
-        // Others were faster.
+        // Another client created it first.
         if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'AlreadyExists')) throw error;
       }
       return undefined;
@@ -61,7 +61,7 @@ export function namespaceController(options: NamespaceOptions): ControllerOption
     await writeStatus(client, namespaceKind, held, { fields: { phase: 'Active' }, now: clock.now() });
   }
 
-  /** What an earlier version stored has no finalizer, and would leave its objects behind. */
+  /** A namespace that an earlier version stored has no finalizer, and its deletion would leave objects behind. */
   async function withFinalizer(namespace: Stored<Namespace>): Promise<Stored<Namespace>> {
     const finalizers = namespace.spec.finalizers ?? [];
     return finalizers.includes(NAMESPACE_FINALIZER)
@@ -73,7 +73,7 @@ export function namespaceController(options: NamespaceOptions): ControllerOption
     const { name, deletionTimestamp = '' } = namespace.metadata;
     const finalizers = namespace.spec.finalizers ?? [];
     if (!finalizers.includes(NAMESPACE_FINALIZER)) return undefined;
-    // From now on nobody can add to it.
+    // From now on the API rejects new objects in it.
     const fields = { phase: 'Terminating' } as const;
     const closed = await writeStatus(client, namespaceKind, namespace, { fields, now: clock.now() });
     const report = await removeContent(client, registry, name);
@@ -85,11 +85,11 @@ export function namespaceController(options: NamespaceOptions): ControllerOption
       return undefined;
     }
     const age = clock.now() - Date.parse(deletionTimestamp);
-    if (report.remaining.size === 0) return { requeueAfter: 0, reason: 'a last look at the namespace' };
+    if (report.remaining.size === 0) return { requeueAfter: 0, reason: 'the last check of the namespace' };
     await writeStatus(client, namespaceKind, closed, { conditions: namespaceConditions(report), now: clock.now() });
     return {
-      requeueAfter: Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, age / 4)),
-      reason: 'objects in the namespace that are held by their finalizers',
+      requeueAfter: Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, age / 4)),
+      reason: 'objects in the namespace that wait for their finalizers',
     };
   }
 

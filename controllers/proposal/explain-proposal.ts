@@ -10,7 +10,7 @@ import { APPROVAL_ACTOR } from '../approval/approval-controller.ts';
 import { approvalOutlook, ownAnnotation } from '../approval/approval-outlook.ts';
 import { obstacleTo } from './readiness.ts';
 
-/** Who proposes a draft, and when. */
+/** Reports who will propose a draft, and when. */
 export const proposalExplainer: Explainer = {
   explain(explained, surroundings) {
     const { judgement, refusals } = explained;
@@ -25,21 +25,21 @@ export const proposalExplainer: Explainer = {
     if (isClosed) {
       const message =
         policy.enforcement === 'enforce'
-          ? 'a gate that is asked for at proposal is closed'
-          : `a gate is closed; no controller proposes it, but the repository lets people do so (sluice.dev/gates: ${policy.enforcement})`;
+          ? 'a gate that is required at proposal is closed'
+          : `a gate is closed; no controller proposes it, but the repository permits users to do so (sluice.dev/gates: ${policy.enforcement})`;
       reasons.push({ reason: 'GatesClosed', message });
     }
     const { isReady, ...step } = nextStep(explained, surroundings);
     reasons.push(...step.reasons);
     if (isReady && !surroundings.running) next.push(sluiceCommand('up'));
-    // A proposal would be refused for the content as it is.
+    // A proposal would be refused for the current content.
     if (refusals.length > 0) next.push(...repair);
     else if (!isClosed || policy.enforcement !== 'enforce') next.push(sluiceCommand('rpkg', 'propose', name));
     return { reasons, next };
   },
 };
 
-/** What a controller does about a draft; `isReady` if it acts as soon as it runs. */
+/** What a controller will do with a draft; `isReady` if it acts as soon as it runs. */
 function nextStep(
   { judgement, siblings, refusals }: ExplainedRevision,
   surroundings: Surroundings,
@@ -51,7 +51,7 @@ function nextStep(
   const ready = (message: string) => ({ reasons: [...reasons, { reason: 'Ready', message }], isReady: true });
   const waiting = (...more: Reason[]) => ({ reasons: [...reasons, ...more], isReady: false });
   if (isMarked && disabled.includes('proposal'))
-    return waiting({ reason: 'Disabled', message: 'the proposal controller is switched off' });
+    return waiting({ reason: 'Disabled', message: 'the proposal controller is disabled' });
   if (isMarked) {
     if (refusals.length > 0 || obstacleTo(judgement, (gate) => !gate.approveOnly) !== undefined) return waiting();
     return ready(running ? 'it is about to be proposed' : 'it is proposed as soon as "sluice up" runs');
@@ -61,6 +61,6 @@ function nextStep(
   if (outlook !== undefined) return waiting();
   return waiting({
     reason: 'NotMarked',
-    message: `it is not marked to be proposed by itself (annotation ${AUTO_LIFECYCLE_ANNOTATION}: "true", or a policy with autoPropose), so somebody has to propose it`,
+    message: `it is not marked for automatic proposal (annotation ${AUTO_LIFECYCLE_ANNOTATION}: "true", or a policy with autoPropose), so a user has to propose it`,
   });
 }

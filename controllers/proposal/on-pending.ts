@@ -5,16 +5,16 @@ import type { Clock } from '../../src/foundation/clock.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
-import { TellOnce } from '../tell-once.ts';
+import { TellOnce } from '../event-deduplicator.ts';
 import { pendingRevisions } from './pending-revisions.ts';
 import { type Claimants, isPending } from './readiness.ts';
 import { whileAllowed } from './while-allowed.ts';
 
-/** What the controllers that move pending revisions on have in common. */
+/** Options that the controllers of pending revisions share. */
 export interface PendingOptions {
   readonly client: Client;
   readonly clock: Clock;
-  /** Names of the resolvers that a package is the business of. Default: those that the record names. */
+  /** Names of the resolvers that apply to a package. Default: those that the record names. */
   readonly claimants?: Claimants;
   /** Default: one of its own on `client`. */
   readonly recorder?: EventRecorder;

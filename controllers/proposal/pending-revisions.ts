@@ -7,8 +7,8 @@ import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { isPending } from './readiness.ts';
 
 /**
- * Wakes for a draft or proposed revision when it changes, and for all of them that a changed policy or repository may concern.
- * Status writes of either wake nobody.
+ * Wakes for a draft or proposed revision when it changes, and for all that a changed policy or repository may affect.
+ * Status writes of either wake none.
  */
 export function pendingRevisions(): Source<ObjectKey>[] {
   return [

@@ -63,7 +63,7 @@ describe('proposal controller', () => {
     expect(world.store.get(name).etag).toBe(etag);
   });
 
-  test('a resolver that was plugged in after the others had reported is waited for', async () => {
+  test('the proposal waits for a resolver that was added after the others had reported', async () => {
     const name = await draft({ Kptfile: kptfile() });
     await world.settle(name);
     const { client, store } = world;
@@ -77,7 +77,7 @@ describe('proposal controller', () => {
     expect(lifecycle(name)).toBe('Proposed');
   });
 
-  test('the mark counts in the Kptfile too, and unmarked drafts stay', async () => {
+  test('the annotation counts in the Kptfile too, and drafts without it stay', async () => {
     const unmarked = await draft({ Kptfile: kptfile() }, false);
     await world.settle(unmarked);
     await reconcile(unmarked);
@@ -89,12 +89,12 @@ describe('proposal controller', () => {
     expect(lifecycle(name)).toBe('Proposed');
   });
 
-  test('open gates are not enough before the resolvers have reported on this very content', async () => {
+  test('open gates are not enough before the resolvers have reported on this content', async () => {
     const name = await draft({ Kptfile: kptfile() });
     await reconcile(name);
     expect(lifecycle(name)).toBe('Draft');
     await world.settle(name);
-    // Somebody pushes; what was reported was about other content.
+    // After a push the report of the resolvers is about other content.
     await world.push(branch, { 'app/more.yaml': 'a: 1\n' }, 'drafts/app/w1');
     await world.store.repository('apps').refresh();
     await reconcile(name);
@@ -105,7 +105,7 @@ describe('proposal controller', () => {
     expect(lifecycle(name)).toBe('Proposed');
   });
 
-  test('a push that nobody has seen yet is not proposed', async () => {
+  test('a push that the index has not read yet is not proposed', async () => {
     const name = await draft({ Kptfile: kptfile() });
     await world.settle(name);
     const pushed = await world.push(branch, { 'app/more.yaml': 'a: 1\n' }, 'drafts/app/w1');
@@ -115,7 +115,7 @@ describe('proposal controller', () => {
     expect(lifecycle(name)).toBe('Draft');
   });
 
-  test('a change between the judgement and the step is a conflict', async () => {
+  test('a change between the evaluation and the proposal is a conflict', async () => {
     const name = await draft({ Kptfile: kptfile() });
     await world.settle(name);
     const { client, store } = world;
@@ -136,7 +136,7 @@ describe('proposal controller', () => {
     expect(lifecycle(name)).toBe('Draft');
   });
 
-  test('a repository that hangs is waited for only as long as the signal allows', async () => {
+  test('the controller waits for a hanging repository only as long as the signal allows', async () => {
     const name = await draft({ Kptfile: kptfile() });
     const hanging = {
       judge: () => new Promise<never>(() => {}),
@@ -152,7 +152,7 @@ describe('proposal controller', () => {
     await expect(running).rejects.toThrow('too long');
   });
 
-  test('closed gates keep it back, which is told once', async () => {
+  test('closed gates prevent it, with one event', async () => {
     const name = await draft({ Kptfile: kptfile([GATE]) });
     await world.settle(name);
     await reconcile(name);
@@ -186,7 +186,7 @@ describe('proposal controller', () => {
     expect(lifecycle(copy.name)).toBe('Proposed');
   });
 
-  test('what somebody rejected is not proposed again as it is', async () => {
+  test('a rejected draft is not proposed again unchanged', async () => {
     const name = await draft({ Kptfile: kptfile() });
     await world.settle(name);
     await reconcile(name);
@@ -194,7 +194,7 @@ describe('proposal controller', () => {
     await reconcile(name);
     expect(lifecycle(name)).toBe('Draft');
     expect((await world.events(name)).at(-1)).toBe(
-      'NotProposed: anna rejected this very commit (too many replicas); change it, or propose it by hand',
+      'NotProposed: anna rejected this commit (too many replicas); change it, or propose it by hand',
     );
     await world.store.change(name, { files: new Map([['x.yaml', Buffer.from('a: 1\n')]]) }, ANNA);
     await world.settle(name);
@@ -225,15 +225,15 @@ describe('proposal controller', () => {
     await world.store.change(name, { conditions: [{ type: GATE, status: 'True' }] }, ANNA);
     await reconcile(name);
     expect(lifecycle(name)).toBe('Proposed');
-    const said = 'all gates of a proposal are open; an approval waits for signed-off';
+    const summary = 'all gates of a proposal are open; an approval waits for signed-off';
     const reason = 'all gates of a proposal are open and the resolvers have reported; an approval waits for signed-off';
     expect(await world.store.history(name)).toContainEqual(expect.objectContaining({ action: 'propose', reason }));
     expect((await world.events(name)).at(-1)).toBe(
-      `Proposed: proposed commit ${world.store.get(name).commit}: ${said}`,
+      `Proposed: proposed commit ${world.store.get(name).commit}: ${summary}`,
     );
   });
 
-  test('a draft that another controller proposed in between is no news', async () => {
+  test('a draft that another controller proposed in between causes no event', async () => {
     const name = await draft({ Kptfile: kptfile() });
     await world.settle(name);
     const { client, store } = world;
@@ -258,7 +258,7 @@ describe('proposal controller', () => {
     expect(await world.events(name)).toEqual([]);
   });
 
-  test('a draft with an unreadable Kptfile stays and says why', async () => {
+  test('a draft with an unreadable Kptfile stays, with an event', async () => {
     const name = await draft({ Kptfile: kptfile() });
     await world.settle(name);
     await world.push(branch, { 'app/Kptfile': 'a: [\n' }, 'drafts/app/w1');
@@ -268,7 +268,7 @@ describe('proposal controller', () => {
   });
 });
 
-test('under a manager: the report of the resolvers wakes it, and so does a new policy', async () => {
+test('under a manager: the report of the resolvers wakes the controller, and so does a new policy', async () => {
   await using world = await fixture();
   await world.register('apps');
   const { client, store, clock, manager } = world;

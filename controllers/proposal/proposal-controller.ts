@@ -13,11 +13,11 @@ import { annotationOf, obstacleTo } from './readiness.ts';
 export const PROPOSAL_ACTOR = 'controller:proposal';
 
 export interface ProposalOptions extends PendingOptions {
-  /** For the judgement: gates, verdicts and policy at one point in time. */
+  /** Evaluates gates, verdicts and policy at one point in time. */
   readonly store: Pick<RevisionStore, 'judge' | 'repositoryOf'>;
 }
 
-/** Proposes marked drafts whose gates are open and whose resolvers have reported, and tells of gates that are overdue. */
+/** Proposes marked drafts whose gates are open and whose resolvers have reported, and reports overdue gates. */
 export function proposalController(options: ProposalOptions): ControllerOptions {
   const { store, clock } = options;
   const { client, events, controller } = onPending('proposal', PROPOSAL_ACTOR, options);
@@ -28,14 +28,14 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
     if (judgement === undefined || store.repositoryOf(judgement.revision).follows) return undefined;
     const mayPropose = object.spec.lifecycle === 'Draft' && isMarked(object, judgement);
     if (mayPropose && (await propose(object, judgement))) return undefined;
-    return tellOverdue(object, judgement);
+    return reportOverdue(object, judgement);
   }
 
   async function judgementOf(id: string): Promise<Judgement | undefined> {
     try {
       return await store.judge(id);
     } catch (error) {
-      // Gone since it was read; its deletion is told to us too.
+      // Deleted since it was read; its deletion wakes this controller too.
       if (isSluiceError(error, 'NotFound')) return undefined;
       throw error;
     }
@@ -45,12 +45,12 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
   async function propose(object: Stored<PackageRevision>, judgement: Judgement): Promise<boolean> {
     const obstacle = obstacleTo(judgement, (gate) => !gate.approveOnly, options.claimants);
     if (obstacle !== undefined) {
-      // The resolvers come after every change of content; that alone is no news.
+      // Resolvers report after every change of content, so waiting for them needs no event.
       if (obstacle.reason !== 'NotSettled') events.tell(object, 'Normal', 'NotProposed', obstacle.message);
       return false;
     }
     try {
-      // The resourceVersion was read before the judgement, so whatever changes in between is a conflict: commit, record, labels.
+      // The resourceVersion was read before the evaluation, so any change in between is a conflict: of commit, record or labels.
       const reason = openGates(judgement, ' and the resolvers have reported');
       await client.update(
         packageRevisionKind,
@@ -60,7 +60,7 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
     } catch (error) {
       if (isSluiceError(error, 'NotFound')) return false;
       if (!isSluiceError(error, 'Refused')) throw error;
-      // Another controller, or a person, may have proposed it since it was read.
+      // Another controller or a user may have proposed it since it was read.
       if (!(await isDraftStill(object))) return false;
       events.tell(object, 'Warning', 'NotProposed', error.message);
       return false;
@@ -75,8 +75,8 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
     return now?.revision.lifecycle === 'Draft';
   }
 
-  /** Tells of closed gates whose deadline has passed, and asks to be woken at the next one. */
-  function tellOverdue(object: PackageRevision, { gates, policy, revision }: Judgement): ReconcileResult | undefined {
+  /** Reports closed gates whose deadline has passed, and requests a reconciliation at the next deadline. */
+  function reportOverdue(object: PackageRevision, { gates, policy, revision }: Judgement): ReconcileResult | undefined {
     const created = Date.parse(object.metadata.creationTimestamp ?? '') || revision.tip.time;
     let next = Number.POSITIVE_INFINITY;
     for (const gate of gates) {
@@ -98,7 +98,7 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
   }
 }
 
-/** What a proposal requires, `more` included, and, as `sluice why` says it, which gates an approval waits for. */
+/** Summary of the open gates, with `more`, and the gates that an approval waits for in the words of `sluice why`. */
 function openGates({ gates }: Judgement, more = ''): string {
   const closed = gates.filter(({ state }) => state !== 'Open').map(({ type }) => type);
   if (closed.length === 0) return `all gates are open${more}`;
@@ -109,7 +109,7 @@ function isMarked(object: PackageRevision, { policy }: Judgement): boolean {
   return policy.autoPropose || annotationOf(object, AUTO_LIFECYCLE_ANNOTATION, policy) === 'true';
 }
 
-/** Since when a gate is closed, as far as that is known: a verdict that became stale did so with the last commit at the latest. */
+/** The time since which a gate is closed, as far as known: a stale verdict became stale with the last commit at the latest. */
 function closedSince(gate: Gate, created: number, lastCommit: number): number {
   if (gate.state === 'Missing') return created;
   const since = gate.state === 'NotTrue' && gate.since !== undefined ? Date.parse(gate.since) : lastCommit;

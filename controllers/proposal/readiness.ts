@@ -3,21 +3,21 @@ import { lifecycleAnnotation } from '../../src/package/model/lifecycle-annotatio
 import type { Judgement } from '../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../src/resource/kinds/package-revision.ts';
 
-/** Names of the resolvers that a package is the business of. */
+/** Names of the resolvers that apply to a package. */
 export type Claimants = (judgement: Judgement) => readonly string[];
 
-/** Why a controller must not move a revision on by itself. */
+/** Why a controller must not propose or approve a revision. */
 export interface Obstacle {
   readonly reason: 'NotSettled' | 'Unreadable' | 'SameAsSource' | 'Rejected' | 'GatesClosed';
-  /** One sentence for people, with what to do next where that helps. */
+  /** One sentence for users, with the next step where there is one. */
   readonly message: string;
 }
 
 /**
- * What keeps a controller, which cannot look twice as a person does, from proposing or approving a revision; undefined if nothing
- * does. It asks for more than the kernel: gates must be open also where a repository does not enforce them, the resolvers must
- * have reported on the very content at hand, that content must differ from the published revision that it was copied from, and
- * nobody must have rejected the commit before.
+ * Why a controller must not propose or approve a revision; undefined if nothing prevents it. Controllers need more than the kernel
+ * requires, since they cannot inspect a package as a person does: gates must be open also in repositories that do not enforce them,
+ * the resolvers must have reported on the current content, the content must differ from the published revision that it was copied
+ * from, and the commit must not have been rejected before.
  */
 export function obstacleTo(
   judgement: Judgement,
@@ -29,7 +29,7 @@ export function obstacleTo(
     return { reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` };
   }
   const { settled } = record;
-  // A resolver that was plugged in after the others had reported has to be heard too.
+  // A resolver that was added after the others had reported must report too.
   const heard =
     settled?.content === content.content && claimants(judgement).every((name) => settled.resolvers.includes(name));
   if (!heard) {
@@ -47,7 +47,7 @@ export function obstacleTo(
     const why = last.reason === undefined ? '' : ` (${last.reason})`;
     return {
       reason: 'Rejected',
-      message: `${last.by} rejected this very commit${why}; change it, or propose it by hand`,
+      message: `${last.by} rejected this commit${why}; change it, or propose it by hand`,
     };
   }
   const closed = judgement.gates.filter((gate) => gate.state !== 'Open' && isAsked(gate));
@@ -56,7 +56,7 @@ export function obstacleTo(
   return { reason: 'GatesClosed', message: `closed gates: ${list.join('; ')}` };
 }
 
-/** An annotation of the revision object, else, where a policy enables those, of its Kptfile. */
+/** An annotation of the revision object, else, where a policy enables Kptfile annotations, of its Kptfile. */
 export function annotationOf(
   { metadata, spec }: PackageRevision,
   key: string,

@@ -1,6 +1,6 @@
 /**
- * Waits for work for as long as a signal allows, and rejects with its reason after that. The work goes on by itself: a write to a
- * repository that hangs cannot be taken back, but it must not hold up what concerns other repositories.
+ * Waits for work until the signal aborts, and rejects with its reason then. The work itself continues, since a write to a hanging
+ * repository cannot be undone, but other repositories must not wait for it.
  */
 export function whileAllowed<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {

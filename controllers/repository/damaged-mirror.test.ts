@@ -54,18 +54,18 @@ const ready = async () => {
   return `${condition?.status} ${condition?.message}`;
 };
 const names = () => world.store.list().map(({ name }) => name);
-function spoilPacks(): void {
-  for (const file of packs()) if (file.endsWith('.pack')) spoil(file);
+function corruptPacks(): void {
+  for (const file of packs()) if (file.endsWith('.pack')) corrupt(file);
 }
-function spoil(file: string): void {
+function corrupt(file: string): void {
   chmodSync(file, 0o644);
   const bytes = readFileSync(file);
   bytes.fill(0x55, 12, bytes.length - 20);
   writeFileSync(file, bytes);
 }
 
-test('damage that a reader meets is repaired by the next look, and an event tells it', async () => {
-  spoilPacks();
+test('damage that a read detects is repaired by the next sync, with an event', async () => {
+  corruptPacks();
   const reading = world.store.content('apps.one.main');
   await expect(reading).rejects.toMatchObject({ code: 'Corrupt' });
   await expect(reading).rejects.toThrow('apps.one.main');
@@ -77,7 +77,7 @@ test('damage that a reader meets is repaired by the next look, and an event tell
   fsck(mirror());
 });
 
-test('a mirror that is gone is made anew, and no revision vanishes meanwhile', async () => {
+test('a missing mirror is fetched again, and no revision vanishes meanwhile', async () => {
   const changes: unknown[] = [];
   const stop = world.store.subscribe((news) => changes.push(...news));
   rmSync(mirror(), { recursive: true });
@@ -91,16 +91,16 @@ test('a mirror that is gone is made anew, and no revision vanishes meanwhile', a
 
 test.each([
   [
-    'spoilt packs',
+    'corrupt packs',
     () =>
       packs()
         .filter((file) => file.endsWith('.pack'))
-        .forEach(spoil),
+        .forEach(corrupt),
   ],
   ['no packs', () => rmSync(join(mirror(), 'objects/pack'), { recursive: true })],
-  ['a configuration that is empty', () => truncateSync(join(mirror(), 'config'), 0)],
+  ['an empty configuration', () => truncateSync(join(mirror(), 'config'), 0)],
   ['no HEAD', () => rmSync(join(mirror(), 'HEAD'))],
-])('a mirror with %s is made whole when it is opened', async (_what, damage) => {
+])('a mirror with %s is repaired when it is opened', async (_what, damage) => {
   await world.store.remove('apps');
   rmSync(join(data, 'cache'), { recursive: true, force: true });
   damage();

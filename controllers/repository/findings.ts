@@ -9,10 +9,10 @@ import { isPlaceholder, type PackageRevision } from '../../src/package/model/pac
 import type { EffectivePolicy } from '../../src/package/model/policy.ts';
 import type { Distrust } from '../../src/package/trust/repository-trust.ts';
 
-/** Commits that are read to find out whether a draft was rewritten or only moved on. */
-const MAX_WALK = 500;
+/** Commits that are read to distinguish a rewritten draft from one that advanced. */
+const MAX_COMMITS_WALKED = 500;
 
-/** Revisions that lose their trust together and have findings of their own. More of them are one about the repository. */
+/** Findings about revisions that lose their trust together. More of them become one finding about the repository. */
 const MAX_TRUST_FINDINGS = 10;
 
 interface Examined {
@@ -24,7 +24,7 @@ interface Examined {
 }
 
 /**
- * What the kernel says to changes of revisions that were found in the repository and not made by this process. The main branch
+ * The kernel's findings about changes of revisions that other processes made. The main branch
  * has a finding of its own, see `mainFinding`; the index flags packages on it that differ from what was published.
  */
 export async function findingsOf(repository: Examined, changes: readonly IndexChange[]): Promise<Finding[]> {
@@ -52,11 +52,11 @@ export async function findingsOf(repository: Examined, changes: readonly IndexCh
     layout,
     knowledge,
   );
-  const told = found.filter((finding) => !finding.inBand || TOLD.has(finding.kind));
-  const explained = told.flatMap((finding): Finding[] => {
+  const reported = found.filter((finding) => !finding.inBand || ALWAYS_REPORTED.has(finding.kind));
+  const explained = reported.flatMap((finding): Finding[] => {
     const { kind, ref, after, reason } = finding;
     const distrust = kind === 'RecordChanged' ? known.distrustedRecords.get(`${ref} ${after}`) : undefined;
-    // What is not verified yet is not known to be wrong.
+    // An unverified statement is not known to be wrong.
     if (reason === 'Unverified' || distrust?.reason === 'Unverified') return [];
     if (distrust === undefined) return [finding];
     const what = `${finding.package}/${finding.workspace}`;
@@ -66,7 +66,7 @@ export async function findingsOf(repository: Examined, changes: readonly IndexCh
   return [...explained, ...trustFindings(changes, layout), ...lookalikeFindings(repository, changes)];
 }
 
-/** Condition types that a push brought and that people could take for others: at admission they would have been refused. */
+/** Condition types in a push that users could mistake for others; the API would have refused them. */
 function lookalikeFindings(repository: Pick<Examined, 'policyFor'>, changes: readonly IndexChange[]): Finding[] {
   return changes.flatMap(({ before, after }): Finding[] => {
     if (after === undefined || isPlaceholder(after) || before?.commit === after.commit) return [];
@@ -89,7 +89,7 @@ function lookalikeFindings(repository: Pick<Examined, 'policyFor'>, changes: rea
 
 /**
  * A main branch that was rewritten: one finding for the repository, however many packages are on it. Undefined if its head before is
- * on the first-parent line of the one after, whoever moved it.
+ * on the first-parent line of the one after, whichever client advanced it.
  */
 export async function mainFinding(
   { index, layout }: Pick<Examined, 'index' | 'layout'>,
@@ -109,7 +109,7 @@ export async function mainFinding(
   return classify(new Map([[ref, before]]), new Map([[ref, after]]), layout, nothing)[0];
 }
 
-/** Publications and records that do not count any more though nothing moved in the repository. */
+/** Publications and records that no longer count although no ref changed. */
 function trustFindings(changes: readonly IndexChange[], layout: RepositoryLayout): Finding[] {
   const found = changes.flatMap(({ before, after }): Finding[] => {
     if (before === undefined || after === undefined || isPlaceholder(after)) return [];
@@ -143,7 +143,7 @@ function trustFindings(changes: readonly IndexChange[], layout: RepositoryLayout
   ];
 }
 
-/** What is asked about rows, so that thousands of them that were pushed together are looked through once. */
+/** Rows by ref and id, so that thousands of rows that arrived in one push are scanned once. */
 function lookUp(rows: readonly PackageRevision[], layout: RepositoryLayout) {
   const atRef = new Map<string, PackageRevision>();
   const trustedRecords = new Set<string>();
@@ -162,10 +162,10 @@ function lookUp(rows: readonly PackageRevision[], layout: RepositoryLayout) {
   return { atRef, trustedRecords, decided, distrustedRecords };
 }
 
-/** In order, and still news to those who work on the revision. */
-const TOLD: ReadonlySet<Finding['kind']> = new Set(['DraftRewritten', 'DraftRemoved', 'ProposedRemoved']);
+/** Permitted changes that users who work on the revision still need to know of. */
+const ALWAYS_REPORTED: ReadonlySet<Finding['kind']> = new Set(['DraftRewritten', 'DraftRemoved', 'ProposedRemoved']);
 
-/** The record moves in the transaction of the step, by whichever process took it, and names the commit that it left behind. */
+/** The record changes in the transaction of the step, whichever process made it, and names the commit that the step left. */
 function isDecided({ lifecycle, commit, record }: PackageRevision): boolean {
   const step = record?.steps.findLast(({ action }) => action === 'propose' || action === 'reject')?.action;
   return record?.commit === commit && step === (lifecycle === 'Proposed' ? 'propose' : 'reject');
@@ -199,21 +199,21 @@ function publicationOf(
   };
 }
 
-/** What the index says of a publication whose own words are in order. */
+/** The verdict of the index on a publication that is itself well-formed. */
 function distrustOf(row: PackageRevision | undefined): ReturnType<Knowledge['distrust']> {
   return row?.outOfBand as ReturnType<Knowledge['distrust']>;
 }
 
-/** Whether a commit reaches another; undefined if the way is too long to walk. */
+/** True if a commit reaches another; undefined if the history between them is too long to walk. */
 async function isAncestor(git: GitRepository, older: Oid, newer: Oid): Promise<boolean | undefined> {
   const seen = new Set([newer]);
   for (const oid of seen) {
     if (oid === older) return true;
-    if (seen.size > MAX_WALK) return undefined;
+    if (seen.size > MAX_COMMITS_WALKED) return undefined;
     try {
       for (const parent of (await git.readCommit(oid)).parents) seen.add(parent);
     } catch (error) {
-      // The history is cut off here.
+      // The history is truncated here.
       if (isSluiceError(error, 'NotFound')) return undefined;
       throw error;
     }

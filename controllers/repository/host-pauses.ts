@@ -4,8 +4,8 @@ import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
 import { keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
-/** Milliseconds; a host that asks for more is asked again after that. */
-const LONGEST = 3_600_000;
+/** A longer Retry-After counts as this. */
+const MAX_PAUSE_MS = 3_600_000;
 
 interface Pause {
   /** Another object under the same name, or another address in it, may have another host. */
@@ -17,7 +17,7 @@ interface Pause {
   readonly milliseconds: number;
 }
 
-/** Repositories whose hosts asked, by Retry-After, to be left alone for a while. */
+/** Repositories whose hosts requested a pause by Retry-After. */
 export class HostPauses {
   readonly #clock: Clock;
   readonly #pauses = new Map<string, Pause>();
@@ -26,12 +26,12 @@ export class HostPauses {
     this.#clock = clock;
   }
 
-  /** Notes the pause that a failure asks for, if it does. */
+  /** Records the pause that a failure requests, if it does. */
   note(repository: Repository, error: unknown): void {
     const seconds = retryAfterOf(error);
     if (seconds === undefined) return;
     const place = placeOf(repository);
-    const milliseconds = Math.min(seconds * 1000, LONGEST);
+    const milliseconds = Math.min(seconds * 1000, MAX_PAUSE_MS);
     this.#pauses.set(keyText(keyOf(repository)), { ...place, error, since: this.#clock.now(), milliseconds });
   }
 

@@ -14,14 +14,14 @@ const HOUR = 3_600_000;
 let folder: ReturnType<typeof temporaryFolder>;
 let clock: ManualClock;
 let opened: GitRepository[];
-let told: string[];
+let reports: string[];
 /** Runs of maintenance as they began and ended. */
 let runs: string[];
 let options: MaintainOptions[];
 beforeEach(() => {
   folder = temporaryFolder();
   clock = new ManualClock(Date.now());
-  [opened, told, runs, options] = [[], [], [], []];
+  [opened, reports, runs, options] = [[], [], [], []];
 });
 afterEach(async () => {
   for (const git of opened) await git.close();
@@ -49,13 +49,13 @@ async function repository(name: string, bytes: number, isOwn = true) {
       };
     },
   });
-  const tell = (reason: string, error: unknown) => told.push(`${name} ${reason}: ${messageOf(error)}`);
-  return { name, git, isOwn, tell };
+  const report = (reason: string, error: unknown) => reports.push(`${name} ${reason}: ${messageOf(error)}`);
+  return { name, git, isOwn, report };
 }
 
 const maintainer = (budget?: number) => new Maintainer({ clock, interval: 6 * HOUR, budget });
 
-test('repositories have their turn one after the other, and those of others none without need', async () => {
+test('repositories are maintained one at a time, and those of others only when they need it', async () => {
   const subject = maintainer();
   const all = [await repository('a', 10), await repository('b', 10), await repository('c', 10, false)];
   const look = () => {
@@ -74,16 +74,16 @@ test('repositories have their turn one after the other, and those of others none
     [14 * 24 * HOUR, false],
     [14 * 24 * HOUR, false],
   ]);
-  expect(told).toEqual([]);
+  expect(reports).toEqual([]);
 });
 
-test('above the budget less is kept, it is told, and nothing is added', async () => {
+test('above the budget less is kept, an event reports it, and no mirror is added', async () => {
   const subject = maintainer(3 * MIB);
   const [small, large] = [await repository('small', MIB), await repository('large', 4 * MIB)];
   subject.consider('small', small);
   expect(() => subject.expectBudget()).not.toThrow();
   subject.consider('large', large);
-  await expect.poll(() => told.join()).toMatch(/^large DiskBudgetExceeded: .* take 6 MiB, the disk budget is 3 MiB/);
+  await expect.poll(() => reports.join()).toMatch(/^large DiskBudgetExceeded: .* use 6 MiB, the disk budget is 3 MiB/);
   expect(runs).toEqual(['+large', '-large']);
   expect(options[0]).toMatchObject({ dropAfter: HOUR, pressed: true });
   expect(() => subject.expectBudget()).toThrow(/no mirror is added/);
@@ -91,11 +91,11 @@ test('above the budget less is kept, it is told, and nothing is added', async ()
   expect(() => subject.expectBudget()).not.toThrow();
 });
 
-test('what runs ends when the repository is forgotten, and nobody is told', async () => {
+test('what runs ends when the repository is closed, without an event', async () => {
   const subject = maintainer(1);
   const one = await repository('one', 2 * MIB);
   subject.consider('one', one);
   await subject.forget('one', 'one');
-  expect(told).toEqual([]);
+  expect(reports).toEqual([]);
   expect(runs.length % 2).toBe(0);
 });

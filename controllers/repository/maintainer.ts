@@ -5,43 +5,43 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { DiskUse, GitRepository } from '../../src/git/git-repository.ts';
 import { gitDisk } from '../../src/git/process/git-operations.ts';
 
-const HOUR = 3_600_000;
-/** Milliseconds between two looks at what a repository takes on disk. */
-const LOOK_EVERY = 600_000;
-/** So long garbage stays, and so long where the budget is exceeded. */
-const DROP_AFTER = 14 * 24 * HOUR;
-const DROP_SOON_AFTER = HOUR;
+const HOUR_MS = 3_600_000;
+/** Interval between two measurements of the disk use of a repository. */
+const MEASURE_INTERVAL_MS = 600_000;
+/** How long unreachable objects are kept, and how long where the budget is exceeded. */
+const KEEP_MS = 14 * 24 * HOUR_MS;
+const KEEP_OVER_BUDGET_MS = HOUR_MS;
 
-/** From when on a repository that nobody else looks after is packed, and when one of somebody else: where git itself would do it. */
-const OWN_NEED = { looseObjects: 1000, packs: 20 };
-const FOREIGN_NEED = { looseObjects: 6700, packs: 50 };
+/** Thresholds from which a repository is packed: one that only Sluice maintains, and one of others, where git itself would pack it. */
+const OWN_THRESHOLDS = { looseObjects: 1000, packs: 20 };
+const FOREIGN_THRESHOLDS = { looseObjects: 6700, packs: 50 };
 
 export interface MaintainerOptions {
   readonly clock: Clock;
-  /** Milliseconds between two runs on a repository of our own that does not need one before. */
+  /** Milliseconds between two runs on a repository of Sluice's own that does not need one earlier. */
   readonly interval: number;
-  /** What all repositories of our own may take, in bytes, before less is kept; undefined for any. */
+  /** Bytes that Sluice's own repositories may use together before less is kept; undefined for no limit. */
   readonly budget: number | undefined;
 }
 
-/** What is maintained: a mirror or a repository that Sluice keeps (`own`), or one on this machine that others look after. */
+/** A repository to maintain: a mirror or a hosted repository (`isOwn`), or one on this machine that others maintain. */
 export interface Maintained {
   readonly name: string;
   readonly git: GitRepository;
   readonly isOwn: boolean;
-  /** Told what went wrong, or that the budget is exceeded. */
-  tell(reason: 'MaintenanceFailed' | 'DiskBudgetExceeded', error: unknown): void;
+  /** Receives failures, and the excess of the budget. */
+  report(reason: 'MaintenanceFailed' | 'DiskBudgetExceeded', error: unknown): void;
 }
 
 interface State {
   readonly end: AbortController;
-  lookedAt: number | undefined;
+  measuredAt: number | undefined;
   ranAt: number;
   bytes: number;
   run: Promise<void> | undefined;
 }
 
-/** Keeps repositories small and fast in the background: one at a time in this process, however many there are. */
+/** Packs repositories in the background, one at a time in this process. */
 export class Maintainer {
   readonly #options: MaintainerOptions;
   readonly #turn = new Mutex();
@@ -51,22 +51,26 @@ export class Maintainer {
     this.#options = options;
   }
 
-  /** Looks whether a repository needs anything, if the last look is long enough ago. Returns at once. */
+  /** Starts a check of a repository, if the last one is long enough ago. Returns at once. */
   consider(key: string, subject: Maintained): void {
     const { clock } = this.#options;
     if (!subject.git.capabilities.maintain) return;
     const now = clock.now();
     const state = this.#states.get(key) ?? {
-      ...{ end: new AbortController(), lookedAt: undefined, ranAt: now, bytes: 0, run: undefined },
+      ...{ end: new AbortController(), measuredAt: undefined, ranAt: now, bytes: 0, run: undefined },
     };
     this.#states.set(key, state);
-    if (state.run !== undefined || (state.lookedAt !== undefined && !elapsed(now, state.lookedAt, LOOK_EVERY))) return;
-    state.lookedAt = now;
+    if (
+      state.run !== undefined ||
+      (state.measuredAt !== undefined && !elapsed(now, state.measuredAt, MEASURE_INTERVAL_MS))
+    )
+      return;
+    state.measuredAt = now;
     state.run = this.#turn
-      .run(() => this.#look(state, subject))
+      .run(() => this.#maintain(state, subject))
       .catch((error: unknown) => {
-        // Packing only saves space and time; the repository is as good without it.
-        if (!state.end.signal.aborted) subject.tell('MaintenanceFailed', error);
+        // Packing only saves space and time; the repository works without it.
+        if (!state.end.signal.aborted) subject.report('MaintenanceFailed', error);
       })
       .finally(() => {
         state.run = undefined;
@@ -78,13 +82,13 @@ export class Maintainer {
     await this.#states.get(key)?.run;
   }
 
-  /** Throws LimitExceeded if the budget leaves nothing for one more repository. */
+  /** Throws LimitExceeded if the budget has no room for another repository. */
   expectBudget(): void {
     const { budget } = this.#options;
     if (budget !== undefined && this.#total() > budget) throw overBudget(this.#total(), budget, 'no mirror is added');
   }
 
-  /** Ends what runs for a repository, and forgets it. */
+  /** Ends the maintenance of a repository, and forgets it. */
   async forget(key: string, name: string): Promise<void> {
     const state = this.#states.get(key);
     this.#states.delete(key);
@@ -93,7 +97,7 @@ export class Maintainer {
     await state?.run;
   }
 
-  async #look(state: State, subject: Maintained): Promise<void> {
+  async #maintain(state: State, subject: Maintained): Promise<void> {
     const { clock, budget, interval } = this.#options;
     const { git, isOwn } = subject;
     const { signal } = state.end;
@@ -104,12 +108,15 @@ export class Maintainer {
     const isDue = isOwn && elapsed(clock.now(), state.ranAt, interval);
     if (isOver || isDue || isNeeded(use, isOwn)) {
       state.ranAt = clock.now();
-      const dropAfter = isOver ? DROP_SOON_AFTER : DROP_AFTER;
+      const dropAfter = isOver ? KEEP_OVER_BUDGET_MS : KEEP_MS;
       await git.maintain(isOwn ? { signal, dropAfter, pressed: isOver } : { signal });
       this.#note(state, subject, await git.diskUse());
     }
     if (isOver && this.#total() > budget)
-      subject.tell('DiskBudgetExceeded', overBudget(this.#total(), budget, 'what is not needed goes after an hour'));
+      subject.report(
+        'DiskBudgetExceeded',
+        overBudget(this.#total(), budget, 'unneeded objects are deleted after an hour'),
+      );
   }
 
   #note(state: State, { name, isOwn }: Maintained, { bytes }: DiskUse): void {
@@ -125,7 +132,7 @@ export class Maintainer {
 }
 
 function isNeeded({ looseObjects, packs }: DiskUse, isOwn: boolean): boolean {
-  const need = isOwn ? OWN_NEED : FOREIGN_NEED;
+  const need = isOwn ? OWN_THRESHOLDS : FOREIGN_THRESHOLDS;
   return looseObjects >= need.looseObjects || packs >= need.packs;
 }
 
@@ -133,6 +140,6 @@ function overBudget(total: number, budget: number, consequence: string): SluiceE
   const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
   return new SluiceError(
     'LimitExceeded',
-    `mirrors and repositories kept by Sluice take ${mib(total)}, the disk budget is ${mib(budget)}: ${consequence}. Unregister some, or raise --disk-budget`,
+    `mirrors and hosted repositories use ${mib(total)}, the disk budget is ${mib(budget)}: ${consequence}. Unregister some, or raise --disk-budget`,
   );
 }

@@ -13,7 +13,7 @@ import { type PollIntervals, PollPace } from './poll-pace.ts';
 import type { RepositoryReport } from './repository-status.ts';
 import type { SyncRequest, SyncScope } from './sync-requests.ts';
 
-/** Annotation of a Repository: any new value asks for a sync now. */
+/** Annotation of a Repository: any new value requests a sync. */
 export const SYNC_ANNOTATION = 'sluice.dev/sync-requested-at';
 
 export interface OpenRepositoryOptions {
@@ -23,10 +23,10 @@ export interface OpenRepositoryOptions {
   readonly random: () => number;
 }
 
-/** Milliseconds after which a sync looks at all refs; see `branchesFirst` for those in between. */
-const EVERYTHING_AFTER = 300_000;
+/** Interval after which a sync lists all refs; see `branchesFirst` for those in between. */
+const FULL_SYNC_INTERVAL_MS = 300_000;
 
-/** One repository in the store, and when it is looked at next. */
+/** One repository in the store, with the schedule of its syncs. */
 export class OpenRepository {
   readonly repository: PackageRepository;
   readonly #options: OpenRepositoryOptions;
@@ -39,15 +39,15 @@ export class OpenRepository {
   #savedAt = 0;
   #request: string | undefined;
   #ranOnceAt: string | undefined;
-  /** What somebody outside asked for and was not done yet. */
+  /** A sync that a webhook requested and that has not run yet. */
   #requested: SyncScope | undefined;
   #webhookAt: number | undefined;
-  /** Where the main branch was at the last look. */
+  /** The head of the main branch at the last sync. */
   #mainHead: Oid | undefined;
 
   private constructor(object: Repository, repository: PackageRepository, options: OpenRepositoryOptions) {
     this.repository = repository;
-    // Of an earlier process, where the branch was rewritten since.
+    // The head that an earlier process saw, if the branch was rewritten since.
     this.#mainHead = repository.index.leftBehind ?? repository.index.mainHead;
     this.#options = options;
     this.#wanted = wantedOf(object);
@@ -60,7 +60,7 @@ export class OpenRepository {
     this.#noteObject(object);
   }
 
-  /** Opens a repository with `open`, which passes on what changes, and adds it to the store. */
+  /** Opens a repository with `open`, which forwards changes, and adds it to the store. */
   static async open(
     object: Repository,
     options: OpenRepositoryOptions,
@@ -71,7 +71,7 @@ export class OpenRepository {
       if (isAdded) options.store.announce(changes);
     });
     try {
-      // The store announces all revisions, and what becomes of them from here on; before, nobody hears of them.
+      // From here on the store announces all revisions and their changes; earlier ones have no listener.
       isAdded = true;
       await options.store.add(repository);
     } catch (error) {
@@ -81,32 +81,32 @@ export class OpenRepository {
     return new OpenRepository(object, repository, options);
   }
 
-  /** False if the object asks for another repository, branch, folder or kind of use than what is open. */
+  /** False if the object names another repository, branch, folder or kind of use than the open one. */
   isFor(object: Repository): boolean {
     return this.#wanted === wantedOf(object);
   }
 
   isDue(object: Repository): boolean {
-    return this.#isPollDue() || this.#isAskedFor(object);
+    return this.#isPollDue() || this.#isRequested(object);
   }
 
-  /** Takes in what came from outside: a webhook, with what it wants to be looked at. */
-  hear({ scope }: SyncRequest): void {
+  /** Records a webhook request, with the refs that it is about. */
+  addRequest({ scope }: SyncRequest): void {
     this.#webhookAt = this.#options.clock.now();
-    this.#pace.webhookHeard();
+    this.#pace.noteWebhook();
     if (this.#requested !== 'everything') this.#requested = scope ?? this.#requested;
   }
 
-  /** Milliseconds until the next look. */
-  nextLook(object: Repository): number {
+  /** Milliseconds until the next sync. */
+  nextSync(object: Repository): number {
     return Math.min(this.#syncedAt + this.#pause, this.#runOnceAt(object)) - this.#options.clock.now();
   }
 
-  /** Takes in what others did, and returns what of it is news. */
+  /** Reads the changes that others made, and returns the findings about them. */
   async sync(object: Repository, signal: AbortSignal): Promise<Finding[]> {
-    const isByObject = this.#isAskedForBy(object);
-    const isPoll = !this.#isAskedFor(object);
-    const isLongAgo = elapsed(this.#options.clock.now(), this.#everythingAt, EVERYTHING_AFTER);
+    const isByObject = this.#isRequestedByObject(object);
+    const isPoll = !this.#isRequested(object);
+    const isLongAgo = elapsed(this.#options.clock.now(), this.#everythingAt, FULL_SYNC_INTERVAL_MS);
     const everything = isByObject || isLongAgo || this.#requested === 'everything';
     const changes = await this.repository.sync(signal, everything ? 'everything' : 'branches');
     this.#syncedAt = this.#options.clock.now();
@@ -114,13 +114,13 @@ export class OpenRepository {
     this.#requested = undefined;
     this.#pause = this.#pace.next(changes.length > 0, isPoll);
     this.#noteObject(object);
-    const main = await this.#lookAtMain();
+    const main = await this.#checkMain();
     const findings = changes.length === 0 ? [] : await findingsOf(this.repository, changes);
     return main === undefined ? findings : [main, ...findings];
   }
 
-  /** What became of the main branch since the last look, also of this process's own doing. */
-  async #lookAtMain(): Promise<Finding | undefined> {
+  /** Compares the main branch with its state at the last sync; changes by this process count too. */
+  async #checkMain(): Promise<Finding | undefined> {
     const before = this.#mainHead;
     const { mainHead } = this.repository.index;
     if (mainHead === undefined || mainHead === before) return undefined;
@@ -161,21 +161,21 @@ export class OpenRepository {
     return elapsed(this.#options.clock.now(), this.#syncedAt, this.#pause);
   }
 
-  #isAskedFor(object: Repository): boolean {
-    return this.#requested !== undefined || this.#isAskedForBy(object);
+  #isRequested(object: Repository): boolean {
+    return this.#requested !== undefined || this.#isRequestedByObject(object);
   }
 
-  #isAskedForBy(object: Repository): boolean {
+  #isRequestedByObject(object: Repository): boolean {
     return this.#options.clock.now() >= this.#runOnceAt(object) || requestOf(object) !== this.#request;
   }
 
-  /** What the object asked for up to now is done. */
+  /** Marks the requests of the object up to now as served. */
   #noteObject(object: Repository): void {
     if (this.#options.clock.now() >= this.#runOnceAt(object)) this.#ranOnceAt = object.spec.sync?.runOnceAt;
     this.#request = requestOf(object);
   }
 
-  /** When the one further sync that the object asks for is due; never if it has run or is no time. */
+  /** When the sync of `runOnceAt` is due; Infinity if it has run or the value is no time. */
   #runOnceAt({ spec }: Repository): number {
     const wanted = spec.sync?.runOnceAt;
     const time = wanted === undefined || wanted === this.#ranOnceAt ? Number.NaN : Date.parse(wanted);

@@ -5,7 +5,7 @@ import { PollPace, REMOTE_INTERVALS } from './poll-pace.ts';
 
 const middle = () => 0.5;
 
-test('polls come soon where something happens, later and later where nothing does', () => {
+test('polls are frequent while changes are found, and back off while none are', () => {
   const pace = new PollPace(REMOTE_INTERVALS, middle);
   expect(pace.first()).toBe(30_000);
   expect([false, false, false, true, false, false].map((found) => pace.next(found, true))).toEqual([
@@ -13,9 +13,9 @@ test('polls come soon where something happens, later and later where nothing doe
   ]);
 });
 
-test('a webhook is relied on until a poll finds what it did not tell', () => {
+test('polling relies on a webhook until a poll finds a change that it did not report', () => {
   const pace = new PollPace(REMOTE_INTERVALS, middle);
-  pace.webhookHeard();
+  pace.noteWebhook();
   const quiet = Array.from({ length: 8 }, () => pace.next(true, false));
   expect(quiet.at(-1)).toBe(300_000);
   expect(pace.next(false, true)).toBe(300_000);
@@ -24,7 +24,7 @@ test('a webhook is relied on until a poll finds what it did not tell', () => {
   expect(pace.next(false, true)).toBe(60_000);
 });
 
-test('whatever happens, the next poll is neither at once nor out of sight', () => {
+test('property: the interval to the next poll stays within its bounds', () => {
   const step = fc.record({
     found: fc.boolean(),
     isPoll: fc.boolean(),
@@ -38,7 +38,7 @@ test('whatever happens, the next poll is neither at once nor out of sight', () =
       expect(pace.first()).toBeGreaterThanOrEqual(5000);
       for (const given of steps) {
         random = given.random;
-        if (given.hook) pace.webhookHeard();
+        if (given.hook) pace.noteWebhook();
         const next = pace.next(given.found, given.isPoll);
         expect(next).toBeGreaterThanOrEqual(3750);
         expect(next).toBeLessThanOrEqual(375_000);
@@ -48,7 +48,7 @@ test('whatever happens, the next poll is neither at once nor out of sight', () =
   );
 });
 
-test('200 repositories that are opened together are not polled in step', () => {
+test('200 repositories that are opened together are not polled at the same times', () => {
   // A fixed sequence of numbers that look random.
   let seed = 1;
   const random = () => {
@@ -63,6 +63,6 @@ test('200 repositories that are opened together are not polled in step', () => {
       perSecond.set(second, (perSecond.get(second) ?? 0) + 1);
     }
   }
-  // The first five seconds have none, and those whose turn would be then come together after them.
+  // No poll is due in the first five seconds; those drawn for that time are all due just after it.
   expect(Math.max(...[...perSecond].filter(([second]) => second > 5).map(([, count]) => count))).toBeLessThan(20);
 });

@@ -2,11 +2,11 @@
 export interface PollIntervals {
   /** After a poll that found something. */
   readonly shortest: number;
-  /** About when a repository that was opened is first looked at again. */
+  /** Mean time from the opening to the first poll. */
   readonly first: number;
-  /** Where nothing happens, and nobody would tell us. */
+  /** Without changes, and without a webhook. */
   readonly longest: number;
-  /** Where a webhook tells of what happens: only what it misses is left to be found. */
+  /** With a webhook: polls only find what it misses. */
   readonly longestWithWebhook: number;
 }
 
@@ -17,17 +17,17 @@ export const REMOTE_INTERVALS: PollIntervals = {
   longestWithWebhook: 300_000,
 };
 
-/** The same pace always. */
+/** A constant interval. */
 export function steady(interval: number): PollIntervals {
   return { shortest: interval, first: interval, longest: interval, longestWithWebhook: interval };
 }
 
-/** Each poll that finds nothing makes the pause longer by this factor. */
-const SLOWER = 1.5;
+/** A poll that finds nothing multiplies the interval by this factor. */
+const BACKOFF_FACTOR = 1.5;
 
 /**
- * How often a repository is polled: soon again where somebody is at work, seldom where nothing happens. A webhook is relied on from its
- * first message until a poll finds what it did not tell. Jitter keeps many repositories from being polled in step.
+ * How often a repository is polled: frequently while it changes, rarely while it does not. Polling relies on a webhook from its
+ * first message until a poll finds a change that it did not report. Jitter spreads the polls of many repositories.
  */
 export class PollPace {
   readonly #intervals: PollIntervals;
@@ -35,7 +35,7 @@ export class PollPace {
   #interval: number;
   #hasWebhook = false;
 
-  /** `random` gives numbers from 0 to below 1. */
+  /** `random` returns numbers from 0 to below 1. */
   constructor(intervals: PollIntervals, random: () => number) {
     this.#intervals = intervals;
     this.#random = random;
@@ -47,16 +47,16 @@ export class PollPace {
     return Math.max(this.#intervals.shortest, 2 * this.#intervals.first * this.#random());
   }
 
-  webhookHeard(): void {
+  noteWebhook(): void {
     this.#hasWebhook = true;
   }
 
-  /** Milliseconds until the next poll, after a sync that found something or not, and that somebody asked for or not. */
+  /** Milliseconds until the next poll, after a sync that `found` changes, and that was a poll or requested. */
   next(found: boolean, isPoll: boolean): number {
     if (found && isPoll) this.#hasWebhook = false;
     const { shortest, longest, longestWithWebhook } = this.#intervals;
     const limit = this.#hasWebhook ? longestWithWebhook : longest;
-    this.#interval = found && !this.#hasWebhook ? shortest : Math.min(limit, this.#interval * SLOWER);
+    this.#interval = found && !this.#hasWebhook ? shortest : Math.min(limit, this.#interval * BACKOFF_FACTOR);
     return this.#interval * (0.75 + 0.5 * this.#random());
   }
 }

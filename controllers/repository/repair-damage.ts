@@ -6,10 +6,10 @@ import { DamageError } from '../../src/git/errors.ts';
 import type { MirrorRepair } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 
-/** A repair fetches everything; what comes again at once is nothing that fetching mends. */
-const PAUSE = 3_600_000;
+/** Pause between two repairs of a mirror: a repair fetches everything, so damage that returns at once has another cause. */
+const PAUSE_MS = 3_600_000;
 
-/** Makes mirrors whole when damage comes to light. */
+/** Repairs mirrors when damage is detected. */
 export class DamageRepairs {
   readonly #clock: Clock;
   readonly #lastAt = new WeakMap<PackageRepository, number>();
@@ -18,39 +18,39 @@ export class DamageRepairs {
     this.#clock = clock;
   }
 
-  /** Looks at a repository. A mirror that is damaged, or turns out to be while it is looked at, is repaired, and looked at then. */
+  /** Runs `operation`. A mirror that is damaged, or proves to be while it runs, is repaired, and the operation runs again. */
   async around<Result>(
     repository: PackageRepository,
-    look: () => Promise<Result>,
+    operation: () => Promise<Result>,
     signal: AbortSignal,
     onRepair: (repair: MirrorRepair) => void,
   ): Promise<Result> {
     try {
-      // Whoever read something may have met it since the last look.
+      // A reader may have detected damage since the last sync.
       if (repository.git.damage !== undefined && this.#mayRepair(repository)) throw repository.git.damage;
-      if (repository.isMirror && !(await isThere(repository.git.path)))
+      if (repository.isMirror && !(await hasHead(repository.git.path)))
         throw new DamageError(`the mirror ${repository.git.path} is gone`);
-      return await look();
+      return await operation();
     } catch (error) {
       if (!(error instanceof DamageError) || !this.#mayRepair(repository)) throw error;
       this.#lastAt.set(repository, this.#clock.now());
     }
     onRepair(await repository.repair(signal));
-    return await look();
+    return await operation();
   }
 
   #mayRepair(repository: PackageRepository): boolean {
     const last = this.#lastAt.get(repository);
-    return repository.isMirror && (last === undefined || elapsed(this.#clock.now(), last, PAUSE));
+    return repository.isMirror && (last === undefined || elapsed(this.#clock.now(), last, PAUSE_MS));
   }
 }
 
-async function isThere(path: string): Promise<boolean> {
+async function hasHead(path: string): Promise<boolean> {
   return (await readFileIfPresent(join(path, 'HEAD'))) !== undefined;
 }
 
-/** For people. */
+/** The text of the event. */
 export function repairMessage({ damaged }: MirrorRepair): string {
-  const what = damaged.length === 0 ? 'something was missing' : `put aside: ${damaged.slice(0, 10).join(', ')}`;
-  return `the mirror was damaged and was fetched anew; ${what}`;
+  const what = damaged.length === 0 ? 'files were missing' : `moved aside: ${damaged.slice(0, 10).join(', ')}`;
+  return `the mirror was damaged and was fetched again; ${what}`;
 }

@@ -3,9 +3,9 @@ import type { Repository } from '../../src/resource/kinds/repository.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 
 /**
- * The Repository object of the same namespace that holds the packages which this one asks for: the same repository and branch, and the
- * same folder or one inside the other. The one that is open goes first, then the older one. Undefined if there is none. Whoever asks
- * often gives an `addressOf` that remembers.
+ * The Repository object of the same namespace whose packages overlap with those of this one: the same repository and branch, and the
+ * same folder or one inside the other. The open one has priority, then the older one. Undefined if there is none. A caller that
+ * calls often passes a caching `addressOf`.
  */
 export async function conflictingRepository(
   object: Repository,
@@ -23,8 +23,8 @@ export async function conflictingRepository(
 }
 
 /**
- * The object of another namespace that was first to register the same packages; undefined if there is none. Both are open, on one
- * mirror, and the policies of both namespaces hold; what controllers do by themselves they do for the first one only.
+ * The object of another namespace that registered the same packages first; undefined if there is none. Both are open, on one
+ * mirror, and the policies of both namespaces apply; controllers act for the first one only.
  */
 export async function leadingRepository(
   object: Repository,

@@ -42,7 +42,7 @@ describe('repository controller', () => {
   const create = (name: string, git: { repo: string; branch?: string; directory?: string; createBranch?: boolean }) =>
     world.client.create(repositoryKind, { metadata: { name }, spec: { git } });
 
-  test('lists of people that identify nobody, or not all, are events', async () => {
+  test('problems in lists of people are reported by events', async () => {
     const repo = await world.bare('apps');
     const annotations = { 'sluice.dev/allowed-signers': 'missing', 'sluice.dev/host-users': 'people' };
     await world.client.create(configMapKind, {
@@ -52,16 +52,16 @@ describe('repository controller', () => {
     await world.client.create(repositoryKind, { metadata: { name: 'apps', annotations }, spec: { git: { repo } } });
     await reconcile('apps');
     expect(await world.events('apps')).toEqual([
-      'AllowedSigners: pushes are not attributed as ConfigMap missing should say: it does not exist',
-      'HostUsers: pushes are not attributed as ConfigMap people should say: line 2: push cannot be the name of a person',
+      'AllowedSigners: cannot attribute all pushes by ConfigMap missing: it does not exist',
+      'HostUsers: cannot attribute all pushes by ConfigMap people: line 2: push cannot be the name of a person',
     ]);
   });
 
-  test('opens a repository, reports it, and looks again every second', async () => {
+  test('opens a repository, reports it, and syncs it every second', async () => {
     const repo = await world.bare('apps');
     const head = await world.push(repo, { 'one/Kptfile': KPTFILE, 'two/Kptfile': KPTFILE });
     await create('apps', { repo });
-    expect(await reconcile('apps')).toEqual({ requeueAfter: 1000, reason: 'the next look at the repository' });
+    expect(await reconcile('apps')).toEqual({ requeueAfter: 1000, reason: 'the next sync of the repository' });
     const { status, ready } = await statusOf(world, 'apps');
     expect(ready).toBe('True Ready');
     expect(status).toMatchObject({
@@ -82,7 +82,7 @@ describe('repository controller', () => {
     expect((await statusOf(world, 'apps')).status?.packageCount).toBe(3);
   });
 
-  test('times alone are written once a minute', async () => {
+  test('changes of times alone are written once a minute', async () => {
     await create('apps', { repo: await world.bare('apps') });
     await reconcile('apps');
     const version = async () => (await world.client.get(repositoryKind, { name: 'apps' })).metadata.resourceVersion;
@@ -98,7 +98,7 @@ describe('repository controller', () => {
     expect((await statusOf(world, 'apps')).status?.lastFullSyncTime).toBe('2026-01-01T00:01:00Z');
   });
 
-  test('a sync can be asked for by annotation and by runOnceAt', async () => {
+  test('a sync can be requested by annotation and by runOnceAt', async () => {
     controller = repositoryControllerOf(world, { localInterval: 3_600_000 });
     const repo = await world.bare('apps');
     await create('apps', { repo });
@@ -124,7 +124,7 @@ describe('repository controller', () => {
     expect((await statusOf(world, 'apps')).status?.observedRunOnceAt).toBe(runOnceAt);
   });
 
-  test('errors say what to do, and the next attempt mends the status', async () => {
+  test('errors name the next step, and the next attempt corrects the status', async () => {
     const repo = join(world.folder, 'later.git');
     await create('apps', { repo });
     await expect(reconcile('apps')).rejects.toMatchObject({ code: 'NotFound' });
@@ -139,7 +139,7 @@ describe('repository controller', () => {
     expect((await world.events('apps')).map((text) => text.split(':')[0])).toEqual(['Error', 'Error']);
   });
 
-  test('a folder that disappears leaves the packages as they were', async () => {
+  test('packages stay as they were when the folder disappears', async () => {
     const repo = await world.bare('apps');
     await world.push(repo, { 'one/Kptfile': KPTFILE });
     await create('apps', { repo });
@@ -156,7 +156,7 @@ describe('repository controller', () => {
     expect(await ready('apps')).toBe('True Ready');
   });
 
-  test('an object that was made anew with another spec opens it anew, and deletion closes it', async () => {
+  test('an object that was recreated with another spec reopens the repository, and its deletion closes it', async () => {
     const repo = await world.bare('apps');
     await world.push(repo, { 'a/one/Kptfile': KPTFILE, 'b/two/Kptfile': KPTFILE });
     await create('apps', { repo, directory: 'a' });
@@ -193,7 +193,7 @@ describe('repository controller', () => {
     expect(await ready('second')).toBe('True Ready');
   });
 
-  test('an address is looked up anew when it is opened: it may lead elsewhere by now', async () => {
+  test('an address is resolved again at each opening, since its target may have changed', async () => {
     const [repo, link] = [await world.bare('apps'), join(world.folder, 'link.git')];
     await create('first', { repo: link });
     await expect(reconcile('first')).rejects.toMatchObject({ code: 'NotFound' });
@@ -217,7 +217,7 @@ describe('repository controller', () => {
     }
   });
 
-  test('tells what others pushed', async () => {
+  test('reports what others pushed', async () => {
     const repo = await world.bare('apps');
     await create('apps', { repo });
     await reconcile('apps');
@@ -257,7 +257,7 @@ describe('repository controller', () => {
     ]);
   });
 
-  test('a main branch that was rewritten is one finding about the repository', async () => {
+  test('a rewritten main branch is one finding about the repository', async () => {
     const repo = await world.bare('apps');
     const start = await world.push(repo, { 'one/Kptfile': KPTFILE, 'two/Kptfile': KPTFILE, 'three/Kptfile': KPTFILE });
     const head = await world.push(repo, { 'one/x.yaml': 'a: 1\n', 'two/x.yaml': 'a: 1\n', 'three/x.yaml': 'a: 1\n' });
@@ -270,7 +270,7 @@ describe('repository controller', () => {
     expect(await world.events('apps')).toEqual([
       `MainMoved: refs/heads/main is at ${start} and was rewritten: ${head} is not on its line any more`,
     ]);
-    // Whoever moves it on rewrites nothing.
+    // A commit on top of it rewrites nothing.
     await world.push(repo, { 'one/y.yaml': 'a: 1\n' });
     clock.advance(1000);
     await reconcile('apps');
@@ -278,7 +278,7 @@ describe('repository controller', () => {
     expect(items.map(({ reason }) => reason)).toEqual(['MainMoved']);
   });
 
-  test('a record that does not count is told on its revision, with what to do', async () => {
+  test('a record that does not count is reported on its revision, with the next step', async () => {
     const repo = await world.bare('apps');
     await create('apps', { repo });
     await reconcile('apps');
@@ -311,7 +311,7 @@ describe('repository controller', () => {
   test.each([
     [2, 'app'],
     [12, 'apps'],
-  ])('%i publications that lose their trust together are told', async (count, about) => {
+  ])('%i publications that lose their trust together are reported', async (count, about) => {
     const server = newServerTrust();
     await using own = await fixture(clock, server);
     const repo = await own.bare('apps');
@@ -335,7 +335,7 @@ describe('repository controller', () => {
     expect(status?.outOfBand?.reason).toBe('RevokedKey');
   });
 
-  test('what another process did by the kernel is no news', async () => {
+  test('steps that another process made through the kernel cause no event', async () => {
     const repo = await world.bare('apps');
     await create('apps', { repo });
     await reconcile('apps');
@@ -363,7 +363,7 @@ describe('repository controller', () => {
     expect((await world.client.list(eventKind)).items).toEqual([]);
   });
 
-  test('objects are packed from time to time, but not those of a repository that others look after', async () => {
+  test('objects are packed from time to time, but not those of a repository that others maintain', async () => {
     const [own, foreign] = [join(world.folder, 'data/repositories/apps.git'), await world.bare('foreign')];
     await world.push(foreign, { 'one/Kptfile': KPTFILE });
     await create('apps', { repo: 'sluice:///apps.git', createBranch: true });
@@ -374,7 +374,7 @@ describe('repository controller', () => {
       for (const name of ['foreign', 'apps']) await reconcile(name);
       if (hours < 7) expect(await packs(own)).toBe(0);
     }
-    // Packing goes on by itself, and takes its time on a busy machine.
+    // Packing runs in the background, and is slow on a busy machine.
     await expect.poll(() => packs(own), { timeout: 30_000 }).toBeGreaterThan(0);
     expect(await packs(foreign)).toBe(0);
     expect(await ready('apps')).toBe('True Ready');
@@ -399,7 +399,7 @@ describe('repository controller', () => {
 });
 
 describe('remote repositories', () => {
-  test('credentials come from the Secret, are asked for anew, and stand in no message', async () => {
+  test('credentials come from the Secret, are read again for each use, and are in no message', async () => {
     await using world = await fixture();
     const repo = await world.bare('apps');
     const auth = { username: 'robot', password: 's3cret-t0ken' };
@@ -417,7 +417,7 @@ describe('remote repositories', () => {
       await client.create(secretKind, { metadata, stringData: { username: 'robot', password: 'wr0ng-t0ken' } });
       await expect(reconcile()).rejects.toMatchObject({ code: 'Refused' });
       const { ready } = await statusOf(world, 'apps');
-      expect(ready).toContain('does not accept the credentials');
+      expect(ready).toContain('rejected the credentials');
       await client.update(
         secretKind,
         secretKind.complete({ metadata, stringData: { username: 'robot', token: 's3cret-t0ken\n' } }),
@@ -434,10 +434,10 @@ describe('remote repositories', () => {
     }
   });
 
-  test('one that hangs disturbs no other, and says so', async () => {
+  test('a repository that hangs delays no other, and its status reports it', async () => {
     await using world = await fixture();
     const hanging: Server = createServer(() => {
-      // Takes the request and never answers.
+      // Accepts the request and never responds.
     });
     await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
     try {
@@ -452,7 +452,7 @@ describe('remote repositories', () => {
       await expect.poll(() => store.find('local.one.main')?.lifecycle, { timeout: 10_000 }).toBe('Published');
       await expect
         .poll(async () => (await statusOf(world, 'hanging')).ready, { timeout: 10_000 })
-        .toBe(`False Error ${repo} did not answer in time; it is tried again with growing pauses`);
+        .toBe(`False Error ${repo} did not answer in time; Sluice retries with exponential backoff`);
       expect((await statusOf(world, 'local')).ready).toBe('True Ready');
       await world.push(local, { 'two/Kptfile': KPTFILE });
       await expect.poll(() => store.find('local.two.main')?.lifecycle, { timeout: 10_000 }).toBe('Published');

@@ -23,7 +23,7 @@ import { packageRevisionKind } from '../../src/resource/kinds/package-revision.t
 import { type Repository, repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
-import { TellOnce } from '../tell-once.ts';
+import { TellOnce } from '../event-deduplicator.ts';
 import { HostPauses } from './host-pauses.ts';
 import { Maintainer } from './maintainer.ts';
 import { OpenRepository } from './open-repository.ts';
@@ -41,24 +41,24 @@ export interface RepositoryControllerOptions
   readonly store: RevisionStore;
   readonly clock: Clock;
   readonly git?: RepositoryOptions;
-  /** Milliseconds between two looks at a repository on this machine. Default 1,000. */
+  /** Milliseconds between two syncs of a repository on this machine. Default 1,000. */
   readonly localInterval?: number;
-  /** Milliseconds between two syncs with a remote one. Default: by what happens there, see `REMOTE_INTERVALS`. */
+  /** Milliseconds between two syncs of a remote repository. Default: adaptive, see `REMOTE_INTERVALS`. */
   readonly remoteInterval?: number;
-  /** Requests from outside of the objects. Default: none come. */
+  /** Requests that come from no object, such as those of webhooks. Default: none. */
   readonly requests?: SyncRequests;
   /** Milliseconds that syncing one repository may take. Default 60,000. */
   readonly deadline?: number;
   /**
-   * Milliseconds that opening one may take. Default 11 minutes: a first fetch begins anew each time it is given up, so it gets the time
-   * that a fetch may take. A host that says nothing is given up within the minute.
+   * Milliseconds that opening one may take. Default 11 minutes: an aborted first fetch starts over, so it gets the whole time
+   * limit of a fetch. The connection to a silent host is closed within a minute.
    */
   readonly openingDeadline?: number;
   /** Milliseconds between two writes of an index cache. Default 30,000. */
   readonly saveInterval?: number;
-  /** Milliseconds between two packings of objects and refs that nothing asks for before. Default 6 hours. */
+  /** Milliseconds between two packings of objects and refs, unless thresholds require one earlier. Default 6 hours. */
   readonly maintainInterval?: number;
-  /** Bytes that mirrors and repositories kept by Sluice may take before less is kept. Default: any. */
+  /** Bytes that mirrors and hosted repositories may use before less is kept. Default: no limit. */
   readonly diskBudget?: number;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
@@ -66,7 +66,7 @@ export interface RepositoryControllerOptions
   readonly recorder?: EventRecorder;
 }
 
-/** Opens registered repositories in the store, keeps them up to date, and reports how they are. */
+/** Opens registered repositories in the store, keeps them up to date, and reports their state. */
 export function repositoryController(options: RepositoryControllerOptions): ControllerOptions {
   const { store, clock, dataFolder, renderer, policyFor, dependentsOf, trust } = options;
   const { deadline = 60_000, openingDeadline = 660_000, random = Math.random } = options;
@@ -80,16 +80,16 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const { maintainInterval = 6 * 3_600_000, diskBudget } = options;
   const maintainer = new Maintainer({ clock, interval: maintainInterval, budget: diskBudget });
   const repairs = new DamageRepairs(clock);
-  /** Keys of those that are open or being opened. */
+  /** Keys of the repositories that are open or being opened. */
   const claimed = new Set<string>();
-  /** Those that wait for another one to go, or to become the first. */
+  /** Objects that wait until a conflicting object is deleted, or until they lead. */
   const inConflict = new Map<string, ObjectKey>();
-  /** Canonical addresses by what the objects name, forgotten whenever one of them is to be opened anew. */
+  /** Canonical addresses by the address in the objects, dropped whenever a repository is opened again. */
   const addresses = new Map<string, Promise<string>>();
 
   return {
     name: 'repository',
-    // A repository that hangs holds one of these until its deadline, and no other repository waits for it.
+    // A repository that hangs occupies one worker until its deadline; the others serve the other repositories.
     maxConcurrentReconciles: 64,
     baseDelay: 1000,
     maxDelay: 300_000,
@@ -111,22 +111,22 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         const signal = AbortSignal.any([context.signal, limit.signal]);
         const request = requests.take(key);
         const state = await opened(object, signal);
-        if (request !== undefined) state.hear(request);
+        if (request !== undefined) state.addRequest(request);
         if (state.isDue(object)) await sync(object, state, signal);
         const problem = await signers.problem(object);
         await report(object, { ...readiness(problem), facts: state.facts() });
-        await tellUnidentified(object);
+        await warnUnidentified(object);
         if (problem === undefined) events.forget(key, new Set(['signers']));
         else events.tell(object, 'Warning', 'Error', problem);
-        return { requeueAfter: state.nextLook(object), reason: 'the next look at the repository' };
+        return { requeueAfter: state.nextSync(object), reason: 'the next sync of the repository' };
       } catch (error) {
         if (!open.has(keyText(key))) {
           claimed.delete(keyText(key));
           addresses.clear();
         }
-        // It is the process that ends; nothing is wrong with the repository.
+        // The process ends; the repository has no error.
         if (context.signal.aborted) throw error;
-        const cause = limit.signal.aborted ? tooSlow(object, error) : error;
+        const cause = limit.signal.aborted ? timeoutError(object, error) : error;
         pauses.note(object, cause);
         const facts = open.get(keyText(key))?.facts();
         await report(object, { reason: 'Error', message: messageOf(cause), ...(facts === undefined ? {} : { facts }) });
@@ -138,34 +138,34 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     },
   };
 
-  /** Warns of lists of people's keys, or of their names at the Git host, that identify nobody, or not all. */
-  async function tellUnidentified(object: Stored<Repository>): Promise<void> {
+  /** Warns of problems in the lists of people's keys, and of their names at the Git host. */
+  async function warnUnidentified(object: Stored<Repository>): Promise<void> {
     const { namespace } = keyOf(object);
     const find = (name: string) =>
       client.find(configMapKind, { name, ...(namespace === undefined ? {} : { namespace }) });
-    const tell = (reason: 'AllowedSigners' | 'HostUsers', name: string, problems: readonly string[]) => {
+    const warn = (reason: 'AllowedSigners' | 'HostUsers', name: string, problems: readonly string[]) => {
       if (problems.length === 0) return;
-      const message = `pushes are not attributed as ConfigMap ${name} should say: ${problems.slice(0, 3).join('; ')}`;
+      const message = `cannot attribute all pushes by ConfigMap ${name}: ${problems.slice(0, 3).join('; ')}`;
       events.tell(object, 'Warning', reason, message, reason === 'HostUsers' ? 'users' : 'signers');
     };
     const signers = allowedSignersOf(object);
     if (signers !== undefined) {
       const listed = await find(signers);
       const problems = listed === undefined ? ['it does not exist'] : peopleIn(listed).problems;
-      tell('AllowedSigners', signers, problems);
+      warn('AllowedSigners', signers, problems);
     }
     const users = hostUsersNameOf(object);
-    if (users !== undefined) tell('HostUsers', users, hostUsersIn(await find(users)).problems);
+    if (users !== undefined) warn('HostUsers', users, hostUsersIn(await find(users)).problems);
   }
 
-  /** The repository as its object wants it now, opened if it is not. */
+  /** The repository as its object specifies it, opened if necessary. */
   async function opened(object: Stored<Repository>, signal: AbortSignal): Promise<OpenRepository> {
     const key = keyText(keyOf(object));
     const known = open.get(key);
     if (known?.isFor(object) === true && !(await isToLead(known, object))) return known;
     if (known !== undefined) await forget(keyOf(object));
     const { items } = await client.list(repositoryKind);
-    // Since others looked at it, it may lead elsewhere.
+    // Its target may have changed since it was resolved.
     addresses.delete(object.spec.git?.repo ?? '');
     const other = await conflictingRepository(object, items, (one) => claimed.has(keyText(keyOf(one))), addressOf);
     if (other !== undefined) {
@@ -173,7 +173,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       throw new TerminalError(`Repository conflict with existing repository: ${keyText(keyOf(other))}`);
     }
     const leader = await leadingRepository(object, items, addressOf);
-    // When the first one goes, this one takes its place.
+    // When the first one is deleted, this one replaces it.
     if (leader === undefined) inConflict.delete(key);
     else inConflict.set(key, keyOf(object));
     claimed.add(key);
@@ -192,7 +192,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal, trust },
         ...(options.isRegistered === undefined ? {} : { isRegistered: options.isRegistered }),
         follows: leader !== undefined,
-        onRepair: (repair) => tellRepair(object, repair),
+        onRepair: (repair) => recordRepair(object, repair),
         git: { ...options.git, ...(signer === undefined ? {} : { signer }) },
         ...(credentials === undefined ? {} : { credentials }),
       }),
@@ -203,7 +203,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     return state;
   }
 
-  /** True for one that followed another namespace's, which is gone. */
+  /** True for a repository that followed one of another namespace, which is gone. */
   async function isToLead({ repository }: OpenRepository, object: Stored<Repository>): Promise<boolean> {
     if (!repository.follows) return false;
     const { items } = await client.list(repositoryKind);
@@ -215,8 +215,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     // Without its folder a repository would look like an empty one, and all its packages like deleted ones.
     if (localPath(object.spec.git?.repo ?? '') !== undefined) expectFolder(git.path);
     const look = () => state.sync(object, signal);
-    const findings = await repairs.around(state.repository, look, signal, (repair) => tellRepair(object, repair));
-    for (const finding of findings) tell(object, state, finding);
+    const findings = await repairs.around(state.repository, look, signal, (repair) => recordRepair(object, repair));
+    for (const finding of findings) record(object, state, finding);
     if (index.mainHead === undefined) {
       throw new SluiceError('NotFound', `branch ${layout.branch} is gone from ${object.spec.git?.repo}; push it again`);
     }
@@ -225,16 +225,16 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       name: state.repository.repository,
       git,
       isOwn: state.repository.isMirror || isHosted(object.spec.git?.repo ?? ''),
-      tell: (reason, error) => events.tell(object, 'Warning', reason, messageOf(error), reason),
+      report: (reason, error) => events.tell(object, 'Warning', reason, messageOf(error), reason),
     });
   }
 
-  function tellRepair(object: Repository, repair: MirrorRepair): void {
+  function recordRepair(object: Repository, repair: MirrorRepair): void {
     recorder.record(object, 'Warning', 'MirrorRepaired', repairMessage(repair));
   }
 
-  /** About the revision, or about the repository if there is none any more. */
-  function tell(object: Repository, { repository }: OpenRepository, finding: Finding): void {
+  /** Records an event on the revision, or on the repository if the revision is gone. */
+  function record(object: Repository, { repository }: OpenRepository, finding: Finding): void {
     const { kind, apiVersion } = packageRevisionKind;
     const rows = finding.package === undefined ? [] : repository.index.ofPackage(finding.package);
     const row = rows.find(({ ref, key }) => ref === finding.ref || key.workspace === finding.workspace);
@@ -244,7 +244,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     recorder.record(about, finding.inBand ? 'Normal' : 'Warning', reason, finding.message);
   }
 
-  /** Each is looked up once, not for every pair of repositories. */
+  /** Resolves each address once, not for every pair of repositories. */
   function addressOf(address: string): Promise<string> {
     const known = addresses.get(address) ?? canonicalAddress(address);
     addresses.set(address, known);
@@ -264,7 +264,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     await state?.close();
   }
 
-  /** Writes a status that tells something new. Status writes wake nobody who does not ask for them. */
+  /** Writes the status if it changed. Status writes wake only controllers that watch the status. */
   async function report(object: Stored<Repository>, next: RepositoryReport): Promise<void> {
     const current = await client.find(repositoryKind, keyOf(object));
     const status = current === undefined ? undefined : statusAfter(current, next, clock.now());
@@ -272,24 +272,24 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     try {
       await client.updateStatus(repositoryKind, { ...current, status });
     } catch (error) {
-      // Changed or gone meanwhile, which wakes us again.
+      // Changed or deleted meanwhile, which wakes this controller again.
       if (!isSluiceError(error, 'Conflict') && !isSluiceError(error, 'NotFound')) throw error;
     }
   }
 }
 
-/** A repository whose commits cannot be signed can be read, and nothing is written to it. */
+/** A repository whose commits cannot be signed is read-only. */
 function readiness(problem: string | undefined): Pick<RepositoryReport, 'reason' | 'message'> {
   return problem === undefined ? { reason: 'Ready', message: '' } : { reason: 'Error', message: problem };
 }
 
-/** Asked every second: the file system is not waited for, which costs a hundred times as much. */
+/** Called every second, hence synchronous: a promise would cost a hundred times as much. */
 function expectFolder(path: string): void {
   if (existsSync(join(path, 'HEAD'))) return;
   throw new SluiceError('NotFound', `there is no Git repository at ${path} any more; put it back, or unregister it`);
 }
 
-function tooSlow({ spec }: Repository, cause: unknown): SluiceError {
-  const message = `${spec.git?.repo} did not answer in time; it is tried again with growing pauses`;
+function timeoutError({ spec }: Repository, cause: unknown): SluiceError {
+  const message = `${spec.git?.repo} did not answer in time; Sluice retries with exponential backoff`;
   return new SluiceError('Timeout', message, { cause });
 }

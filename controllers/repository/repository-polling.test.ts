@@ -16,7 +16,7 @@ const KEY = { namespace: 'default', name: 'apps' };
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 const DAY = 86_400_000;
 
-/** Timers go on as ever when somebody sets this clock. */
+/** Setting this clock does not affect timers. */
 class SettableClock implements Clock {
   readonly timers = new ManualClock();
   offset = 0;
@@ -46,7 +46,7 @@ describe('a remote repository', () => {
     await server.close();
   });
 
-  /** Milliseconds until the next look, which the queue waits for by a timer. */
+  /** Milliseconds until the next sync, for which the queue sets a timer. */
   const reconcile = async () => (await controller.reconcile(KEY, CONTEXT))?.requeueAfter;
   const status = async () => (await world.client.get(repositoryKind, KEY)).status;
   const asked = async (work: () => Promise<unknown>) => {
@@ -57,7 +57,7 @@ describe('a remote repository', () => {
   const pushed = (name: string) =>
     world.push(repo, { [`${name}/Kptfile`]: KPTFILE }, `drafts/${name}/w1`, 'refs/heads/main');
 
-  test('is polled at a pace of its own, and by a webhook at once', async () => {
+  test('is polled at an adaptive interval, and at once after a webhook', async () => {
     expect(await reconcile()).toBe(30_000);
     clock.timers.advance(30_000);
     expect(await reconcile()).toBe(45_000);
@@ -79,7 +79,7 @@ describe('a remote repository', () => {
     });
   });
 
-  test('a tag alone is looked for when a webhook tells of it, and after five minutes', async () => {
+  test('a tag alone is found when a webhook reports it, and after five minutes', async () => {
     await world.push(repo, { 'one/Kptfile': KPTFILE });
     await reconcile();
     git(repo, ['tag', 'one/v1', 'main']);
@@ -98,7 +98,7 @@ describe('a remote repository', () => {
     expect(world.store.find('apps.one.v2')).toBeDefined();
   });
 
-  test('a message that asks for nothing is noted, and asks the host nothing', async () => {
+  test('a message that requests no sync is recorded, without a request to the host', async () => {
     await reconcile();
     requests.add(KEY, undefined);
     expect(await asked(reconcile)).toBe(0);
@@ -114,7 +114,7 @@ describe('a remote repository', () => {
   });
 
   test.each([DAY, -DAY])(
-    'a clock that jumps by %d ms neither ends the polls nor makes a storm of them',
+    'a clock that jumps by %d ms neither ends the polls nor floods the host with them',
     async (jump) => {
       await reconcile();
       clock.timers.advance(10_000);
@@ -129,7 +129,7 @@ describe('a remote repository', () => {
         looks.push(server.requests.length - before);
         expect(world.store.find(`apps.p${look}.w1`)).toBeDefined();
         expect(next).toBe(5000);
-        // Woken in between for another reason.
+        // Reconciled in between for another reason.
         expect(await asked(reconcile)).toBe(0);
       }
       expect(Math.min(...looks)).toBeGreaterThan(0);
@@ -137,7 +137,7 @@ describe('a remote repository', () => {
     },
   );
 
-  test('a host that wants to be left alone is, whatever asks for a sync', async () => {
+  test('a pause that the host requested applies to every requested sync', async () => {
     await reconcile();
     Object.assign(server.behaviour, { refuse: 429, retryAfter: 120 });
     requests.add(KEY, 'branches');
@@ -165,12 +165,12 @@ describe('a remote repository', () => {
   });
 });
 
-test('what is asked for while a sync runs leads to one more, however often', async () => {
+test('requests during a sync lead to one more sync', async () => {
   await using world = await fixture();
   const repo = await world.bare('apps');
   const server = await startGitServer({ root: dirname(repo) });
   try {
-    // A clock of its own, so that the pause between two wakes ends when the test says so.
+    // A manual clock, so that the test ends the pause between two wake-ups.
     const pause = new ManualClock();
     const requests = new SyncRequests(pause);
     const { client, manager } = world;

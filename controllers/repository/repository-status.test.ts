@@ -20,17 +20,18 @@ const REPORT: RepositoryReport = {
   },
 };
 
-test('when a webhook spoke is written once a minute, looked at or not', () => {
+test('the time of the last webhook is written once a minute', () => {
   const repository = repositoryKind.complete({ metadata: { name: 'apps' }, spec: { git: { repo: '/srv/apps.git' } } });
-  const spoken = (webhookAt: number) => ({ ...REPORT, facts: { ...REPORT.facts, webhookAt } }) as RepositoryReport;
-  const first = statusAfter(repository, spoken(1000), 1000);
-  const told = { ...repository, ...(first === undefined ? {} : { status: first }) };
-  expect(statusAfter(told, spoken(60_999), 60_999)).toBeUndefined();
-  expect(statusAfter(told, spoken(61_000), 61_000)?.lastWebhookTime).toBe('1970-01-01T00:01:01Z');
-  expect(statusAfter(told, spoken(0), 0)).toBeDefined();
+  const reportWithWebhook = (webhookAt: number) =>
+    ({ ...REPORT, facts: { ...REPORT.facts, webhookAt } }) as RepositoryReport;
+  const first = statusAfter(repository, reportWithWebhook(1000), 1000);
+  const known = { ...repository, ...(first === undefined ? {} : { status: first }) };
+  expect(statusAfter(known, reportWithWebhook(60_999), 60_999)).toBeUndefined();
+  expect(statusAfter(known, reportWithWebhook(61_000), 61_000)?.lastWebhookTime).toBe('1970-01-01T00:01:01Z');
+  expect(statusAfter(known, reportWithWebhook(0), 0)).toBeDefined();
 });
 
-test('what the Git host refuses is shown until a push is accepted', () => {
+test('refusals by the Git host are shown until a push is accepted', () => {
   const repository = repositoryKind.complete({ metadata: { name: 'apps' }, spec: { git: { repo: '/srv/apps.git' } } });
   const report = (names: readonly string[]): RepositoryReport => ({
     ...REPORT,

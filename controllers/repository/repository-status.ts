@@ -13,7 +13,7 @@ import { sameValue } from '../../src/resource/object/same-value.ts';
 export interface RepositoryReport {
   readonly reason: 'Ready' | 'Error' | 'Reconciling';
   readonly message: string;
-  /** Of the last complete look, if there was one. */
+  /** Facts of the last complete sync, if there was one. */
   readonly facts?: {
     readonly packageCount: number;
     readonly gitCommitHash: string | undefined;
@@ -21,15 +21,15 @@ export interface RepositoryReport {
     readonly syncedAt: number;
     readonly nextSyncAt: number;
     readonly ranOnceAt: string | undefined;
-    /** When a webhook last spoke, milliseconds since the epoch; undefined if none has since the repository was opened. */
+    /** Time of the last webhook message in milliseconds since the epoch; undefined if none came since the repository was opened. */
     readonly webhookAt: number | undefined;
     /** See `GitRepository.remoteNote`. */
     readonly remoteNote: RemoteNote | undefined;
     /** Revisions whose last write a rule of the remote refused. */
     readonly refusedPushes: readonly RefusedPush[];
-    /** What is wrong with the keys that the repository trusts. */
+    /** Problems of the keys that the repository trusts. */
     readonly trustProblems: readonly string[];
-    /** What is wrong with the statements about the repository itself. */
+    /** Problems of the statements about the repository itself. */
     readonly statementProblems: readonly string[];
   };
 }
@@ -37,10 +37,10 @@ export interface RepositoryReport {
 /** Revisions that the status names; `sluice why` shows the reason of each. */
 const MAX_SHOWN_REFUSALS = 3;
 
-/** Times alone are written at most this often, in milliseconds. */
-const TIMES_EVERY = 60_000;
+/** Shortest interval between two writes that change times alone. */
+const TIMES_INTERVAL_MS = 60_000;
 
-/** The status after a report; undefined if it is not worth a write. */
+/** The status after a report; undefined if it need not be written. */
 export function statusAfter(
   { metadata, status: before }: Repository,
   { reason, message, facts }: RepositoryReport,
@@ -78,7 +78,7 @@ export function statusAfter(
   // Negative after the clock was set back.
   const isOld = (['lastFullSyncTime', 'lastWebhookTime'] as const).some((time) => {
     const age = timeOf(status, time) - timeOf(before, time);
-    return age >= TIMES_EVERY || age < 0;
+    return age >= TIMES_INTERVAL_MS || age < 0;
   });
   return isNews || isOld ? status : undefined;
 }
@@ -93,7 +93,7 @@ function trust({
   return { type: TRUST_CONDITION, status: 'False', reason, message: problems.join('; ') };
 }
 
-/** Persistent failures must be visible; where there never was one, there is nothing to say. */
+/** Persistent failures must be visible; without any failure the condition is absent. */
 function pushesAccepted(
   refused: readonly RefusedPush[],
   known: readonly { readonly type: string }[],
@@ -109,17 +109,17 @@ function pushesAccepted(
   return { type, status: 'False', reason: 'PushRefused', message };
 }
 
-/** How the remote is talked to. It is not about health: both ways are right, one is faster, and some remotes are only read. */
+/** The transport that is used for the remote. It is no health condition: both transports work, one is faster, and some remotes are read-only. */
 function transport({ way, message }: RemoteNote): NewCondition {
   return { type: TRANSPORT_CONDITION, status: 'True', reason: way, message };
 }
 
-/** Milliseconds since the epoch; the epoch itself for a time that is not there. */
+/** Milliseconds since the epoch; 0 for an absent time. */
 function timeOf(status: Repository['status'], time: 'lastFullSyncTime' | 'lastWebhookTime'): number {
   return Date.parse(status?.[time] ?? '') || 0;
 }
 
-/** What makes a write worth it. That a webhook works is news; that it spoke again is not. */
+/** The part of the status whose change requires a write. The first message of a webhook does; further ones do not. */
 function withoutTimes({
   lastFullSyncTime: _last,
   nextFullSyncTime: _next,

@@ -29,7 +29,7 @@ async function serverWithListedKey(first: () => StatementSigner, listed: string)
   return { server, trust, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 }
 
-test('the Trust condition is about the key that signs now, also after it was rotated', async () => {
+test('the Trust condition is about the current signing key, also after a rotation', async () => {
   const [first, second] = [newSigner(), newSigner()];
   await using at = await serverWithListedKey(() => first, first.publicKey);
   expect(await at.trust()).toBe('True');
@@ -39,7 +39,7 @@ test('the Trust condition is about the key that signs now, also after it was rot
   expect(await at.trust()).toBe('True');
 });
 
-test('a repository is readable while there is no key that may sign, and its Trust condition names the next step', async () => {
+test('a repository is readable without a signing key, and its Trust condition names the next step', async () => {
   const key = newSigner();
   await using at = await serverWithListedKey(() => key, key.publicKey);
   expect(await at.trust()).toBe('True');

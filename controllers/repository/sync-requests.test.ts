@@ -13,7 +13,7 @@ function requests() {
   return { clock, woken, self, end };
 }
 
-test('a repository is woken at once, and by a flood at most four times a second', () => {
+test('a request wakes a repository at once, and many requests at most four times a second', () => {
   const { clock, woken, self } = requests();
   for (let count = 0; count < 1000; count += 1) {
     self.add(APPS, 'branches');
@@ -24,13 +24,13 @@ test('a repository is woken at once, and by a flood at most four times a second'
   expect(woken.at(-1)).toBe('default/other 1000');
 });
 
-test('what was taken is not asked for again; what comes later is', () => {
+test('a request that was taken is served; a later one wakes again', () => {
   const { clock, woken, self } = requests();
   for (const scope of ['branches', 'everything', undefined] as const) self.add(APPS, scope);
   expect(self.take(APPS)).toEqual({ scope: 'everything' });
   expect(self.take(APPS)).toBeUndefined();
   clock.advance(1000);
-  // The second time is for what came after the first; who finds nothing then has nothing to do.
+  // The second wake-up is for requests after the first; a controller that finds none has nothing to do.
   expect(woken).toHaveLength(2);
   self.add(APPS, undefined);
   expect(self.take(APPS)).toEqual({ scope: undefined });
@@ -39,7 +39,7 @@ test('what was taken is not asked for again; what comes later is', () => {
   expect(clock.pending).toBe(0);
 });
 
-test('a request that nobody takes wakes once, and nobody after the end', () => {
+test('a request that is not taken wakes once, and not after the end of the subscription', () => {
   const { clock, woken, self, end } = requests();
   self.add(APPS, 'branches');
   clock.advance(10_000);

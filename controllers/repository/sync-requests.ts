@@ -4,31 +4,31 @@ import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 /** See `PackageRepository.sync`. */
 export type SyncScope = 'branches' | 'everything';
 
-/** What was heard from outside since it was last asked. */
+/** The requests since the last `take`. */
 export interface SyncRequest {
-  /** What a sync should look at; undefined if none was asked for. */
+  /** The refs to sync; undefined if no sync was requested. */
   readonly scope: SyncScope | undefined;
 }
 
-/** Milliseconds between two times that one repository is woken, however often it is asked for. */
-const REST = 250;
+/** Shortest interval between two wake-ups of one repository. */
+const MIN_INTERVAL_MS = 250;
 
 /**
- * Requests for syncs that come from no object, but from a webhook for instance. They are hints, so they are not kept on disk: when a
- * process starts it reads everything anyway. What is asked for while a sync is under way leads to one more after it.
+ * Requests for syncs that come from no object but, for instance, from a webhook. They are hints and not kept on disk, since a
+ * starting process syncs everything anyway. A request during a sync leads to another sync after it.
  */
 export class SyncRequests {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, SyncRequest>();
-  /** Those that were woken a moment ago, and whether they were asked for again since. */
-  readonly #resting = new Map<string, boolean>();
+  /** Repositories that were woken within the last interval, and whether a request came since. */
+  readonly #recentlyWoken = new Map<string, boolean>();
   #enqueue: ((repository: ObjectKey) => void) | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Notes that somebody spoke for a repository, and wakes its controller: at once, or soon if it was woken just now. */
+  /** Records a request for a repository, and wakes its controller: at once, or after the interval if it was woken recently. */
   add(repository: ObjectKey, scope: SyncScope | undefined): void {
     const key = keyText(repository);
     const before = this.#waiting.get(key)?.scope;
@@ -36,7 +36,7 @@ export class SyncRequests {
     this.#wake(repository, key);
   }
 
-  /** What waits for a repository; it waits no more. */
+  /** Returns and removes the request that waits for a repository. */
   take(repository: ObjectKey): SyncRequest | undefined {
     const key = keyText(repository);
     const request = this.#waiting.get(key);
@@ -44,7 +44,7 @@ export class SyncRequests {
     return request;
   }
 
-  /** Tells `enqueue` of each repository that is to be woken; the returned function ends it. */
+  /** Calls `enqueue` for each repository to wake; the returned function ends the subscription. */
   subscribe(enqueue: (repository: ObjectKey) => void): () => void {
     this.#enqueue = enqueue;
     return () => {
@@ -53,14 +53,14 @@ export class SyncRequests {
   }
 
   #wake(repository: ObjectKey, key: string): void {
-    if (this.#resting.has(key)) {
-      this.#resting.set(key, true);
+    if (this.#recentlyWoken.has(key)) {
+      this.#recentlyWoken.set(key, true);
       return;
     }
-    this.#resting.set(key, false);
-    this.#clock.schedule(REST, () => {
-      const again = this.#resting.get(key);
-      this.#resting.delete(key);
+    this.#recentlyWoken.set(key, false);
+    this.#clock.schedule(MIN_INTERVAL_MS, () => {
+      const again = this.#recentlyWoken.get(key);
+      this.#recentlyWoken.delete(key);
       if (again === true) this.#wake(repository, key);
     });
     this.#enqueue?.(repository);

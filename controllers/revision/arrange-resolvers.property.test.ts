@@ -22,7 +22,7 @@ describe('arrangeResolvers', () => {
     expect(names(arrangeResolvers(given.toReversed()).order)).toEqual(['b', 'm', 'y', 'a']);
   });
 
-  test('a circle is found and told; who only waits for it runs all the same', () => {
+  test('a cycle is reported; a resolver that only waits for it runs all the same', () => {
     const given = [
       resolver('a', ['A'], ['C']),
       resolver('b', ['B'], ['A']),
@@ -64,7 +64,7 @@ describe('arrangeResolvers', () => {
     expect(patternsOverlap(b, a)).toBe(overlap);
   });
 
-  test('property: every resolver runs or is told of, and the order keeps every wait', () => {
+  test('property: every resolver runs or is reported, and the order respects every wait', () => {
     const graph = fc.array(fc.array(fc.nat(7), { maxLength: 3 }), { minLength: 1, maxLength: 8 });
     fc.assert(
       fc.property(graph, (waits) => {
@@ -78,7 +78,7 @@ describe('arrangeResolvers', () => {
         const { order, problems } = arrangeResolvers(given);
         const stopped = problems.flatMap((problem) => names(problem.stopped));
         expect([...names(order), ...stopped].sort()).toEqual(names(given).sort());
-        // A resolver is in a circle exactly if following the waits leads back to it.
+        // A resolver is in a cycle exactly if following the waits leads back to it.
         const follow = (from: number): Set<number> => {
           const seen = new Set<number>();
           const open = [...(waits[from] ?? [])];
@@ -98,7 +98,7 @@ describe('arrangeResolvers', () => {
   });
 });
 
-test('claimants are those that say yes, and those that cannot tell', () => {
+test('claimants are the resolvers that apply, and those whose check throws', () => {
   const { revision, content } = draftOf({ 'a.yaml': 'apiVersion: v1\nkind: A\n' });
   const applies = (name: string, says: Resolver['applies']) => resolverOf(name, () => ({}), { applies: says });
   const kindIs =

@@ -3,13 +3,13 @@ import { mayNameFunctions, namesFunctions } from '../../src/package/plan/render.
 import type { Resolver, ResolverSubject } from '../../src/package/plan/resolver.ts';
 import { RENDERER } from './run-state.ts';
 
-/** What of a resolver decides about the order. */
+/** The fields of a resolver that determine the order. */
 export type Claims = Pick<Resolver, 'name' | 'claims' | 'waitsFor'>;
 
 /** Why resolvers cannot run as they are configured. */
 export interface ResolverProblem<R extends Claims = Resolver> {
   readonly reason: 'ResolverCycle' | 'ClaimOverlap' | 'DuplicateResolver';
-  /** For people: who, about what, and what to change. */
+  /** For users: which resolvers, the cause, and what to change. */
   readonly message: string;
   /** The resolvers that do not run because of it. */
   readonly stopped: readonly R[];
@@ -24,8 +24,8 @@ export interface Arrangement<R extends Claims = Resolver> {
 }
 
 /**
- * Puts resolvers into the order in which they run. Of two with one name or overlapping claims the one given later does not run;
- * of a circle none does. The order in which resolvers are given makes no other difference.
+ * Puts resolvers into the order in which they run. Of two with the same name or overlapping claims the one listed later does not run;
+ * of a cycle none does. The order of the list makes no other difference.
  */
 export function arrangeResolvers<R extends Claims>(resolvers: readonly R[]): Arrangement<R> {
   const problems: ResolverProblem<R>[] = [];
@@ -38,19 +38,19 @@ export function arrangeResolvers<R extends Claims>(resolvers: readonly R[]): Arr
   accepted.sort((a, b) => (a.name < b.name ? -1 : 1));
   const before = new Map(accepted.map((resolver) => [resolver, predecessors(resolver, accepted)]));
   const runnable: R[] = [];
-  const circles = new Map<string, R[]>();
+  const cycles = new Map<string, R[]>();
   for (const resolver of accepted) {
-    const members = circle(resolver, before);
+    const members = cycleOf(resolver, before);
     if (members.length === 0) runnable.push(resolver);
-    else circles.set(members.map(({ name }) => name).join('\n'), members);
+    else cycles.set(members.map(({ name }) => name).join('\n'), members);
   }
-  for (const members of circles.values()) problems.push(cycleProblem(members));
+  for (const members of cycles.values()) problems.push(cycleProblem(members));
   return { order: sort(runnable, before), problems, all: resolvers };
 }
 
 /**
- * Names of the resolvers that say that a package is their business, sorted. A resolver that cannot tell counts, so that nothing
- * is taken for complete by accident. Where packages are rendered, so does the renderer for those that name functions.
+ * Names of the resolvers that apply to a package, sorted. A resolver whose check throws counts, so that no package
+ * is complete by accident. Where packages are rendered, the renderer counts for packages with functions.
  */
 export function claimants(resolvers: readonly Resolver[], subject: ResolverSubject, renders: boolean): string[] {
   const names = resolvers.filter((resolver) => appliesOrFails(resolver, subject)).map(({ name }) => name);
@@ -62,12 +62,12 @@ export function appliesOrFails(resolver: Resolver, subject: ResolverSubject): bo
   try {
     return resolver.applies(subject);
   } catch {
-    // Whoever runs it meets the error again and tells it.
+    // The run meets the same error and reports it.
     return true;
   }
 }
 
-/** True if one condition type can match both patterns; each is exact, or a prefix ending in `*`. */
+/** True if one condition type can match both patterns; each is exact, or a prefix that ends in `*`. */
 export function patternsOverlap(a: string, b: string): boolean {
   return matchesPattern(a, b.replace(/\*$/, '')) || matchesPattern(b, a.replace(/\*$/, ''));
 }
@@ -80,7 +80,7 @@ function clash<R extends Claims>(resolver: R, accepted: readonly R[]): ResolverP
     }
     const claim = resolver.claims.find((mine) => other.claims.some((theirs) => patternsOverlap(mine, theirs)));
     if (claim === undefined) continue;
-    const message = `resolver ${resolver.name} claims ${claim}, which resolver ${other.name} claims too; ${resolver.name} does not run until one of them gives the claim up`;
+    const message = `resolver ${resolver.name} claims ${claim}, which resolver ${other.name} claims too; ${resolver.name} does not run until one of them drops the claim`;
     return { reason: 'ClaimOverlap', message, stopped: [resolver] };
   }
   return undefined;
@@ -88,7 +88,7 @@ function clash<R extends Claims>(resolver: R, accepted: readonly R[]): ResolverP
 
 function cycleProblem<R extends Claims>(members: readonly R[]): ResolverProblem<R> {
   const waits = members.map(({ name, waitsFor = [] }) => `${name} waits for ${waitsFor.join(', ')}`).join('; ');
-  const message = `resolvers wait for each other in a circle: ${waits}; none of them runs until one wait is taken out`;
+  const message = `resolvers wait for each other in a cycle: ${waits}; none of them runs until one wait is removed`;
   return { reason: 'ResolverCycle', message, stopped: members };
 }
 
@@ -97,8 +97,8 @@ function predecessors<R extends Claims>(resolver: R, all: readonly R[]): R[] {
   return all.filter((other) => other.claims.some((claim) => waitsFor.some((type) => patternsOverlap(claim, type))));
 }
 
-/** The resolvers that wait for this one and that it waits for, itself among them; empty if it is in no circle. */
-function circle<R>(resolver: R, before: ReadonlyMap<R, readonly R[]>): R[] {
+/** The resolvers of the cycle that this one is in, itself included; empty if it is in none. */
+function cycleOf<R>(resolver: R, before: ReadonlyMap<R, readonly R[]>): R[] {
   const awaited = reachable(resolver, before);
   return [...before.keys()].filter((other) => awaited.has(other) && reachable(other, before).has(resolver));
 }
@@ -114,7 +114,7 @@ function reachable<R>(from: R, before: ReadonlyMap<R, readonly R[]>): Set<R> {
   return seen;
 }
 
-/** The runnable ones, each after all it waits for; without circles there is always a next one. */
+/** The runnable resolvers, each after all that it waits for; without cycles there is always a next one. */
 function sort<R>(runnable: readonly R[], before: ReadonlyMap<R, readonly R[]>): R[] {
   const order: R[] = [];
   const rest = new Set(runnable);

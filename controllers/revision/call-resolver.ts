@@ -6,9 +6,9 @@ import { matchesPattern } from '../../src/package/model/policy.ts';
 import { oneLine } from '../../src/package/model/record.ts';
 import type { Resolution, ResolverContext } from '../../src/package/plan/resolver.ts';
 
-const LONGEST_MESSAGE = 300;
+const MAX_MESSAGE_CHARACTERS = 300;
 
-/** What one resolver is called with, the same object in all rounds of a run, and the means to make it stop. */
+/** The context of one resolver, the same object in all rounds of a run, and the means to abort it. */
 export interface Call {
   readonly context: ResolverContext;
   readonly end: AbortController;
@@ -19,7 +19,7 @@ export function newCall(context: ResolverContext): Call {
   return { context: { ...context, signal: AbortSignal.any([context.signal, end.signal]) }, end };
 }
 
-/** Waits for an answer no longer than `timeout` milliseconds or until the run is given up, whether the resolver heeds its signal or not. */
+/** Waits at most `timeout` milliseconds for the result, or until the run is aborted, even if the resolver ignores its signal. */
 export async function withTimeout(
   answer: (context: ResolverContext) => Resolution | Promise<Resolution>,
   { context, end }: Call,
@@ -30,7 +30,7 @@ export async function withTimeout(
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  const cancel = clock.schedule(timeout, () => end.abort(new SluiceError('Timeout', `no answer within ${timeout} ms`)));
+  const cancel = clock.schedule(timeout, () => end.abort(new SluiceError('Timeout', `no result within ${timeout} ms`)));
   try {
     signal.throwIfAborted();
     return await Promise.race([answer(context), aborted.promise]);
@@ -40,7 +40,7 @@ export async function withTimeout(
   }
 }
 
-/** Throws Refused, with the resolver's name, if an answer reaches for what is not the resolver's. */
+/** Throws Refused, with the resolver's name, if a result contains what the resolver may not change. */
 export function checkResolution(
   name: string,
   claims: readonly string[],
@@ -49,8 +49,7 @@ export function checkResolution(
 ): void {
   const refuse = (what: string) => new SluiceError('Refused', `resolver ${name} ${what}`);
   for (const path of resolution.edits?.keys() ?? []) {
-    if (path === 'Kptfile')
-      throw refuse('edited the Kptfile; conditions and gates are what a resolver may change there');
+    if (path === 'Kptfile') throw refuse('edited the Kptfile; a resolver may change only conditions and gates there');
     try {
       checkPath(path);
     } catch (error) {
@@ -59,19 +58,19 @@ export function checkResolution(
   }
   for (const type of [...(resolution.conditions ?? []).map((given) => given.type), ...(resolution.withdraw ?? [])]) {
     if (!claims.some((pattern) => matchesPattern(pattern, type)))
-      throw refuse(`answered for condition ${type}, which it does not claim`);
+      throw refuse(`returned condition ${type}, which it does not claim`);
   }
   for (const { inputs: references } of resolution.conditions ?? []) bindInputs(references ?? [], inputs);
   const { requeueAfter } = resolution;
   if (requeueAfter !== undefined && !(requeueAfter >= 0))
-    throw refuse(`asked to be called again after ${requeueAfter} milliseconds`);
+    throw refuse(`returned an invalid requeueAfter of ${requeueAfter} milliseconds`);
 }
 
-/** An error as one short line for a condition, which everybody may read: without stack, addresses' passwords and the like. */
+/** An error as one short line for a condition, which every user may read: without the stack and without passwords in addresses. */
 export function publicMessage(error: unknown): string {
   const line = oneLine(messageOf(error).replace(/^\s+at .*$/gm, ''))
     .replace(/\/\/[^/\s@]*@/g, '//***@')
     .replace(/\b(bearer|basic)\s+\S+/gi, '$1 ***')
     .replace(/\b(token|password|passwd|secret|api-?key)(["']?\s*[:=]\s*)\S+/gi, '$1$2***');
-  return line.length <= LONGEST_MESSAGE ? line : `${line.slice(0, LONGEST_MESSAGE - 1)}…`;
+  return line.length <= MAX_MESSAGE_CHARACTERS ? line : `${line.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
 }

@@ -8,7 +8,7 @@ import { RENDERED } from '../../src/package/plan/render.ts';
 import type { Judgement } from '../../src/package/store/revision-store.ts';
 import { OWN_TYPES } from './settlement.ts';
 
-/** The gates of a revision: what each waits for, and who can settle it. */
+/** Reports the gates of a revision: what each waits for, and who can open it. */
 export const gateExplainer: Explainer = {
   explain({ judgement, recordFlaw }, surroundings) {
     return { gates: judgement.gates.map((gate) => explainGate(gate, judgement, surroundings, recordFlaw?.message)) };
@@ -42,7 +42,7 @@ function explainGate(
           },
         }),
     ...(gate.since === undefined ? {} : { since: gate.since }),
-    // Without its record the condition is all that is left of a verdict.
+    // Without a record only the condition remains of a verdict.
     explanation:
       recordFlaw === undefined || open || gate.condition?.status !== 'True'
         ? gate.explanation
@@ -58,7 +58,7 @@ function explainGate(
   };
 }
 
-/** Who can settle a condition type, and what to do for that. */
+/** Who can issue a condition type, and the next step. */
 function settlerOf(
   { type, state, verdict }: Gate,
   { policy, revision }: Judgement,
@@ -71,10 +71,12 @@ function settlerOf(
     ? 'revision controller'
     : (resolver && `resolver ${resolver.name}`) || (byPipeline ? "the package's pipeline" : undefined);
   if (name !== undefined) {
-    // What it has said about the inputs at hand it says again until something else changes.
+    // For the same inputs it issues the same condition again until something else changes.
     const answered = state === 'NotTrue' && [`resolver:${resolver?.name}`, RENDER_ACTOR].includes(verdict?.by ?? '');
-    const wait = answered ? `settle what its message says; ${name} looks again by itself` : `${name} works on it`;
-    return running ? { who: name, next: wait } : { who: `${name}, which does not run now`, next: sluiceCommand('up') };
+    const wait = answered
+      ? `resolve what its message reports; ${name} then runs again by itself`
+      : `${name} works on it`;
+    return running ? { who: name, next: wait } : { who: `${name}, which is not running`, next: sluiceCommand('up') };
   }
   const rules = policy.givers.filter((rule) => matchesPattern(rule.conditionType, type));
   const [first, ...others] = rules;
@@ -83,7 +85,7 @@ function settlerOf(
   const actors = first.actors.filter((actor) => others.every((rule) => rule.actors.includes(actor)));
   const policies = [...new Set(rules.map((rule) => rule.policy))].join(', ');
   const [actor] = actors;
-  if (actor === undefined) return { who: `nobody: ${policies} allow no common actor`, next: `change ${policies}` };
+  if (actor === undefined) return { who: `no user: ${policies} permit no common actor`, next: `change ${policies}` };
   const as = actor.startsWith('group:') ? ['--as-group', actor.slice('group:'.length)] : ['--as', actor];
   return { who: `${actors.join(', ')} (policy ${policies})`, next: give(...as) };
 }

@@ -8,7 +8,7 @@ import type { Judgement } from '../../src/package/store/revision-store.ts';
 import { arrangeResolvers, type Claims } from './arrange-resolvers.ts';
 import { RENDERER } from './run-state.ts';
 
-/** Which resolvers work on a draft, in which order, and what of their arrangement or of the pipeline keeps it back. */
+/** Reports which resolvers run on a draft, in which order, and problems of their configuration or of the pipeline. */
 export function resolverExplainer(builtIn: readonly Claims[]): Explainer {
   return {
     explain({ judgement }, { resolvers }) {
@@ -21,7 +21,7 @@ export function resolverExplainer(builtIn: readonly Claims[]): Explainer {
         .filter((one) => isRelevant(one, judgement, builtIn))
         .map(({ name, claims, waitsFor = [] }) => ({ name, claims, waitsFor }));
       const { conditions = [] } = revision.kptfile?.status ?? {};
-      // What the revision controller recorded is reported with its condition.
+      // A problem that the revision controller recorded is reported with its condition.
       const reasons: Reason[] = problems
         .filter(({ message }) => !conditions.some((condition) => condition.message === message))
         .map(({ reason, message }) => ({ reason, message }));
@@ -33,7 +33,7 @@ export function resolverExplainer(builtIn: readonly Claims[]): Explainer {
   };
 }
 
-/** The package is its business: it has reported on this content, or claims a gate, a condition or an object of the package. */
+/** True if it applies to the package: it has reported on this content, or claims a gate, a condition or an object of the package. */
 function isRelevant(
   { name, claims }: Claims,
   { revision, record, content, gates }: Judgement,
@@ -44,6 +44,6 @@ function isRelevant(
   const conditions = revision.kptfile === undefined ? [] : [...conditionsOf(revision.kptfile).keys()];
   const types = [...gates.map(({ type }) => type), ...conditions, ...content.objects().map(formatConditionType)];
   if (types.some((type) => claims.some((claim) => matchesPattern(claim, type)))) return true;
-  // Of one that is not built in only a report says whether it has a part.
+  // For one that is not built in, only a report shows that it applies.
   return !isSettled && !builtIn.some((known) => known.name === name);
 }

@@ -13,17 +13,17 @@ import type { RunOutcome } from './run-resolvers.ts';
 import { RENDERER } from './run-state.ts';
 import { isMarked, settlementOf } from './settlement.ts';
 
-/** Acts where more than one resolver, the renderer or the controller itself has something to say. */
+/** The actor of changes with parts of several resolvers, of the renderer or of the controller itself. */
 export const CONTROLLER_ACTOR = 'controller:revision';
 
-/** What a run asks to be written, as one change by one actor. */
+/** What a run writes, as one change by one actor. */
 export interface Plan {
-  /** Undefined if nothing would differ. */
+  /** Undefined if nothing would change. */
   readonly change: RevisionChange | undefined;
   readonly actor: string;
   /** The resolvers with a part in the change, in the order of their names. */
   readonly contributors: readonly string[];
-  /** What a policy does not let the actor say, one sentence each. It is left out of the change. */
+  /** Conditions that a policy does not permit the actor to issue, one sentence each. They are left out of the change. */
   readonly refused: readonly string[];
 }
 
@@ -31,11 +31,12 @@ export function resolverActor(name: string): string {
   return name === RENDERER || name === '' ? CONTROLLER_ACTOR : `resolver:${name}`;
 }
 
-/** Compares what a run came to with what is in Git. `now` in milliseconds since the epoch. */
+/** Compares the outcome of a run with what is in Git. `now` in milliseconds since the epoch. */
 export function planChange(judgement: Judgement, outcome: RunOutcome, now: number): Plan {
   const parts = outcome.unsettled === undefined ? partsOf(judgement, outcome, now) : new Parts();
   const own = outcome.partial ? undefined : settlementOf(judgement, outcome);
-  for (const given of own?.given ?? []) if (needsGiving(judgement, outcome, given, '', now)) parts.condition(given, '');
+  for (const given of own?.given ?? [])
+    if (needsIssuing(judgement, outcome, given, '', now)) parts.condition(given, '');
   for (const type of own?.withdraw ?? []) parts.withdraw(type, '');
 
   const contributors = [...parts.contributors].sort();
@@ -64,22 +65,22 @@ export function planChange(judgement: Judgement, outcome: RunOutcome, now: numbe
   return { change: empty && settled === undefined ? undefined : change, actor, contributors, refused };
 }
 
-/** True if the change cannot be made by one actor although each of its parts could be made by one. */
+/** True if no single actor may make the whole change although one may make each of its parts. */
 export function mustSplit(policy: EffectivePolicy, outcome: RunOutcome, plan: Plan): boolean {
   if (plan.refused.length === 0 || plan.contributors.length < 2) return false;
   return [...outcome.contributions.conditions].some(
     ([type, { by }]) =>
-      by !== RENDERER && mayGive(policy, type, resolverActor(by)) && !mayGive(policy, type, plan.actor),
+      by !== RENDERER && mayIssue(policy, type, resolverActor(by)) && !mayIssue(policy, type, plan.actor),
   );
 }
 
-/** One line for people. */
+/** One line for an event. */
 export function describePlan({ change, actor }: Plan): string {
   const given = [...(change?.rendering?.conditions ?? []), ...(change?.conditions ?? [])];
-  const said = given.map(({ type, status }) => `${type} is ${status}`);
+  const summary = given.map(({ type, status }) => `${type} is ${status}`);
   const files = [...(change?.files?.keys() ?? [])];
-  if (files.length > 0) said.push(`wrote ${files.join(', ')}`);
-  return `${actor}: ${said.join(', ') || 'conditions or gates changed'}`;
+  if (files.length > 0) summary.push(`wrote ${files.join(', ')}`);
+  return `${actor}: ${summary.join(', ') || 'conditions or gates changed'}`;
 }
 
 class Parts {
@@ -88,7 +89,7 @@ class Parts {
   readonly withdrawn: string[] = [];
   readonly gates: string[] = [];
   readonly contributors = new Set<string>();
-  /** What the renderer said, its edits left out. */
+  /** The result of the renderer without its edits. */
   rendering: Rendering = { kptfile: [] };
 
   condition(given: GivenCondition, by: string): void {
@@ -113,7 +114,7 @@ function partsOf(judgement: Judgement, outcome: RunOutcome, now: number): Parts 
   }
   const rendered = { conditions: [] as GivenCondition[], withdraw: [] as string[] };
   for (const [type, { by, given }] of contributions.conditions) {
-    if (!conditions.has(type) || !needsGiving(judgement, outcome, given, by, now)) continue;
+    if (!conditions.has(type) || !needsIssuing(judgement, outcome, given, by, now)) continue;
     if (by === RENDERER) rendered.conditions.push(given);
     else parts.condition(given, by);
   }
@@ -135,10 +136,10 @@ function partsOf(judgement: Judgement, outcome: RunOutcome, now: number): Parts 
 }
 
 /**
- * False if the record says already that this resolver, or this controller for it, gave this condition for the inputs as the run
- * leaves them. Who of the two it was makes no difference, so that the number of contributors of a commit makes none.
+ * False if this resolver, or this controller on its behalf, is already recorded as issuer of this condition for the inputs as the run
+ * leaves them. Either issuer counts, so that the number of contributors of a commit makes no difference.
  */
-function needsGiving(
+function needsIssuing(
   judgement: Judgement,
   outcome: RunOutcome,
   given: GivenCondition,
@@ -164,12 +165,12 @@ function chooseActor(policy: EffectivePolicy, parts: Parts, contributors: readon
   const types = [...parts.conditions.map(({ type }) => type), ...parts.withdrawn];
   const [first] = contributors;
   const own = contributors.length === 1 && first !== undefined ? resolverActor(first) : CONTROLLER_ACTOR;
-  const refusals = (actor: string) => types.filter((type) => !mayGive(policy, type, actor)).length;
+  const refusals = (actor: string) => types.filter((type) => !mayIssue(policy, type, actor)).length;
   const actor = refusals(own) <= refusals(CONTROLLER_ACTOR) ? own : CONTROLLER_ACTOR;
   return { actor, allowed: (type: string) => refuseGiver(policy, type, { name: actor }, 'controller') };
 }
 
-function mayGive(policy: EffectivePolicy, type: string, actor: string): boolean {
+function mayIssue(policy: EffectivePolicy, type: string, actor: string): boolean {
   return refuseGiver(policy, type, { name: actor }, 'controller') === undefined;
 }
 
@@ -177,12 +178,12 @@ function isEmptyRendering({ kptfile, conditions = [], withdraw = [] }: Rendering
   return kptfile.length + conditions.length + withdraw.length === 0;
 }
 
-/** The claim that everything is said at the resulting content, if it is true, wanted and new. */
+/** The report that all resolvers are done with the resulting content, if it is true, needed and new. */
 function settledBy(judgement: Judgement, outcome: RunOutcome): RevisionChange['settled'] {
   const { claimants, reported, failures, unsettled, renderFailure } = outcome;
   if (unsettled !== undefined || failures.length > 0 || renderFailure !== undefined) return undefined;
   if (!claimants.every((name) => reported.has(name))) return undefined;
-  // That a package was rendered stands in its Kptfile.
+  // The Kptfile shows that a package was rendered.
   if (claimants.every((name) => name === RENDERER) && !isMarked(judgement)) return undefined;
   const { settled } = judgement.record;
   const known =

@@ -22,7 +22,7 @@ describe('revision controller', () => {
   });
   afterEach(() => world[Symbol.asyncDispose]());
 
-  test('files, conditions, gates and the report are one commit by the one resolver; the next time nothing happens', async () => {
+  test('files, conditions, gates and the report are one commit by the one resolver; the next run changes nothing', async () => {
     await world.draft('apps/app/w1');
     const before = at.revision();
     const reconcile = at.reconciler([
@@ -37,7 +37,7 @@ describe('revision controller', () => {
     expect(gates).toMatchObject([{ type: 'test.dev/a', state: 'Open' }]);
     expect(record.settled).toMatchObject({ content: content.content, resolvers: ['a'] });
     expect(at.verdict('test.dev/a')).toMatchObject({ by: 'resolver:a', face: 'controller' });
-    // The same again, also by a process that remembers nothing.
+    // The same holds for a new process.
     await reconcile();
     await at.reconciler([resolverOf('a', () => says('a', writes('a.yaml', 'a: 1\n')))])();
     expect(at.revision().etag).toBe(after.etag);
@@ -59,16 +59,16 @@ describe('revision controller', () => {
     expect(content.content).not.toBe(settledBefore);
   });
 
-  test('a pushed Kptfile that kpt rejects is an event, told once, with place and field', async () => {
+  test('a pushed Kptfile that kpt rejects causes one event, with place and field', async () => {
     const misspelt = `${KPTFILE}info:\n  readinesGates:\n    - conditionType: tested\n`;
     await world.push(branch, { 'app/Kptfile': misspelt }, 'drafts/app/w1', 'refs/heads/main');
     await world.store.repository('apps').refresh();
     await at.reconciler([])();
-    const told = /^KptfileInvalid: .*Kptfile:6:3: .*readinesGates.*Did you mean readinessGates\?/;
-    expect(await world.events(NAME)).toEqual([expect.stringMatching(told)]);
+    const expected = /^KptfileInvalid: .*Kptfile:6:3: .*readinesGates.*Did you mean readinessGates\?/;
+    expect(await world.events(NAME)).toEqual([expect.stringMatching(expected)]);
   });
 
-  test('what several say is one commit of the controller; later each speaks for itself again', async () => {
+  test('results of several resolvers are one commit of the controller; later each resolver is the actor again', async () => {
     await world.draft('apps/app/w1');
     const a = resolverOf('a', ({ files }) => says('a', writes('out', `${files.get('in') ?? 'none'}`)));
     const b = resolverOf('b', () => ({
@@ -90,7 +90,7 @@ describe('revision controller', () => {
     expect(at.revision().etag).toBe(etag);
   });
 
-  test('what a push gave is written down, so that the next push does not make it speak for its own content', async () => {
+  test('conditions of a push are recorded, so that the next push does not rebind them to its content', async () => {
     const given = `${KPTFILE}info:\n  readinessGates:\n    - conditionType: tested\nstatus:\n  conditions:\n    - type: tested\n      status: "True"\n`;
     await world.push(branch, { 'app/Kptfile': given }, 'drafts/app/w1', 'refs/heads/main');
     await world.store.repository('apps').refresh();
@@ -106,7 +106,7 @@ describe('revision controller', () => {
     expect((await world.store.judge(NAME)).gates).toMatchObject([{ type: 'tested', state: 'Stale' }]);
   });
 
-  test('a push that changes what a condition was given for costs a record, no commit', async () => {
+  test('a push that changes the inputs of a condition costs a record, no commit', async () => {
     await world.draft('apps/app/w1');
     const reconcile = at.reconciler([resolverOf('a', () => says('a'))]);
     await reconcile();
@@ -123,7 +123,7 @@ describe('revision controller', () => {
     expect(at.verdict('test.dev/a')?.inputs).toEqual({ content: content.content });
   });
 
-  test('a draft is written to only if a resolver applies or somebody waits for the report', async () => {
+  test('a draft is written to only if a resolver applies or a proposal needs the report', async () => {
     await world.draft('apps/app/w1');
     const { etag } = at.revision();
     const reconcile = at.reconciler([resolverOf('a', () => says('a'), { applies: () => false })]);
@@ -146,7 +146,7 @@ describe('revision controller', () => {
     }
   });
 
-  test('a change under its feet is a conflict; nothing is overwritten', async () => {
+  test('a concurrent change is a conflict; nothing is overwritten', async () => {
     await world.draft('apps/app/w1');
     let first = true;
     const slow = resolverOf('slow', async () => {
@@ -161,7 +161,7 @@ describe('revision controller', () => {
     expect([files.get('mine')?.toString(), files.get('n')?.toString()]).toEqual(['by anna', '1']);
   });
 
-  test('a wait that a resolver asks for is kept whatever else wakes the draft', async () => {
+  test('a wait that a resolver requests is kept whatever else wakes the draft', async () => {
     await world.draft('apps/app/w1');
     const calls: string[] = [];
     const reconcile = at.reconciler([resolverOf('a', () => says('a', { requeueAfter: 10_000 }), { calls })]);
@@ -175,7 +175,7 @@ describe('revision controller', () => {
     expect(calls.length).toBeGreaterThan(count);
   });
 
-  test('its own commits wake nothing; the outside world does, also in the middle of a run', async () => {
+  test('its own commits lead to no run; changed inputs do, also during a run', async () => {
     await world.draft('apps/app/w1');
     let price = 1;
     let wake: (key: ObjectKey) => void = () => undefined;
@@ -184,12 +184,12 @@ describe('revision controller', () => {
       'a',
       async () => {
         const seen = price;
-        // The world changes while the resolver still works with what it saw.
+        // The input changes while the resolver still works with the earlier one.
         if (price === 2) wake({ namespace: 'default', name: NAME });
         if (price === 2) price = 3;
         await settle();
         return {
-          conditions: [{ type: 'test.dev/a', status: 'True', message: `price ${seen}, asked at ${clock.now()}` }],
+          conditions: [{ type: 'test.dev/a', status: 'True', message: `price ${seen}, read at ${clock.now()}` }],
         };
       },
       { calls },
@@ -212,7 +212,7 @@ describe('revision controller', () => {
     expect(at.condition('test.dev/a')?.message).toContain('price 3');
   });
 
-  test('drafts that are not drafts any more are left alone', async () => {
+  test('revisions that are no longer drafts are not touched', async () => {
     await world.draft('apps/app/w1');
     await world.store.update(NAME, { action: 'propose' }, ANNA);
     const { etag } = at.revision();

@@ -28,17 +28,17 @@ import {
   keyText,
   type ObjectKey,
 } from '../../src/resource/object/object.ts';
-import { TellOnce } from '../tell-once.ts';
+import { TellOnce } from '../event-deduplicator.ts';
 import { type Arrangement, arrangeResolvers } from './arrange-resolvers.ts';
 import { CONTROLLER_ACTOR, describePlan, type Plan } from './plan-change.ts';
-import { RestingDrafts } from './resting-drafts.ts';
 import { runAndPlan } from './run-and-plan.ts';
 import { failureOf, type RunOutcome } from './run-resolvers.ts';
+import { RestingDrafts } from './settled-cache.ts';
 import { isStopped } from './settlement.ts';
 
 /** Reason of the event about a Kptfile that kpt rejects. */
 const INVALID_KPTFILE = 'KptfileInvalid';
-/** What was said of these holds also when a run finds nothing wrong. */
+/** Topics of events that stay valid when a run finds no problem. */
 const KEPT_TOPICS: ReadonlySet<string> = new Set(['Resolved', 'Rendering', INVALID_KPTFILE]);
 
 export interface RevisionControllerOptions {
@@ -48,7 +48,7 @@ export interface RevisionControllerOptions {
   readonly resolvers: readonly Resolver[];
   /** Runs before the resolvers in every round. */
   readonly renderer?: Renderer;
-  /** What wakes drafts besides changes of their own: the outside world that resolvers look at. */
+  /** Sources that wake drafts besides changes of their own: what resolvers depend on. */
   readonly sources?: readonly Source<ObjectKey>[];
   /** Milliseconds that one resolver may take. Default 60,000. */
   readonly resolverTimeout?: number;
@@ -58,7 +58,7 @@ export interface RevisionControllerOptions {
   readonly recorder?: EventRecorder;
 }
 
-/** Runs the resolvers of every draft and writes what they say, at most one commit each time. */
+/** Runs the resolvers of every draft and writes their results, at most one commit each time. */
 export function revisionController(options: RevisionControllerOptions): ControllerOptions {
   const { store, sources = [] } = options;
   const controller = new RevisionReconciler(options);
@@ -66,7 +66,7 @@ export function revisionController(options: RevisionControllerOptions): Controll
     store
       .list({ lifecycle: 'Draft', ...(repository === undefined ? {} : { repository }) })
       .map(({ namespace, name }) => ({ namespace, name }));
-  const world: Source<ObjectKey>[] = [
+  const external: Source<ObjectKey>[] = [
     watchKind(packagePolicyKind, { predicate: specChanged, map: () => draftsOf() }),
     watchKind(functionPolicyKind, { predicate: specChanged, map: () => draftsOf() }),
     watchKind(repositoryKind, {
@@ -86,7 +86,7 @@ export function revisionController(options: RevisionControllerOptions): Controll
           event.object.spec.lifecycle === 'Proposed',
         map: toObject,
       }),
-      ...world.map((source) => controller.waking(source)),
+      ...external.map((source) => controller.waking(source)),
     ],
     maxConcurrentReconciles: options.maxConcurrentReconciles ?? 4,
     maxDelay: 300_000,
@@ -96,9 +96,9 @@ export function revisionController(options: RevisionControllerOptions): Controll
 class RevisionReconciler {
   readonly #options: RevisionControllerOptions;
   readonly #arrangement: Arrangement;
-  /** Those that look at proposed revisions too. */
+  /** The resolvers that evaluate proposed revisions too. */
   readonly #ofProposals: Arrangement;
-  readonly #resting: RestingDrafts;
+  readonly #settled: RestingDrafts;
   readonly #events: TellOnce;
 
   constructor(options: RevisionControllerOptions) {
@@ -106,19 +106,19 @@ class RevisionReconciler {
     this.#arrangement = arrangeResolvers(options.resolvers);
     this.#ofProposals = arrangeResolvers(options.resolvers.filter(({ judgesProposals }) => judgesProposals === true));
     const { clock } = options;
-    this.#resting = new RestingDrafts(clock);
+    this.#settled = new RestingDrafts(clock);
     const client = options.client.as({ name: CONTROLLER_ACTOR }, 'controller');
     this.#events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: CONTROLLER_ACTOR }));
   }
 
-  /** A source whose drafts are looked at again although they did not change themselves. */
+  /** A source whose drafts are run again although they did not change themselves. */
   waking(source: Source<ObjectKey>): Source<ObjectKey> {
     return {
       start: (context) =>
         source.start({
           ...context,
           enqueue: (key) => {
-            this.#resting.wake(keyText(key));
+            this.#settled.wake(keyText(key));
             context.enqueue(key);
           },
         }),
@@ -132,38 +132,38 @@ class RevisionReconciler {
     const isLeft = revision !== undefined && store.repositoryOf(revision).follows;
     const isProposal = revision?.lifecycle === 'Proposed' && revision.record?.deletionTimestamp === undefined;
     if (isProposal && !isLeft && this.#ofProposals.order.length > 0) {
-      this.#resting.forget(id);
+      this.#settled.forget(id);
       return this.#judgeProposal(id, signal);
     }
     if (revision?.lifecycle !== 'Draft' || revision.record?.deletionTimestamp !== undefined || isLeft) {
-      this.#resting.forget(id);
+      this.#settled.forget(id);
       this.#events.forget(key);
       return {};
     }
-    const resting = this.#resting.stillResting(revision);
-    if (resting !== undefined) return resting;
+    const wait = this.#settled.waitIfSettled(revision);
+    if (wait !== undefined) return wait;
     if (revision.kptfile === undefined) {
       const message = `the Kptfile cannot be read: ${revision.problem ?? 'there is none'}`;
-      this.#tell(revision, 'Warning', 'KptfileUnreadable', message);
-      return this.#resting.rest(revision);
+      this.#record(revision, 'Warning', 'KptfileUnreadable', message);
+      return this.#settled.settle(revision);
     }
-    // What a push gave is written down before the next push comes, whether or not there is anything to resolve.
+    // Conditions of a push are recorded before the next push, even if there is nothing to resolve.
     const context = { actor: { name: CONTROLLER_ACTOR }, face: 'controller', signal } as const;
     if (revision.record?.commit !== revision.commit) revision = await store.change(id, { takeIn: true }, context);
     const judgement = await store.judge(id);
-    this.#tellInvalidKptfile(judgement);
-    if (isStopped(judgement)) return this.#resting.rest(judgement.revision);
+    this.#reportInvalidKptfile(judgement);
+    if (isStopped(judgement)) return this.#settled.settle(judgement.revision);
     try {
       return await this.#resolve(judgement, signal);
     } catch (error) {
       const failed = failedEdit(error);
       if (failed === undefined) throw error;
-      this.#tell(revision, 'Warning', 'KptfileNotEditable', `no condition can be written: ${failed.message}`);
-      return this.#resting.rest(judgement.revision);
+      this.#record(revision, 'Warning', 'KptfileNotEditable', `no condition can be written: ${failed.message}`);
+      return this.#settled.settle(judgement.revision);
     }
   }
 
-  /** What some conditions of a proposal follow from may change while it waits for an approval. */
+  /** The inputs of some conditions of a proposal may change while it waits for an approval. */
   async #judgeProposal(id: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { clock, store, resolverTimeout: timeout = 60_000 } = this.#options;
     const judgement = await store.judge(id);
@@ -177,7 +177,7 @@ class RevisionReconciler {
       if (conditions.length + withdraw.length > 0) {
         const writer = { actor: { name: plan.actor }, face: 'controller', signal } as const;
         await store.change(id, { conditions, withdraw, expectedCommit: revision.commit }, writer);
-        // Its commit wakes the others.
+        // Its commit wakes this controller for the others.
         return {};
       }
       const failure = failureOf(outcome.failures);
@@ -193,7 +193,7 @@ class RevisionReconciler {
     const options = { context: { now: clock.now(), signal }, clock, renderer, namespace, timeout };
     const { outcome, plan } = await runAndPlan(judgement, this.#arrangement, options);
     signal.throwIfAborted();
-    this.#tellTrouble(revision, outcome, plan);
+    this.#reportProblems(revision, outcome, plan);
     let after = revision;
     if (plan.change !== undefined) {
       const context = { actor: { name: plan.actor }, face: 'controller', signal } as const;
@@ -202,52 +202,56 @@ class RevisionReconciler {
       } catch (error) {
         return this.#budgetWait(revision, error);
       }
-      if (after.commit !== revision.commit) this.#tell(after, 'Normal', 'Resolved', describePlan(plan));
+      if (after.commit !== revision.commit) this.#record(after, 'Normal', 'Resolved', describePlan(plan));
     }
     const failure = failureOf(outcome.failures);
     if (failure !== undefined) throw failure;
     if (outcome.partial) return { requeueAfter: 0, reason: 'the other resolvers are written next' };
-    // What resolvers said and a policy lets expire they say again then.
+    // When a condition expires by policy, its resolver issues it again.
     const gates = judgement.policy.validFor.length === 0 ? [] : (await this.#options.store.judge(after.name)).gates;
     const expiry = nextExpiry(gates);
     const expiresAfter = expiry === undefined ? Number.POSITIVE_INFINITY : Math.max(expiry - clock.now(), 0);
-    const asked = outcome.unsettled === undefined ? outcome.requeueAfter : undefined;
-    if (expiresAfter < (asked ?? Number.POSITIVE_INFINITY))
-      return this.#resting.rest(after, expiresAfter, 'a condition expires');
-    return this.#resting.rest(after, asked, 'a resolver asked for it');
+    const requested = outcome.unsettled === undefined ? outcome.requeueAfter : undefined;
+    if (expiresAfter < (requested ?? Number.POSITIVE_INFINITY))
+      return this.#settled.settle(after, expiresAfter, 'a condition expires');
+    return this.#settled.settle(after, requested, 'a resolver requested it');
   }
 
-  /** A plain push, whose client gets no warning, can bring such a Kptfile too. */
-  #tellInvalidKptfile({ revision, content }: Judgement): void {
+  /** A plain push can bring such a Kptfile too, and its client gets no warning. */
+  #reportInvalidKptfile({ revision, content }: Judgement): void {
     const problems = describeKptfileProblems(kptfileProblems(content.files));
     if (problems === undefined) this.#events.forgetTopic(keyOf(this.#objectOf(revision)), INVALID_KPTFILE);
-    else this.#tell(revision, 'Warning', INVALID_KPTFILE, `it cannot be proposed, as kpt rejects: ${problems}`);
+    else this.#record(revision, 'Warning', INVALID_KPTFILE, `it cannot be proposed, as kpt rejects: ${problems}`);
   }
 
   #budgetWait(revision: PackageRevision, error: unknown): ReconcileResult {
     const details = isSluiceError(error, 'LimitExceeded') ? error.details : undefined;
     if (!isBudget(details)) throw error;
     const { clock } = this.#options;
-    this.#tell(revision, 'Warning', 'BudgetExhausted', String((error as Error).message));
-    return this.#resting.rest(revision, Date.parse(details.retryAt) - clock.now(), 'the budget of commits is used up');
+    this.#record(revision, 'Warning', 'BudgetExhausted', String((error as Error).message));
+    return this.#settled.settle(
+      revision,
+      Date.parse(details.retryAt) - clock.now(),
+      'the budget of commits is used up',
+    );
   }
 
-  #tellTrouble(revision: PackageRevision, outcome: RunOutcome, { refused }: Plan): void {
+  #reportProblems(revision: PackageRevision, outcome: RunOutcome, { refused }: Plan): void {
     const { failures, problems, unsettled, renderFailure, notes } = outcome;
-    const warn = (reason: string, message: string) => this.#tell(revision, 'Warning', reason, message);
+    const warn = (reason: string, message: string) => this.#record(revision, 'Warning', reason, message);
     for (const { resolver, message } of failures) warn('ResolverFailed', `${resolver}: ${message}`);
     for (const { reason, message } of problems) warn(reason, message);
     if (refused.length > 0) warn('GiverRefused', refused.join('; '));
-    if (notes.length > 0) this.#tell(revision, 'Normal', 'Rendering', notes.join('; '));
+    if (notes.length > 0) this.#record(revision, 'Normal', 'Rendering', notes.join('; '));
     if (renderFailure !== undefined) warn('RenderFailed', renderFailure);
     if (unsettled !== undefined) warn('NotSettled', unsettled.what);
-    // What comes back after all was well is news again.
+    // A problem that returns after a run without problems is reported again.
     const quiet = unsettled === undefined && renderFailure === undefined;
     const isWell = failures.length + problems.length + refused.length === 0 && quiet;
     if (isWell) this.#events.forget(keyOf(this.#objectOf(revision)), KEPT_TOPICS);
   }
 
-  #tell(revision: PackageRevision, type: 'Normal' | 'Warning', reason: string, message: string): void {
+  #record(revision: PackageRevision, type: 'Normal' | 'Warning', reason: string, message: string): void {
     this.#events.tell(this.#objectOf(revision), type, reason, message, reason);
   }
 

@@ -9,8 +9,8 @@ export interface PlannedRun {
 }
 
 /**
- * A run and what is to be written of it. Policies may let each resolver give its own conditions and nobody those of all; then
- * the first resolver that has something to say is run alone, and speaks for itself.
+ * A run and the change that it leads to. Policies may permit each resolver its own conditions and no actor those of all; then
+ * the first resolver with a result is run alone, as the actor of its own change.
  */
 export async function runAndPlan(
   judgement: Judgement,

@@ -9,7 +9,7 @@ import { draftOf, KPTFILE, resolverOf, runOf, textOf } from './testing.ts';
 
 const edit = (path: string, text: string | null): Resolution => ({ edits: new Map([[path, text]]) });
 const given = (type: string, status: 'True' | 'False' = 'True') => ({ type, status, reason: 'Test' }) as const;
-const says = (name: string, status: 'True' | 'False' = 'True'): Resolution => ({
+const conditionOnly = (name: string, status: 'True' | 'False' = 'True'): Resolution => ({
   conditions: [given(`test.dev/${name}`, status)],
 });
 
@@ -17,10 +17,13 @@ describe('runResolvers', () => {
   test('each resolver sees the edits of those before it, objects and conditions included', async () => {
     const seen: unknown[] = [];
     const outcome = await runOf(draftOf({}), [
-      resolverOf('a', () => ({ ...edit('a.yaml', 'apiVersion: v1\nkind: A\nmetadata: {name: x}\n'), ...says('a') })),
+      resolverOf('a', () => ({
+        ...edit('a.yaml', 'apiVersion: v1\nkind: A\nmetadata: {name: x}\n'),
+        ...conditionOnly('a'),
+      })),
       resolverOf('b', ({ objects, conditions }) => {
         seen.push([objects.map(({ kind }) => kind), conditions.get('test.dev/a')?.status]);
-        return { ...says('b', 'False'), gates: ['test.dev/b'] };
+        return { ...conditionOnly('b', 'False'), gates: ['test.dev/b'] };
       }),
     ]);
     expect(seen[0]).toEqual([['A'], 'True']);
@@ -30,7 +33,7 @@ describe('runResolvers', () => {
     expect(textOf(outcome, 'Kptfile')).toContain('- conditionType: test.dev/b');
   });
 
-  test('nothing to say costs one round', async () => {
+  test('a resolver without a result costs one round', async () => {
     const calls: string[] = [];
     await runOf(draftOf({}), [
       resolverOf('a', () => ({}), { calls }),
@@ -39,7 +42,7 @@ describe('runResolvers', () => {
     expect(calls).toEqual(['a', 'b']);
   });
 
-  test('a resolver that appends for ever is stopped, and told with its file', async () => {
+  test('a resolver that appends for ever is stopped, and reported with its file', async () => {
     const calls: string[] = [];
     const grow = resolverOf('grow', ({ files }) => edit('n.txt', `${files.get('n.txt') ?? ''}-1`), { calls });
     const outcome = await runOf(draftOf({}), [grow]);
@@ -47,13 +50,13 @@ describe('runResolvers', () => {
     expect(calls).toHaveLength(MAX_ROUNDS + 1);
   });
 
-  test('a resolver that answers differently each time is stopped', async () => {
+  test('a resolver with different results each time is stopped', async () => {
     let turn = 0;
     const dice = resolverOf('dice', () => ({ conditions: [{ ...given('test.dev/dice'), message: `${turn++}` }] }));
     expect((await runOf(draftOf({}), [dice])).unsettled?.what).toBe('dice changes condition test.dev/dice');
   });
 
-  test('two that undo each other within a round come to rest with the later one', async () => {
+  test('two that undo each other within a round settle on the result of the later one', async () => {
     const outcome = await runOf(draftOf({ x: 'old' }), [
       resolverOf('a', () => edit('x', 'a')),
       resolverOf('b', () => edit('x', 'b')),
@@ -63,10 +66,13 @@ describe('runResolvers', () => {
     expect(outcome.contributions.files.get('x')).toEqual(['a', 'b']);
   });
 
-  test('who waits is passed over until the condition is True, and has not reported', async () => {
+  test('a resolver that waits is skipped until the condition is True, and has not reported', async () => {
     const calls: string[] = [];
-    const late = resolverOf('late', () => says('late'), { waitsFor: ['test.dev/early', 'test.dev/human'], calls });
-    const early = (status: 'True' | 'False') => resolverOf('early', () => says('early', status), { calls });
+    const late = resolverOf('late', () => conditionOnly('late'), {
+      waitsFor: ['test.dev/early', 'test.dev/human'],
+      calls,
+    });
+    const early = (status: 'True' | 'False') => resolverOf('early', () => conditionOnly('early', status), { calls });
     const waiting = await runOf(draftOf({}), [late, early('False')]);
     expect(calls).not.toContain('late');
     expect(waiting.waiting).toEqual(new Map([['late', ['test.dev/early', 'test.dev/human']]]));
@@ -80,7 +86,7 @@ describe('runResolvers', () => {
       { record: { verdicts: [{ ...verdict, inputs: { 'file:x': 'absent' } }] } },
     );
     expect([...(await runOf(fresh, [late, early('True')])).reported]).toEqual(['early', 'late']);
-    // A True that was given for something else does not count, nor one of which nobody knows for what it was given.
+    // A True that was issued for other inputs does not count, nor one whose inputs are unknown.
     const stale = draftOf(
       { Kptfile: kptfile, x: '1' },
       { record: { verdicts: [{ ...verdict, inputs: { 'file:x': 'absent' } }] } },
@@ -89,19 +95,19 @@ describe('runResolvers', () => {
     expect([...(await runOf(draftOf({ Kptfile: kptfile }), [late, early('True')])).reported]).toEqual(['early']);
   });
 
-  test('a prefix is met if all of it is True and everyone who could add to it has answered', async () => {
-    const late = resolverOf('late', () => says('late'), { waitsFor: ['ip/*'] });
+  test('a prefix is met if all of it is True and every resolver that could add to it has reported', async () => {
+    const late = resolverOf('late', () => conditionOnly('late'), { waitsFor: ['ip/*'] });
     const ip = (resolution: Resolution, options: Partial<Resolver> = {}) =>
       resolverOf('ip', () => resolution, { claims: ['ip/*'], ...options });
     const reported = async (other: Resolver) => [...(await runOf(draftOf({}), [late, other])).reported];
     expect(await reported(ip({}))).toEqual(['ip', 'late']);
     expect(await reported(ip({ conditions: [given('ip/a'), given('ip/b')] }))).toEqual(['ip', 'late']);
     expect(await reported(ip({ conditions: [given('ip/a'), given('ip/b', 'False')] }))).toEqual(['ip']);
-    expect(await reported(ip({}, { waitsFor: ['test.dev/nobody'] }))).toEqual([]);
+    expect(await reported(ip({}, { waitsFor: ['test.dev/unclaimed'] }))).toEqual([]);
     expect(await reported(ip({}, { applies: () => false }))).toEqual(['late']);
   });
 
-  test('one that throws is closed without its secrets, and the others go on', async () => {
+  test('the conditions of a resolver that throws become False, without its secrets, and the others continue', async () => {
     const calls: string[] = [];
     const kptfile = `${KPTFILE}info:\n  readinessGates:\n  - conditionType: ip/gated\nstatus:\n  conditions:\n  - type: ip/old\n    status: "True"\n`;
     const bad = resolverOf(
@@ -113,7 +119,7 @@ describe('runResolvers', () => {
     );
     const outcome = await runOf(draftOf({ Kptfile: kptfile }), [
       bad,
-      resolverOf('good', () => says('good'), { calls }),
+      resolverOf('good', () => conditionOnly('good'), { calls }),
     ]);
     const { conditions } = outcome.package.subject;
     const closed = {
@@ -133,18 +139,18 @@ describe('runResolvers', () => {
     ['a path outside', edit('../x', 'x'), /resolver bad edited .*"..\/x"/],
     ["Git's own folder", edit('a/.git/config', 'x'), /resolver bad edited/],
     [
-      "another one's condition",
+      "another resolver's condition",
       { conditions: [given('test.dev/other')] },
-      /answered for condition test.dev\/other, which it does not claim/,
+      /returned condition test.dev\/other, which it does not claim/,
     ],
-    ['a withdrawal', { withdraw: ['test.dev/other'] }, /answered for condition test.dev\/other/],
+    ['a withdrawal', { withdraw: ['test.dev/other'] }, /returned condition test.dev\/other/],
     ['unknown inputs', { conditions: [{ ...given('test.dev/bad'), inputs: ['world'] }] }, /"world" names no input/],
     ['an invalid status', { conditions: [{ type: 'test.dev/bad', status: 'Maybe' as 'True' }] }, /status/],
     ['an empty gate', { gates: [''] }, /./],
-    ['a wait that is none', { requeueAfter: Number.NaN }, /NaN milliseconds/],
+    ['an invalid wait', { requeueAfter: Number.NaN }, /NaN milliseconds/],
   ];
   test.each(trespasses)(
-    '%s is refused with the name of the resolver, and nothing of the answer is taken',
+    '%s is refused with the name of the resolver, and no part of the result is applied',
     async (_what, resolution, message) => {
       const outcome = await runOf(draftOf({}), [resolverOf('bad', () => ({ ...edit('ok.txt', 'x'), ...resolution }))]);
       expect(outcome.failures.map((failure) => failure.resolver)).toEqual(['bad']);
@@ -154,15 +160,15 @@ describe('runResolvers', () => {
     },
   );
 
-  test('one that does not answer fails alone; giving the run up fails it whole', async () => {
+  test('a resolver without a response fails alone; aborting the run fails all of it', async () => {
     const clock = new ManualClock();
     const hang = resolverOf('hang', () => new Promise(() => undefined));
-    const good = resolverOf('z', () => says('z'));
+    const good = resolverOf('z', () => conditionOnly('z'));
     const running = runOf(draftOf({}), [hang, good], { clock, timeout: 500 });
     await settle();
     clock.advance(500);
     const outcome = await running;
-    expect(outcome.failures[0]?.message).toBe('no answer within 500 ms');
+    expect(outcome.failures[0]?.message).toBe('no result within 500 ms');
     expect([...outcome.reported]).toEqual(['z']);
     expect(clock.pending).toBe(0);
 
@@ -172,7 +178,7 @@ describe('runResolvers', () => {
     await expect(given).rejects.toThrow('stopping');
   });
 
-  test('the renderer comes first, may give any condition, and stops the rest if it fails', async () => {
+  test('the renderer runs first, may return any condition, and prevents the resolvers if it fails', async () => {
     const calls: string[] = [];
     const a = resolverOf('a', ({ files }) => edit('out', `${files.get('rendered')} a`), { calls });
     const renderer = {
@@ -186,15 +192,15 @@ describe('runResolvers', () => {
     const broken = { render: () => Promise.reject(new Error('no worker')) };
     const failed = await runOf(draftOf({}), [a], { renderer: broken });
     expect(calls).toEqual([]);
-    // It is tried again, so nothing is said about the package.
+    // It is retried, so no condition is written about the package.
     expect(failed.failures).toMatchObject([{ resolver: 'render', message: 'no worker' }]);
     expect([...failed.package.subject.conditions.keys()]).toEqual([]);
   });
 
-  test('what cannot be rendered is not judged; where functions cannot be run, resolvers still speak', async () => {
+  test('a package that cannot be rendered is not evaluated; where functions cannot be run, resolvers still run', async () => {
     const calls: string[] = [];
     const a = resolverOf('a', () => ({}), { calls });
-    const says: Rendering = {
+    const broken: Rendering = {
       kptfile: [],
       conditions: [{ type: 'Rendered', status: 'False', reason: 'RenderFailed', message: 'x' }],
       failure: 'x',
@@ -202,20 +208,20 @@ describe('runResolvers', () => {
     let renders = 0;
     const render = async () => {
       renders += 1;
-      return says;
+      return broken;
     };
     const failed = await runOf(draftOf({}), [a], { renderer: { render } });
-    // Its functions may have taken all of their time.
+    // Its functions may have used all of their time.
     expect(renders).toBe(1);
     expect([calls, failed.renderFailure, [...failed.reported]]).toEqual([[], 'x', []]);
     expect(failed.failures).toEqual([]);
     expect(failed.package.subject.conditions.get('Rendered')).toMatchObject({ status: 'False' });
-    const unavailable = { ...says, unavailable: true };
+    const unavailable = { ...broken, unavailable: true };
     const left = await runOf(draftOf({}), [a], { renderer: { render: async () => unavailable } });
     expect([new Set(calls), left.renderFailure, [...left.reported]]).toEqual([new Set(['a']), 'x', ['a']]);
   });
 
-  test('a pipeline that does not come to rest is told apart, with what it changed last', async () => {
+  test('a pipeline that does not settle is reported separately, with its last change', async () => {
     const render: Renderer['render'] = async ({ files }) => ({
       kptfile: [],
       ...edit('n.yaml', `n: ${files.get('n.yaml')?.toString().length ?? 0}${files.get('n.yaml') ?? ''}`),
@@ -235,7 +241,7 @@ describe('runResolvers', () => {
     expect(toggled.unsettled?.pipeline).toBe('render changes condition x');
   });
 
-  test('a package without functions is rendered as it is, which is said if a gate asks for it', async () => {
+  test('a package without functions counts as rendered, with a condition if a gate requires it', async () => {
     const renderer = { render: async () => undefined };
     const silent = await runOf(draftOf({}), [], { renderer });
     expect(silent.contributions.conditions.size).toBe(0);
@@ -244,12 +250,12 @@ describe('runResolvers', () => {
     const outcome = await runOf(asked, [], { renderer });
     expect(outcome.contributions.conditions.get('Rendered')).toMatchObject({ by: 'render', given: { status: 'True' } });
     expect(outcome.unsettled).toBeUndefined();
-    // Functions that nobody runs are not rendered.
+    // Without a renderer, functions are not rendered.
     const left = draftOf({ 'sub/Kptfile': 'kind: [' }, { policy: { requiredGates: [gate] } });
     expect((await runOf(left, [], { renderer })).contributions.conditions.size).toBe(0);
   });
 
-  test('a policy decides which conditions a pipeline may give', async () => {
+  test('a policy decides which conditions a pipeline may issue', async () => {
     const policy = { givers: [{ conditionType: 'review', actors: ['anna'], policy: 'p' }] };
     const render = async () => ({
       kptfile: [],
@@ -264,8 +270,8 @@ describe('runResolvers', () => {
     expect(outcome.refused).toEqual([why, why]);
   });
 
-  test('renderer and resolver that wait for each other through the content settle', async () => {
-    // As interfaces and claims do: the pipeline makes the claim, the resolver fills it, the pipeline uses the value.
+  test('a renderer and a resolver that depend on the result of each other settle', async () => {
+    // As with interfaces and claims: the pipeline creates the claim, the resolver fills it, the pipeline uses the value.
     const renderer = {
       render: async ({ files }: Parameters<Renderer['render']>[0]) => ({
         kptfile: [],
@@ -275,7 +281,7 @@ describe('runResolvers', () => {
         ]),
       }),
     };
-    const fill = resolverOf('fill', () => ({ ...edit('claim', 'filled'), ...says('fill') }), {
+    const fill = resolverOf('fill', () => ({ ...edit('claim', 'filled'), ...conditionOnly('fill') }), {
       applies: ({ files }) => files.has('claim'),
     });
     const outcome = await runOf(draftOf({}), [fill], { renderer });
@@ -283,7 +289,7 @@ describe('runResolvers', () => {
     expect(textOf(outcome, 'use')).toBe('filled');
   });
 
-  test('the shortest wait counts', async () => {
+  test('the shortest requested wait counts', async () => {
     const wait = (name: string, requeueAfter: number) => resolverOf(name, () => ({ requeueAfter }));
     expect((await runOf(draftOf({}), [wait('a', 500), wait('b', 200), resolverOf('c', () => ({}))])).requeueAfter).toBe(
       200,
@@ -296,7 +302,7 @@ describe('runResolvers', () => {
     writes: fc.nat(2),
     table: fc.array(fc.nat(3), { minLength: 4, maxLength: 4 }),
   });
-  test('property: at rest exactly if the composed step is, and then running again changes nothing', async () => {
+  test('property: a run settles exactly if the composed step does, and then another run changes nothing', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(machine, { minLength: 1, maxLength: 3 }),
@@ -318,7 +324,7 @@ describe('runResolvers', () => {
               { calls },
             ),
           );
-          // The model: one list of numbers, all machines in order, as often as the runner does.
+          // The model: a list of numbers, with all machines applied in order for as many rounds as the runner.
           const states = [start];
           while (states.length <= MAX_ROUNDS + 1) {
             const cells = [...(states.at(-1) ?? [])];

@@ -15,11 +15,11 @@ import {
   type ResolverProblem,
 } from './arrange-resolvers.ts';
 import { type Call, checkResolution, newCall, publicMessage, withTimeout } from './call-resolver.ts';
-import { roundDiff } from './round-diff.ts';
-import { type Contributions, RENDERER, type RunState, startState, takeAnswer, whatChanged } from './run-state.ts';
+import { diffFiles } from './diff-files.ts';
+import { applyResult, type Contributions, compareStates, RENDERER, type RunState, startState } from './run-state.ts';
 import type { WorkingPackage } from './working-package.ts';
 
-/** Rounds that may change something; the one after them must be quiet. */
+/** Rounds that may change the package; the one after them must change nothing. */
 export const MAX_ROUNDS = 3;
 
 export interface RunOptions {
@@ -30,49 +30,49 @@ export interface RunOptions {
   readonly namespace: string;
   /** Milliseconds that one resolver may take. */
   readonly timeout: number;
-  /** Runs this one alone. */
+  /** Name of the only resolver to run. */
   readonly only?: string | undefined;
 }
 
 export interface ResolverFailure {
   readonly resolver: string;
-  /** One line, fit for everybody. */
+  /** One line without secrets. */
   readonly message: string;
   readonly error: unknown;
 }
 
 export interface Unsettled {
-  /** What changed, and who did it. */
+  /** What changed, and which resolvers changed it. */
   readonly what: string;
-  /** What the pipeline changed in the last round, as lines of a diff of its files, if it alone does not come to rest. */
+  /** What the pipeline changed in the last round, as lines of a diff of its files, if it alone does not settle. */
   readonly pipeline: string | undefined;
 }
 
 export interface RunOutcome {
   readonly package: WorkingPackage;
   readonly contributions: Contributions;
-  /** Names of all resolvers that the package is the business of, sorted. */
+  /** Names of all resolvers that apply to the package, sorted. */
   readonly claimants: readonly string[];
-  /** Those of them that have answered for the package as it now is. */
+  /** Those that have reported on the package in its final state. */
   readonly reported: ReadonlySet<string>;
-  /** Resolvers that were passed over, and the condition types (or prefixes) that they wait for. */
+  /** Resolvers that were skipped, and the condition types (or prefixes) that they wait for. */
   readonly waiting: ReadonlyMap<string, readonly string[]>;
   readonly failures: readonly ResolverFailure[];
-  /** Problems of the configuration that concern this package. */
+  /** Problems of the configuration that affect this package. */
   readonly problems: readonly ResolverProblem[];
-  /** What was still changing in the last round, if nothing came to rest. */
+  /** What still changed in the last round; undefined if the package settled. */
   readonly unsettled: Unsettled | undefined;
-  /** Whether the renderer had something to say, whatever that was. */
+  /** True if the renderer returned a result. */
   readonly rendered: boolean;
   /** Why the package could not be rendered, the same at every attempt. */
   readonly renderFailure: string | undefined;
-  /** What the pipeline has to tell people and what stops nothing. */
+  /** Notes of the pipeline for users, without effect on the run. */
   readonly notes: readonly string[];
-  /** What a policy does not let the pipeline say, one sentence each. */
+  /** Conditions that a policy does not permit the pipeline to issue, one sentence each. */
   readonly refused: readonly string[];
-  /** The shortest wait that a resolver asked for. Milliseconds. */
+  /** The shortest wait that a resolver requested. Milliseconds. */
   readonly requeueAfter: number | undefined;
-  /** Only one resolver ran, so nothing follows from the silence of the others. */
+  /** True if only one resolver ran, so that nothing follows from missing results of the others. */
   readonly partial: boolean;
 }
 
@@ -89,11 +89,11 @@ export async function runResolvers(
   for (let round = 0; round <= MAX_ROUNDS; round++) {
     const before = run.state;
     await run.round(resolvers, arrangement.all);
-    const unrest = whatChanged(before, run.state);
+    const diff = compareStates(before, run.state);
     unsettled = undefined;
-    if (unrest === undefined || run.isStuck) break;
-    const alone = unrest.by.size === 1 && unrest.by.has(RENDERER);
-    unsettled = { what: unrest.what, pipeline: alone ? roundDiff(before, run.state) || unrest.what : undefined };
+    if (diff === undefined || run.isStuck) break;
+    const alone = diff.by.size === 1 && diff.by.has(RENDERER);
+    unsettled = { what: diff.what, pipeline: alone ? diffFiles(before, run.state) || diff.what : undefined };
   }
   const { subject } = run.state.package;
   return {
@@ -126,7 +126,7 @@ class Run {
   requeueAfter: number | undefined;
   rendered = false;
   renderFailure: string | undefined;
-  /** The package as it is cannot be rendered: another round would take as long as this one, and end alike. */
+  /** The package cannot be rendered: another round would take as long, with the same result. */
   isStuck = false;
   notes: readonly string[] = [];
   refused: readonly string[] = [];
@@ -151,14 +151,14 @@ class Run {
         if (missing.length > 0) this.waiting.set(name, missing);
         else await this.#call(resolver);
       } catch (error) {
-        // A run that is given up says nothing about the resolver.
+        // An aborted run is no failure of the resolver.
         this.#options.context.signal.throwIfAborted();
         this.#fail(resolver, error);
       }
     }
   }
 
-  /** Renders the package, if somebody can. False if it is not fit to be judged. */
+  /** Renders the package, if there is a renderer. False if resolvers must not run on the result. */
   async #render(): Promise<boolean> {
     const { renderer, namespace, only } = this.#options;
     const { signal } = this.#options.context;
@@ -169,22 +169,22 @@ class Run {
       const { files } = this.state.package.subject;
       const { validatorConditions, pinnedValidators } = policy;
       const request = { files, namespace, validatorConditions, pinnedValidators, signal };
-      const said = (await renderer.render(request)) ?? this.#withoutFunctions();
-      this.rendered = said !== undefined;
-      if (said === undefined) return true;
-      const { rendering, refused } = permittedRendering(said, policy, this.#judgement.record.contributors ?? []);
+      const returned = (await renderer.render(request)) ?? this.#withoutFunctions();
+      this.rendered = returned !== undefined;
+      if (returned === undefined) return true;
+      const { rendering, refused } = permittedRendering(returned, policy, this.#judgement.record.contributors ?? []);
       const answer = { ...rendering, conditions: (rendering.conditions ?? []).map(forContent) };
       checkResolution(RENDERER, ['*'], answer, this.state.package.inputs);
-      this.state = takeAnswer(this.state, RENDERER, answer);
+      this.state = applyResult(this.state, RENDERER, answer);
       this.notes = rendering.notes ?? [];
       this.refused = refused;
       this.#wait(rendering.requeueAfter);
       this.renderFailure = rendering.failure;
       if (rendering.failure === undefined) this.reported.add(RENDERER);
-      // Where functions could not be run, nothing is known against the package.
-      const goesOn = rendering.failure === undefined || rendering.unavailable === true;
-      this.isStuck = !goesOn && (rendering.edits?.size ?? 0) === 0;
-      return goesOn;
+      // Functions that could not be run prove no fault of the package.
+      const continues = rendering.failure === undefined || rendering.unavailable === true;
+      this.isStuck = !continues && (rendering.edits?.size ?? 0) === 0;
+      return continues;
     } catch (error) {
       signal.throwIfAborted();
       this.failures.set(RENDERER, { resolver: RENDERER, message: publicMessage(error), error });
@@ -192,11 +192,11 @@ class Run {
     }
   }
 
-  /** A package without functions is rendered as it is; that is said where a gate asks for it. */
+  /** A package without functions counts as rendered; the condition is issued where a gate requires it. */
   #withoutFunctions(): Rendering | undefined {
-    const asked = this.#judgement.gates.some(({ type }) => type === RENDERED.type);
+    const isRequired = this.#judgement.gates.some(({ type }) => type === RENDERED.type);
     const { files } = this.state.package.subject;
-    return asked && namesFunctions(files) === false ? { kptfile: [], conditions: [RENDERED] } : undefined;
+    return isRequired && namesFunctions(files) === false ? { kptfile: [], conditions: [RENDERED] } : undefined;
   }
 
   async #call(resolver: Resolver): Promise<void> {
@@ -207,7 +207,7 @@ class Run {
     this.#calls.set(name, call);
     const resolution = await withTimeout((own) => resolver.resolve(subject, own), call, clock, timeout);
     checkResolution(name, claims, resolution, this.state.package.inputs);
-    this.state = takeAnswer(this.state, name, resolution);
+    this.state = applyResult(this.state, name, resolution);
     this.reported.add(name);
     this.#wait(resolution.requeueAfter);
   }
@@ -227,14 +227,14 @@ class Run {
     const reason = 'ResolverFailed';
     const text = `resolver ${name}: ${message}`;
     const given = [...new Set(types)].map((type) => ({ type, status: 'False', reason, message: text }) as const);
-    this.state = takeAnswer(this.state, name, { conditions: given });
+    this.state = applyResult(this.state, name, { conditions: given });
   }
 
-  /** Whether a condition, or all of a prefix, is True for the package as it is now. */
+  /** True if a condition, or every condition of a prefix, is True for the package in its current state. */
   #isMet(pattern: string, all: readonly Resolver[]): boolean {
     const { subject } = this.state.package;
     if (!pattern.endsWith('*')) return this.#isOpen(pattern);
-    // Who could still add a condition of this prefix must have had the chance.
+    // Every resolver that could add a condition of this prefix must have reported.
     const open = all.some(
       (other) =>
         this.#options.only === undefined &&
@@ -256,10 +256,10 @@ class Run {
   }
 }
 
-/** The error that makes a controller try again later; undefined if nothing failed. */
+/** The error that makes the controller retry; undefined if nothing failed. */
 export function failureOf(failures: readonly ResolverFailure[]): SluiceError | undefined {
   const [first] = failures;
   if (first === undefined) return undefined;
   const text = failures.map(({ resolver, message }) => `${resolver}: ${message}`).join('; ');
-  return new SluiceError('Unavailable', `resolvers failed, to be tried again: ${text}`, { cause: first.error });
+  return new SluiceError('Unavailable', `resolvers failed and are retried: ${text}`, { cause: first.error });
 }

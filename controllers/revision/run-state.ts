@@ -4,15 +4,15 @@ import type { Resolution } from '../../src/package/plan/resolver.ts';
 import type { Judgement } from '../../src/package/store/revision-store.ts';
 import { WorkingPackage } from './working-package.ts';
 
-/** The name under which the renderer appears. */
+/** The name of the renderer in contributions and reports. */
 export const RENDERER = 'render';
 
-/** What one of those who run says; the renderer may also edit the Kptfile. */
-export interface Answer extends Resolution {
+/** The result of a resolver or of the renderer, which may also edit the Kptfile. */
+export interface StepResult extends Resolution {
   readonly kptfile?: readonly KptfileEdit[];
 }
 
-/** Who wrote which files, and who last said what else about a package. The renderer appears among them by its own name. */
+/** Which resolvers wrote which files, conditions and gates of a package. The renderer appears by its own name. */
 export interface Contributions {
   readonly files: ReadonlyMap<string, readonly string[]>;
   readonly conditions: ReadonlyMap<string, { readonly by: string; readonly given: GivenCondition }>;
@@ -22,7 +22,7 @@ export interface Contributions {
   readonly kptfile: readonly KptfileEdit[];
 }
 
-/** A package in the middle of a run, and where its edits came from. */
+/** A package during a run, and the origin of its edits. */
 export interface RunState {
   readonly package: WorkingPackage;
   readonly contributions: Contributions;
@@ -39,10 +39,10 @@ export function startState({ revision, content }: Judgement): RunState {
   return { package: WorkingPackage.open(revision, content), contributions };
 }
 
-/** The state after a resolver's answer. Throws what the Kptfile editor throws, with nothing taken. */
-export function takeAnswer(state: RunState, by: string, answer: Answer): RunState {
-  const { edits = new Map(), conditions = [], withdraw = [], gates = [] } = answer;
-  const kptfile = effectiveEdits(state, answer.kptfile ?? []);
+/** The state after a resolver's result. Throws what the Kptfile editor throws; the state then stays as it was. */
+export function applyResult(state: RunState, by: string, result: StepResult): RunState {
+  const { edits = new Map(), conditions = [], withdraw = [], gates = [] } = result;
+  const kptfile = effectiveEdits(state, result.kptfile ?? []);
   const kptfileEdits: KptfileEdit[] = [
     ...kptfile,
     ...withdraw.map((type) => ({ op: 'removeCondition', type }) as const),
@@ -72,7 +72,7 @@ export function takeAnswer(state: RunState, by: string, answer: Answer): RunStat
   };
 }
 
-/** All of the edits, if they change anything. */
+/** All of the edits if they change anything, else none. */
 function effectiveEdits(state: RunState, edits: readonly KptfileEdit[]): readonly KptfileEdit[] {
   if (edits.length === 0) return edits;
   const before = state.package.subject.files.get('Kptfile');
@@ -82,13 +82,13 @@ function effectiveEdits(state: RunState, edits: readonly KptfileEdit[]): readonl
 
 /** What differs between two states. */
 export interface Unrest {
-  /** What changed and who did it, for people. */
+  /** What changed, and by which resolver, for messages. */
   readonly what: string;
   readonly by: ReadonlySet<string>;
 }
 
-/** What differs between the states before and after a round, and who touched it; undefined if nothing does. */
-export function whatChanged(before: RunState, after: RunState): Unrest | undefined {
+/** The differences between the states before and after a round, and their authors; undefined if there are none. */
+export function compareStates(before: RunState, after: RunState): Unrest | undefined {
   const { package: now, contributions } = after;
   const old = before.package.subject;
   const by = new Set<string>();
@@ -98,16 +98,16 @@ export function whatChanged(before: RunState, after: RunState): Unrest | undefin
     changes.push(`${who.join(' and ')} ${what}`);
   };
   for (const path of now.changedSince(old.files)) note(contributions.files.get(path) ?? [], `changes ${path}`);
-  for (const [type, { by: giver, given }] of contributions.conditions) {
-    const told = before.contributions.conditions.get(type);
-    const sameInputs = told === undefined || String(told.given.inputs) === String(given.inputs);
+  for (const [type, { by: issuer, given }] of contributions.conditions) {
+    const earlier = before.contributions.conditions.get(type);
+    const sameInputs = earlier === undefined || String(earlier.given.inputs) === String(given.inputs);
     if (sameInputs && sameStatement(old.conditions.get(type), now.subject.conditions.get(type))) continue;
-    note([giver], `changes condition ${type}`);
+    note([issuer], `changes condition ${type}`);
   }
-  for (const [type, giver] of contributions.withdrawn)
-    if (old.conditions.has(type) && !now.subject.conditions.has(type)) note([giver], `withdraws condition ${type}`);
+  for (const [type, issuer] of contributions.withdrawn)
+    if (old.conditions.has(type) && !now.subject.conditions.has(type)) note([issuer], `withdraws condition ${type}`);
   const gates = gatesOf(old.kptfile);
-  for (const [type, giver] of contributions.gates) if (!gates.includes(type)) note([giver], `adds gate ${type}`);
+  for (const [type, issuer] of contributions.gates) if (!gates.includes(type)) note([issuer], `adds gate ${type}`);
   if (contributions.kptfile.length > before.contributions.kptfile.length) note([RENDERER], 'edits the Kptfile');
   return changes.length === 0 ? undefined : { what: changes.join(', '), by };
 }

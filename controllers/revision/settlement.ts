@@ -9,16 +9,16 @@ import type { Judgement } from '../../src/package/store/revision-store.ts';
 import { MAX_ROUNDS, type RunOutcome } from './run-resolvers.ts';
 import { RENDERER } from './run-state.ts';
 
-/** The condition of this controller: whether pipeline and resolvers came to rest. It is written only where there is something to say. */
+/** The condition of this controller: whether pipeline and resolvers settled. Written only for problems, and where a gate requires it. */
 export const SETTLED_TYPE = 'sluice.dev/ResolversSettled';
-/** Its other condition: whether the function pipeline alone came to rest. */
+/** Its other condition: whether the function pipeline alone settled. */
 export const PIPELINE_SETTLED_TYPE = 'sluice.dev/PipelineSettled';
 export const OWN_TYPES: readonly string[] = [SETTLED_TYPE, PIPELINE_SETTLED_TYPE];
 const NOT_SETTLED = 'NotSettled';
 
-const LONGEST_LIST = 500;
+const MAX_LIST_CHARACTERS = 500;
 
-/** True if somebody waits to hear that nothing is left to resolve, whether or not any resolver applies. */
+/** True if the draft is to be proposed or approved by a controller, which needs the report even if no resolver applies. */
 export function isMarked({ record, policy, revision }: Judgement): boolean {
   const places = { own: record.annotations, kptfile: revision.kptfile?.metadata?.annotations };
   return (
@@ -28,7 +28,7 @@ export function isMarked({ record, policy, revision }: Judgement): boolean {
   );
 }
 
-/** True if a run over this very content did not come to rest before. Another run would only repeat it. */
+/** True if an earlier run over the same content did not settle. Another run would only repeat it. */
 export function isStopped({ record, content, revision }: Judgement): boolean {
   return OWN_TYPES.some((own) => {
     const verdict = verdictOf(record, own);
@@ -37,18 +37,18 @@ export function isStopped({ record, content, revision }: Judgement): boolean {
   });
 }
 
-/** What this controller says about a run: conditions to give, and types of those to take back. */
+/** The conditions of this controller after a run: those to issue, and the types of those to withdraw. */
 export interface Settlement {
   readonly given: readonly GivenCondition[];
   readonly withdraw: readonly string[];
 }
 
-/** What is said about a run. Where no gate asks for a condition, silence means that all is well. */
+/** The conditions after a run. Where no gate requires a condition, its absence means that there is no problem. */
 export function settlementOf(judgement: Judgement, outcome: RunOutcome): Settlement {
-  const told = [resolversSettled(judgement, outcome), pipelineSettled(judgement, outcome)];
+  const conditions = [resolversSettled(judgement, outcome), pipelineSettled(judgement, outcome)];
   const known = new Set(judgement.revision.kptfile?.status?.conditions?.map(({ type }) => type));
-  const given = told.filter((condition) => condition !== undefined);
-  const withdraw = OWN_TYPES.filter((type, at) => told[at] === undefined && known.has(type));
+  const given = conditions.filter((condition) => condition !== undefined);
+  const withdraw = OWN_TYPES.filter((type, at) => conditions[at] === undefined && known.has(type));
   return { given, withdraw };
 }
 
@@ -75,11 +75,11 @@ function resolversSettled(judgement: Judgement, outcome: RunOutcome): GivenCondi
   const { unsettled, problems, waiting, failures, claimants, reported } = outcome;
   if (unsettled !== undefined && unsettled.pipeline === undefined) {
     const { what } = unsettled;
-    const shown = what.length <= LONGEST_LIST ? what : `${what.slice(0, LONGEST_LIST)}…`;
+    const shown = what.length <= MAX_LIST_CHARACTERS ? what : `${what.slice(0, MAX_LIST_CHARACTERS)}…`;
     return say(
       'False',
       NOT_SETTLED,
-      `no rest after ${MAX_ROUNDS} rounds: ${shown}; nothing was written. Change the package, or remove this condition, to try again`,
+      `not settled after ${MAX_ROUNDS} rounds: ${shown}; nothing was written. Change the package, or remove this condition, to try again`,
     );
   }
   const [problem] = problems;
@@ -95,7 +95,7 @@ function resolversSettled(judgement: Judgement, outcome: RunOutcome): GivenCondi
   const waits = silent.map(
     (name) => `${name}${waiting.has(name) ? ` (waits for ${waiting.get(name)?.join(', ')})` : ''}`,
   );
-  return say('Unknown', 'Incomplete', `no answer yet from ${waits.join(', ')}`);
+  return say('Unknown', 'Incomplete', `no report yet from ${waits.join(', ')}`);
 }
 
 function statement(type: string) {

@@ -9,7 +9,7 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import { type RevisionControllerOptions, revisionController } from './revision-controller.ts';
 
-/** The draft that tests speak about if they name no other. */
+/** The draft of tests that name no other. */
 export const NAME = 'apps.app.w1';
 
 interface Parts {
@@ -19,7 +19,7 @@ interface Parts {
   readonly recorder: EventRecorder;
 }
 
-/** The controller on a bench: what it is asked to do, and what it left in the repository. */
+/** The controller under test, and what it wrote into the repository. */
 export function benchOf({ client, store, clock, recorder }: Parts) {
   const optionsFor = (resolvers: readonly Resolver[], more: Partial<RevisionControllerOptions> = {}) =>
     revisionController({ client, store, clock, recorder, resolvers, ...more });
@@ -28,7 +28,7 @@ export function benchOf({ client, store, clock, recorder }: Parts) {
   return {
     optionsFor,
     revision,
-    /** A controller that remembers nothing of those before it. */
+    /** A controller without the memory of earlier ones. */
     reconciler: (resolvers: readonly Resolver[], more: Partial<RevisionControllerOptions> = {}) => {
       const { reconcile } = optionsFor(resolvers, more);
       return (name = NAME) =>
@@ -39,7 +39,7 @@ export function benchOf({ client, store, clock, recorder }: Parts) {
       return kptfile === undefined ? undefined : conditionsOf(kptfile).get(type);
     },
     verdict: (type: string) => verdictOf(revision().record, type),
-    /** How many commits controllers have made on the draft. */
+    /** Number of commits of controllers on the draft. */
     commits: async () => {
       const { git } = store.repository('apps');
       let count = 0;
@@ -50,13 +50,13 @@ export function benchOf({ client, store, clock, recorder }: Parts) {
       }
       return count;
     },
-    /** Somebody edits the draft. */
+    /** Edits the draft as a user. */
     edit: (path: string, text: string) =>
       store.change(NAME, { files: new Map([[path, Buffer.from(text)]]) }, { actor: { name: 'anna' }, face: 'cli' }),
     policy: async (spec: object) => {
       policies += 1;
       await client.create(packagePolicyKind, { metadata: { name: `p${policies}` }, spec });
-      // It reaches the judgement by a watch.
+      // The evaluation receives it by a watch.
       await settle();
     },
   };

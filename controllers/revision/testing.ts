@@ -15,7 +15,7 @@ import { type RunOptions, type RunOutcome, runResolvers } from './run-resolvers.
 
 export const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
 
-/** A draft as a value, for what needs no repository. */
+/** A draft as a value, for tests without a repository. */
 export function draftOf(
   files: Readonly<Record<string, string>>,
   options: { readonly policy?: Partial<EffectivePolicy>; readonly record?: Partial<RevisionRecord> } = {},
@@ -50,7 +50,7 @@ export function draftOf(
   return { revision, content, record, policy, gates: evaluateGates(facts, policy, at), at };
 }
 
-/** A resolver for everything. `calls` are the names, in the order in which resolvers were called. */
+/** A resolver that applies to every package. `calls` collects the names of resolvers in call order. */
 export function resolverOf(
   name: string,
   resolve: (subject: ResolverSubject, context: ResolverContext) => Resolution | Promise<Resolution>,

@@ -8,7 +8,7 @@ import { PIPELINE_SETTLED_TYPE, SETTLED_TYPE } from './settlement.ts';
 import { KPTFILE, resolverOf } from './testing.ts';
 import { benchOf, NAME, says, writes } from './testing-bench.ts';
 
-describe('revision controller in trouble', () => {
+describe('revision controller with failures', () => {
   let clock: ManualClock;
   let world: Fixture;
   let branch: string;
@@ -22,7 +22,7 @@ describe('revision controller in trouble', () => {
   });
   afterEach(() => world[Symbol.asyncDispose]());
 
-  test('content that does not come to rest is told, and left alone until somebody changes it', async () => {
+  test('content that does not settle is reported, and not run again until it changes', async () => {
     await world.draft('apps/app/w1');
     const calls: string[] = [];
     const grow = resolverOf(
@@ -55,7 +55,7 @@ describe('revision controller in trouble', () => {
     expect(await at.commits()).toBe(2);
   });
 
-  test('a gate that asks for rest is opened, and closed again while something is missing', async () => {
+  test('a gate on settled resolvers opens, and closes again while a report is missing', async () => {
     await world.draft('apps/app/w1', {
       Kptfile: `${KPTFILE}info:\n  readinessGates:\n  - conditionType: ${SETTLED_TYPE}\n`,
     });
@@ -64,7 +64,7 @@ describe('revision controller in trouble', () => {
     await reconcile();
     expect(at.condition(SETTLED_TYPE)).toMatchObject({
       status: 'Unknown',
-      message: 'no answer yet from late (waits for test.dev/human)',
+      message: 'no report yet from late (waits for test.dev/human)',
     });
     expect(at.revision().record?.settled).toBeUndefined();
     await world.store.change(NAME, { conditions: [{ type: 'test.dev/human', status: 'True' }] }, ANNA);
@@ -73,7 +73,7 @@ describe('revision controller in trouble', () => {
     expect(at.revision().record?.settled?.resolvers).toEqual(['late']);
   });
 
-  test('a gate that asks for a settled pipeline stays closed while nobody can run it, or nothing comes to rest', async () => {
+  test('a gate on a settled pipeline stays closed while the pipeline cannot run or does not settle', async () => {
     const pipeline = 'pipeline:\n  mutators:\n  - image: set-labels\n';
     const gates = `info:\n  readinessGates:\n  - conditionType: ${PIPELINE_SETTLED_TYPE}\n`;
     await world.draft('apps/app/w1', { Kptfile: `${KPTFILE}${gates}${pipeline}` });
@@ -118,7 +118,7 @@ describe('revision controller in trouble', () => {
     expect(at.revision().record?.settled?.resolvers).toEqual(['bad', 'good']);
   });
 
-  test('resolvers that wait for each other are told on the drafts that they are for, and nothing is complete', async () => {
+  test('resolvers that wait for each other are reported on the drafts that they apply to, which are never complete', async () => {
     await world.draft('apps/app/w1');
     const a = resolverOf('a', () => says('a'), { waitsFor: ['test.dev/b'] });
     const b = resolverOf('b', () => says('b'), { waitsFor: ['test.dev/a'] });
@@ -137,7 +137,7 @@ describe('revision controller in trouble', () => {
     ]);
   });
 
-  test('when the budget of commits is used up, that is an event and a wait', async () => {
+  test('an exhausted budget of commits causes an event and a wait', async () => {
     await at.policy({ commitBudgetPerHour: 1 });
     await world.draft('apps/app/w1');
     let turn = 0;
@@ -157,7 +157,7 @@ describe('revision controller in trouble', () => {
     expect((await world.store.content(NAME)).files.get('n')?.toString()).toBe('1');
   });
 
-  test('a Kptfile that cannot be read is told once and left alone', async () => {
+  test('an unreadable Kptfile causes one event and no run', async () => {
     await world.draft('apps/app/w1');
     await world.push(branch, { 'app/Kptfile': 'kind: [\n' }, 'drafts/app/w1');
     await world.store.repository('apps').refresh();
@@ -169,7 +169,7 @@ describe('revision controller in trouble', () => {
     expect(await world.events(NAME)).toEqual([expect.stringMatching(/^KptfileUnreadable: /)]);
   });
 
-  test('where each resolver may give only its own, each gets a commit of its own', async () => {
+  test('where each resolver may issue only its own conditions, each gets a commit of its own', async () => {
     await at.policy({
       givers: ['a', 'b'].map((name) => ({ conditionType: `test.dev/${name}`, actors: [`resolver:${name}`] })),
     });
@@ -178,7 +178,7 @@ describe('revision controller in trouble', () => {
     const reconcile = at.reconciler([resolverOf('a', () => says('a')), resolverOf('b', () => says('b'))]);
     expect(await reconcile()).toMatchObject({ requeueAfter: 0 });
     expect(await reconcile()).toMatchObject({ requeueAfter: 0 });
-    // What the controller itself has to say comes last.
+    // The conditions of the controller itself are written last.
     expect(await reconcile()).toEqual({});
     expect(['a', 'b'].map((name) => at.verdict(`test.dev/${name}`)?.by)).toEqual(['resolver:a', 'resolver:b']);
     expect(at.revision().record?.settled?.resolvers).toEqual(['a', 'b']);
@@ -189,7 +189,7 @@ describe('revision controller in trouble', () => {
     expect(at.revision().etag).toBe(etag);
   });
 
-  test('what no policy lets a resolver say is told and left out, without a loop', async () => {
+  test('conditions that no policy permits a resolver are reported and left out, without a loop', async () => {
     await at.policy({ givers: [{ conditionType: 'test.dev/a', actors: ['anna'] }] });
     await world.draft('apps/app/w1');
     const reconcile = at.reconciler([resolverOf('a', () => says('a', writes('n', '1')))]);
@@ -204,7 +204,7 @@ describe('revision controller in trouble', () => {
     );
   });
 
-  test('a condition that another one wrote into the package is given anew by the resolver that claims it', async () => {
+  test('a condition that another actor wrote is issued again by the resolver that claims it', async () => {
     await world.draft('apps/app/w1');
     await world.store.change(NAME, says('a') as { conditions: [] }, ANNA);
     await at.reconciler([resolverOf('a', () => says('a'))])();
@@ -212,7 +212,7 @@ describe('revision controller in trouble', () => {
     expect(await at.commits()).toBe(0);
   });
 
-  test('property: never more than one commit a time, none the second time, and none at all without rest', async () => {
+  test('property: a run makes at most one commit, a repeated run none, and an unsettled run none', async () => {
     const machine = fc.record({ reads: fc.nat(2), writes: fc.nat(2), step: fc.nat(2), limit: fc.nat(4) });
     let count = 0;
     await fc.assert(

@@ -17,7 +17,7 @@ import type { ResolverSubject } from '../../src/package/plan/resolver.ts';
 
 const KPTFILE = 'Kptfile';
 
-/** What stands for the digest of anything that a run has changed: no recorded digest equals it. */
+/** Placeholder for the digest of anything that a run has changed: no recorded digest equals it. */
 const CHANGED = 'changed';
 
 /** The subject of a revision as it is in Git. Throws InvalidInput if its Kptfile cannot be read. */
@@ -25,7 +25,7 @@ export function subjectOf(revision: PackageRevision, content: PackageContent): R
   return WorkingPackage.open(revision, content).subject;
 }
 
-/** A package with the edits of a run so far. Immutable: an edit gives a new one, so what fails leaves nothing behind. */
+/** A package with the edits of a run so far. Immutable: an edit returns a new one, so a failed edit has no effect. */
 export class WorkingPackage {
   readonly subject: ResolverSubject;
   readonly #original: PackageContent;
@@ -78,14 +78,14 @@ export class WorkingPackage {
     return new WorkingPackage(this.#original, revision, kptfile, files, byFile);
   }
 
-  /** Paths that differ between two states of one package, the Kptfile left out. */
+  /** Paths that differ between two states of one package, without the Kptfile. */
   changedSince(before: ReadonlyMap<string, Buffer>): string[] {
     const { files } = this.subject;
     const paths = new Set([...before.keys(), ...files.keys()]);
     return [...paths].filter((path) => path !== KPTFILE && !sameData(before.get(path), files.get(path))).sort();
   }
 
-  /** Digests as in Git where nothing has changed since, and something that equals no digest where it has. */
+  /** Digests as in Git where nothing has changed, and a placeholder that equals no digest where it has. */
   get inputs(): PackageInputs {
     const original = this.#original;
     const untouched = this.changedSince(original.files).length === 0;
@@ -104,7 +104,7 @@ export class WorkingPackage {
     };
   }
 
-  /** The content digest includes the Kptfile, apart from its conditions and gates. */
+  /** The content digest covers the Kptfile without its conditions and gates. */
   get #kptfileContentChanged(): boolean {
     const { kptfile, revision } = this.subject;
     const before = revision.kptfile;
@@ -113,7 +113,7 @@ export class WorkingPackage {
   }
 }
 
-/** The objects that a condition type names, without status, as one text. */
+/** The objects that a condition type names, without status, serialized. */
 function bodiesOf(objects: readonly KrmObject[], type: string): string {
   const subject = parseConditionType(type);
   if (subject === undefined) return '';

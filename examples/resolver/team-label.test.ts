@@ -23,8 +23,8 @@ test('the gate opens when the last Deployment has a team', async () => {
   const gates = async () => (await store.judge(name)).gates.map(({ state, explanation }) => `${state}: ${explanation}`);
   expect(await gates()).toEqual(['NotTrue: the condition is False (NoTeam: add the label "team" to back)']);
 
-  const mended = Buffer.from(deployment('back', '  labels: {team: core}\n'));
-  await store.change(name, { files: new Map([['back.yaml', mended]]) }, ANNA);
+  const corrected = Buffer.from(deployment('back', '  labels: {team: core}\n'));
+  await store.change(name, { files: new Map([['back.yaml', corrected]]) }, ANNA);
   await run(name);
   expect(await gates()).toEqual([expect.stringMatching(/^Open: given by resolver:team-label/)]);
   expect(store.get(name).record?.settled?.resolvers).toEqual(['team-label']);

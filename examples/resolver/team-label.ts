@@ -1,9 +1,9 @@
-// A resolver is one module whose default export says which condition it settles, for which packages, and how.
+// A resolver is one module whose default export says which condition it issues, for which packages, and how.
 import type { Resolver } from '../../src/package/plan/resolver.ts';
 
 const TYPE = 'example.com/TeamLabel';
 
-/** Every Deployment must say which team runs it. */
+/** Every Deployment must have a label with the team that runs it. */
 const teamLabel: Resolver = {
   name: 'team-label',
   claims: [TYPE],

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** What the corpus' own index, made with another YAML reader, says about a Kptfile. */
+/** The entry of a Kptfile in the index of the corpus, which another YAML reader made. */
 export interface CorpusFile {
   readonly file: string;
   readonly apiVersion: string | null;

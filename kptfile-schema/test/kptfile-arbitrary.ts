@@ -50,7 +50,7 @@ const COMMENTS = ['# note', '# - image: old', '#', '# kpt-set: name'];
 
 type Tree = string | number | readonly Tree[] | { readonly [key: string]: Tree };
 
-/** A Kptfile as somebody might have written it: any indentation, quotes, comments, styles and line breaks. */
+/** A Kptfile as a user might have written it: any indentation, quotes, comments, styles and line breaks. */
 export const messyKptfile: fc.Arbitrary<string> = fc.gen().map((g) => {
   const draw: Draw = (below) => g(fc.nat, { max: below - 1 });
   return write(kptfileTree(draw), draw);

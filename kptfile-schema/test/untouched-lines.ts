@@ -24,7 +24,7 @@ export function wronglyChangedLines(text: string, result: string, before: Kptfil
   const allowed = allowedLines(text, before, after);
   const from = allowed.from;
   let to = allowed.to;
-  // The one exception: comments that would become part of the block text above, once the lines between are gone.
+  // The one exception: comments that would become part of the block text above, once the lines between are removed.
   if (endsBlockText(text, from)) while (/^\s+#/.test(old[to] ?? '')) to++;
   const wrong: number[] = [];
   let next = 0;
@@ -116,7 +116,7 @@ function covering(node: unknown, from: number, lineOf: (offset: number) => numbe
   return { from, to: end === undefined ? from + 1 : Math.max(from, lineOf(Math.max(0, end - 1))) + 1 };
 }
 
-/** The smallest part in which two models differ; `exists` tells whether the older one has it. */
+/** The smallest part in which two models differ; `exists` is true if the older one has it. */
 function changedPart(before: unknown, after: unknown): { path: Path; exists: boolean } {
   if (Array.isArray(before) && Array.isArray(after)) {
     let index = 0;

@@ -4,8 +4,8 @@ import { type DeliveryExplainerOptions, deliveryExplainer } from '../../controll
 import { lostTag, lostTagExplainer } from '../../controllers/delivery/lost-tag.ts';
 import { proposalExplainer } from '../../controllers/proposal/explain-proposal.ts';
 import { gateExplainer } from '../../controllers/revision/explain-gates.ts';
+import { restExplainer } from '../../controllers/revision/explain-obstacles.ts';
 import { resolverExplainer } from '../../controllers/revision/explain-resolvers.ts';
-import { restExplainer } from '../../controllers/revision/explain-rest.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { explainRevision } from '../package/api/explain-revision.ts';
 import { kernelExplainer, stateExplainer } from '../package/api/explain-state.ts';

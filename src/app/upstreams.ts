@@ -26,7 +26,7 @@ export function upstreamAddresses(
     git: { network },
     allowLocal: isAtFolder,
     credentials: async (secret, context) => {
-      const allowed = isAtFolder(context) || context.mayReadSecret?.(secret) === true;
+      const allowed = isAtFolder(context) || (await context.mayReadSecret?.(secret)) === true;
       if (allowed) return secretCredentials(client(), secret, 'which the upstream refers to,');
       throw new SluiceError(
         'Refused',

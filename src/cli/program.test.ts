@@ -193,9 +193,7 @@ describe('command line', () => {
       expect([code, stdout.includes('propose-delete')]).toEqual([0, true]);
       expect(stdout).toMatch(/__complete .*2>\/dev\/null/);
       expect(stdout).toContain('set-namespace');
-      const check = spawnSync(shell, ['-n'], { input: stdout, encoding: 'utf8' });
-      // Where the shell is not installed its script is looked at only.
-      if (check.error === undefined) expect([shell, check.status, check.stderr]).toEqual([shell, 0, '']);
+      // completion/shells.process.test.ts runs them.
     }
     expect(await runCli(['completion', 'tcsh'])).toMatchObject({
       code: 2,

@@ -2,22 +2,22 @@ import { createHash } from 'node:crypto';
 import { type FolderOwner, KUSTOMIZATION, readOwner } from './kustomization.ts';
 import { compareText, isInside, joinPath } from './path-rules.ts';
 
-/** A file in the branch of the target: its blob id, and of a `kustomization.yaml` its content, or whose folder that says it is. */
+/** A file in the branch of the target: its blob id, and for a `kustomization.yaml` its content, or the owner that it names. */
 export interface PresentFile {
   readonly oid: string;
   readonly data?: Uint8Array;
   readonly owner?: FolderOwner;
 }
 
-/** What is left of a file whose content is not kept: enough to tell whether the branch has it. */
-export interface KeptFile {
+/** A file whose content is not cached: its id suffices to find out whether the branch has it. */
+export interface UncachedFile {
   readonly oid: string;
 }
 
-/** A file that a folder shall hold. */
-export type WantedFile = Uint8Array | KeptFile;
+/** A file that a folder is to contain. */
+export type DesiredFile = Uint8Array | UncachedFile;
 
-/** The files of a target's branch, and which folders this target wrote. */
+/** The files of a target's branch, and the folders that this target wrote. */
 export class BranchView {
   readonly #present: ReadonlyMap<string, PresentFile>;
   readonly #sorted: readonly string[];
@@ -46,12 +46,12 @@ export class BranchView {
   }
 
   /**
-   * Adds the edits that make a folder hold exactly these files, apart from what lies in the spared folders inside it: `changed` if
-   * there are any, `missing` if the content of a file that is needed is not kept.
+   * Adds the edits after which a folder contains exactly these files, apart from the spared folders inside it: `changed` if
+   * there are any, `missing` if the content of a required file is not cached.
    */
   replace(
     folder: string,
-    files: ReadonlyMap<string, WantedFile>,
+    files: ReadonlyMap<string, DesiredFile>,
     edits: Map<string, Uint8Array | null>,
     spared: readonly string[] = [],
   ): 'same' | 'changed' | 'missing' {
@@ -71,19 +71,19 @@ export class BranchView {
     return edits.size > before ? 'changed' : 'same';
   }
 
-  /** Why a folder must not be written: it holds, or lies in, what this target did not write or must keep for now. */
-  whyNotOurs(folder: string, wanted: { readonly repository: string; readonly package: string }): string | undefined {
+  /** Why a folder must not be written: it contains, or is inside, what this target did not write or must keep at present. */
+  whyForeign(folder: string, wanted: { readonly repository: string; readonly package: string }): string | undefined {
     for (let path = folder; path.length > this.#directory.length; path = parentOf(path)) {
       if (this.#present.has(path)) return `${path} is a file`;
       const owner = this.#owners.get(path);
       const isSame = path === folder && owner?.target === this.#target && owner.repository === wanted.repository;
-      if (owner !== undefined && !isSame && !this.#isFree(owner)) return this.#whose(path, owner);
+      if (owner !== undefined && !isSame && !this.#isFree(owner)) return this.#describeOwner(path, owner);
     }
     for (const path of this.#below(folder)) {
       const found = this.#ownerAround(path);
       if (found === undefined) return `${path} was not written by Sluice`;
       const [inner, owner] = found;
-      if (inner !== folder && !this.#isFree(owner)) return this.#whose(inner, owner);
+      if (inner !== folder && !this.#isFree(owner)) return this.#describeOwner(inner, owner);
     }
     return undefined;
   }
@@ -92,13 +92,13 @@ export class BranchView {
     return owner.target === this.#target && !this.#unreadable.has(owner.repository);
   }
 
-  #whose(folder: string, owner: FolderOwner): string {
+  #describeOwner(folder: string, owner: FolderOwner): string {
     const name = `${folder} was written for package ${owner.repository}/${owner.package}`;
     if (owner.target !== this.#target) return `${name} of target ${owner.target}`;
     return `${name}, whose repository cannot be read at present`;
   }
 
-  /** The innermost folder of Sluice that a file lies in. */
+  /** The innermost folder of Sluice that contains a file. */
   #ownerAround(path: string): [string, FolderOwner] | undefined {
     for (let folder = parentOf(path); folder.length > this.#directory.length; folder = parentOf(folder)) {
       const owner = this.#owners.get(folder);
@@ -127,7 +127,7 @@ export function ownersIn(present: ReadonlyMap<string, PresentFile>, directory: s
     if (!path.endsWith(`/${KUSTOMIZATION}`)) continue;
     const folder = parentOf(path);
     const owner = file.owner ?? (file.data && readOwner(file.data));
-    // A mark must fit its place: a folder that somebody copied is not Sluice's.
+    // A mark must match its place: a folder that a user copied is not Sluice's.
     if (owner !== undefined && folder === joinPath(directory, owner.package)) owners.set(folder, owner);
   }
   return new Map([...owners].sort(([a], [b]) => compareText(a, b)));
@@ -139,8 +139,8 @@ function parentOf(path: string): string {
 
 const blobIds = new WeakMap<Uint8Array, string>();
 
-/** The id that Git gives a file, worked out once for each content that is kept. */
-export function blobIdOf(file: WantedFile): string {
+/** The id of a file in Git, computed once for each cached content. */
+export function blobIdOf(file: DesiredFile): string {
   if (!(file instanceof Uint8Array)) return file.oid;
   const known = blobIds.get(file);
   if (known !== undefined) return known;

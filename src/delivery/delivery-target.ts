@@ -1,7 +1,7 @@
 import type { DeliveryTarget } from '../resource/kinds/delivery-target.ts';
 import { DEFAULT_NAMESPACE } from '../resource/object/object.ts';
 
-/** What of a target decides which trees are desired. */
+/** The fields of a target that determine the desired trees. */
 export interface TargetSettings
   extends Pick<DeliveryTarget['spec'], 'onRemoval' | 'allowSecrets' | 'allowOutOfBand' | 'allowPrune' | 'pins'> {
   /** Written into the folders of the target: no two targets share one. */

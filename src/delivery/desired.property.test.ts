@@ -13,7 +13,7 @@ import { type Desired, type DesiredRevision, desired } from './desired.ts';
 import { manifestsOf } from './manifests.ts';
 import { readMessage } from './trailers.ts';
 
-// Used where it is installed, and told where it is not.
+// Optional: the test is skipped with a reason where it is not installed.
 const KUBECTL = 'kubectl';
 
 type Branch = Map<string, Uint8Array>;
@@ -79,8 +79,8 @@ function list(path: string, resources: string, name = 'edge', repository = 'pack
   return `# Written by Sluice; changes here are overwritten. ["${name}","${repository}","${path}",1]\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:${resources}\n`;
 }
 
-describe('what is written', () => {
-  test('a folder a package with its files and the list of them', () => {
+describe('the written tree', () => {
+  test('a folder for each package with its files and their list', () => {
     const files: Record<string, string> = {
       'b/z.yaml': app('z')['app.yaml'] ?? '',
       'b.yaml': app('b')['app.yaml'] ?? '',
@@ -100,7 +100,7 @@ describe('what is written', () => {
     });
   });
 
-  test('nothing is edited where nothing changed, and the message names only what changed', () => {
+  test('unchanged packages cause no edits, and the message names only changed ones', () => {
     const gates = [{ type: 'a/b.C.d', status: 'True', by: 'resolver, ipam' }] as const;
     const [one, two] = [
       revision('one', app()),
@@ -134,7 +134,7 @@ describe('what is written', () => {
     expect([...edits.keys()]).toEqual(['clusters/edge/one/app.yaml']);
   });
 
-  test('files that a revision has no more, or that somebody added, go', () => {
+  test('files that the revision no longer has, or that a user added, are removed', () => {
     const branch = deliver([revision('one', { ...app(), 'old.yaml': app('old')['app.yaml'] ?? '' })]);
     branch.set('clusters/edge/one/stray.yaml', bytes('x: y'));
     expect([...deliver([revision('one', app())], target(), branch).keys()].sort()).toEqual([
@@ -164,7 +164,7 @@ describe('removal', () => {
     expect(deliver([], to, deliver([], target(), branch)).size).toBe(0);
   });
 
-  test('of the last package needs allowPrune', () => {
+  test('of the last package requires allowPrune', () => {
     const careful = target({ allowPrune: false });
     const result = desired(careful, [], present(branch));
     expect([result.edits.size, result.pruneHeld]).toEqual([0, ['clusters/edge/keep', 'clusters/edge/net/gone']]);
@@ -174,7 +174,7 @@ describe('removal', () => {
     expect(desired(careful, [], present(deliver([], target(), branch))).pruneHeld).toEqual([]);
   });
 
-  test('what others wrote stays: other targets, people, copies of our folders, and what lies outside', () => {
+  test('files of others stay: of other targets, of users, copies of folders, and files outside of the directory', () => {
     const other = deliver([revision('theirs', app())], target({}, 'other'), branch);
     other.set('clusters/edge/human/app.yaml', bytes('x'));
     other.set('clusters/edge/copy/kustomization.yaml', other.get('clusters/edge/keep/kustomization.yaml') ?? bytes(''));
@@ -233,13 +233,13 @@ describe('refusals', () => {
     expect(reasons([revision('one', secret)], target({ allowSecrets: true }))).toEqual([]);
   });
 
-  test('what came past the gates, unless the target allows it', () => {
+  test('an out-of-band publication, unless the target allows it', () => {
     const outOfBand = revision('one', app(), { outOfBand: 'tag pushed by git' });
     expect(reasons([outOfBand])).toEqual([['one', 'OutOfBand', expect.stringContaining('(tag pushed by git)')]]);
     expect(reasons([outOfBand], target({ allowOutOfBand: true }))).toEqual([]);
   });
 
-  test('one folder for two packages, or one inside another: all of them, nobody else', () => {
+  test('one folder for two packages, or one inside another: all of them, no other package', () => {
     const all = [
       revision('same', app()),
       revision('same', app(), { repository: 'rival' }),
@@ -268,7 +268,7 @@ describe('refusals', () => {
     expect(deliver([revision(path, app())]).size).toBe(0);
   });
 
-  test('folders that somebody else wrote', () => {
+  test('folders of others', () => {
     const human = new Map([['clusters/edge/one/app.yaml', bytes('x')]]);
     expect(reasons([revision('one', app())], target(), human)).toEqual([
       ['one', 'ForeignFolder', expect.stringContaining('clusters/edge/one/app.yaml was not written by Sluice')],
@@ -345,7 +345,7 @@ describe('kustomize', () => {
   const available = spawnSync(KUBECTL, ['kustomize', '--help'], { stdio: 'ignore' }).status === 0;
 
   test(
-    'builds what is delivered, and a folder that was emptied',
+    'builds a delivered folder, and an emptied one',
     skipFor(!available && 'there is no kubectl with kustomize'),
     () => {
       const data = 'data:\n  a: "yes"\n  b: "010"\n  c: "1e3"\n  d: "12345678901234567890"\n  e: |\n    x\n      y\n';

@@ -1,5 +1,5 @@
 import { runAtOnce } from '../package/index/steps.ts';
-import { BranchView, type PresentFile, type WantedFile } from './branch-view.ts';
+import { BranchView, type DesiredFile, type PresentFile } from './branch-view.ts';
 import type { TargetSettings } from './delivery-target.ts';
 import { type FolderOwner, KUSTOMIZATION, writeKustomization } from './kustomization.ts';
 import type { ManifestsOutcome } from './manifests.ts';
@@ -8,23 +8,23 @@ import type { Refusal } from './refusal.ts';
 import { type PackageRefusal, packageKey } from './select-revisions.ts';
 import { type DeliveredPackage, type RemovedPackage, writeMessage } from './trailers.ts';
 
-/** A revision that the target shall deliver, with what `manifestsOf` made of its files. */
+/** A revision that the target is to deliver, with the result of `manifestsOf` for its files. */
 export interface DesiredRevision extends DeliveredPackage {
-  readonly built: ManifestsOutcome<WantedFile>;
+  readonly built: ManifestsOutcome<DesiredFile>;
 }
 
 export interface Desired {
-  /** By path from the root of the target's repository: new content, or null to remove the file. Empty if all is as it should be. */
+  /** By path from the root of the target's repository: new content, or null to remove the file. Empty if the branch is as desired. */
   readonly edits: ReadonlyMap<string, Uint8Array | null>;
   /** For the commit that makes the edits; empty without edits. */
   readonly message: string;
-  /** What is as it should be after the edits. */
+  /** The packages that are as desired after the edits. */
   readonly packages: readonly PackageState[];
   /** Packages whose folder stays as it is, and why. By repository and package. */
   readonly refused: readonly PackageRefusal[];
-  /** Revisions of which contents are needed that are not kept: the edits are not complete, and the caller asks again with these. */
+  /** Revisions whose contents are required and not cached: the edits are incomplete, and the caller loads these and calls again. */
   readonly missing: readonly DesiredRevision[];
-  /** Folders that stay only because no package would be left and the target does not say `allowPrune`. */
+  /** Folders that stay only because no package would be left and the target does not set `allowPrune`. */
   readonly pruneHeld: readonly string[];
 }
 
@@ -40,12 +40,12 @@ export interface PackageState {
 }
 
 /**
- * What has to change in the branch of a target so that it holds exactly these revisions. Pure; equal inputs give equal bytes in
- * any order, and applying the edits and asking again gives no edits.
+ * The changes of a target's branch after which it contains exactly these revisions. Pure; equal inputs give equal bytes in
+ * any order, and a second call after applying the edits gives none.
  *
  * `revisions` must be all that the target selects: the folders of others are removed, except those of packages from the
- * repositories in `unreadable`, of which nothing is known at present. `present` holds the files below the target's directory by
- * path from the root of the repository. Throws InvalidInput if the target's directory is no sound path.
+ * repositories in `unreadable`, whose packages are unknown at present. `present` has the files below the target's directory by
+ * path from the root of the repository. Throws InvalidInput if the target's directory is no valid path.
  */
 export function desired(
   target: TargetSettings,
@@ -56,7 +56,7 @@ export function desired(
   return runAtOnce(desiredInSteps(target, revisions, present, unreadable));
 }
 
-/** As `desired`, with a pause after each package, so that a target of tens of thousands does not hold others up. */
+/** As `desired`, with a pause after each package, so that a target with tens of thousands of packages does not block the event loop. */
 export function* desiredInSteps(
   target: TargetSettings,
   revisions: readonly DesiredRevision[],
@@ -67,7 +67,7 @@ export function* desiredInSteps(
   const branch = new BranchView(present, directory, target.name, unreadable);
   const ordered = revisions.toSorted((a, b) => compareText(packageKey(a), packageKey(b)) || a.revision - b.revision);
   const folders = new Map(ordered.map((revision) => [revision, joinPath(directory, revision.package)]));
-  const clashes = clashing(folders);
+  const clashes = findCollisions(folders);
   const edits = new Map<string, Uint8Array | null>();
   const refused: PackageRefusal[] = [];
   const packages: PackageState[] = [];
@@ -79,7 +79,7 @@ export function* desiredInSteps(
     yield;
     const { repository, package: path, revision: number } = revision;
     const clash = clashes.get(revision);
-    const outcome = clash === undefined ? judge(target, revision, folder, branch) : { refused: clash };
+    const outcome = clash === undefined ? evaluate(target, revision, folder, branch) : { refused: clash };
     if (outcome.manifests === undefined) {
       refused.push({ repository, package: path, revision: number, ...outcome.refused });
       continue;
@@ -87,7 +87,7 @@ export function* desiredInSteps(
     const { files, objects } = outcome.manifests;
     const owner = { target: target.name, repository, package: path, revision: number };
     const list = listOf(owner, files);
-    const outcomeOf = branch.replace(folder, new Map<string, WantedFile>([...files, [KUSTOMIZATION, list]]), edits);
+    const outcomeOf = branch.replace(folder, new Map<string, DesiredFile>([...files, [KUSTOMIZATION, list]]), edits);
     if (outcomeOf === 'missing') missing.push(revision);
     const changed = outcomeOf !== 'same';
     packages.push({ repository, package: path, revision: number, folder, objects, changed });
@@ -95,8 +95,8 @@ export function* desiredInSteps(
   }
 
   const removals = new Map<string, Uint8Array | null>();
-  const { removed, folders: gone } = yield* removeOthers(target, new Set(folders.values()), branch, removals);
-  // An empty selection is more often a mistake than a wish.
+  const { removed, folders: gone } = yield* removeUndesired(target, new Set(folders.values()), branch, removals);
+  // An empty selection is more often a mistake than intended.
   const isHeld = target.allowPrune !== true && revisions.length === 0;
   if (!isHeld) for (const [path, data] of removals) edits.set(path, data);
   const sorted = new Map([...edits].sort(([a], [b]) => compareText(a, b)));
@@ -104,23 +104,23 @@ export function* desiredInSteps(
   return { edits: sorted, message, packages, refused, missing, pruneHeld: isHeld ? gone : [] };
 }
 
-/** Lists by the files that they name: those of a package that stays as it is are written once. */
-const lists = new WeakMap<ReadonlyMap<string, WantedFile>, Map<string, Uint8Array>>();
-/** Targets that may share the files of one revision, for which its lists are kept. */
-const MAX_LISTS = 16;
+/** Lists by the files that they name: the list of an unchanged package is computed once. */
+const lists = new WeakMap<ReadonlyMap<string, DesiredFile>, Map<string, Uint8Array>>();
+/** Lists that are cached for one revision: one for each target that delivers it. */
+const MAX_LISTS_PER_REVISION = 16;
 
-function listOf(owner: FolderOwner, files: ReadonlyMap<string, WantedFile>): Uint8Array {
+function listOf(owner: FolderOwner, files: ReadonlyMap<string, DesiredFile>): Uint8Array {
   const key = JSON.stringify([owner.target, owner.repository, owner.package, owner.revision]);
   const kept = lists.get(files) ?? new Map<string, Uint8Array>();
   const known = kept.get(key);
   if (known !== undefined) return known;
   const list = writeKustomization(owner, [...files.keys()].sort(compareText));
-  if (kept.size < MAX_LISTS) lists.set(files, kept.set(key, list));
+  if (kept.size < MAX_LISTS_PER_REVISION) lists.set(files, kept.set(key, list));
   return list;
 }
 
-/** Packages that want the same folder, or one inside another's. All of them are refused: none has a better right. */
-function clashing(folders: ReadonlyMap<DesiredRevision, string>): Map<DesiredRevision, Refusal> {
+/** Packages with the same folder, or with one inside that of another. All of them are refused, since none has priority. */
+function findCollisions(folders: ReadonlyMap<DesiredRevision, string>): Map<DesiredRevision, Refusal> {
   const clashes = new Map<DesiredRevision, Refusal>();
   const note = (one: DesiredRevision, other: DesiredRevision): void => {
     if (clashes.has(one)) return;
@@ -144,40 +144,40 @@ function clashing(folders: ReadonlyMap<DesiredRevision, string>): Map<DesiredRev
   return clashes;
 }
 
-/** The manifests to write, or why none may be written. */
-function judge(
+/** The manifests to write, or why they must not be written. */
+function evaluate(
   target: TargetSettings,
   revision: DesiredRevision,
   folder: string,
   branch: BranchView,
-): ManifestsOutcome<WantedFile> {
+): ManifestsOutcome<DesiredFile> {
   const problem = pathProblem(revision.package);
   if (problem !== undefined)
     return refusedFor('InvalidPath', `package path ${JSON.stringify(revision.package)} ${problem}`);
   if (revision.outOfBand !== undefined && !target.allowOutOfBand)
     return refusedFor(
       'OutOfBand',
-      `v${revision.revision} did not come through the gates (${revision.outOfBand}) and the target does not allow that`,
+      `v${revision.revision} was published out of band (${revision.outOfBand}), and the target does not allow that`,
     );
   if (revision.built.manifests === undefined) return revision.built;
   const [secret] = revision.built.manifests.openSecrets;
   if (secret !== undefined && !target.allowSecrets)
     return refusedFor(
       'UnencryptedSecret',
-      `${secret} is not encrypted: seal or encrypt it, refer to an external one, or set allowSecrets: true on the target`,
+      `${secret} is not encrypted: seal or encrypt it, refer to an external Secret, or set allowSecrets: true on the target`,
     );
-  const why = branch.whyNotOurs(folder, revision);
+  const why = branch.whyForeign(folder, revision);
   if (why === undefined) return revision.built;
   const advice = 'move it away or choose another directory';
   return refusedFor('ForeignFolder', `folder ${folder} must not be written: ${why}; ${advice}`);
 }
 
-function refusedFor(reason: Refusal['reason'], message: string): ManifestsOutcome<WantedFile> {
+function refusedFor(reason: Refusal['reason'], message: string): ManifestsOutcome<DesiredFile> {
   return { refused: { reason, message } };
 }
 
-/** Empties or removes the folders of this target that no revision wants any more. */
-function* removeOthers(
+/** Empties or removes the folders of this target that no revision has any more. */
+function* removeUndesired(
   target: TargetSettings,
   wanted: ReadonlySet<string>,
   branch: BranchView,
@@ -186,7 +186,7 @@ function* removeOthers(
   const removed: RemovedPackage[] = [];
   const folders: string[] = [];
   const unwanted = new Map(branch.ownFolders().filter(([folder]) => !wanted.has(folder)));
-  /** Wanted folders by each folder that they lie in; only what is unwanted is of interest. */
+  /** Desired folders by each undesired folder that contains them. */
   const inside = new Map<string, string[]>();
   for (const folder of unwanted.size === 0 ? [] : wanted) {
     for (const outer of ancestorsOf(folder)) if (unwanted.has(outer)) addTo(inside, outer, folder);
@@ -194,11 +194,11 @@ function* removeOthers(
   }
   for (const [folder, owner] of unwanted) {
     yield;
-    // What lies inside a folder that is written or removed anyway goes with that one.
+    // A folder inside one that is written or removed is handled with that one.
     if (ancestorsOf(folder).some((outer) => wanted.has(outer) || unwanted.has(outer))) continue;
     const spared = inside.get(folder) ?? [];
     const files = new Map<string, Uint8Array>();
-    // An empty list above folders that are in use would hide them from a scan from the top.
+    // An empty list above folders in use would hide them from a scan from the top.
     if (target.onRemoval === 'empty' && spared.length === 0) files.set(KUSTOMIZATION, writeKustomization(owner, []));
     if (branch.replace(folder, files, edits, spared) === 'same') continue;
     removed.push({ repository: owner.repository, package: owner.package });
@@ -207,7 +207,7 @@ function* removeOthers(
   return { removed: removed.sort((a, b) => compareText(packageKey(a), packageKey(b))), folders };
 }
 
-/** The folders that a folder lies in, the innermost first. */
+/** The folders that contain a folder, the innermost first. */
 function ancestorsOf(folder: string): string[] {
   const ancestors: string[] = [];
   for (let end = folder.lastIndexOf('/'); end > 0; end = folder.lastIndexOf('/', end - 1))

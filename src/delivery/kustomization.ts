@@ -3,19 +3,19 @@ import type { Scalar } from './yaml-value.ts';
 
 export const KUSTOMIZATION = 'kustomization.yaml';
 
-/** Whose folder it is: the target that writes it and the package it holds. */
+/** The owner of a folder: the target that writes it and the package that it contains. */
 export interface FolderOwner {
   readonly target: string;
   readonly repository: string;
   readonly package: string;
-  /** Which published revision it holds. */
+  /** The published revision that it contains. */
   readonly revision?: number;
 }
 
 const MARK = '# Written by Sluice; changes here are overwritten. ';
 
 /**
- * The list that Argo CD and Flux build a folder by. Its first line says whose folder it is, so that the tree alone tells what may
+ * The list by which Argo CD and Flux build a folder. Its first line names the owner of the folder, so that the tree alone shows what may
  * be changed or removed.
  */
 export function writeKustomization(owner: FolderOwner, files: readonly string[]): Uint8Array {
@@ -32,7 +32,7 @@ export function writeKustomization(owner: FolderOwner, files: readonly string[])
   return new TextEncoder().encode(mark + writeYaml([list], Number.POSITIVE_INFINITY));
 }
 
-/** Whose folder a `kustomization.yaml` says it is; undefined if Sluice did not write it. */
+/** The owner that a `kustomization.yaml` names; undefined if Sluice did not write it. */
 export function readOwner(data: Uint8Array): FolderOwner | undefined {
   const text = new TextDecoder().decode(data.subarray(0, 8192));
   const line = text.slice(0, text.indexOf('\n'));
@@ -41,7 +41,7 @@ export function readOwner(data: Uint8Array): FolderOwner | undefined {
   try {
     fields = JSON.parse(line.slice(MARK.length));
   } catch {
-    // A mark that somebody changed is no mark.
+    // A mark that a user changed does not count.
     return undefined;
   }
   if (!Array.isArray(fields) || (fields.length !== 3 && fields.length !== 4)) return undefined;

@@ -18,8 +18,8 @@ const TOOL_GROUPS = new Set(['kpt.dev', 'fn.kpt.dev']);
 const MAX_LIST_DEPTH = 8;
 
 /**
- * The objects in one document: one, the items of a list kind, or none for what is no Kubernetes object or must stay out of
- * clusters. `budget` bounds how many objects a package may have, lists in lists included. Throws PackageRefused.
+ * The objects in one document: one, the items of a list kind, or none for a document that is no Kubernetes object or must not reach
+ * clusters. `budget` limits the number of objects of a package, nested lists included. Throws PackageRefused.
  */
 export function* objectsIn(value: Value, path: string, budget: { left: number }, depth = 0): Generator<ManifestObject> {
   if (!isMapping(value)) return;
@@ -61,17 +61,17 @@ export function groupOf(apiVersion: string): string {
   return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
 }
 
-/** What makes two objects the same one in a cluster. */
+/** The identity of an object in a cluster. */
 export function identityOf(object: ManifestObject): string {
   return [groupOf(object.apiVersion), object.kind, object.namespace ?? 'default', object.name].join('\0');
 }
 
-/** How messages name an object. */
+/** The name of an object in messages. */
 export function describeObject({ kind, namespace, name }: ManifestObject): string {
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
 }
 
-/** True for a Secret with readable content: not empty, and not encrypted by sops in every value. */
+/** True for a Secret with readable content: it is not empty, and not every value is encrypted by sops. */
 export function isOpenSecret({ apiVersion, kind, value }: ManifestObject): boolean {
   if (kind !== 'Secret' || groupOf(apiVersion) !== '') return false;
   const encrypted = hasSopsBlock(value);
@@ -81,7 +81,7 @@ export function isOpenSecret({ apiVersion, kind, value }: ManifestObject): boole
     if (!isMapping(content)) return true;
     for (const { value: entry } of content.entries.values()) {
       if (isNull(entry)) continue;
-      // Sops leaves an empty value as it is.
+      // Sops does not encrypt an empty value.
       if (isScalar(entry) && entry.text === '') continue;
       if (!encrypted || !isScalar(entry) || !isEncryptedText(entry.text)) return true;
     }

@@ -17,7 +17,7 @@ import { skipFor } from '../../test/support/skip.ts';
 import { writeKustomization } from './kustomization.ts';
 import { manifestsOf } from './manifests.ts';
 
-// Used where it is installed, and told where it is not.
+// Optional: the test is skipped with a reason where it is not installed.
 const KUBECTL = 'kubectl';
 
 function run(files: Record<string, string | Uint8Array>): Record<string, string> | string {
@@ -33,15 +33,15 @@ function run(files: Record<string, string | Uint8Array>): Record<string, string>
 const configMap = (name: string, more = ''): string =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n${more}`;
 
-describe('what is delivered', () => {
-  test('one file a source file, documents in order, comments and empty documents dropped', () => {
+describe('the delivered objects', () => {
+  test('one file for each source file, documents in order, without comments and empty documents', () => {
     const text = `# licence\n${configMap('b', 'data: {a: b} # why\n')}---\n---\n# nothing\n---\n${configMap('a')}`;
     expect(run({ 'x/y.yml': text, 'README.md': 'hello' })).toEqual({
       'x/y.yml': `${configMap('b', 'data:\n  a: b\n')}---\n${configMap('a')}`,
     });
   });
 
-  test('local objects, what configures kpt and functions, and plain YAML are left out', () => {
+  test('local objects, configuration of kpt and functions, and plain YAML are left out', () => {
     const files = {
       Kptfile:
         'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: p}\npipeline:\n  mutators:\n' +
@@ -63,7 +63,7 @@ describe('what is delivered', () => {
     expect(run(files)).toEqual({ 'nested/real.yaml': configMap('nested') });
   });
 
-  test('lists are replaced by their items, which are judged one by one', () => {
+  test('lists are replaced by their items, which are checked one by one', () => {
     const list = `apiVersion: v1\nkind: List\nitems:\n- ${configMap('a').trim().replaceAll('\n', '\n  ')}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b, annotations: {config.kubernetes.io/local-config: 'true'}}}\n`;
     expect(run({ 'l.yaml': list })).toEqual({ 'l.yaml': configMap('a') });
     expect(run({ 'l.yaml': 'apiVersion: v1\nkind: List\nitems: []\n' })).toEqual({});
@@ -81,7 +81,7 @@ describe('the written form', () => {
   const data = (lines: string): unknown => run({ 'a.yaml': configMap('a', `data:\n${lines}`) });
   const same = (lines: string): void => expect(data(lines)).toEqual({ 'a.yaml': configMap('a', `data:\n${lines}`) });
 
-  test('strings that some reader takes for something else stay quoted', () => {
+  test('strings that some reader parses as another type stay quoted', () => {
     same(
       [
         'yes',
@@ -127,13 +127,13 @@ describe('the written form', () => {
     });
   });
 
-  test('line breaks that only some readers know cannot smuggle in a key', () => {
+  test('line breaks that only some readers recognize cannot inject a key', () => {
     same('  a: "x\\u2028kind: Secret"\n  b: "\\u0085"\n');
     expect(data('  a: x # \u2028kind: Secret\n')).toEqual({ 'a.yaml': configMap('a', 'data:\n  a: x\n') });
     expect(data('  a: x\u0085kind: Secret\n')).toContain('InvalidManifest: a.yaml:6: ');
   });
 
-  test('aliases and merge keys are written out; sequences stand at their key', () => {
+  test('aliases and merge keys are expanded; sequences are indented like their key', () => {
     const text = 'base: &b\n  x: 1\n  y: [a, {b: c, d: []}, [e, f]]\nuse:\n  <<: *b\n  x: 2\nagain: *b\n';
     const y = 'y:\n  - a\n  - b: c\n    d: []\n  - - e\n    - f\n';
     expect(run({ 'a.yaml': configMap('a', text) })).toEqual({
@@ -152,11 +152,11 @@ describe('refusals', () => {
   test.each([
     ['a: [', 'a.yaml:1: '],
     [configMap('a', 'data:\n\tx: y\n'), 'a.yaml:6: Tabs'],
-    [configMap('a', 'kind: Secret\n'), 'a.yaml:5: key "kind" is given twice'],
+    [configMap('a', 'kind: Secret\n'), 'a.yaml:5: key "kind" is duplicated'],
     [configMap('a', 'data: *nowhere\n'), 'alias *nowhere'],
-    [configMap('a', 'data: &x {y: *x}\n'), 'alias *x stands before its anchor or inside it'],
+    [configMap('a', 'data: &x {y: *x}\n'), 'alias *x is used before its anchor or inside it'],
     [configMap('a', 'data: !!binary aGk=\n'), 'a.yaml:5: tag tag:yaml.org,2002:binary is not supported'],
-    [configMap('a', 'data: {? [a] : b}\n'), 'a key is no scalar'],
+    [configMap('a', 'data: {? [a] : b}\n'), 'a key is not a scalar'],
     [configMap('a', `${'k'.repeat(1001)}: b\n`), 'a key is longer than'],
     [configMap('a', '"\\ud800": b\n'), 'half of a surrogate'],
     [`%YAML 1.1\n---\n${configMap('a')}`, '%YAML 1.1 is not supported'],
@@ -164,15 +164,15 @@ describe('refusals', () => {
     ['kind: ConfigMap\nmetadata: {name: a}\n', 'the object has no apiVersion'],
     ['apiVersion: v1\nmetadata: {name: a}\n', 'the object has no kind'],
     ['apiVersion: v1\nkind: List\nitems: [{a: b}]\n', 'an item of the list has no apiVersion or kind'],
-    [`${configMap('a')}---\n${configMap('a')}`, 'DuplicateObject: a.yaml:6: ConfigMap a stands at a.yaml:1 as well'],
+    [`${configMap('a')}---\n${configMap('a')}`, 'DuplicateObject: a.yaml:6: ConfigMap a is also at a.yaml:1'],
   ])('%j', (text, message) => {
     expect(run({ 'a.yaml': text })).toContain(message);
   });
 
   test('names package files by path', () => {
-    expect(run({ 'x/a.yaml': new Uint8Array([0xff]) })).toBe('InvalidManifest: x/a.yaml: is no valid UTF-8');
+    expect(run({ 'x/a.yaml': new Uint8Array([0xff]) })).toBe('InvalidManifest: x/a.yaml: is not valid UTF-8');
     expect(run({ 'a.yaml': configMap('a'), 'b/a.yaml': configMap('a', '  namespace: default\n') })).toContain(
-      'ConfigMap default/a stands at a.yaml:1 as well',
+      'ConfigMap default/a is also at a.yaml:1',
     );
   });
 
@@ -261,13 +261,17 @@ describe('Secrets', () => {
       true,
     ],
     ['half encrypted', secret(`data: {a: "${ENCRYPTED}", b: open}\n${SOPS}`), true],
-    ['encrypted without proof', secret(`data: {a: "${ENCRYPTED}"}\n`), true],
-    ['something in brackets', secret(`data: {a: "ENC[plain]"}\n${SOPS}`), true],
+    ['encrypted without a sops block', secret(`data: {a: "${ENCRYPTED}"}\n`), true],
+    ['plain text in brackets', secret(`data: {a: "ENC[plain]"}\n${SOPS}`), true],
     ['an unknown cipher', secret(`data: {a: "${ENCRYPTED.replace('AES256_GCM', 'ROT13')}"}\n${SOPS}`), true],
     ['a tag that is too short', secret(`data: {a: "${ENCRYPTED.replace(/tag:[^,]+/, 'tag:AAAA')}"}\n${SOPS}`), true],
     ['text around it', secret(`stringData: {a: "password ${ENCRYPTED}"}\n${SOPS}`), true],
-    ['a block with nothing in it', secret(`data: {a: "${ENCRYPTED}"}\nsops: {mac: x}\n`), true],
-    ['a block for nobody', secret(`data: {a: "${ENCRYPTED}"}\n${SOPS.replace(/age: .*\n/, 'age: []\n')}`), true],
+    ['an empty block', secret(`data: {a: "${ENCRYPTED}"}\nsops: {mac: x}\n`), true],
+    [
+      'a block without recipients',
+      secret(`data: {a: "${ENCRYPTED}"}\n${SOPS.replace(/age: .*\n/, 'age: []\n')}`),
+      true,
+    ],
     ['a block with a plain code', secret(`data: {a: "${ENCRYPTED}"}\n${SOPS.replace(/mac: .*\n/, 'mac: x\n')}`), true],
     ['data that is no mapping', secret('data: hi\n'), true],
     ['merged in', `x: &x {data: {a: b}}\n<<: *x\n${secret('')}`, true],
@@ -289,7 +293,7 @@ describe('real packages', () => {
   const root = fileURLToPath(new URL('../../../shared/corpus/packages', import.meta.url));
   const corpusMissing = !existsSync(root) && `no real packages at ${root}`;
 
-  test('are written, and written the same again from what was written', skipFor(corpusMissing), () => {
+  test('are written, and writing the result again gives the same bytes', skipFor(corpusMissing), () => {
     const packages = findPackages(root);
     expect(packages.length).toBeGreaterThan(10);
     for (const folder of packages) {
@@ -304,7 +308,7 @@ describe('real packages', () => {
   const kubectl = spawnSync(KUBECTL, ['kustomize', '--help'], { stdio: 'ignore' }).status === 0;
 
   test(
-    'mean the same to kustomize as the files that they come from',
+    'give the same kustomize output as their source files',
     skipFor(corpusMissing || (!kubectl && 'there is no kubectl with kustomize')),
     () => {
       for (const folder of findPackages(root).filter((_, place) => place % 4 === 0)) {

@@ -5,18 +5,18 @@ import { PackageRefused, type Refusal } from './refusal.ts';
 import { Unwritable, writeYaml } from './write-yaml.ts';
 import { isSequence, textAt, valueAt } from './yaml-value.ts';
 
-/** Bytes of YAML that a package may have, and characters that may be written for it. */
-export const MAX_PACKAGE_SIZE = 4 * 1024 * 1024;
+/** Limit of the bytes of YAML in a package, and of the characters that are written for it. */
+export const MAX_PACKAGE_BYTES = 4 * 1024 * 1024;
 const MAX_OBJECTS = 10_000;
 
-/** What of a package goes to clusters. */
+/** The parts of a package that are delivered to clusters. */
 export interface Manifests<File = Uint8Array> {
   /** By path in the package, in order; without `kustomization.yaml`. */
   readonly files: ReadonlyMap<string, File>;
   readonly objects: number;
-  /** What each object is called and where it stands, by its identity in a cluster. */
+  /** Name and place of each object, by its identity in a cluster. */
   readonly places: ReadonlyMap<string, string>;
-  /** Secrets whose content is readable: what they are called and where they stand. */
+  /** Name and place of Secrets whose content is readable. */
   readonly openSecrets: readonly string[];
 }
 
@@ -24,13 +24,13 @@ export type ManifestsOutcome<File = Uint8Array> =
   | { readonly manifests: Manifests<File>; readonly refused?: undefined }
   | { readonly refused: Refusal; readonly manifests?: undefined };
 
-/** File names that make Argo CD, Flux or Helm build a folder in another way than by the list that is delivered with it. */
+/** File names that make Argo CD, Flux or Helm build a folder otherwise than by the delivered list. */
 const BUILD_FILES = new Set(['kustomization.yaml', 'kustomization.yml', 'Kustomization', 'Chart.yaml']);
 
 /**
  * The manifests of a package: one file for each source file that has objects for a cluster, documents in order, lists replaced by
  * their items, JSON as `<file>.json.yaml`. Comments are dropped, since readers disagree on where some of them end. It depends on
- * the files alone, so a result may be kept by the id of their tree.
+ * the files alone, so a result may be cached by the id of their tree.
  */
 export function manifestsOf(files: ReadonlyMap<string, Uint8Array>): ManifestsOutcome {
   try {
@@ -47,7 +47,7 @@ function build(files: ReadonlyMap<string, Uint8Array>): Manifests {
     const problem = pathProblem(path);
     if (problem !== undefined) throw new PackageRefused('InvalidPath', `path ${JSON.stringify(path)} ${problem}`);
   }
-  const size = { left: MAX_PACKAGE_SIZE };
+  const size = { left: MAX_PACKAGE_BYTES };
   const functionConfigs = new Set<string>();
   for (const path of paths)
     if (baseName(path) === 'Kptfile')
@@ -57,7 +57,7 @@ function build(files: ReadonlyMap<string, Uint8Array>): Manifests {
   const seen = new Map<string, ManifestObject>();
   const openSecrets: string[] = [];
   const budget = { left: MAX_OBJECTS };
-  const room = { left: MAX_PACKAGE_SIZE };
+  const room = { left: MAX_PACKAGE_BYTES };
   for (const path of paths) {
     if (BUILD_FILES.has(baseName(path))) {
       checkBuildFile(path, read(path, files, size));
@@ -71,14 +71,14 @@ function build(files: ReadonlyMap<string, Uint8Array>): Manifests {
       if (other !== undefined)
         throw new PackageRefused(
           'DuplicateObject',
-          `${object.place}: ${describeObject(object)} stands at ${other.place} as well`,
+          `${object.place}: ${describeObject(object)} is also at ${other.place}`,
         );
       seen.set(identityOf(object), object);
       if (isOpenSecret(object)) openSecrets.push(`${describeObject(object)} at ${object.place}`);
     }
     const target = path.endsWith('.json') ? `${path}.yaml` : path;
     if (files.has(target) && target !== path)
-      throw new PackageRefused('InvalidPath', `${path} is delivered as ${target}, which the package has as well`);
+      throw new PackageRefused('InvalidPath', `${path} is delivered as ${target}, which is also a file of the package`);
     written.set(target, write(path, objects, room));
   }
   const places = new Map(
@@ -92,14 +92,14 @@ function build(files: ReadonlyMap<string, Uint8Array>): Manifests {
   };
 }
 
-/** What a kustomization or a chart builds differs from its files, so that neither can be delivered or passed over. */
+/** The output of a kustomization or a chart differs from its files, so neither can be delivered or ignored. */
 function checkBuildFile(path: string, documents: readonly YamlDocument[]): void {
   const isLocal = ({ value }: YamlDocument): boolean =>
     textAt(value, 'metadata', 'annotations', 'config.kubernetes.io/local-config') === 'true';
   if (baseName(path) !== 'Chart.yaml' && documents.every(isLocal)) return;
   throw new PackageRefused(
     'OwnBuildFile',
-    `${path}: what a ${baseName(path)} builds is not what would be delivered; render it into plain manifests and remove it, or mark a kustomization with annotation config.kubernetes.io/local-config: "true"`,
+    `${path}: cannot deliver the output of a ${baseName(path)}; render it into plain manifests and remove it, or mark a kustomization with annotation config.kubernetes.io/local-config: "true"`,
   );
 }
 
@@ -107,13 +107,13 @@ function read(path: string, files: ReadonlyMap<string, Uint8Array>, size: { left
   const data = files.get(path) ?? new Uint8Array();
   size.left -= data.length;
   if (size.left < 0)
-    throw new PackageRefused('TooLarge', `${path}: the YAML of the package is larger than ${MAX_PACKAGE_SIZE} bytes`);
+    throw new PackageRefused('TooLarge', `${path}: the YAML of the package is larger than ${MAX_PACKAGE_BYTES} bytes`);
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(data);
   } catch {
-    // The decoder says nothing more than that it failed.
-    throw new PackageRefused('InvalidManifest', `${path}: is no valid UTF-8`);
+    // The error of the decoder has no details.
+    throw new PackageRefused('InvalidManifest', `${path}: is not valid UTF-8`);
   }
   try {
     return readYaml(text);
@@ -138,7 +138,7 @@ function write(path: string, objects: readonly ManifestObject[], room: { left: n
   }
 }
 
-/** The files that the functions of a Kptfile read: paths from the root of the package. */
+/** The configuration files of the functions in a Kptfile: paths from the root of the package. */
 function configPaths(kptfile: string, documents: readonly YamlDocument[]): string[] {
   const folder = kptfile.split('/').slice(0, -1);
   const found: string[] = [];

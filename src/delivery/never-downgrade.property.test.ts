@@ -10,8 +10,8 @@ import { manifestsOf } from './manifests.ts';
 import { type DeliveredRevision, type PublishedRevision, packageKey, selectRevisions } from './select-revisions.ts';
 
 /*
- * Random histories of one package: revisions are published in and out of band, lose and regain trust, vanish, are deleted in order,
- * pinned and selected; the target delivers in between, and forgets its status as after a restart. What its branch holds never goes back
+ * Random histories of one package: revisions are published in and out of band, lose and regain trust, vanish, are deleted properly,
+ * pinned and selected; the target delivers in between, and loses its status as after a restart. The revision in its branch never decreases
  * by itself.
  */
 
@@ -35,7 +35,7 @@ type Step =
   | { readonly type: 'select' | 'labels'; readonly value: boolean }
   | { readonly type: 'deliver' | 'restart' | 'removeFolder' };
 
-// Mostly trusted, so that much is delivered that can be lost.
+// Mostly trusted, so that many deliveries can lose their trust.
 const trust = fc.constantFrom<Trust>('trusted', 'trusted', 'trusted', 'Unverified', 'RevokedKey', 'NotAnApproval');
 /** Counted from the highest revision. */
 const nth = fc.nat(1);
@@ -52,7 +52,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const PACKAGE = { repository: 'packages', package: 'web' };
 
-function carryOut(world: World, step: Step): void {
+function applyStep(world: World, step: Step): void {
   const { published, deleted } = world;
   const pick = (nth: number) => [...published.keys()].sort((a, b) => b - a)[nth];
   if (step.type === 'publish') {
@@ -87,7 +87,7 @@ function deliver(world: World): void {
   );
   const delivered: DeliveredRevision[] = [];
   const known = before ?? world.status;
-  // A selector that leaves the package out by its name is the caller's business.
+  // The caller handles a selector that excludes the package by its name.
   if (known !== undefined && world.isSelected)
     delivered.push({ ...PACKAGE, revision: known, hasFolder: before !== undefined });
   const { chosen, held } = selectRevisions(target, world.isSelected ? revisions : [], {
@@ -105,13 +105,14 @@ function deliver(world: World): void {
     if (data === null) present.delete(path);
     else present.set(path, { oid: blobId(data), data });
   }
-  if (held.length > 0) expect(edits.size, 'a package that is held is left as it is').toBe(0);
+  if (held.length > 0) expect(edits.size, 'a held package stays unchanged').toBe(0);
   world.branch = present;
   world.status = packages[0]?.revision ?? (held.length > 0 ? known : undefined);
 
   const after = heldBy(world);
   if (after === before) return;
-  if (after !== undefined) expect(world.published.get(after), 'only what counts is delivered').toBe('trusted');
+  if (after !== undefined)
+    expect(world.published.get(after), 'only publications that count are delivered').toBe('trusted');
   if (known === undefined || (after !== undefined && after >= known)) return;
   const isExplicit = world.deleted.has(known) || !world.isSelected || world.pin === after;
   expect(isExplicit, `v${known} went back to v${after}`).toBe(true);
@@ -134,14 +135,14 @@ function blobId(data: Uint8Array): string {
   return createHash('sha1').update(`blob ${data.length}\0`).update(data).digest('hex');
 }
 
-test('the delivered version never decreases but by a deletion, a pin or a change of the selector', () => {
+test('property: the delivered version decreases only by a deletion, a pin or a change of the selector', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 10, maxLength: 40 }), (steps) => {
       const world: World = {
         ...{ published: new Map(), deleted: new Set<number>(), branch: new Map() },
         ...{ status: undefined, pin: undefined, isSelected: true, areLabelsKnown: true },
       };
-      for (const one of steps) carryOut(world, one);
+      for (const one of steps) applyStep(world, one);
       deliver(world);
     }),
     { numRuns: runs(5000) },

@@ -1,7 +1,7 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
 
 /**
- * Why a relative path must not be written into a Git tree that others check out; undefined if it may. Refused are empty, `.` and
+ * Why a relative path must not be written into a Git tree that others check out; undefined if it may. Rejects empty, `.` and
  * `..` segments, absolute paths, backslashes, control characters, and every spelling that some file system reads as `.git`.
  */
 export function pathProblem(path: string): string | undefined {
@@ -9,7 +9,7 @@ export function pathProblem(path: string): string | undefined {
   if (path.startsWith('/')) return 'is absolute';
   if (path.length > 4096) return 'is longer than 4096 characters';
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(path)) return 'contains a control character or a line break';
-  if (/\p{Surrogate}|\ufffd/u.test(path)) return 'is no valid UTF-8';
+  if (/\p{Surrogate}|\ufffd/u.test(path)) return 'is not valid UTF-8';
   if (path.includes('\\')) return 'contains a backslash';
   for (const segment of path.split('/')) {
     if (segment === '' || segment === '.' || segment === '..') return 'contains an empty, "." or ".." segment';
@@ -37,12 +37,12 @@ export function joinPath(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join('/');
 }
 
-/** True if a folder is another one or lies inside it. */
+/** True if a folder equals another one or is inside it. */
 export function isInside(folder: string, other: string): boolean {
   return folder === other || folder.startsWith(`${other}/`);
 }
 
-/** By code unit: the same on every machine. */
+/** Compares by code unit, which is the same on every machine. */
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -12,7 +12,7 @@ import {
 } from 'yaml';
 import { isMapping, isSequence, type Mapping, type Scalar, type Value } from './yaml-value.ts';
 
-/** A place in the text, from 1, and what is wrong there. */
+/** A line of the text, from 1, and the problem there. */
 export class YamlProblem extends Error {
   readonly line: number;
 
@@ -29,12 +29,12 @@ export interface YamlDocument {
 }
 
 const MAX_DEPTH = 200;
-/** The longest key that YAML readers must accept before its colon. */
-const MAX_KEY = 1000;
+/** Characters of the longest key that YAML readers must accept. */
+const MAX_KEY_CHARACTERS = 1000;
 
 /**
- * Reads the documents of a YAML (or JSON) text, empty ones left out. Aliases become the value they stand for and merge keys are
- * applied. Throws YamlProblem for what is no valid YAML, keys given twice, unknown tags, and nesting without end.
+ * Reads the documents of a YAML (or JSON) text, without empty ones. Aliases are replaced by their values and merge keys are
+ * applied. Throws YamlProblem for invalid YAML, duplicate keys, unknown tags, and too deep nesting.
  */
 export function readYaml(text: string): YamlDocument[] {
   const lines = new LineCounter();
@@ -84,7 +84,7 @@ class Reader {
     if (isAlias(node)) {
       const value = this.#anchors.get(node.source);
       if (value === undefined)
-        throw new YamlProblem(line, `alias *${node.source} stands before its anchor or inside it`);
+        throw new YamlProblem(line, `alias *${node.source} is used before its anchor or inside it`);
       return value;
     }
     let value: Value;
@@ -111,7 +111,7 @@ class Reader {
         continue;
       }
       if (entries.has(key.text))
-        throw new YamlProblem(this.#lineOf(pair.key) || line, `key ${JSON.stringify(key.text)} is given twice`);
+        throw new YamlProblem(this.#lineOf(pair.key) || line, `key ${JSON.stringify(key.text)} is duplicated`);
       entries.set(key.text, { key, value });
     }
     for (const source of merged)
@@ -123,9 +123,9 @@ class Reader {
     if (node === null || node === undefined) throw new YamlProblem(line, 'a key is missing before ":"');
     const key = isScalar(node) || isAlias(node) ? this.read(node, 0) : undefined;
     if (key === undefined || isMapping(key) || isSequence(key))
-      throw new YamlProblem(this.#lineOf(node), 'a key is no scalar');
-    if (key.text.length > MAX_KEY)
-      throw new YamlProblem(this.#lineOf(node), `a key is longer than ${MAX_KEY} characters`);
+      throw new YamlProblem(this.#lineOf(node), 'a key is not a scalar');
+    if (key.text.length > MAX_KEY_CHARACTERS)
+      throw new YamlProblem(this.#lineOf(node), `a key is longer than ${MAX_KEY_CHARACTERS} characters`);
     return key;
   }
 

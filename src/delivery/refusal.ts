@@ -1,4 +1,4 @@
-/** Why a package is not delivered; docs explain each. */
+/** Why a package is not delivered; docs/delivery.md explains each. */
 export type RefusalReason =
   | 'AmbiguousFolder'
   | 'DuplicateObject'
@@ -16,11 +16,11 @@ export type RefusalReason =
 
 export interface Refusal {
   readonly reason: RefusalReason;
-  /** For people: names file and line where there is one, never the content of a Secret. */
+  /** For users: names file and line where there is one, never the content of a Secret. */
   readonly message: string;
 }
 
-/** Ends the work on one package; caught where packages are looped over. */
+/** Ends the processing of one package; the loop over packages catches it. */
 export class PackageRefused extends Error {
   readonly reason: RefusalReason;
 

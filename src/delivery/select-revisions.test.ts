@@ -56,7 +56,7 @@ test('the highest revision of each package, in order', () => {
   expect(choose(revisions.toReversed())).toEqual(choose(revisions));
 });
 
-test('whether a package is selected is asked for the revision that would be delivered', () => {
+test('the selector is evaluated on the revision that would be delivered', () => {
   const revisions = [revision('a', 1), revision('a', 2)];
   expect(choose(revisions, target(), { isSelected: (item) => item.revision === 2 })).toEqual([['packages/a v2'], []]);
   expect(choose(revisions, target(), { isSelected: (item) => item.revision !== 2 })).toEqual([[], []]);
@@ -64,7 +64,7 @@ test('whether a package is selected is asked for the revision that would be deli
 
 const pin = (number: number): object => ({ repository: 'packages', package: 'a', revision: number });
 
-test('a pinned revision and no other', () => {
+test('only the pinned revision', () => {
   const revisions = [revision('a', 1), revision('a', 2), revision('b', 1)];
   expect(choose(revisions, target({ pins: [pin(1)] }))).toEqual([['packages/a v1', 'packages/b v1'], []]);
   expect(choose(revisions, target({ pins: [{ ...pin(1), repository: 'other' }] }))).toEqual([
@@ -85,7 +85,7 @@ test('a pinned revision and no other', () => {
   expect(choose(revisions, target({ pins: [pin(1)] }), lost)[0]).toContain('packages/a v1');
 });
 
-test('a newer publication that does not count holds what was delivered, and lets nothing else through', () => {
+test('while a newer publication does not count, the delivered one stays, and no other is delivered', () => {
   const revisions = [revision('a', 1), revision('a', 2), revision('a', 3, PUSHED)];
   expect(choose(revisions, target(), { delivered: [folder('a', 1)] })).toEqual([
     [],
@@ -94,7 +94,7 @@ test('a newer publication that does not count holds what was delivered, and lets
         revision: 3,
         reason: 'OutOfBand',
         message:
-          'v3 did not come through the gates (NotAnApproval: pushed) and the target does not allow that; v1 stays delivered',
+          'v3 was published out of band (NotAnApproval: pushed), and the target does not allow that; v1 stays delivered',
       }),
     ],
   ]);
@@ -103,18 +103,18 @@ test('a newer publication that does not count holds what was delivered, and lets
   expect(choose(revisions, target({ pins: [pin(3)] }))).toEqual([[], [held('OutOfBand', 3, 'nothing is delivered')]]);
 });
 
-test('a delivered revision that loses its trust stays, and no older one takes its place', () => {
+test('a delivered revision that loses its trust stays, and no older one replaces it', () => {
   const revisions = [revision('a', 1), revision('a', 2, REVOKED)];
   const facts = { delivered: [folder('a', 2)] };
   const lost = held('TrustLost', 2, 'v2 was delivered and does not count any more (RevokedKey: revoked); v2 stays');
   expect(choose(revisions, target(), facts)).toEqual([[], [lost]]);
-  // What does not count must not take the package off the target by its labels.
+  // A publication that does not count must not remove the package from the target by its labels.
   const byLabel = { ...facts, isSelected: ({ revision: number }: PublishedRevision) => number === 1 };
   expect(choose(revisions, target(), byLabel)).toEqual([[], [lost]]);
   expect(choose([revision('a', 3), ...revisions], target(), facts)).toEqual([['packages/a v3'], []]);
 });
 
-test('labels in a record that does not count take nothing off, and bring nothing', () => {
+test('labels in a record that does not count neither remove nor add a package', () => {
   const isSelected = () => undefined;
   const delivered = [folder('a', 1)];
   expect(choose([revision('a', 1)], target(), { delivered, isSelected })).toEqual([
@@ -124,7 +124,7 @@ test('labels in a record that does not count take nothing off, and bring nothing
   expect(choose([revision('a', 1)], target(), { isSelected })).toEqual([[], []]);
 });
 
-test('what is not verified yet waits without an alert', () => {
+test('an unverified publication waits without an alert', () => {
   const [chosen, waiting] = choose([revision('a', 1), revision('a', 2, UNVERIFIED)], target(), {
     delivered: [folder('a', 1)],
   });
@@ -132,12 +132,12 @@ test('what is not verified yet waits without an alert', () => {
   expect(waiting.map(isAlert)).toEqual([false]);
 });
 
-test('a delivered revision that vanished holds its folder unless it was deleted through Sluice', () => {
+test('the folder of a delivered revision that vanished stays unless it was deleted through Sluice', () => {
   const delivered = [folder('a', 2)];
-  const lost = held('OutOfBandRemoval', 2, 'nobody deleted it through Sluice');
+  const lost = held('OutOfBandRemoval', 2, 'it was not deleted through Sluice');
   for (const revisions of [[], [revision('a', 1)]]) {
     expect(choose(revisions, target(), { delivered })).toEqual([[], [lost]]);
-    // Also where somebody took the folder away.
+    // Also where a user removed the folder.
     expect(choose(revisions, target(), { delivered: [folder('a', 2, { hasFolder: false })] })).toEqual([[], [lost]]);
     const left = revisions.map(() => 'packages/a v1');
     expect(choose(revisions, target(), { delivered, isDeleted: () => true })).toEqual([left, []]);
@@ -155,7 +155,7 @@ test('targets of two namespaces have different names', () => {
   expect(target({}, { name: 'edge', namespace: 'lab' }).name).toBe('lab/edge');
 });
 
-test('a message reads back whatever the names hold', () => {
+test('a message is parsed back for any names', () => {
   const odd = ' a\nSluice-Package: x/y\u2028%41, = by \u001b[31m é';
   const delivery = {
     delivered: [

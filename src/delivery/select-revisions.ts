@@ -3,7 +3,7 @@ import type { TargetSettings } from './delivery-target.ts';
 import { compareText } from './path-rules.ts';
 import type { Refusal } from './refusal.ts';
 
-/** What selection needs to know of a published revision. */
+/** The fields of a published revision that selection uses. */
 export interface PublishedRevision {
   readonly repository: string;
   /** Path of the package in its repository. */
@@ -19,7 +19,7 @@ export interface PackageRefusal extends Refusal {
   readonly revision?: number;
 }
 
-/** What was delivered of a package before. */
+/** The last delivery of a package. */
 export interface DeliveredRevision {
   readonly repository: string;
   readonly package: string;
@@ -32,14 +32,14 @@ export interface DeliveredRevision {
 export interface Selection<Revision> {
   /** One revision for each package, by repository and package. */
   readonly chosen: readonly Revision[];
-  /** Packages whose folder stays exactly as it is, and why; what has no folder gets none. */
+  /** Packages whose folder stays exactly as it is, and why; a package without a folder gets none. */
   readonly held: readonly PackageRefusal[];
 }
 
 export interface SelectionFacts<Revision> {
   /** By `packageKey`; only packages that the target may select by their name, from repositories that can be read. */
   readonly delivered: ReadonlyMap<string, DeliveredRevision>;
-  /** Undefined if that depends on a record that does not count. */
+  /** Undefined if the answer depends on a record that does not count. */
   isSelected(revision: Revision): boolean | undefined;
   /** True if a revision that is gone was deleted through Sluice. Called for delivered revisions only. */
   isDeleted(revision: DeliveredRevision & { readonly revision: number }): boolean;
@@ -48,7 +48,7 @@ export interface SelectionFacts<Revision> {
 /**
  * Which published revisions a target delivers: the pinned one of each selected package, else the highest.
  *
- * A target never goes back by itself. If the highest revision does not count (it is out of band, lost its trust, or is not verified
+ * A target never returns to a lower revision by itself. If the highest revision does not count (it is out of band, lost its trust, or is not verified
  * yet), or the delivered one vanished without a deletion through Sluice, the package is held: its folder stays as it is. Only a
  * deletion, a pin, a change of the selector, or `allowOutOfBand` leads to a lower revision.
  */
@@ -100,7 +100,7 @@ function choose<Revision extends PublishedRevision>(
   const pinned = pin === undefined ? undefined : list.find(({ revision }) => revision === pin);
   if (pinned === undefined && !target.allowOutOfBand && isLost(highest, delivered, facts)) {
     const { revision } = delivered;
-    const message = `v${revision} is gone from repository ${repository}, and nobody deleted it through Sluice; push its tag again, delete the folder by hand, or set allowOutOfBand: true on the target`;
+    const message = `v${revision} is gone from repository ${repository}, and it was not deleted through Sluice; push its tag again, delete the folder by hand, or set allowOutOfBand: true on the target`;
     return refuse('OutOfBandRemoval', message, revision);
   }
   if (highest === undefined) return undefined;
@@ -116,11 +116,11 @@ function choose<Revision extends PublishedRevision>(
     const isSelected = facts.isSelected(first);
     if (isSelected === true) return { revision: first };
     if (isSelected === false || !hasFolder) return undefined;
-    const message = `the record of v${first.revision} with its labels does not count any more, so that it is not known whether the target selects it; ${outcome(delivered)}`;
+    const message = `the record of v${first.revision} with its labels does not count any more, so it is unknown whether the target selects it; ${stateOf(delivered)}`;
     return refuse('TrustLost', message, first.revision);
   }
 
-  // What does not count must not take the package off the target either, by having other labels.
+  // A publication that does not count must not remove the package from the target either, by other labels.
   const trusted = list.find(({ outOfBand }) => outOfBand === undefined);
   const isSelected = hasFolder
     ? list.some((revision) => facts.isSelected(revision) !== false)
@@ -129,18 +129,18 @@ function choose<Revision extends PublishedRevision>(
   const { reason, message } = first.outOfBand;
   const name = `v${first.revision}`;
   if (reason === 'Unverified') {
-    return refuse('Unverified', `${name} waits to be verified: ${message}; ${outcome(delivered)}`, first.revision);
+    return refuse('Unverified', `${name} waits to be verified: ${message}; ${stateOf(delivered)}`, first.revision);
   }
   if (hasFolder && delivered.revision === first.revision) {
     const advice = 'restore the trust in it or publish another revision';
-    const lost = `${name} was delivered and does not count any more (${reason}: ${message}); ${outcome(delivered)}; ${advice}`;
+    const lost = `${name} was delivered and does not count any more (${reason}: ${message}); ${stateOf(delivered)}; ${advice}`;
     return refuse('TrustLost', lost, first.revision);
   }
-  const past = `${name} did not come through the gates (${reason}: ${message}) and the target does not allow that; ${outcome(delivered)}`;
+  const past = `${name} was published out of band (${reason}: ${message}), and the target does not allow that; ${stateOf(delivered)}`;
   return refuse('OutOfBand', past, first.revision);
 }
 
-/** True if the delivered revision vanished, all that is left is lower, and nobody deleted it. */
+/** True if the delivered revision vanished, only lower ones are left, and it was not deleted through Sluice. */
 function isLost<Revision extends PublishedRevision>(
   highest: Revision | undefined,
   delivered: DeliveredRevision | undefined,
@@ -150,17 +150,17 @@ function isLost<Revision extends PublishedRevision>(
   return !facts.isDeleted({ ...delivered, revision: delivered.revision });
 }
 
-function outcome(delivered: DeliveredRevision | undefined): string {
+function stateOf(delivered: DeliveredRevision | undefined): string {
   if (delivered?.hasFolder !== true) return 'nothing is delivered';
   return delivered.revision === undefined ? 'its folder stays as it is' : `v${delivered.revision} stays delivered`;
 }
 
-/** True for what keeps a package because trust is missing, which people must know of. */
+/** True for a refusal because of missing trust, which requires attention. */
 export function isAlert({ reason }: Refusal): boolean {
   return reason === 'OutOfBand' || reason === 'OutOfBandRemoval' || reason === 'TrustLost';
 }
 
-/** Repository names have no slash, so that this tells packages of different repositories apart. */
+/** Repository names have no slash, so keys of packages of different repositories differ. */
 export function packageKey(of: { readonly repository: string; readonly package: string }): string {
   return `${of.repository}/${of.package}`;
 }

@@ -1,24 +1,24 @@
 import { isMapping, isScalar, isSequence, type Mapping, textAt, type Value, valueAt } from './yaml-value.ts';
 
-/** What sops writes in the place of a value: AES-256-GCM, a nonce of 32 bytes and a tag of 16 (getsops/sops, aes/cipher.go). */
+/** The form of a value that sops encrypted: AES-256-GCM, a nonce of 32 bytes and a tag of 16 (getsops/sops, aes/cipher.go). */
 const ENCRYPTED =
   /^ENC\[AES256_GCM,data:([A-Za-z0-9+/]+={0,2}),iv:([A-Za-z0-9+/]+={0,2}),tag:([A-Za-z0-9+/]+={0,2}),type:(?:str|int|float|bool|bytes|comment)\]$/;
 const TAG_BYTES = 16;
-/** What AES-GCM takes at least; sops itself writes more. */
-const LEAST_NONCE_BYTES = 12;
+/** The minimum of AES-GCM; sops itself writes more. */
+const MIN_NONCE_BYTES = 12;
 
-/** Where sops keeps the key of a file, encrypted for each of those who may read it. */
+/** Fields with the key of a file, encrypted for each recipient. */
 const RECIPIENTS = ['kms', 'gcp_kms', 'azure_kv', 'hc_vault', 'age', 'pgp'];
 
-/** True for a text as sops writes it in the place of a value. */
+/** True for a value that sops encrypted. */
 export function isEncryptedText(text: string): boolean {
   const [, data = '', nonce = '', tag = ''] = ENCRYPTED.exec(text) ?? [];
-  return data !== '' && (bytesOf(nonce) ?? 0) >= LEAST_NONCE_BYTES && bytesOf(tag) === TAG_BYTES && isBase64(data);
+  return data !== '' && (bytesOf(nonce) ?? 0) >= MIN_NONCE_BYTES && bytesOf(tag) === TAG_BYTES && isBase64(data);
 }
 
 /**
- * True for an object with the block of a file that sops encrypted: a code that authenticates all of it, itself encrypted, and somebody
- * whom the key is encrypted for. Without these nothing can decrypt it, and its values are something else than they look like.
+ * True for an object with the metadata block of sops: an encrypted code that authenticates the file, and at least one recipient of the
+ * key. Without these nothing can decrypt it, and its values only look encrypted.
  */
 export function hasSopsBlock(object: Mapping): boolean {
   const mac = textAt(object, 'sops', 'mac') ?? '';
@@ -38,7 +38,7 @@ function isFilled(value: Value | undefined): boolean {
   return isScalar(value) && value.text.trim() !== '';
 }
 
-/** How many bytes a text in base64 stands for; undefined if it is none. */
+/** The number of bytes that a base64 text encodes; undefined if it is not base64. */
 function bytesOf(text: string): number | undefined {
   return isBase64(text) ? Buffer.from(text, 'base64').length : undefined;
 }

@@ -1,4 +1,4 @@
-/** What the commit of a delivery says about one package. */
+/** The trailers of one package in the commit of a delivery. */
 export interface DeliveredPackage {
   readonly repository: string;
   /** Path of the package in its repository. */
@@ -9,14 +9,14 @@ export interface DeliveredPackage {
   /** The tree of the package in that commit. */
   readonly sourceTree: string;
   readonly gates: readonly GateVerdict[];
-  /** Why the revision counts as published past the gates, if it does and the target takes it. */
+  /** Why the revision counts as out of band, if it does and the target allows it. */
   readonly outOfBand?: string;
 }
 
 export interface GateVerdict {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
-  /** Who gave the verdict. */
+  /** The issuer of the verdict. */
   readonly by?: string;
 }
 
@@ -39,12 +39,12 @@ const OUT_OF_BAND = 'Sluice-Out-Of-Band';
 const REMOVED = 'Sluice-Removed';
 const TARGET = 'Sluice-Target';
 
-/** How many packages a subject line names. */
-const NAMED = 3;
+/** Packages that a subject line names. */
+const MAX_NAMED = 3;
 
 /**
- * The message of a delivery commit: a subject, and trailers with one group a package, each begun by `Sluice-Package`, and one
- * `Sluice-Removed` a removed package.
+ * The message of a delivery commit: a subject, and trailers with one group for each package, which begins with `Sluice-Package`, and one
+ * `Sluice-Removed` for each removed package.
  */
 export function writeMessage(target: string, { delivered, removed }: Delivery): string {
   const lines = [`${TARGET}: ${encode(target)}`];
@@ -60,7 +60,7 @@ export function writeMessage(target: string, { delivered, removed }: Delivery): 
   return `${subject({ delivered, removed })}\n\n${lines.join('\n')}\n`;
 }
 
-/** Reads back what `writeMessage` wrote; groups that lack a field are left out. */
+/** Parses the output of `writeMessage`; groups that lack a field are left out. */
 export function readMessage(message: string): Delivery {
   const delivered: DeliveredPackage[] = [];
   const removed: RemovedPackage[] = [];
@@ -131,12 +131,12 @@ function subject({ delivered, removed }: Delivery): string {
 }
 
 function enumerate(names: readonly string[]): string {
-  return names.length <= NAMED
+  return names.length <= MAX_NAMED
     ? names.join(', ')
-    : `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more`;
+    : `${names.slice(0, MAX_NAMED).join(', ')} and ${names.length - MAX_NAMED} more`;
 }
 
-/** Keeps a value on its line and apart from the separators around it. */
+/** Escapes line breaks and separators in a value. */
 function encode(text: string): string {
   return text
     .toWellFormed()
@@ -149,7 +149,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not written by us: a bare percent sign is taken as it stands.
+    // Not written by Sluice: a bare percent sign is literal.
     return text;
   }
 }

@@ -77,7 +77,7 @@ function string(text: string): Scalar {
   return { text, plain: false };
 }
 
-test('every reader gets back the strings that were written, and writing what was read gives the same bytes', () => {
+test('property: every reader returns the written strings, and writing them again gives the same bytes', () => {
   fc.assert(
     fc.property(tree, (json) => {
       const wrapped = { root: json };

@@ -1,25 +1,25 @@
 import { isScalar, isSequence, type Mapping, type Scalar, type Value } from './yaml-value.ts';
 
-/** Words that some YAML reader takes for something else than a string. */
+/** Words that some YAML reader does not parse as a string. */
 const RESERVED = /^(?:y|n|yes|no|on|off|true|false|null)$/i;
-/** Strings that every reader takes for the same string without quotes. */
+/** Strings that every reader parses as the same string without quotes. */
 const SAFE = /^(?:[A-Za-z_][\w./@+-]*|\/[\w./@+-]+)(?:[: ,][\w./@+-]+)*$/;
-/** What a literal block may hold: no control characters, and no line break but the line feed. */
+/** What a literal block may contain: no control characters, and no line break but the line feed. */
 const LITERAL =
   /^(?:[\t\n\u0020-\u007e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]|[\u{10000}-\u{10ffff}])+$/u;
-/** A plain scalar keeps its text only if it is printable ASCII; other text is a string for every reader. */
+/** A plain scalar keeps its text only if it is printable ASCII; other text is a string to every reader. */
 const ASCII = /^[\u0020-\u007e]+$/;
 
 /** The deepest indentation: aliases inside aliases can nest deeper than any text. */
 const MAX_INDENT = 800;
-/** YAML readers look for the colon of a key only so far. */
-const MAX_KEY = 1000;
+/** YAML readers search for the colon of a key only within this many characters. */
+const MAX_KEY_CHARACTERS = 1000;
 
-/** Thrown for values without a sound text form: too large or too deep, as aliases of aliases make them, or not Unicode. */
+/** Thrown for values that cannot be written: too large or too deep, as by aliases of aliases, or not Unicode. */
 export class Unwritable extends Error {}
 
 /**
- * Writes documents in block style: keys in their order, two spaces a level, sequences at the level of their key. Equal values
+ * Writes documents in block style: keys in their order, two spaces a level, sequences indented like their key. Equal values
  * give equal bytes. Throws Unwritable, above `limit` characters among others.
  */
 export function writeYaml(documents: readonly Value[], limit: number): string {
@@ -63,7 +63,7 @@ class Writer {
       this.line(`${lead}{}`);
       return;
     }
-    // After a dash the first key stands on the line of the dash, after a key on the next one.
+    // After a dash the first key is on the line of the dash, after a key on the next line.
     let first = lead.endsWith('- ') ? lead : '';
     if (first === '' && lead !== '') this.line(lead.trimEnd());
     for (const { key, value: inner } of value.entries.values()) {
@@ -100,17 +100,17 @@ class Writer {
   }
 }
 
-/** The header of a literal block that holds exactly this text, undefined where quotes are surer. */
+/** The header of a literal block with exactly this text, undefined where quotes are safer. */
 function literalHeader(text: string): string | undefined {
   if (!text.includes('\n') || !LITERAL.test(text)) return undefined;
-  // Leading white space would need an indentation indicator, several final line feeds another chomping.
+  // Leading white space would need an indentation indicator, several final line feeds another chomping indicator.
   if (/^[\s]/.test(text) || text.endsWith('\n\n') || /\n[ \t]+$/.test(text)) return undefined;
   return text.endsWith('\n') ? '|' : '|-';
 }
 
 function keyText(key: Scalar): string {
   const text = scalarText(key);
-  if (text.length > MAX_KEY) throw new Unwritable(`a key is longer than ${MAX_KEY} characters`);
+  if (text.length > MAX_KEY_CHARACTERS) throw new Unwritable(`a key is longer than ${MAX_KEY_CHARACTERS} characters`);
   return text;
 }
 
@@ -121,8 +121,8 @@ function scalarText(value: Scalar): string {
 
 function stringText(text: string): string {
   if (text.length <= 200 && SAFE.test(text) && !RESERVED.test(text)) return text;
-  // Escapes in JSON and YAML can spell half of a surrogate pair, which UTF-8 cannot hold.
-  if (!text.isWellFormed()) throw new Unwritable('a string holds half of a surrogate pair');
+  // Escapes in JSON and YAML can spell half of a surrogate pair, which UTF-8 cannot encode.
+  if (!text.isWellFormed()) throw new Unwritable('a string contains half of a surrogate pair');
   return JSON.stringify(text).replace(
     /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -1,6 +1,6 @@
 /**
- * YAML as it is delivered. A scalar keeps whether it was written plain: readers disagree on what plain `on`, `010` or `1e3` mean,
- * so a plain scalar keeps its very text, and a quoted one stays a string for all of them.
+ * YAML as it is delivered. A scalar records whether it was written plain: readers disagree on what plain `on`, `010` or `1e3` mean,
+ * so a plain scalar keeps its exact text, and a quoted one stays a string for all of them.
  */
 export interface Scalar {
   readonly text: string;
@@ -10,7 +10,7 @@ export interface Scalar {
 /** Keys in the order of the source, each once. */
 export interface Mapping {
   readonly entries: Map<string, { readonly key: Scalar; readonly value: Value }>;
-  /** Where it begins, from 1. */
+  /** The line of its beginning, from 1. */
   readonly line: number;
 }
 
@@ -33,7 +33,7 @@ export function isNull(value: Value | undefined): boolean {
   return isScalar(value) && value.plain && /^(?:|~|null|Null|NULL)$/.test(value.text);
 }
 
-/** What stands at a path of keys. */
+/** The value at a path of keys. */
 export function valueAt(value: Value | undefined, ...path: readonly string[]): Value | undefined {
   let here = value;
   for (const key of path) here = isMapping(here) ? here.entries.get(key)?.value : undefined;

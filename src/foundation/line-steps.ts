@@ -1,3 +1,5 @@
+import { pacer } from './in-slices.ts';
+
 /** Above this many differing lines the middle counts as replaced whole: the exact search is quadratic in them. */
 const MAX_EDITS = 5_000;
 
@@ -9,6 +11,26 @@ export interface LineStep {
 
 /** The steps from one list of lines to the other, by Myers' O(ND) greedy search between the common ends. */
 export function lineSteps(left: readonly string[], right: readonly string[]): LineStep[] {
+  const search = searchSteps(left, right);
+  for (;;) {
+    const { done, value } = search.next();
+    if (done) return value;
+  }
+}
+
+/** The same for a server: other requests get their turn during a long search, which takes up to about a second. */
+export async function lineStepsInSlices(left: readonly string[], right: readonly string[]): Promise<LineStep[]> {
+  const search = searchSteps(left, right);
+  const pause = pacer();
+  for (;;) {
+    const { done, value } = search.next();
+    if (done) return value;
+    await pause();
+  }
+}
+
+/** Yields after each round of the search. */
+function* searchSteps(left: readonly string[], right: readonly string[]): Generator<undefined, LineStep[]> {
   let start = 0;
   while (start < left.length && start < right.length && left[start] === right[start]) start++;
   let end = 0;
@@ -22,12 +44,12 @@ export function lineSteps(left: readonly string[], right: readonly string[]): Li
   const keep = (line: string): LineStep => ({ kind: ' ', line });
   return [
     ...left.slice(0, start).map(keep),
-    ...shortestEdit(left.slice(start, left.length - end), right.slice(start, right.length - end)),
+    ...(yield* shortestEdit(left.slice(start, left.length - end), right.slice(start, right.length - end))),
     ...left.slice(left.length - end).map(keep),
   ];
 }
 
-function shortestEdit(left: readonly string[], right: readonly string[]): LineStep[] {
+function* shortestEdit(left: readonly string[], right: readonly string[]): Generator<undefined, LineStep[]> {
   const whole = (): LineStep[] => [
     ...left.map((line): LineStep => ({ kind: '-', line })),
     ...right.map((line): LineStep => ({ kind: '+', line })),
@@ -52,6 +74,7 @@ function shortestEdit(left: readonly string[], right: readonly string[]): LineSt
       if (x >= left.length && y >= right.length) return walkBack(left, right, trace);
     }
     if (trace.length * trace.length > 4_000_000) return whole();
+    yield;
   }
   return whole();
 }

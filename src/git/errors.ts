@@ -3,7 +3,7 @@ import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 export interface RefConflict {
   /** The first ref that was not as expected; undefined where a server does not name one. */
   readonly ref: string | undefined;
-  /** `moved`: another value than expected; `locked`: another writer holds it; `collision`: `a` against `a/b`. */
+  /** `moved`: it has another value than expected; `locked`: another writer holds it; `collision`: `a` against `a/b`. */
   readonly kind: 'moved' | 'locked' | 'collision';
 }
 
@@ -21,8 +21,8 @@ export interface PushRefusal {
 }
 
 /**
- * A rule of the remote refuses a push: a protected branch, a hook. Nothing was changed. The same push would be refused again, so it must
- * not be sent again before somebody changed the rule.
+ * A rule of the remote rejects a push: a protected branch, a hook. Nothing was changed. The same push would be rejected again, so it must
+ * not be repeated before an administrator of the remote changed the rule.
  */
 export class PushRefusedError extends SluiceError<PushRefusal> {
   constructor(refusal: PushRefusal, message: string) {
@@ -31,7 +31,7 @@ export class PushRefusedError extends SluiceError<PushRefusal> {
   }
 }
 
-/** For a repository without a remote; a mirror is made whole by itself. */
+/** For a repository without a remote; Sluice repairs a mirror by itself. */
 export const HOW_TO_REPAIR =
   'Fetch what is missing from a clone (git fetch --refetch <clone>), or restore a backup; "git fsck" lists all that is damaged';
 
@@ -50,10 +50,10 @@ export interface UnknownOutcome {
 
 /**
  * The error for a push that may have changed the refs or not. `pushOutcome` of the repository finds out, and the same push can be
- * sent again: what it expects no longer holds once it was carried out.
+ * sent again: what it expects no longer holds once it was applied.
  */
 export function unknownOutcome(error: SluiceError): SluiceError<UnknownOutcome> {
-  return new SluiceError(error.code, `${error.message}; whether its refs changed is not known: list them`, {
+  return new SluiceError(error.code, `${error.message}; the outcome is unknown: list its refs`, {
     cause: error,
     details: { outcome: 'unknown' },
   });

@@ -17,7 +17,7 @@ export interface DiskUse {
  *   Until then it waits in memory, and other processes do not see it; what no transaction needs may never reach the disk;
  * - `transaction` and `push` change all refs or none;
  * - paths are `/`-separated and relative. For writing, empty, `.`, `..` and `.git`-like segments are refused (InvalidInput); for
- *   reading, whatever a tree holds can be named, except empty, `.` and `..` segments and line breaks (read those by object id).
+ *   reading, any name in a tree is accepted, except empty, `.` and `..` segments and line breaks (read those by object id).
  *   Names in trees of others are data: check them (`checkPath`) before making files of them;
  * - every method may throw a SluiceError: Timeout, Unavailable (remote or child process gone), Corrupt (damaged repository: what is
  *   damaged is never reported as absent), LimitExceeded (objects above 64 MiB, see object-source.ts), Unsupported (see
@@ -32,7 +32,7 @@ export interface GitRepository {
   readonly signs: boolean;
   /** Why another engine than the native one was chosen, and what that limits. */
   readonly engineNote?: string | undefined;
-  /** How remotes are talked to, as far as that was needed so far. */
+  /** How Sluice connects to remotes, as far as that was needed so far. */
   readonly remoteNote?: RemoteNote | undefined;
 
   /**
@@ -44,7 +44,7 @@ export interface GitRepository {
   resolveRef(name: string): Promise<Oid | undefined>;
 
   /**
-   * Reads many objects in one round trip, in the order asked. A specification is an object id, or `<oid>:<path>` for what a
+   * Reads many objects in one round trip, in the order of the request. A specification is an object id, or `<oid>:<path>` for what a
    * commit or tree holds at a path (an empty path is its root tree). Missing ones are undefined.
    */
   readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]>;
@@ -77,38 +77,38 @@ export interface GitRepository {
   writeTag(tag: NewTag): Promise<Oid>;
 
   /**
-   * Brings all objects that were written so far to the disk, then changes refs all-or-nothing; each change states what it expects.
+   * Writes all objects that were staged so far to the disk, then changes refs all-or-nothing; each change states what it expects.
    * Without updates it only does the first. If the objects cannot be written, no ref changes, and they wait on. Throws
    * RefConflictError, with nothing changed, if an expectation does not hold, a ref is locked, or names collide (`a/b` against
    * `a/b/c`, also where one of them is deleted in the same transaction). New values come before removals on disk: should the machine
-   * stop between the two, both are there. After Timeout or Unavailable the outcome is not known: read the refs again.
+   * stop between the two, both exist. After Timeout or Unavailable the outcome is unknown: read the refs again.
    */
   transaction(updates: readonly RefUpdate[]): Promise<void>;
 
   /**
-   * Brings refs from a remote, all or none. Returns the refs (local names) that changed meanwhile. With `prune`, a ref that takes
-   * the place of a folder is brought in a second attempt that is not atomic. Throws RefConflictError for refs that collide, are
+   * Fetches refs from a remote, all or none. Returns the refs (local names) that changed meanwhile. With `prune`, a ref that takes
+   * the place of a folder is set in a second attempt that is not atomic. Throws RefConflictError for refs that collide, are
    * locked, or do not descend from the local ones under a refspec without `+`.
    */
   fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]>;
   /**
-   * Finds out what a remote can do, so that `remoteNote` says how it is talked to. Throws what hinders fetching; what hinders pushing
+   * Finds out what a remote can do, for `remoteNote`. Throws what prevents fetching; what prevents pushing
    * is only noted.
    */
   probeRemote(remote: GitRemote, signal?: AbortSignal): Promise<void>;
   /** Lists refs of a remote, without fetching. */
   listRemoteRefs(remote: GitRemote, prefixes?: readonly string[], signal?: AbortSignal): Promise<Ref[]>;
   /**
-   * Brings all objects that were written so far to the disk, then pushes ref updates (remote names) in one atomic request with an
+   * Writes all objects that were staged so far to the disk, then pushes ref updates (remote names) in one atomic request with an
    * expected old value for every ref; the objects must exist here.
    * Throws RefConflictError if the remote is not as expected or refuses, with nothing changed there. A ref that has its new value
-   * already counts as done, so that a push whose outcome is not known (see `isUnknownOutcome`) can be repeated; a verification holds
+   * already counts as done, so that a push whose outcome is unknown (see `isUnknownOutcome`) can be repeated; a verification holds
    * at least for the moment when the server lists its refs.
    */
   push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void>;
   /**
-   * Finds out by reading exactly these refs whether a push that broke off was carried out. `not done` holds for the moment of
-   * reading: a server may still be at it. The same push can be sent again then; it is never carried out twice.
+   * Finds out by reading exactly these refs whether a push that broke off was applied. `not done` holds for the moment of
+   * reading: a server may still be applying it. The same push can be sent again then; it is never applied twice.
    */
   pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome>;
 
@@ -122,8 +122,8 @@ export interface GitRepository {
   /** Throws Corrupt if there is no such object, where something that was read here leads to it. */
   expectObject(oid: Oid): Promise<void>;
   /**
-   * Makes a damaged mirror whole: fetches everything anew, and puts what is damaged into the folder `sluice-damaged`. Readers are
-   * served meanwhile; there must be no writers of this process. Throws what fetching throws, and Corrupt if it is not whole afterwards.
+   * Repairs a damaged mirror: fetches everything again, and moves damaged files into the folder `sluice-damaged`. Readers are
+   * served meanwhile; there must be no writers of this process. Throws what fetching throws, and Corrupt if it is still damaged.
    */
   repair(remote: GitRemote, options: FetchOptions): Promise<MirrorRepair>;
   /** What the objects take on disk. */
@@ -137,11 +137,11 @@ export interface GitRepository {
 
 export interface MaintainOptions {
   /**
-   * Milliseconds after which what no ref leads to is taken away, in steps over several calls. Without it all is kept: objects of a
+   * Milliseconds after which unreachable objects are removed, in steps over several calls. Without it all are kept: objects of a
    * repository that others use too may be borrowed by a clone of theirs.
    */
   readonly dropAfter?: number;
-  /** Looks for such objects also where little has come in since the last time. */
+  /** Searches for such objects even if few objects were added since the last time. */
   readonly pressed?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -185,7 +185,7 @@ export type RefUpdate =
   | { readonly type: 'create'; readonly ref: string; readonly new: Oid }
   | { readonly type: 'update'; readonly ref: string; readonly old: Oid; readonly new: Oid }
   | { readonly type: 'delete'; readonly ref: string; readonly old: Oid }
-  /** `old: null` asks that the ref does not exist. */
+  /** `old: null` requires that the ref does not exist. */
   | { readonly type: 'verify'; readonly ref: string; readonly old: Oid | null };
 
 export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag';
@@ -264,13 +264,13 @@ export type ObjectSigner = (payload: Buffer) => Promise<string>;
 export interface GitRemote {
   /** `https://…`, `ssh://…`, `<user>@<host>:<path>`, `http://…` (loopback only unless allowed), or `file:///…`. */
   readonly url: string;
-  /** Asked for each request, so that short-lived tokens can be renewed. Never logged, never in arguments or environment of children. */
+  /** Called for each request, so that short-lived tokens can be renewed. Never logged, never in arguments or environment of children. */
   readonly credentials?: () => Promise<GitCredentials>;
-  /** Sent with each push, for the server and its hooks (`git push --push-option`). A remote that takes none refuses (Unsupported). */
+  /** Sent with each push, for the server and its hooks (`git push --push-option`). A remote that accepts none refuses (Unsupported). */
   readonly pushOptions?: readonly string[];
 }
 
-/** What a remote is shown, and what makes it trusted. */
+/** How Sluice authenticates at a remote, and what it trusts the remote by. */
 export interface GitCredentials {
   /** For http and https. */
   readonly basic?: BasicCredentials;
@@ -293,17 +293,17 @@ export interface SshCredentials {
 
 export type PushOutcome = 'done' | 'not done';
 
-/** How remotes are talked to: by the client of this house, by git where that cannot, and `ReadOnly` where nothing can be pushed. */
+/** How Sluice connects to remotes: by its own client, by git where that is not possible, and `ReadOnly` where nothing can be pushed. */
 export interface RemoteNote {
   readonly way: 'OwnClient' | 'Git' | 'ReadOnly';
   /** Each remote with how it is fetched from and pushed to, and why. For people. */
   readonly message: string;
 }
 
-/** Further refspecs of a fetch, which are looked at only if what changes under the others asks for it. */
+/** Further refspecs of a fetch, which are listed only if changes under the others require it. */
 export interface LaterRefs {
   readonly refspecs: readonly string[];
-  /** `changes`, with local names, is what the fetch would bring without them. Where git does the fetch, it is not asked. */
+  /** `changes`, with local names, is what the fetch would change without them. It is not called where git does the fetch. */
   isNeeded(changes: readonly RefChange[]): boolean;
 }
 
@@ -315,8 +315,8 @@ export interface FetchOptions {
   /** Refspecs of refs that are many and seldom change without others. */
   readonly later?: LaterRefs;
   /**
-   * Runs what has to be alone: while git fetches, nothing may be pushed, as it would take refs back to what it saw before. The client
-   * of this house has no use for it: what it brings is compared with what is here, and loses against anything newer.
+   * Runs an exclusive section: while git fetches, nothing may be pushed, as git would set refs back to what it listed before. Sluice's
+   * own client does not need it: it compares what it fetched with the local refs, and newer values win.
    */
   exclusively?<Result>(fetch: () => Promise<Result>): Promise<Result>;
   readonly signal?: AbortSignal;

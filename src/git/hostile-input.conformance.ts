@@ -67,7 +67,7 @@ export function registerHostileInput(subject: Subject): void {
       expect((await repository.listFiles(tree)).map(({ path }) => path).sort()).toEqual([...fine].sort());
     });
 
-    test('whatever names a tree holds are data', async () => {
+    test('any names in a tree are data', async () => {
       const { repository } = subject;
       const blob = await repository.writeBlob(Buffer.from('x'));
       const link = await repository.writeBlob(Buffer.from('/etc/passwd'));

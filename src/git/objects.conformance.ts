@@ -20,7 +20,7 @@ export function registerObjects(subject: Subject): void {
       subject.fsck(path);
     });
 
-    test('what is loose is not written again, what is packed once more: its pack may be on its way out', async () => {
+    test('what is loose is not written again, what is packed once more: its pack may be removed', async () => {
       const { repository, git, path } = subject;
       const oid = await repository.writeBlob(Buffer.from('once'));
       const commit = await repository.writeCommit(commitOf(await repository.editTree(undefined, new Map())));
@@ -53,7 +53,7 @@ export function registerObjects(subject: Subject): void {
       subject.fsck(subject.path);
     });
 
-    test('specifications: ids, paths below commits, trees and tags, in the order asked', async () => {
+    test('specifications: ids, paths below commits, trees and tags, in the order of the request', async () => {
       const { repository, git, path } = subject;
       const tree = await repository.editTree(
         undefined,
@@ -123,8 +123,8 @@ export function registerObjects(subject: Subject): void {
         { ...good, object: 'HEAD' },
         { ...good, message: 'a\0b' },
       ];
-      const nobody = { ...good, tagger: { ...tagger, name: 'a <b>' } };
-      for (const bad of [...names, ...others, nobody])
+      const badName = { ...good, tagger: { ...tagger, name: 'a <b>' } };
+      for (const bad of [...names, ...others, badName])
         await expect(subject.repository.writeTag(bad)).rejects.toMatchObject({ code: 'InvalidInput' });
     });
 

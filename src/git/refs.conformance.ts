@@ -178,7 +178,7 @@ export function registerRefs(subject: Subject): void {
       git(path, ['pack-refs', '--all']);
     });
 
-    test('a damaged ref is told by its name', async () => {
+    test('a damaged ref is reported by its name', async () => {
       const { repository, path } = subject;
       writeFileSync(join(path, 'refs/heads/broken'), '');
       await expect(repository.resolveRef('refs/heads/broken')).rejects.toMatchObject({ code: 'Corrupt' });
@@ -192,7 +192,7 @@ export function registerRefs(subject: Subject): void {
       expect(await repository.listRefs()).toEqual([]);
     });
 
-    test('a lock of somebody else is respected, and taken away once it is stale', async () => {
+    test('the lock of another writer is respected, and removed once it is stale', async () => {
       const { path } = subject;
       await subject.repository.transaction([create('refs/heads/main')]);
       const lock = join(path, 'refs/heads/main.lock');
@@ -261,7 +261,7 @@ export function registerRefs(subject: Subject): void {
       subject.fsck(subject.path);
     });
 
-    test('any sequence of transactions does what a map of names does', async () => {
+    test('any sequence of transactions behaves as a map of names', async () => {
       const names = ['refs/heads/a', 'refs/heads/a/b', 'refs/heads/a/b/c', 'refs/heads/d', 'refs/tags/e'];
       const ref = fc.constantFrom(...names);
       const value = fc.constantFrom(0, 1, 2);

@@ -70,7 +70,7 @@ export function registerStaging(subject: Subject): void {
       const again = await repository.editTree(commit, new Map([['old/deep/more', text('more')]]));
       expect((await repository.readObjects([`${again}:old/deep/more`]))[0]?.data.toString()).toBe('more');
 
-      // Nobody else sees them, until a transaction brings them to the disk.
+      // No other process sees them, until a transaction writes them to the disk.
       const other = await subject.reopen();
       expect(await other.statObjects([commit, after, blob])).toEqual([undefined, undefined, undefined]);
       expect(looseFiles(subject.path)).toEqual(onDisk);
@@ -153,7 +153,7 @@ export function registerStaging(subject: Subject): void {
       subject.fsck(path);
     });
 
-    test('any mixture of writes, reads and transactions does what maps do', async () => {
+    test('any mixture of writes, reads and transactions behaves as maps', async () => {
       const content = fc.constantFrom('1', '2', '3', '4');
       const path = fc.constantFrom('a', 'b/c', 'b/d', 'e/f/g');
       const ref = fc.constantFrom('refs/heads/x', 'refs/heads/y', 'refs/tags/z');

@@ -15,7 +15,7 @@ import { startTestServer, type TestServer } from '../server/testing.ts';
 import { Connection } from './connection/connection.ts';
 import { HttpClient } from './http-client.ts';
 
-// Our own server: what the registry's client does in the process, this one must do over HTTP.
+// Sluice's own server: this client must do over HTTP what the registry's client does in the process.
 
 let server: TestServer;
 let connection: Connection;
@@ -50,7 +50,7 @@ type Step = (client: Client, read: Map<string, Stored<Widget>>) => Promise<unkno
 
 const name = fc.constantFrom('a', 'b', 'Not Valid');
 const size = fc.integer({ min: 1, max: 3 });
-/** Steps on a client; `read` holds what was read last under each name, which may be stale. */
+/** Steps on a client; `read` has the last object read under each name, which may be stale. */
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.tuple(name, size).map(
     ([name, size]): Step =>
@@ -110,7 +110,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   ),
 );
 
-/** What a step did, without what differs from run to run. */
+/** The result of a step, without the parts that differ from run to run. */
 async function outcome(run: Promise<unknown>): Promise<unknown> {
   try {
     return normal(await run);
@@ -128,7 +128,7 @@ function normal(value: unknown): unknown {
   return { ...rest, metadata: { name, namespace, labels, generation, finalizers } };
 }
 
-test('does what the client of a registry does', async () => {
+test('property: behaves as the client of a registry', async () => {
   const remove = async (target: Client) => {
     for (const { metadata } of (await target.list(widgetKind)).items) await target.delete(widgetKind, metadata);
   };
@@ -144,7 +144,7 @@ test('does what the client of a registry does', async () => {
   );
 });
 
-test('lists in pages and follows what changes', async () => {
+test('lists in pages and follows changes', async () => {
   for (let index = 0; index < 1100; index += 1)
     await client.create(widgetKind, { metadata: { name: `w${index}` }, spec: {} });
   const informer = new Informer<Widget>({ client, kind: widgetKind, clock: systemClock });

@@ -50,11 +50,11 @@ describe('objects', () => {
   test('share connections', async () => {
     await client.create(widgetKind, { metadata: { name: 'a' }, spec: {} });
     for (let index = 0; index < 100; index += 1) await client.get(widgetKind, { name: 'a' });
-    // The pool opens another one if an answer is not quite put away when the next call comes.
+    // The pool opens another one if a response is not completely consumed when the next call begins.
     expect(server.connections).toBeLessThan(10);
   });
 
-  test('a delete says what must hold and what becomes of dependents', async () => {
+  test('a delete sends its preconditions and the propagation policy', async () => {
     await client.create(widgetKind, { metadata: { name: 'a' }, spec: {} });
     const options = { uid: 'other', resourceVersion: '7', propagationPolicy: 'Foreground' } as const;
     await expect(client.delete(widgetKind, { name: 'a' }, options)).rejects.toMatchObject({ code: 'Conflict' });
@@ -66,7 +66,7 @@ describe('objects', () => {
     });
   });
 
-  test('a patch is a merge patch, tried again after a lost race unless it names a version', async () => {
+  test('a patch is a merge patch, retried after a conflict unless it names a version', async () => {
     let conflicts = 2;
     server.handle = (_request, response) => {
       conflicts -= 1;
@@ -87,7 +87,7 @@ describe('objects', () => {
     await expect(move).rejects.toThrow('a patch cannot change name or namespace');
   });
 
-  test('fields that we do not know survive a change, and defaults that the server left out are there', async () => {
+  test('unknown fields survive a change, and defaults that the server left out are filled in', async () => {
     const hostile = JSON.parse('{"__proto__": {"polluted": true}, "constructor": 5}');
     const foreign = wireWidget('a', '1', {
       spec: { parts: [{ name: 'x', weight: 3 }], future: { deep: [1, { a: null }] }, ...{} },
@@ -109,20 +109,23 @@ describe('objects', () => {
     expect(written).toEqual(sent);
   });
 
-  test('an object that breaks our rules is passed on as it is', async () => {
+  test('an object that violates the schema is returned unchanged', async () => {
     const odd = wireWidget('Not_A_Name', '1', { spec: { size: 'huge', color: 'ultraviolet' } });
     server.handle = (_request, response) => sendJson(response, 200, odd);
     expect(await client.get(widgetKind, { name: 'a' })).toEqual(odd);
   });
 
-  test('what is no object of the kind, no JSON or nested without end is an error', async () => {
+  test('a response that is no object of the kind, no JSON, or nested too deeply is an error', async () => {
     const answers: [string, object][] = [
       [
         '<html>Log in</html>',
         { code: 'Unavailable', message: expect.stringContaining('is it a Kubernetes API server?') },
       ],
       ['{"metadata": {"name": "a"', { code: 'Unavailable' }],
-      ['{"metadata": {"name": "a"}}', { code: 'Unavailable', message: 'the server sent something that is no Widget' }],
+      [
+        '{"metadata": {"name": "a"}}',
+        { code: 'Unavailable', message: 'the server sent an object that is not a Widget' },
+      ],
       ['[]', { code: 'Unavailable' }],
       [
         `{"metadata":{"name":"a","resourceVersion":"1"},"spec":${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}}`,
@@ -135,7 +138,7 @@ describe('objects', () => {
     }
   });
 
-  test('names cannot lead the path elsewhere', async () => {
+  test('names cannot redirect the path', async () => {
     for (const name of ['', '.', '..', 'a/b', 'a%2fb', 'a\0b'])
       await expect(client.get(widgetKind, { name })).rejects.toThrow(/cannot be part of the address/);
     await client.find(secretKind, { namespace: 'n', name: 'system:a?b#c' }).catch(() => undefined);
@@ -171,7 +174,7 @@ describe('lists', () => {
     expect(last()?.query.get('fieldSelector')).toBe('spec.color=a\\,b');
   });
 
-  test('that expire between two pages are read anew, once, in one piece', async () => {
+  test('that expire between two pages are read again, once, in one page', async () => {
     const all = [wireWidget('a'), wireWidget('b')];
     let forgets = 1;
     server.handle = ({ query }, response) => {
@@ -202,8 +205,8 @@ describe('lists', () => {
   });
 });
 
-describe('who asks', () => {
-  test('is the user of the connection, or whoever it acts for', async () => {
+describe('the user of a request', () => {
+  test('is the user of the connection, or the impersonated user', async () => {
     expect(client.actor).toEqual({ name: 'anna' });
     await client.find(widgetKind, { name: 'a' });
     expect(last()?.headers).toMatchObject({ authorization: 'Bearer secret', 'user-agent': 'sluice' });
@@ -211,18 +214,18 @@ describe('who asks', () => {
     const other = client.as({ name: 'zoë', groups: ['dev', 'ops'] }, 'controller');
     expect(other).toMatchObject({ actor: { name: 'zoë' }, face: 'controller' });
     await other.get(widgetKind, { name: 'a' }, { reason: 'because: ü' }).catch(() => undefined);
-    // After a refusal the client reads the list of kinds, too.
+    // After a 403 the client also reads the list of kinds.
     const { headers } = server.received.findLast(({ path }) => path.endsWith('/widgets/a')) ?? {};
     expect(Buffer.from(String(headers?.['impersonate-user']), 'latin1').toString('utf8')).toBe('zoë');
     expect(headers?.['impersonate-group']).toBe('dev, ops');
     expect(decodeURIComponent(String(headers?.['sluice-reason']))).toBe('because: ü');
-    expect(() => client.as({ name: 'a\r\nx: y' })).toThrow(/is no name/);
+    expect(() => client.as({ name: 'a\r\nx: y' })).toThrow(/is not a valid name/);
     expect(() => client.as({ name: '' })).toThrow(/without a name/);
   });
 });
 
 describe('errors', () => {
-  test('are the server’s, in its own words', async () => {
+  test('have the message of the server', async () => {
     const message = 'PackageRevision.porch.kpt.dev "x" is invalid: spec.lifecycle: Invalid value: "Published"';
     const causes = [
       { reason: 'FieldValueInvalid', message: 'Invalid value: "x"', field: 'spec.parts[0].labels[a.b/c]' },
@@ -258,14 +261,14 @@ describe('errors', () => {
     }
   });
 
-  test('a request on the same object that is under way is Busy', async () => {
+  test('a concurrent request on the same object is Busy', async () => {
     const message = 'another request is already in progress on package revision "default/x"';
     server.handle = (_request, response) => sendStatus(response, 409, 'Conflict', message, { name: 'x' });
     await expect(client.patch(widgetKind, { name: 'a' }, {})).rejects.toMatchObject({ code: 'Busy', message });
     expect(server.received).toHaveLength(1);
   });
 
-  test('a kind that the server does not serve is Unsupported and no missing object', async () => {
+  test('a kind that the server does not serve is Unsupported and not NotFound', async () => {
     server.handle = (_request, response) => void response.writeHead(404).end('404 page not found\n');
     const expected = {
       code: 'Unsupported',
@@ -277,7 +280,7 @@ describe('errors', () => {
     await expect(watch[Symbol.asyncIterator]().next()).rejects.toMatchObject(expected);
   });
 
-  test('a refusal is told apart from a kind that is not there', async () => {
+  test('a refusal is distinguished from a kind that is not served', async () => {
     const message = 'widgets.test.sluice.dev is forbidden: User "anna" cannot list resource "widgets"';
     let known = true;
     server.handle = ({ path }, response) => {
@@ -290,7 +293,7 @@ describe('errors', () => {
     await expect(client.list(widgetKind)).rejects.toMatchObject({ code: 'Unsupported' });
   });
 
-  test('refused credentials say whose they are and never what they are', async () => {
+  test('the error about refused credentials names the user and no secret', async () => {
     server.handle = (_request, response) => sendStatus(response, 401, 'Unauthorized', 'Unauthorized');
     const error = await client.list(widgetKind).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'Unauthenticated' });
@@ -300,7 +303,7 @@ describe('errors', () => {
 });
 
 describe('raw', () => {
-  test('asks for any path and gives the text', async () => {
+  test('requests any path and returns the text', async () => {
     server.handle = ({ headers }, response) =>
       void response.writeHead(200, { 'content-type': 'text/plain' }).end(`metric 1 ${headers.accept}`);
     const answer = await client.raw('GET', '/metrics?x=y');
@@ -316,7 +319,7 @@ describe('raw', () => {
   });
 });
 
-test('writes of a typed object keep what the compiler knows of it', async () => {
+test('writes of a typed object keep its type', async () => {
   const made: Widget = await client.create(widgetKind, { metadata: { generateName: 'w-' }, spec: { size: 4 } });
   expect(made.metadata.name).toMatch(/^w-/);
 });

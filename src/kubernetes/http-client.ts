@@ -29,32 +29,32 @@ import { selectionQuery, withQuery } from './selection-query.ts';
 import { watchStream } from './watch-stream.ts';
 
 /** kube-apiserver sends a bookmark about once a minute. */
-const SILENCE_LIMIT = 90_000;
-const LONGEST_EVENT = 64 * 1024 * 1024;
+const SILENCE_LIMIT_MS = 90_000;
+const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
 export interface HttpClientOptions {
   readonly connection: Connection;
   readonly face: Face;
-  /** Who the server is to take us for, if not the user of the kubeconfig; that user needs the right to impersonate. */
+  /** The user to impersonate, if not the user of the kubeconfig, who needs the right to impersonate. */
   readonly impersonate?: Actor | undefined;
   /** See `WatchStreamOptions`. Default 90,000 ms. */
   readonly silenceLimit?: number;
 }
 
-/** What `raw` answers. */
+/** The result of `raw`. */
 export type RawAnswer = Answer;
 
 /**
- * The client of any Kubernetes API server. It differs from the client of a registry in the same process in this:
+ * The client of any Kubernetes API server. It differs from the client of a registry in the same process:
  *
- * - The server validates and defaults what is written; it may know more fields and other rules than we do, so nothing is
+ * - The server validates and defaults objects; it may have more fields and other rules than Sluice, so nothing is
  *   parsed and pruned here. An update without a resourceVersion is refused by many servers.
- * - What is read keeps all its fields; see `readObject`. Write back a changed copy of what was read.
- * - `as` asks the server to act for somebody else, which the user of the connection must be allowed to do.
+ * - Objects keep all the fields that the server sent; see `readObject`. Write back a changed copy of an object that was read.
+ * - `as` impersonates another user, for which the user of the connection needs the right.
  * - A watch ends without an error when the server ends it, usually after 5 to 10 minutes. Watch again from the last
  *   version seen.
- * - A patch is done by the server as one step, which tries it again by itself if somebody else writes meanwhile.
- * - Unsupported says that the server does not serve the kind at all. For other errors see `Connection`.
+ * - The server applies a patch as one step, and retries it by itself after concurrent writes.
+ * - Unsupported means that the server does not serve the kind at all. For other errors see `Connection`.
  */
 export class HttpClient implements Client {
   readonly actor: Actor;
@@ -101,13 +101,13 @@ export class HttpClient implements Client {
   }
 
   watch<T extends KubernetesObject>(kind: Kind<T>, options: WatchCallOptions): AsyncIterable<WatchEvent<T>> {
-    const { silenceLimit = SILENCE_LIMIT } = this.#options;
+    const { silenceLimit = SILENCE_LIMIT_MS } = this.#options;
     const path = withQuery(collectionPath(kind, options.namespace), {
       ...selectionQuery(options),
       watch: 'true',
       allowWatchBookmarks: 'true',
       resourceVersion: options.resourceVersion,
-      // Spread, so that not all watches of all clients come back at the same time.
+      // With jitter, so that not all watches of all clients restart at the same time.
       timeoutSeconds: String(300 + Math.floor(300 * this.#connection.random())),
     });
     const events = watchStream({
@@ -117,7 +117,7 @@ export class HttpClient implements Client {
       headers: this.#headers,
       signal: options.signal,
       silenceLimit,
-      eventBytes: LONGEST_EVENT,
+      eventBytes: MAX_EVENT_BYTES,
     });
     return this.#explained(kind, events);
   }
@@ -163,7 +163,7 @@ export class HttpClient implements Client {
     options: DeleteOptions & CallOptions = {},
   ): Promise<Stored<T>> {
     const { propagationPolicy, uid, resourceVersion } = options;
-    // Many servers answer with a Status and not with the object that the caller is to get.
+    // Many servers return a Status instead of the object that the caller expects.
     const last = await this.get(kind, key, options);
     const body = {
       apiVersion: 'v1',
@@ -177,7 +177,7 @@ export class HttpClient implements Client {
   }
 
   /**
-   * Asks for a path that is no object, such as `/version`, `/metrics` or `/apis?limit=1`, and gives the answer as text.
+   * Requests a path other than that of an object, such as `/version`, `/metrics` or `/apis?limit=1`, and returns the response as text.
    * `body` is sent as JSON. Errors as of every call.
    */
   async raw(
@@ -239,7 +239,7 @@ export class HttpClient implements Client {
     return readObject(kind, await this.#json(kind, call, options));
   }
 
-  /** Calls and gives the answer as the object that it must be. */
+  /** Calls the server and returns the response as an object. */
   async #json(kind: Kind, call: Call, options: CallOptions | undefined): Promise<object> {
     const headers = { ...this.#headers, ...reasonHeaders(options?.reason) };
     try {
@@ -258,8 +258,8 @@ export class HttpClient implements Client {
   }
 
   /**
-   * Tells a kind that the server does not serve from an object that is not there. A server refuses first, so after a
-   * refusal we look whether there is such a kind at all.
+   * Distinguishes a kind that the server does not serve from a missing object. A server authorizes first, so after a
+   * refusal this checks whether the kind is served at all.
    */
   async #explain(kind: Kind, error: unknown): Promise<unknown> {
     const unknown = isUnknownAddress(error) || (isSluiceError(error, 'Refused') && (await this.#lacks(kind)));
@@ -268,7 +268,7 @@ export class HttpClient implements Client {
     const { server, source } = this.#connection.access;
     return new SluiceError(
       'Unsupported',
-      `${server} (${source}) does not serve ${name} in version ${kind.version}, or not what was asked of it; use the kubeconfig of a server that does: ${messageOf(error)}`,
+      `${server} (${source}) does not serve ${name} in version ${kind.version}, or not this operation; use the kubeconfig of a server that does: ${messageOf(error)}`,
       { cause: error },
     );
   }
@@ -278,13 +278,13 @@ export class HttpClient implements Client {
       await this.#connection.call({ method: 'GET', path: versionPath(kind), headers: this.#headers });
       return false;
     } catch (error) {
-      // Whatever else goes wrong here says nothing about the first error, which the caller gets.
+      // Other errors here do not concern the first error, which the caller receives.
       return isSluiceError(error, 'NotFound');
     }
   }
 }
 
-/** The object with the namespace that its kind asks for, and with its apiVersion and kind. */
+/** The object with the namespace that its kind requires, and with its apiVersion and kind. */
 function withScope<T extends { readonly metadata: ObjectMeta }>(kind: Kind, object: T): T {
   const { metadata } = object;
   const named = { ...object, apiVersion: kind.apiVersion, kind: kind.kind };
@@ -298,12 +298,12 @@ function parseJson({ text, contentType }: Answer, { access }: Connection): objec
   try {
     value = JSON.parse(text);
   } catch {
-    // Told below; the text itself may be anything, such as the page of a login.
+    // Reported below without the text, which may be anything, such as a login page.
   }
   if (typeof value === 'object' && value !== null) return value;
-  const form = contentType === '' ? 'no JSON' : `${contentType.slice(0, 100)} that is no JSON object`;
+  const form = contentType === '' ? 'no JSON' : `${contentType.slice(0, 100)} that is not a JSON object`;
   throw new SluiceError(
     'Unavailable',
-    `${access.server} answered with ${form}: is it a Kubernetes API server? (${access.source})`,
+    `${access.server} responded with ${form}: is it a Kubernetes API server? (${access.source})`,
   );
 }

@@ -12,14 +12,14 @@ let api: WidgetApi;
 let connection: Connection;
 let client: HttpClient;
 let informer: Informer<Widget>;
-/** The informer's pauses between two tries take milliseconds. */
-const hasty: Clock = {
+/** A clock with which the backoff of the informer takes milliseconds. */
+const fastClock: Clock = {
   now: () => systemClock.now(),
   schedule: (delay, action) => systemClock.schedule(delay / 50, action),
 };
-/** How many of its lists and watches failed. */
+/** Number of its lists and watches that failed. */
 let failures: number;
-/** What the informer's handlers were told, applied. */
+/** The state according to the events of the informer. */
 let held: Map<string, string>;
 
 beforeEach(async () => {
@@ -31,7 +31,7 @@ beforeEach(async () => {
   const onError = () => {
     failures += 1;
   };
-  informer = new Informer<Widget>({ client, kind: widgetKind, clock: hasty, onError });
+  informer = new Informer<Widget>({ client, kind: widgetKind, clock: fastClock, onError });
   held = new Map();
   informer.addHandler((event) => {
     const key = keyText(keyOf(event.object));
@@ -49,10 +49,10 @@ afterEach(async () => {
 
 const names = () => [...held.keys()].map((key) => key.slice('default/'.length)).sort();
 
-/** Until the informer shows these widgets and no others. */
+/** Waits until the informer has exactly these widgets. */
 async function shows(...expected: string[]): Promise<void> {
   await expect.poll(names).toEqual(expected);
-  // Otherwise nothing went wrong, and the test shows nothing.
+  // Without a failure the test would prove nothing.
   expect(api.faults).toEqual([]);
   expect(
     informer
@@ -70,10 +70,10 @@ async function start(): Promise<void> {
   expect(names()).toEqual(['a', 'b']);
 }
 
-/** The next request of a sort is answered by `handle`. */
+/** `handle` responds to the next request that `takes` accepts. */
 const fault = (takes: WidgetApi['faults'][number]['takes'], handle: Handler) => void api.faults.push({ takes, handle });
 
-/** Lets the watch begin, then does `strike` to it. */
+/** Lets the watch begin, then breaks it with `strike`. */
 function strikeWatch(strike: (response: Parameters<Handler>[1]) => void): { struck: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();
   fault(isWatch, async (request, response) => {
@@ -84,7 +84,7 @@ function strikeWatch(strike: (response: Parameters<Handler>[1]) => void): { stru
   return { struck: promise };
 }
 
-/** What happened while nobody looked: one widget more, one less. */
+/** A change that the broken watch misses: one widget is created, one deleted. */
 async function change(): Promise<void> {
   await api.create('c');
   await api.delete('a');
@@ -97,7 +97,7 @@ describe('an informer survives', () => {
     ['a watch whose socket is destroyed', (response) => response.socket?.destroy()],
     ['a truncated event', (response) => response.end('{"type":"ADDED","object":{"metadata":{"na')],
     ['an unreadable event', (response) => response.write('{"type":"ADDED",]\n')],
-    ['an event that is no object', (response) => response.write('{"type":"MODIFIED","object":{}}\n')],
+    ['an event without an object', (response) => response.write('{"type":"MODIFIED","object":{}}\n')],
     [
       'an error in the stream',
       (response) => response.write('{"type":"ERROR","object":{"kind":"Status","code":500}}\n'),
@@ -131,7 +131,7 @@ describe('an informer survives', () => {
     ['500', 500, 'InternalError'],
     ['503', 503, 'ServiceUnavailable'],
     ['403', 403, 'Forbidden'],
-  ])('a watch that is answered with %s', async (_what, code, reason) => {
+  ])('a watch with the response %s', async (_what, code, reason) => {
     fault(isWatch, (_request, response) => sendStatus(response, code, reason, 'injected'));
     await start();
     await change();
@@ -149,17 +149,17 @@ describe('an informer survives', () => {
     await shows('b', 'c');
   });
 
-  test('a server that is away for a while', async () => {
+  test('a server that is unavailable for a while', async () => {
     await start();
     await server.stop();
     await change();
-    // The watch has ended, and a try to take it up again has failed.
+    // The watch has ended, and one attempt to restart it has failed.
     await expect.poll(() => failures).toBeGreaterThan(1);
     await server.start();
     await shows('b', 'c');
   });
 
-  test('a server that comes back with another log', async () => {
+  test('a server that restarts with another event log', async () => {
     await start();
     await server.stop();
     await api.stop();

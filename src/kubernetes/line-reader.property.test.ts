@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { runs } from '../../test/support/runs.ts';
 import { LineReader } from './line-reader.ts';
 
-test('lines come out whole wherever the stream was cut', () => {
+test('property: lines are complete wherever the stream was split', () => {
   fc.assert(
     fc.property(
       fc.array(
@@ -28,7 +28,7 @@ test('lines come out whole wherever the stream was cut', () => {
   );
 });
 
-test('a line without an end is given up at the limit', () => {
+test('a line without an end is refused at the limit', () => {
   const reader = new LineReader(10);
   expect([...reader.push(Buffer.from('0123456789\n01234'))]).toEqual(['0123456789']);
   expect(() => [...reader.push(Buffer.from('567890'))]).toThrow(/more than 10 bytes/);

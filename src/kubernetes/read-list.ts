@@ -6,12 +6,12 @@ import { readObject } from './read-object.ts';
 import type { Query } from './selection-query.ts';
 
 const PAGE = '500';
-/** A server that never comes to an end is a broken one. */
+/** More pages mean that the server is faulty. */
 const MAX_PAGES = 20_000;
 
 /**
- * Reads a list page by page; `read` gets the parameters of a page and gives the parsed answer. If the server forgets the
- * list between two pages it is read anew, once, and then in one piece, which cannot be forgotten half-way.
+ * Reads a list page by page; `read` gets the parameters of a page and returns the parsed response. If the server drops the
+ * list between two pages, it is read again once, in one page, which cannot expire half-way.
  */
 export async function readList<T extends KubernetesObject>(
   kind: Kind<T>,
@@ -34,7 +34,7 @@ async function readPages<T extends KubernetesObject>(
   let token: string | undefined;
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const { items: values, metadata } = (await read(token)) as Partial<Record<string, unknown>>;
-    // Go programs write a list without items as null.
+    // Go programs serialize an empty list as null.
     if (!Array.isArray(values ?? [])) throw new SluiceError('Unavailable', `the server sent no list of ${kind.plural}`);
     for (const value of (values ?? []) as unknown[]) items.push(readObject(kind, value));
     const { resourceVersion, continue: next } = (metadata ?? {}) as Partial<Record<string, unknown>>;

@@ -5,14 +5,14 @@ import type { Kind, Parsed } from '../resource/schema/kind.ts';
 const MAX_DEPTH = 200;
 
 /**
- * An object as a server sent it, deeply frozen. Defaults that our schema has and the server left out are filled in, so
- * that the object is what its type says. Everything else stays, above all fields that we do not know, so that a changed
- * copy can be written back without a loss. An object that breaks our rules is passed on as it is: the server's rules
- * count for its objects, and one odd object must not hide the others. Throws Unavailable for what is no object of the
+ * An object as a server sent it, deeply frozen. Defaults of Sluice's schema that the server left out are filled in, so
+ * that the object conforms to its type. Everything else stays, above all unknown fields, so that a changed
+ * copy can be written back without a loss. An object that violates the schema is returned unchanged: the server's rules
+ * apply to its objects, and one invalid object must not hide the others. Throws Unavailable for a value that is no object of the
  * kind at all.
  */
 export function readObject<T extends KubernetesObject>(kind: Kind<T>, value: unknown): Stored<T> {
-  if (!isStored(value)) throw new SluiceError('Unavailable', `the server sent something that is no ${kind.kind}`);
+  if (!isStored(value)) throw new SluiceError('Unavailable', `the server sent an object that is not a ${kind.kind}`);
   freezeBounded(value, 0);
   return deepFreeze(completed(kind, value)) as Stored<T>;
 }
@@ -30,7 +30,7 @@ function isStored(value: unknown): value is Record<string, unknown> {
   );
 }
 
-/** Freezes what was parsed from JSON. All later walks call themselves for every level, so their depth is judged here. */
+/** Freezes a value that was parsed from JSON. It checks the depth because all later traversals are recursive. */
 function freezeBounded(value: unknown, depth: number): void {
   if (typeof value !== 'object' || value === null) return;
   if (depth > MAX_DEPTH)
@@ -40,7 +40,7 @@ function freezeBounded(value: unknown, depth: number): void {
 }
 
 function completed<T extends KubernetesObject>(kind: Kind<T>, value: Record<string, unknown>): unknown {
-  // Items of a list come without these from servers that are written in Go.
+  // Servers written in Go omit these in the items of a list.
   const given = { ...value, apiVersion: kind.apiVersion, kind: kind.kind };
   let parsed: Parsed<T>;
   try {
@@ -53,7 +53,7 @@ function completed<T extends KubernetesObject>(kind: Kind<T>, value: Record<stri
   return parsed.object;
 }
 
-/** Puts the value that `from` has at a path into `into`, which has all of the path but its last step. */
+/** Copies the value of `from` at a path into `into`, which has all of the path but its last step. */
 function graft(into: unknown, from: unknown, path: readonly (string | number)[]): void {
   let target = into as Record<string | number, unknown>;
   let source = from as Record<string | number, unknown>;
@@ -62,6 +62,6 @@ function graft(into: unknown, from: unknown, path: readonly (string | number)[])
     source = source[step] as Record<string | number, unknown>;
   }
   const last = path.at(-1) as string | number;
-  // An assignment to __proto__ would be something else.
+  // An assignment to __proto__ would set the prototype.
   Object.defineProperty(target, last, { value: source[last], enumerable: true, configurable: true, writable: true });
 }

@@ -2,7 +2,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import { DEFAULT_NAMESPACE, type ObjectKey } from '../resource/object/object.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 
-/** `/api/v1`, `/apis/porch.kpt.dev/v1alpha1`: where a server tells what it serves of a version of a group. */
+/** `/api/v1`, `/apis/porch.kpt.dev/v1alpha1`: the discovery document of a version of a group. */
 export function versionPath(kind: Kind): string {
   return kind.group === '' ? `/api/${segment(kind.version)}` : `/apis/${segment(kind.group)}/${segment(kind.version)}`;
 }
@@ -19,7 +19,7 @@ export function objectPath(kind: Kind, key: ObjectKey, subResource?: string): st
   return subResource === undefined ? path : `${path}/${segment(subResource)}`;
 }
 
-/** Kubernetes forbids these names since they would lead a path elsewhere. */
+/** Kubernetes forbids these names since they would change the path. */
 function segment(text: string): string {
   if (text === '' || text === '.' || text === '..' || /[/%\0]/.test(text))
     throw new SluiceError('InvalidInput', `${JSON.stringify(text)} cannot be part of the address of an object`);

@@ -4,7 +4,7 @@ import { formatLabelSelector, labelSelector } from '../resource/selector/label-s
 
 export type Query = Readonly<Record<string, string | undefined>>;
 
-/** The selectors of a list or a watch as parameters. What is text already is left to the server to judge. */
+/** The selectors of a list or a watch as parameters. The server validates selectors that are text. */
 export function selectionQuery({ labelSelector: labels, fieldSelector: fields }: SelectOptions): Query {
   return {
     labelSelector:
@@ -15,7 +15,7 @@ export function selectionQuery({ labelSelector: labels, fieldSelector: fields }:
   };
 }
 
-/** A path with its parameters; empty ones are left out. */
+/** A path with its query; empty parameters are left out. */
 export function withQuery(path: string, query: Query): string {
   const entries = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]));
   return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries)}`;

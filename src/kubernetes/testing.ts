@@ -18,10 +18,10 @@ export interface Received {
 
 export type Handler = (request: Received, response: ServerResponse) => void | Promise<void>;
 
-/** A real HTTP or HTTPS server on loopback that answers as its handler says and remembers what it was asked. */
+/** A real HTTP or HTTPS server on loopback that responds by its handler and records the requests. */
 export class WireServer {
   readonly received: Received[] = [];
-  /** All connections that were ever made. */
+  /** Number of all connections since the start. */
   connections = 0;
   handle: Handler = (_request, response) => sendStatus(response, 500, 'InternalError', 'no handler');
   readonly #server: ReturnType<typeof createServer>;
@@ -36,7 +36,7 @@ export class WireServer {
     this.#server.on('connection', (socket: Socket) => {
       this.connections += 1;
       this.#sockets.add(socket);
-      // Clients break connections off here, which is the point of most tests.
+      // Clients abort connections here, which is the purpose of most tests.
       socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
     });
   }
@@ -66,7 +66,7 @@ export class WireServer {
     };
   }
 
-  /** A connection whose retries do not take long, and a client on it. */
+  /** A connection with short retries, and a client on it. */
   client(options: ConnectionOptions & { readonly silenceLimit?: number } = {}) {
     const { silenceLimit, ...rest } = options;
     const connection = new Connection(this.access(), { random: () => 0, ...rest });
@@ -122,10 +122,10 @@ export function wireWidget(name: string, resourceVersion = '1', more: object = {
   return { apiVersion: widgetKind.apiVersion, kind: 'Widget', metadata, spec: { size: 1 }, ...more };
 }
 
-/** The real server of widgets, behind a WireServer that passes requests on to it. */
+/** The real server of widgets, behind a WireServer that forwards requests to it. */
 export class WidgetApi {
   readonly #api: TestServer;
-  /** Answer the next watches, lists and so on in place of the server, in order, as long as there are any that take the request. */
+  /** Faults that respond instead of the server, in order, each to the first request that it takes. */
   readonly faults: { readonly takes: (request: Received) => boolean; readonly handle: Handler }[] = [];
 
   private constructor(api: TestServer) {
@@ -143,18 +143,18 @@ export class WidgetApi {
     return fault.handle(request, response);
   };
 
-  /** Passes a request on as the administrator; resolves when the head of the answer has been passed back. */
+  /** Forwards a request as the administrator; resolves when the head of the response has been returned. */
   serve({ method, path, query, headers, body }: Received, response: ServerResponse): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const url = `${this.#api.listener.url}${path}?${query}`;
     const onward = request(url, { method, headers: { ...headers, authorization: 'Bearer admin' } }, (answer) => {
       response.writeHead(answer.statusCode ?? 500, answer.headers).flushHeaders();
-      // A test may have ended the answer itself.
+      // A test may have ended the response itself.
       answer.on('data', (piece: Buffer) => response.writableEnded || response.write(piece));
       answer.on('end', () => response.end());
       resolve();
     });
-    // The client, or the test, gave the answer up.
+    // The client, or the test, aborted the response.
     response.on('close', () => onward.destroy());
     onward.on('error', reject);
     onward.end(body);

@@ -34,7 +34,7 @@ function watch(
   return { end, events: client.watch(widgetKind, { resourceVersion: '1', signal: end.signal }) };
 }
 
-/** The events until the watch ends, in short; what it throws comes last. */
+/** The events until the watch ends, abbreviated; its error is the last item. */
 async function outcome(events: AsyncIterable<WatchEvent<Widget>>): Promise<unknown[]> {
   const seen: unknown[] = [];
   try {
@@ -49,7 +49,7 @@ async function outcome(events: AsyncIterable<WatchEvent<Widget>>): Promise<unkno
 const added = (name: string) => eventLine('ADDED', wireWidget(name));
 
 describe('a watch', () => {
-  test('asks for bookmarks and for an end after five to ten minutes', async () => {
+  test('requests bookmarks and a timeout of five to ten minutes', async () => {
     const { events } = watch((response) => void response.end(), { random: () => 0.5 });
     await outcome(events);
     expect(Object.fromEntries(server.received[0]?.query ?? [])).toEqual({
@@ -61,7 +61,7 @@ describe('a watch', () => {
     expect(server.received[0]?.path).toBe('/apis/test.sluice.dev/v1/widgets');
   });
 
-  test('reads events wherever the stream is cut, and ends with it', async () => {
+  test('reads events however the stream is split, and ends with it', async () => {
     const text = `${added('é')}${eventLine('MODIFIED', wireWidget('漢字'))}\n${eventLine('BOOKMARK', bookmark('7'))}${eventLine('DELETED', wireWidget('🙂'))}`;
     const bytes = Buffer.from(text);
     const { events } = watch(async (response) => {
@@ -74,14 +74,14 @@ describe('a watch', () => {
     expect(await outcome(events)).toEqual(['ADDED é', 'MODIFIED 漢字', '7', 'DELETED 🙂']);
   });
 
-  test('takes the last event without a line end, and freezes objects', async () => {
+  test('accepts the last event without a line feed, and freezes objects', async () => {
     const { events } = watch((response) => void response.end(added('a').trimEnd()));
     for await (const event of events)
       expect(event.type !== 'BOOKMARK' && Object.isFrozen(event.object.spec)).toBe(true);
     expect(server.received).toHaveLength(1);
   });
 
-  test('asks for nothing before the first event is wanted, and nothing after an abort', async () => {
+  test('sends no request before the first event is awaited, and none after an abort', async () => {
     const { events, end } = watch((response) => void response.write(added('a')));
     const iterator = events[Symbol.asyncIterator]();
     expect(server.received).toHaveLength(0);
@@ -95,7 +95,7 @@ describe('a watch', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  test('gives its connection up when the reader leaves', async () => {
+  test('closes its connection when the reader returns', async () => {
     const closed = Promise.withResolvers<void>();
     const { events } = watch((response) => {
       response.on('close', closed.resolve);
@@ -107,17 +107,17 @@ describe('a watch', () => {
   });
 });
 
-describe('a watch that goes wrong', () => {
+describe('a failing watch', () => {
   const unavailable = expect.objectContaining({ code: 'Unavailable' });
 
-  test('breaks off: Unavailable after what came before', async () => {
+  test('breaks: Unavailable after the events before', async () => {
     const cut = (response: ServerResponse) => {
       response.write(added('a'), () => response.socket?.resetAndDestroy());
     };
     expect(await outcome(watch(cut).events)).toEqual(['ADDED a', unavailable]);
   });
 
-  test('is cut in the middle of an event: Unavailable', async () => {
+  test('ends in the middle of an event: Unavailable', async () => {
     const { events } = watch((response) => void response.end(added('a') + added('b').slice(0, 40)));
     expect(await outcome(events)).toEqual(['ADDED a', unavailable]);
   });
@@ -135,7 +135,7 @@ describe('a watch that goes wrong', () => {
     expect(await outcome(events)).toEqual([unavailable]);
   });
 
-  test('an ERROR event is the error it tells of', async () => {
+  test('an ERROR event is thrown as its error', async () => {
     const status = (code: number, reason: string) => ({
       kind: 'Status',
       status: 'Failure',
@@ -156,19 +156,19 @@ describe('a watch that goes wrong', () => {
     }
   });
 
-  test('an answer that is no stream is the error it tells of', async () => {
+  test('an error response instead of a stream is thrown', async () => {
     const { events } = watch(() => undefined);
     server.handle = (_request, response) => sendStatus(response, 410, 'Expired', 'too old resource version: 1 (5)');
     expect(await outcome(events)).toEqual([expect.objectContaining({ code: 'Expired' })]);
   });
 
-  test('is answered with an error that does not end: Timeout', async () => {
+  test('gets an error response that does not end: Timeout', async () => {
     const { events } = watch(() => undefined, { silenceLimit: 20 });
     server.handle = (_request, response) => void response.writeHead(500).write('{');
     expect(await outcome(events)).toEqual([expect.objectContaining({ code: 'Timeout' })]);
   });
 
-  test('falls silent: Timeout; bytes of any kind are a sign of life, a slow reader is no silence', async () => {
+  test('is silent: Timeout; bytes of any kind count as life, and a slow reader is no silence', async () => {
     const clock = new ManualClock();
     let response: ServerResponse | undefined;
     const serve = (answer: ServerResponse) => {
@@ -185,7 +185,7 @@ describe('a watch that goes wrong', () => {
       (error: unknown) => error,
     );
     response?.write('\n');
-    // The watch waits again once it has read the empty line.
+    // The watch waits again after the empty line.
     await expect.poll(() => clock.nextDelay).toBe(90_000);
     await clock.advanceAsync(89_000);
     expect(clock.pending).toBe(1);
@@ -194,7 +194,7 @@ describe('a watch that goes wrong', () => {
     expect(clock.pending).toBe(0);
   });
 
-  test('a line without an end is given up', async () => {
+  test('a line without an end is refused', async () => {
     const piece = `"${'x'.repeat(1024 * 1024)}"`;
     let sent = 0;
     const { events } = watch(async (response) => {

@@ -15,16 +15,16 @@ export interface WatchStreamOptions<T extends KubernetesObject> {
   readonly path: string;
   readonly headers: RequestHeaders;
   readonly signal: AbortSignal;
-  /** A server that sends nothing for so long, not even a bookmark, is taken for gone. Milliseconds. */
+  /** Milliseconds without data, not even a bookmark, after which the server counts as gone. */
   readonly silenceLimit: number;
-  /** The longest event that is read. Bytes. */
+  /** The largest event that is read. Bytes. */
   readonly eventBytes: number;
 }
 
 /**
- * The events of one watch. Ends quietly when the signal aborts or the server ends the watch. Throws Expired if the server
- * no longer knows the version, Timeout if it falls silent, Unavailable if the connection breaks or what comes is no
- * event, and whatever else the server says.
+ * The events of one watch. Ends without an error when the signal aborts or the server ends the watch. Throws Expired if the server
+ * no longer has the version, Timeout if it is silent, Unavailable if the connection breaks or the data is no
+ * event, and other errors of the server.
  */
 export async function* watchStream<T extends KubernetesObject>(
   options: WatchStreamOptions<T>,
@@ -35,7 +35,7 @@ export async function* watchStream<T extends KubernetesObject>(
   const forward = () => end.abort();
   signal.addEventListener('abort', forward);
   let silent = false;
-  // Only while we wait: a slow reader is no silence of the server.
+  // Only while this waits: a slow reader is no silence of the server.
   const inTime = async <Result>(wait: Promise<Result>): Promise<Result> => {
     const cancel = connection.clock.schedule(options.silenceLimit, () => {
       silent = true;
@@ -95,7 +95,7 @@ function parseEvent(kind: Kind, line: string): { readonly type?: unknown; readon
     const event: unknown = JSON.parse(line);
     if (typeof event === 'object' && event !== null) return event;
   } catch {
-    // Cut off in the middle, most likely; the error below says all there is to say.
+    // Probably truncated; the error below reports it.
   }
   throw unreadable(kind, `a line of ${line.length} characters that is no JSON object`);
 }

@@ -3,39 +3,39 @@ import type { Registry } from '../resource/storage/registry.ts';
 import type { Authenticator } from './authentication/authenticator.ts';
 import type { User } from './authentication/user.ts';
 import type { Authorizer } from './authorization/authorizer.ts';
-import type { PathHandler } from './exchange/exchange.ts';
-import type { RequestRecord } from './exchange/request-record.ts';
-import type { Admission } from './handlers/resource-call.ts';
+import type { Admission } from './handlers/handler.ts';
 import { DISCARD_TIMEOUT_MS } from './http/answer.ts';
 import type { ProtobufDecoder } from './http/request-body.ts';
 import { DEFAULT_IN_FLIGHT, type InFlightLimits } from './limits/in-flight.ts';
 import { DEFAULT_OPEN_REQUESTS, type OpenRequestLimits } from './limits/open-requests.ts';
+import type { PathHandler } from './request/path-handler.ts';
+import type { RequestRecord } from './request/request-record.ts';
 import type { VirtualResource } from './reviews/virtual-resource.ts';
 
 export interface ServerLimits {
   /** Bytes of a body, after inflation. */
-  readonly bodyBytes: number;
+  readonly maxBodyBytes: number;
   /** Milliseconds within which a whole body must arrive. */
-  readonly bodyTimeout: number;
+  readonly bodyTimeoutMs: number;
   /** Milliseconds for which the rest of a body is still read after its request was refused. */
   readonly discardTimeoutMs: number;
   readonly openRequests: OpenRequestLimits;
-  /** Milliseconds until a request that is no watch must be answered. */
-  readonly requestTimeout: number;
+  /** Milliseconds until the response to a request must begin. */
+  readonly requestTimeoutMs: number;
   readonly inFlight: InFlightLimits;
-  readonly watches: number;
-  readonly watchesOfUser: number;
+  readonly maxWatches: number;
+  readonly maxWatchesOfUser: number;
 }
 
 export const DEFAULT_LIMITS: ServerLimits = {
-  bodyBytes: 6 * 1024 * 1024,
-  bodyTimeout: 30_000,
+  maxBodyBytes: 6 * 1024 * 1024,
+  bodyTimeoutMs: 30_000,
   discardTimeoutMs: DISCARD_TIMEOUT_MS,
   openRequests: DEFAULT_OPEN_REQUESTS,
-  requestTimeout: 60_000,
+  requestTimeoutMs: 60_000,
   inFlight: DEFAULT_IN_FLIGHT,
-  watches: 5000,
-  watchesOfUser: 2000,
+  maxWatches: 5000,
+  maxWatchesOfUser: 2000,
 };
 
 export interface ApiServerOptions {
@@ -43,21 +43,21 @@ export interface ApiServerOptions {
   readonly clock: Clock;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
-  /** Failures that are the server's own. */
+  /** Called with failures of the server itself. */
   readonly onError: (error: unknown, where: string) => void;
-  /** Default: every write is fine that storage and schema take. */
+  /** Default: admits every write that schema and storage accept. */
   readonly admit?: Admission;
   /** Questions in the form of objects. */
   readonly reviews?: readonly VirtualResource[];
-  /** Paths for those who are allowed, asked in order: documents, version, metrics. */
+  /** Paths for users who are allowed to read them: documents, version, metrics. The first that serves a path does. */
   readonly paths?: readonly PathHandler[];
-  /** Paths for everybody, without a proof of who asks: the plain health checks. */
+  /** Paths for every client, without authentication: the plain health checks. */
   readonly publicPaths?: readonly PathHandler[];
-  /** Asked first, with any method: what it takes proves itself by signatures, and needs no user. */
+  /** Called first, with any method: requests that it serves prove themselves by signatures, and need no user. */
   readonly webhooks?: PathHandler;
   /** Default: bodies in protobuf are refused. */
   readonly decodeProtobuf?: ProtobufDecoder;
-  /** Whose requests have places of their own. Default: service accounts, which is what controllers are. */
+  /** Users whose requests have slots of their own. Default: service accounts, which controllers are. */
   readonly hasPriority?: (user: User) => boolean;
   readonly onRequest?: (record: RequestRecord) => void;
   readonly limits?: Partial<Omit<ServerLimits, 'inFlight' | 'openRequests'>> & {

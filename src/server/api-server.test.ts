@@ -3,7 +3,7 @@ import { namespaceKind } from '../resource/kinds/namespace.ts';
 import { secretKind } from '../resource/kinds/secret.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import { widgetKind } from '../resource/schema/testing.ts';
-import type { PlannedWrite } from './handlers/resource-call.ts';
+import type { PlannedWrite } from './handlers/handler.ts';
 import { createWidget, MERGE_PATCH, send, startTestServer, type TestServer, WIDGETS, widgetBody } from './testing.ts';
 
 let api: TestServer;
@@ -66,7 +66,7 @@ describe('one object', () => {
       });
   });
 
-  test('names can be generated; a taken name is told', async () => {
+  test('names can be generated; a name that is in use is a conflict', async () => {
     const made = await json(send(api, 'POST', WIDGETS, widgetBody('', {}, { generateName: 'x-' })));
     expect((made as unknown as { metadata: { name: string } }).metadata.name).toMatch(/^x-[0-9a-z]{5}$/);
     await createWidget(api, 'a');
@@ -93,7 +93,7 @@ describe('one object', () => {
     });
   });
 
-  test('what is invalid is told by field', async () => {
+  test('what is invalid is reported by field', async () => {
     expect(await json(send(api, 'POST', WIDGETS, widgetBody('a', { size: 'x', color: 'pink' })))).toMatchObject({
       code: 422,
       reason: 'Invalid',
@@ -123,7 +123,7 @@ describe('one object', () => {
     expect(await json(api.fetch(`${WIDGETS}/a/approval`))).toMatchObject({ code: 404 });
   });
 
-  test('unknown and repeated fields are told, refused or ignored as asked', async () => {
+  test('unknown and repeated fields are reported, refused or ignored as requested', async () => {
     const body = '{"metadata": {"name": "a"}, "spec": {"size": 1, "size": 2, "colour": "red"}}';
     const strict = await json(send(api, 'POST', `${WIDGETS}?fieldValidation=Strict`, body));
     expect(strict).toMatchObject({
@@ -151,8 +151,8 @@ describe('one object', () => {
     expect((await api.fetch(`${WIDGETS}/a`)).status).toBe(404);
     await createWidget(api, 'a');
     expect(await json(patch(`${WIDGETS}/a?dryRun=All`, { spec: { size: 7 } }))).toMatchObject({ spec: { size: 7 } });
-    const asked = { kind: 'DeleteOptions', apiVersion: 'v1', dryRun: ['All'] };
-    expect((await send(api, 'DELETE', `${WIDGETS}/a`, asked)).status).toBe(200);
+    const options = { kind: 'DeleteOptions', apiVersion: 'v1', dryRun: ['All'] };
+    expect((await send(api, 'DELETE', `${WIDGETS}/a`, options)).status).toBe(200);
     expect(await json(api.fetch(`${WIDGETS}/a`))).toMatchObject({ spec: { size: 1 } });
     expect(await json(patch(`${WIDGETS}/a?dryRun=Some`, {}))).toMatchObject({ code: 422 });
   });
@@ -210,7 +210,7 @@ describe('patches', () => {
   test('who may patch but not create creates nothing by applying', async () => {
     await api.stop();
     api = await startTestServer({
-      authorizer: { authorize: ({ verb }) => ({ allowed: verb === 'patch', reason: '' }) },
+      authorizer: { authorize: async ({ verb }) => ({ allowed: verb === 'patch', reason: '' }) },
     });
     const answer = await patch(`${WIDGETS}/a?fieldManager=x`, widgetBody('a'), 'application/apply-patch+yaml');
     expect(await json(answer)).toMatchObject({ code: 403, message: expect.stringContaining('cannot create resource') });
@@ -320,7 +320,7 @@ describe('methods and places', () => {
 test('admission sees every write before the storage does, and can refuse it', async () => {
   await api.stop();
   const seen: string[] = [];
-  const admit = ({ operation, object, old, subResource, user }: PlannedWrite) => {
+  const admit = async ({ operation, object, old, subResource, user }: PlannedWrite) => {
     seen.push(`${user.name} ${operation} ${object.metadata.name} ${subResource} ${old === undefined ? 'new' : 'old'}`);
     if (object.metadata.name === 'forbidden') throw new Error('not this one');
   };

@@ -69,7 +69,7 @@ async function follow(
   }
 }
 
-/** Makes the Service of this server where it is missing, as every cluster has it. It selects nothing. */
+/** Creates the Service of this server where it is missing: every cluster has one. It selects nothing. */
 export async function ensureServerService(client: Client): Promise<void> {
   const { namespace, name, port } = SERVER_SERVICE;
   try {

@@ -2,11 +2,11 @@ import type { Registry } from '../resource/storage/registry.ts';
 import { ALL_VERBS } from '../resource/storage/storage.ts';
 import type { DocumentCache } from './documents/document-cache.ts';
 import type { ServedKind } from './documents/served.ts';
-import type { PathHandler } from './exchange/exchange.ts';
-import { READ_ONLY_VERBS, SUBRESOURCE_VERBS } from './exchange/served-resources.ts';
-import { takesGzip } from './http/answer.ts';
+import { acceptsGzip } from './http/answer.ts';
+import type { PathHandler } from './request/path-handler.ts';
+import { READ_ONLY_VERBS, SUBRESOURCE_VERBS } from './request/served-resources.ts';
 
-/** Answers the paths of discovery, OpenAPI and the version. Clients that know a document already are told so. */
+/** Serves the paths of discovery, OpenAPI and the version. A client that names the ETag of the document gets 304. */
 export function documentPaths(documents: Pick<DocumentCache, 'find'>): PathHandler {
   return async ({ path, query, request }) => {
     const document = documents.find(path, request.headers.accept);
@@ -14,11 +14,11 @@ export function documentPaths(documents: Pick<DocumentCache, 'find'>): PathHandl
     const { contentType, etag, hash } = document;
     const headers = {
       ...{ ETag: etag, Vary: 'Accept, Accept-Encoding' },
-      // Under an address with its hash a document never changes.
+      // A document at an address with its hash never changes.
       ...(query.get('hash') === hash ? { 'Cache-Control': 'public, immutable, max-age=31536000' } : {}),
     };
     if (request.headers['if-none-match'] === etag) return { status: 304, contentType, body: '', headers };
-    if (!takesGzip(request)) return { status: 200, contentType, body: document.body, headers };
+    if (!acceptsGzip(request)) return { status: 200, contentType, body: document.body, headers };
     return {
       status: 200,
       contentType,
@@ -28,7 +28,7 @@ export function documentPaths(documents: Pick<DocumentCache, 'find'>): PathHandl
   };
 }
 
-/** The kinds of a registry as discovery tells them. */
+/** The kinds of a registry as discovery lists them. */
 export function servedKinds(registry: Registry): ServedKind[] {
   return registry.kinds().map((kind) => {
     const { verbs = ALL_VERBS, subResources, readOnlySubResources = [] } = registry.storage(kind);

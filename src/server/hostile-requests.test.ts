@@ -7,7 +7,7 @@ import { createWidget, send, startTestServer, type TestServer, WIDGETS, widgetBo
 let api: TestServer;
 
 beforeEach(async () => {
-  api = await startTestServer({ limits: { bodyBytes: 64 * 1024, discardTimeoutMs: 50 } });
+  api = await startTestServer({ limits: { maxBodyBytes: 64 * 1024, discardTimeoutMs: 50 } });
 });
 afterEach(async () => {
   await api.stop();
@@ -88,7 +88,7 @@ describe('bodies', () => {
     expect(await post(`metadata: {name: a}\nmetadata: {name: b}`)).toMatchObject({ code: 400 });
   });
 
-  test('media types that nobody knows are refused', async () => {
+  test('unknown media types are refused', async () => {
     for (const type of ['text/plain', 'application/xml', 'application/vnd.kubernetes.protobuf', 'constructor'])
       expect(await json(send(api, 'POST', WIDGETS, widgetBody('a'), type))).toMatchObject({ code: 415 });
   });
@@ -108,8 +108,8 @@ describe('bodies', () => {
   });
 });
 
-describe('who asks', () => {
-  test('nobody is told so, whatever headers claim', async () => {
+describe('authentication', () => {
+  test('requests without valid credentials get 401, whatever headers claim', async () => {
     const forged = {
       ...{ 'x-remote-user': 'admin', 'x-remote-group': 'system:masters', 'x-forwarded-user': 'admin' },
       'impersonate-user': 'admin',
@@ -124,7 +124,7 @@ describe('who asks', () => {
     ]);
   });
 
-  test('who may not is told what, and forged headers change nothing', async () => {
+  test('a refusal names what is refused, and forged headers change nothing', async () => {
     const headers = { 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' };
     const refused = (path: string, method = 'GET') => json(api.fetch(path, { method, headers }, 'anna'));
     const approval = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions/x/approval';

@@ -102,7 +102,7 @@ describe('kubectl', { ...skipFor(!isInstalled() && 'kubectl is not installed'), 
     );
   });
 
-  test('applies on its own side, and on the server with conflicts told', async () => {
+  test('applies client-side, and server-side with conflicts reported', async () => {
     expect(await kubectl('apply -f -', manifest('b', { size: 1 }))).toMatch(/created$/);
     expect(await kubectl('apply -f -', manifest('b', { size: 1 }))).toMatch(/unchanged$/);
     expect(await kubectl('apply -f -', manifest('b', { size: 2 }))).toMatch(/configured$/);
@@ -118,7 +118,7 @@ describe('kubectl', { ...skipFor(!isInstalled() && 'kubectl is not installed'), 
     await kubectl('delete wd b');
   });
 
-  test('tells what is wrong with a manifest', async () => {
+  test('reports what is wrong with a manifest', async () => {
     expect(await kubectl('create -f -', manifest('w', { size: 1, colour: 'red' }))).toContain(
       'unknown field "spec.colour"',
     );

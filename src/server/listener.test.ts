@@ -15,7 +15,7 @@ const local = {
   },
 };
 
-test('connections without a request under way do not hold up the end', async () => {
+test('connections without a request in progress do not delay the end', async () => {
   const listener = await listen({ ...local, handle: (_request, response) => response.end('ok') });
   const silent = connect(listener.port, '127.0.0.1');
   const kept = connect(listener.port, '127.0.0.1');
@@ -30,7 +30,7 @@ test('connections without a request under way do not hold up the end', async () 
 });
 
 describe('peers who are slow or silent', () => {
-  const timeouts = { handshake: 100, head: 100, request: 150, check: 10 };
+  const timeouts = { handshakeMs: 100, headMs: 100, requestMs: 150, checkIntervalMs: 10 };
   let folder: ReturnType<typeof temporaryFolder>;
   let pki: Pki;
   let listener: Listener;
@@ -68,15 +68,15 @@ describe('peers who are slow or silent', () => {
     return text;
   }
 
-  test('TLS that is never begun is given up', async () => {
+  test('a TLS handshake that never begins ends the connection', async () => {
     const socket = connect(listener.port, '127.0.0.1').on('error', () => undefined);
     await closed(socket);
   });
 
   test.each([
-    ['a head by the drop', 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '],
-    ['a body by the drop', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n'],
-  ])('%s is cut off, and others are served meanwhile', async (_what, begin) => {
+    ['a head that is sent too slowly', 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '],
+    ['a body that is sent too slowly', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n'],
+  ])('%s ends the connection, and others are served meanwhile', async (_what, begin) => {
     const slow = await open();
     slow.write(begin);
     const drops = setInterval(() => slow.writable && slow.write('a'), 10);
@@ -87,7 +87,7 @@ describe('peers who are slow or silent', () => {
   });
 });
 
-test('a port that is taken is told with what to do', async () => {
+test('a port that is in use is reported with what to do', async () => {
   const first = await listen({ ...local, handle: () => undefined });
   const second = listen({ ...local, port: first.port, handle: () => undefined });
   await expect(second).rejects.toMatchObject({
@@ -97,7 +97,7 @@ test('a port that is taken is told with what to do', async () => {
   await first.stop();
 });
 
-test('the address is told as a URL', async () => {
+test('the address is reported as a URL', async () => {
   const listener = await listen({ ...local, handle: () => undefined });
   expect(listener.url).toBe(`http://127.0.0.1:${listener.port}`);
   expect(listener.port).toBeGreaterThan(0);

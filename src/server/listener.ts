@@ -3,11 +3,11 @@ import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { SluiceError } from '../foundation/sluice-error.ts';
 
-/** PEM texts. Clients may show certificates; who they are is for the authenticator to judge. */
+/** PEM texts. Clients may present certificates, which the authenticator judges. */
 export interface ListenerTls {
   readonly key: string;
   readonly cert: string;
-  /** Who signs client certificates. */
+  /** The authority of client certificates. */
   readonly clientCa: string;
 }
 
@@ -17,9 +17,9 @@ export interface ListenOptions {
   readonly port: number;
   readonly tls?: ListenerTls;
   readonly handle: RequestListener;
-  /** Told when a connection could not be taken, for want of file handles for instance. */
+  /** Called when a connection could not be accepted, for instance for lack of file handles. */
   readonly onError: (error: unknown) => void;
-  /** Called once when the listener stops, before it waits for what is under way; ends what would last. */
+  /** Called once when the listener stops, before it waits for requests in progress; ends watches. */
   readonly onStop?: () => void;
   /** Connections of all clients. Default 10,000. */
   readonly maxConnections?: number;
@@ -29,48 +29,53 @@ export interface ListenOptions {
 
 /** Milliseconds that a peer may take before its connection is closed. */
 export interface PeerTimeouts {
-  /** For TLS to be agreed on. */
-  readonly handshake: number;
+  /** For the TLS handshake. */
+  readonly handshakeMs: number;
   /** For the head of a request. */
-  readonly head: number;
+  readonly headMs: number;
   /** For a whole request. */
-  readonly request: number;
-  /** How often heads and requests are looked at; they may take this much longer. */
-  readonly check: number;
+  readonly requestMs: number;
+  /** How often heads and requests are checked; they may take this much longer. */
+  readonly checkIntervalMs: number;
 }
 
-const DEFAULT_PEER_TIMEOUTS: PeerTimeouts = { handshake: 10_000, head: 20_000, request: 90_000, check: 5000 };
+const DEFAULT_PEER_TIMEOUTS: PeerTimeouts = {
+  handshakeMs: 10_000,
+  headMs: 20_000,
+  requestMs: 90_000,
+  checkIntervalMs: 5000,
+};
 
 export interface Listener {
   readonly host: string;
   readonly port: number;
   /** `https://127.0.0.1:6443` */
   readonly url: string;
-  /** Takes no more requests, lets those under way end, and after `grace` milliseconds (default 8,000) cuts them off. */
-  stop(grace?: number): Promise<void>;
+  /** Accepts no more requests, lets those in progress end, and closes their connections after `graceMs` (default 8,000). */
+  stop(graceMs?: number): Promise<void>;
 }
 
 /**
- * HTTP/1.1 only. HTTP/2 of Node would also come with its own rules for timeouts, bodies and closing, each with another door for
- * idle peers, and clients of Kubernetes are as content with connections.
+ * HTTP/1.1 only. HTTP/2 of Node has its own rules for timeouts, bodies and closing, each of which would need limits against idle peers of
+ * its own, and clients of Kubernetes work as well with several connections.
  */
 const HTTP: ServerOptions = {
   // Label selectors may be long.
   maxHeaderSize: 64 * 1024,
-  // Longer than clients keep idle connections (90 s), so that it is never us who close one that is about to be used.
+  // Longer than clients keep idle connections (90 s), so that the server never closes one that a client is about to use.
   keepAliveTimeout: 120_000,
 };
 
-/** Listens, and resolves when requests can come. */
+/** Listens, and resolves when clients can connect. */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { host, port, tls, handle, onError, onStop, maxConnections = 10_000 } = options;
   const timeouts = { ...DEFAULT_PEER_TIMEOUTS, ...options.timeouts };
   const settings: ServerOptions = {
     ...HTTP,
-    // A peer that sends its head or its body by the drop is cut off.
-    headersTimeout: timeouts.head,
-    requestTimeout: timeouts.request,
-    connectionsCheckingInterval: timeouts.check,
+    // A peer that sends its head or its body too slowly is disconnected.
+    headersTimeout: timeouts.headMs,
+    requestTimeout: timeouts.requestMs,
+    connectionsCheckingInterval: timeouts.checkIntervalMs,
   };
   const server: Server =
     tls === undefined
@@ -82,34 +87,34 @@ export async function listen(options: ListenOptions): Promise<Listener> {
             requestCert: true,
             rejectUnauthorized: false,
             minVersion: 'TLSv1.2',
-            handshakeTimeout: timeouts.handshake,
+            handshakeTimeout: timeouts.handshakeMs,
           },
         });
   server.maxConnections = maxConnections;
   const connections = new OpenConnections(server, tls === undefined ? 'connection' : 'secureConnection');
   server.on('request', handle);
-  await opened(server, host, port);
+  await startListening(server, host, port);
   server.on('error', onError);
   // A listening TCP server has an address of this form.
   const bound = server.address() as AddressInfo;
-  const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  const hostText = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
   return {
     host: bound.address,
     port: bound.port,
-    url: `${tls === undefined ? 'http' : 'https'}://${shown}:${bound.port}`,
-    stop: (grace = 8000) => closed(server, connections, onStop, grace),
+    url: `${tls === undefined ? 'http' : 'https'}://${hostText}:${bound.port}`,
+    stop: (graceMs = 8000) => stopListening(server, connections, onStop, graceMs),
   };
 }
 
-/** Throws Unavailable unless the port can be listened on now: before work is started that would have to be stopped again. */
+/** Unavailable unless the port is free, so that a caller can fail before it starts work that it would have to stop again. */
 export async function requireFreePort(host: string, port: number): Promise<void> {
   if (port === 0) return;
   const server = createServer();
-  await opened(server, host, port);
+  await startListening(server, host, port);
   await new Promise<void>((resolve) => server.close(() => resolve()));
 }
 
-function opened(server: Server, host: string, port: number): Promise<void> {
+function startListening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException) => {
       const why =
@@ -126,14 +131,14 @@ function opened(server: Server, host: string, port: number): Promise<void> {
   });
 }
 
-function closed(
+function stopListening(
   server: Server,
   connections: OpenConnections,
   onStop: (() => void) | undefined,
-  grace: number,
+  graceMs: number,
 ): Promise<void> {
   return new Promise((resolve) => {
-    const cutOff = setTimeout(() => connections.destroy(), grace);
+    const cutOff = setTimeout(() => connections.destroy(), graceMs);
     server.close(() => {
       clearTimeout(cutOff);
       resolve();
@@ -144,13 +149,13 @@ function closed(
 }
 
 /**
- * Which connections have a request under way. Node itself keeps those open on which none has come yet, and clients like to have one
- * of these at hand.
+ * Counts the requests in progress on each connection. When a server closes, Node itself keeps connections open on which no request has come
+ * yet, and clients often hold one of these.
  */
 class OpenConnections {
-  /** All of them, also those that are still about to agree on keys. */
+  /** All connections, also those in their TLS handshake. */
   readonly #raw = new Set<Socket>();
-  /** Those that can carry requests, with how many of them are under way. */
+  /** Connections that can carry requests, with how many of these are in progress. */
   readonly #requests = new Map<Socket, number>();
   #ending = false;
 
@@ -169,7 +174,7 @@ class OpenConnections {
     });
   }
 
-  /** Closes what is idle now, and every other as soon as it is. */
+  /** Closes each idle connection, and every other one as soon as it is idle. */
   endIdle(): void {
     this.#ending = true;
     for (const [socket, count] of this.#requests) if (count === 0) socket.destroySoon();

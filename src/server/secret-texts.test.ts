@@ -26,7 +26,7 @@ test.each<[string, string, string, string]>([
     'application/json-patch+json',
     '[{"op":"test","path":"/data/password","value":"hunter2"}]',
   ],
-])('what is wrong with a secret is told without the secret: %s', async (_what, method, type, body) => {
+])('an error of a Secret does not contain the secret: %s', async (_what, method, type, body) => {
   const path = method === 'POST' ? SECRETS : `${SECRETS}/a`;
   const response = await send(api, method, `${path}?fieldValidation=Strict`, body, type);
   const text = await response.text();

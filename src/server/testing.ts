@@ -15,9 +15,9 @@ export interface TestServer {
   readonly server: ApiServer;
   readonly registry: Registry;
   readonly log: EventLog;
-  /** What the server blamed on itself. */
+  /** What the server reported as failures of its own. */
   readonly errors: unknown[];
-  /** Asks as a user; `admin` may do everything. */
+  /** Sends a request as a user; `admin` may do everything. */
   fetch(path: string, init?: RequestInit, user?: string): Promise<Response>;
   stop(): Promise<void>;
 }
@@ -43,7 +43,7 @@ export async function startTestServer(
         return name === undefined ? undefined : { name, groups };
       },
     },
-    authorizer: { authorize: ({ user }) => ({ allowed: user.groups.includes(MASTERS_GROUP), reason: '' }) },
+    authorizer: { authorize: async ({ user }) => ({ allowed: user.groups.includes(MASTERS_GROUP), reason: '' }) },
     onError: (error) => errors.push(error),
     ...options,
   });
@@ -77,7 +77,7 @@ export function widgetBody(name: string, spec: object = { size: 1 }, metadata: o
   return { apiVersion: 'test.sluice.dev/v1', kind: 'Widget', metadata: { name, ...metadata }, spec };
 }
 
-/** What comes back of an object. */
+/** An object in a response. */
 export interface WidgetAnswer {
   readonly metadata: {
     readonly name: string;

@@ -28,22 +28,22 @@ const UNIVERSE: ReadonlyMap<string, Value> = new Map<string, Value>([
 export interface StarlarkOptions {
   /** Name of the script, for messages. */
   readonly name: string;
-  /** The names that the script knows over and above those of the language. What it makes counts as made by the script. */
+  /** The predeclared names beside those of the language. Values that it creates count as the script's. */
   readonly predeclare?: (machine: Machine) => ReadonlyMap<string, Value>;
-  /** Looks at what the script left, within its bounds. */
+  /** Reads the result of the script, within its limits. */
   readonly collect?: (machine: Machine) => void;
   /** The members of a module that the script loads; undefined if there is none of that name. */
   readonly load?: (module: string) => ReadonlyMap<string, Value> | undefined;
-  /** Gets each line that the script prints. */
+  /** Called with each line that the script prints. */
   readonly print?: (text: string) => void;
   readonly limits?: Partial<StarlarkLimits>;
 }
 
 /**
  * Runs a script: Starlark as its specification has it, with sets, recursion, `while`, and control flow and reassignment outside of
- * functions. Nothing of the host can be reached but what is given here. Gives the global variables that it leaves.
+ * functions. A script can reach nothing of the host but these options. Returns its global variables.
  *
- * Throws InvalidInput for what is wrong with the script or what it fails of, and LimitExceeded when it is stopped at a bound; both with
+ * Throws InvalidInput for an error of the script, and LimitExceeded when it is stopped at a limit; both with
  * `StarlarkErrorDetails`.
  */
 export function runStarlark(script: string, options: StarlarkOptions): ReadonlyMap<string, Value> {
@@ -73,7 +73,7 @@ export function runStarlark(script: string, options: StarlarkOptions): ReadonlyM
   }
 }
 
-/** The error with its place. What is no error of the script is given as it is. */
+/** The error with its place. Other errors are returned as they are. */
 function placed(name: string, error: unknown, machine: Machine): unknown {
   if (error instanceof ScriptSyntaxError)
     return starlarkError('InvalidInput', name, error, { phase: 'syntax', position: error.position, backtrace: '' });
@@ -102,7 +102,7 @@ function starlarkError(
   return new SluiceError(code, `${place}: ${reason}`, { details: { phase, reason, line, column, backtrace } });
 }
 
-/** Lines of the backtrace; the middle of a long one is left out. */
+/** Lines of the backtrace; the middle of a long one is omitted. */
 const SHOWN_CALLS = 40;
 
 function backtraceOf(name: string, { calls, position }: Machine): string {

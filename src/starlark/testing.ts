@@ -3,7 +3,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import type { StarlarkError } from './machine/starlark-error.ts';
 import { runStarlark } from './run-starlark.ts';
 
-/** What a script prints, line by line. */
+/** The output of a script, line by line. */
 export function linesOf(script: string): string[] {
   const lines: string[] = [];
   runStarlark(script, { name: 'test.star', print: (text) => lines.push(text) });
@@ -26,7 +26,7 @@ export function errorOf(script: string): StarlarkError {
   throw new Error(`no error: ${script}`);
 }
 
-/** What is wrong, without a place. */
+/** The problem, without its place. */
 export function reasonOf(script: string): string {
   return errorOf(script).details.reason;
 }
@@ -38,7 +38,7 @@ export function give(title: string, table: readonly (readonly [expression: strin
   });
 }
 
-/** Tests of expressions and what is wrong with them. */
+/** Tests of expressions and their errors. */
 export function refuse(title: string, table: readonly (readonly [expression: string, reason: string])[]): void {
   test.each(table)(`${title}: %s`, (expression, reason) => {
     expect(reasonOf(`x = ${expression}`)).toBe(reason);

@@ -10,7 +10,7 @@ import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 
 const BOB: RequestContext = { actor: { name: 'bob' }, face: 'api' };
 /** A user who may write package revisions and not approve. */
-const EDITOR: RequestContext = { actor: { name: 'ed' }, face: 'api', mayApprove: () => false };
+const EDITOR: RequestContext = { actor: { name: 'ed' }, face: 'api', mayApprove: async () => false };
 const KEY = { namespace: 'default', name: 'apps.web.v1' };
 
 let clock: ManualClock;

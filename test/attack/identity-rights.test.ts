@@ -34,8 +34,8 @@ afterEach(() => world[Symbol.asyncDispose]());
 /** A user of the API with these rights. */
 const user = (name: string, { status = false, approve = false } = {}): RequestContext => ({
   ...{ actor: { name }, face: 'api', warn: (text) => warnings.push(text) },
-  mayWriteStatus: () => status,
-  mayApprove: () => approve,
+  mayWriteStatus: async () => status,
+  mayApprove: async () => approve,
 });
 
 async function push(context: RequestContext, text: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 
-/** What a client of Kubernetes does with a server: requests over connections that are kept, and watches with one each. */
+/** A client of a Kubernetes API server: requests over kept-alive connections, and watches with one connection each. */
 export class BenchClient {
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ export class BenchClient {
     });
   }
 
-  /** Sends one request and reads the whole answer. Throws for one that failed. */
+  /** Sends one request and reads the whole response. Throws if it failed. */
   async send(
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
@@ -29,10 +29,10 @@ export class BenchClient {
     });
     const answered = Buffer.from(await answer.body.arrayBuffer());
     if (answer.statusCode < 300) return answered;
-    throw new Error(`${method} ${path} was answered ${answer.statusCode}: ${answered.toString().slice(0, 500)}`);
+    throw new Error(`${method} ${path} returned ${answer.statusCode}: ${answered.toString().slice(0, 500)}`);
   }
 
-  /** Opens so many watches of one path, some at a time so that no handshake waits too long. */
+  /** Opens `count` watches of one path, in batches so that no handshake waits too long. */
   async watch(path: string, count: number): Promise<Watches> {
     const watches = new Watches();
     while (watches.size < count) {
@@ -47,11 +47,11 @@ export class BenchClient {
     const { statusCode, body } = await request(`${this.#url}${path}`, {
       ...{ headers: this.#headers, dispatcher: this.#agent, signal: abort.signal },
     });
-    if (statusCode !== 200) throw new Error(`watch ${path} was answered ${statusCode}: ${await body.text()}`);
+    if (statusCode !== 200) throw new Error(`watch ${path} returned ${statusCode}: ${await body.text()}`);
     watches.add(abort);
     const number = watches.size;
     body.on('error', () => undefined);
-    body.on('data', (chunk: Buffer) => watches.told(number, chunk));
+    body.on('data', (chunk: Buffer) => watches.receive(number, chunk));
   }
 
   async close(): Promise<void> {
@@ -59,13 +59,13 @@ export class BenchClient {
   }
 }
 
-/** Open watches of one thing, and when all of them have heard of what happens. */
+/** Open watches of one path, with the time at which all of them received an event. */
 export class Watches {
   readonly #open: AbortController[] = [];
   readonly #heard = new Set<number>();
   #all: (() => void) | undefined;
   #last = 0;
-  /** The last line that came. */
+  /** The last line that was received. */
   line: Buffer = Buffer.alloc(0);
 
   get size(): number {
@@ -76,14 +76,14 @@ export class Watches {
     this.#open.push(watch);
   }
 
-  told(watch: number, chunk: Buffer): void {
+  receive(watch: number, chunk: Buffer): void {
     this.#last = performance.now();
     this.line = chunk;
     this.#heard.add(watch);
     if (this.#heard.size === this.#open.length) this.#all?.();
   }
 
-  /** Milliseconds from the call of `cause` until the last watch has heard of something new. */
+  /** Milliseconds from the call of `cause` until the last watch received a new event. */
   async latency(cause: () => Promise<unknown>): Promise<number> {
     await this.quiet();
     this.#heard.clear();
@@ -98,7 +98,7 @@ export class Watches {
     return ended - started;
   }
 
-  /** Resolves when no watch has heard anything for a moment. */
+  /** Resolves when no watch has received an event for a moment. */
   async quiet(milliseconds = 150): Promise<void> {
     do await new Promise((resolve) => setTimeout(resolve, milliseconds));
     while (performance.now() - this.#last < milliseconds);

@@ -1,10 +1,10 @@
-// The floor for the API: a plain HTTPS server with the same TLS and constant answers. What it answers is told to it with PUT.
+// The floor for the API: a plain HTTPS server with the same TLS and constant answers. PUT sets its responses.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { openPki, serverNames } from '../../src/server/certificates/open-pki.ts';
 import { listen } from '../../src/server/listener.ts';
 
-/** Answers by method and URL. */
+/** Responses by method and URL. */
 const answers = new Map<string, Buffer>();
 /** The line that every POST sends to all watches. */
 let line = Buffer.alloc(0);

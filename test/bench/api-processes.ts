@@ -55,7 +55,7 @@ function start(...args: string[]): ChildProcess {
   const child = spawn(process.execPath, [...NODE_FLAGS, '--expose-gc', '--import', reportMemory, ...args], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  // That it stops is no news; what else it says is.
+  // Its normal end is not reported; other output is.
   child.stderr?.on('data', (chunk: Buffer) => {
     if (!chunk.toString().startsWith('stopping:')) process.stderr.write(chunk);
   });
@@ -79,7 +79,7 @@ function server(child: ChildProcess, client: BenchClient, startTime: number): Be
   };
 }
 
-/** What the first line that is looked for says; the rest of the output is read and dropped. */
+/** The first matching line; the rest of the output is read and dropped. */
 async function firstLine(child: ChildProcess, find: (line: string) => string | undefined): Promise<string> {
   const { stdout } = child;
   if (stdout === null) throw new Error('the output of the server is not read');

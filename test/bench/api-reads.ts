@@ -45,7 +45,7 @@ interface ReadOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One client reads on one connection, by turns from Sluice and from the floor, so that both meet the same machine. */
+/** One client reads on one connection, alternating between Sluice and the floor, so that both run under the same load. */
 async function readRow({ sluice, floor }: Pair, job: string, path: string, options: ReadOptions): Promise<string[]> {
   const { rounds, warmUp, aim, headers } = options;
   const read = () => sluice.client.send('GET', path, undefined, headers);

@@ -23,7 +23,7 @@ export const HEAD = ['job', 'median', 'p99', 'floor', 'floor p99', 'ratio', 'aim
 export const REVISIONS = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
 export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 
-/** The median is at most so many milliseconds. */
+/** The median is at most this many milliseconds. */
 export function within(limit: number): Aim {
   return { text: `<= ${limit} ms`, met: ({ ours }) => median(ours) <= limit };
 }
@@ -37,7 +37,7 @@ export function latencyRow(job: string, times: Latencies, aim: Aim | undefined):
   return [job, ...figures, ratio(median(ours), median(floor)), aim?.text ?? '', metOf(aim, times)];
 }
 
-/** A figure that stands beside no floor. */
+/** A figure without a floor. */
 export function plainRow(job: string, figure: string): string[] {
   return [job, figure, '', '', '', '', '', ''];
 }

@@ -15,7 +15,7 @@ import { ratio } from './table.ts';
 const WATCHERS = 1000;
 const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' };
 
-/** How long it takes until watchers know. */
+/** Time until watchers receive an event. */
 export async function watchRows(pair: Pair): Promise<string[][]> {
   const { client } = pair.sluice;
   let number = 0;
@@ -34,7 +34,7 @@ export async function watchRows(pair: Pair): Promise<string[][]> {
   return [map, revision, maps, revisions];
 }
 
-/** What a watch costs. Asked of servers that have done little yet: memory that is free again would hide it. */
+/** Memory of a watch, measured on servers with little history: freed memory would hide it. */
 export async function memoryRow({ sluice, floor }: Pair): Promise<string[]> {
   const cost = async ({ client, memory }: Pair['sluice'], path: string) => {
     const before = await memory();
@@ -48,7 +48,7 @@ export async function memoryRow({ sluice, floor }: Pair): Promise<string[]> {
   return ['memory a watch', kilobytes(ours), '', kilobytes(best), '', ratio(ours, best), '', ''];
 }
 
-/** A watch that begins now. */
+/** A watch that starts at the current version. */
 async function watchPath({ client }: Pair['sluice'], path: string): Promise<string> {
   const { metadata } = JSON.parse((await client.send('GET', `${path}?limit=1`)).toString());
   return `${path}?watch=true&resourceVersion=${metadata.resourceVersion}`;

@@ -6,7 +6,7 @@ import { ratio } from './table.ts';
 export const OBJECTS = 30_000;
 const WRITERS = 100;
 
-/** 30,000 ConfigMaps by many writers at once, then some by one alone; beside rows that go to SQLite directly. */
+/** 30,000 ConfigMaps by many writers at once, then some by a single one; compared with rows written to SQLite directly. */
 export async function writeRows({ sluice, floor }: Pair, folder: string): Promise<string[][]> {
   const create =
     ({ client }: Pair['sluice'], name: string) =>
@@ -34,7 +34,7 @@ function row(job: string, ours: number, floor: number): string[] {
   return [job, ours.toFixed(0), '', floor.toFixed(0), '', ratio(floor, ours), '', ''];
 }
 
-/** Calls a second, so many at a time. */
+/** Calls a second, with `parallel` at a time. */
 async function rate(writers: number, count: number, write: (number: number) => Promise<unknown>): Promise<number> {
   let next = 0;
   const started = performance.now();

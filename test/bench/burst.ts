@@ -11,11 +11,11 @@ import { context, newPackage } from './publish-one-by-one.ts';
 export interface Burst {
   /** Milliseconds until all drafts were at the remote. */
   readonly drafts: number;
-  /** Milliseconds that each approval took that came in the middle of it. */
+  /** Milliseconds of each approval during the burst. */
   readonly approvals: readonly number[];
 }
 
-/** Many drafts are made at once in a remote repository, and meanwhile now and then a package that was proposed before is approved. */
+/** Creates many drafts at once in a remote repository; meanwhile packages that were proposed earlier are approved at intervals. */
 export async function burst(url: string, dataFolder: string, count: number, approvals: number): Promise<Burst> {
   const object = repositoryKind.complete({ metadata: { name: 'bench' }, spec: { git: { repo: url } } });
   const store = new RevisionStore();

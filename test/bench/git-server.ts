@@ -1,4 +1,4 @@
-// A Git server in a process of its own, so that it shares no event loop with what is measured: `node git-server.ts <folder>`.
+// A Git server in a process of its own, so that it does not share the event loop of the measured process: `node git-server.ts <folder>`.
 import { startGitServer } from '../support/git/git-server.ts';
 
 const server = await startGitServer({ root: process.argv[2] ?? '.' });

@@ -5,7 +5,7 @@ export interface Curve {
   readonly points: readonly (readonly [number, number])[];
 }
 
-/** Told apart in print and by those who see fewer colours: each has its own mark too. */
+/** Distinguishable in print and for colour-blind readers: each series has its own mark too. */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#b58900', '#56b4e9', '#7a5195', '#888888'];
 const WIDTH = 920;
 const HEIGHT = 520;

@@ -97,7 +97,7 @@ async function indexMemory(path: string): Promise<string> {
   return (await promisify(execFile)(process.execPath, [...NODE_FLAGS, script, path])).stdout.trim();
 }
 
-/** Lists refs and reads the Kptfile of every tag and draft, in two git processes, without looking at the contents. */
+/** Lists refs and reads the Kptfile of every tag and draft, in two git processes, without parsing the contents. */
 export async function readFloor(path: string): Promise<number> {
   const started = performance.now();
   const refs = (await git(['-C', path, 'for-each-ref', '--format=%(objectname) %(refname)']))

@@ -13,16 +13,16 @@ const COUNTS = [1, 200];
 const PACKAGES = 50;
 const REVISIONS = 3;
 const DRAFTS = 2;
-/** Seconds of rest that are measured, after so many without news. */
+/** Idle seconds that are measured, after this many without changes. */
 const IDLE = 30;
 const CALM = 10;
 const PUBLICATIONS = 20;
 const REVISIONS_PATH = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
 
 /**
- * Many repositories in one process, first started on an empty data folder and then again, and one of them at work while the others
- * rest. `--repositories=200` chooses how many; `--remote` has them behind HTTP instead of on this machine; `--idle=30` how long the
- * rest is, in seconds.
+ * Many repositories in one process, first started on an empty data folder and then again, and one of them active while the others
+ * are idle. `--repositories=200` sets their number; `--remote` puts them behind HTTP instead of on this machine; `--idle=30` sets the
+ * idle time in seconds.
  */
 export async function many(options: readonly string[] = []): Promise<void> {
   const value = (name: string) => options.find((option) => option.startsWith(`--${name}=`))?.split('=')[1];
@@ -113,7 +113,7 @@ async function measure(
   return [`${count}`, name, ...figures, atRest, atRestCpu, milliseconds(median(times))];
 }
 
-/** What git takes to list the refs of all repositories once, one process after the other. */
+/** Time that git needs to list the refs of all repositories once, one process after the other. */
 async function floorOf(folder: string, count: number): Promise<string[]> {
   const before = processLoad(process.pid).cpu;
   const started = performance.now();
@@ -150,12 +150,12 @@ async function publish(api: KubeApi, count: number, number: number): Promise<num
   return performance.now() - started;
 }
 
-/** Controllers write to a new draft too; who was overtaken asks again. */
+/** Controllers write to a new draft too; after a conflict the request is repeated. */
 async function succeed(send: () => ReturnType<KubeApi['post']>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const { status, text } = await send();
     if (status < 300) return;
-    if (status !== 409 || attempt > 20) throw new Error(`the server answered ${status}: ${text}`);
+    if (status !== 409 || attempt > 20) throw new Error(`the server returned ${status}: ${text}`);
   }
 }
 

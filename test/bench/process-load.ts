@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** What a process of this machine (Linux) takes at a moment. */
+/** Current use of resources by a process of this machine (Linux). */
 export interface ProcessLoad {
   /** Seconds of CPU since its start, of itself and of its children, also of those that have ended. */
   readonly cpu: number;
@@ -37,13 +37,13 @@ function processes(): ProcessStat[] {
     try {
       return [statOf(Number(name))];
     } catch {
-      // It ended while it was looked at.
+      // It ended during the measurement.
       return [];
     }
   });
 }
 
-/** See proc(5); the name of the program, in brackets, may hold anything. */
+/** See proc(5); the name of the program, in brackets, may contain anything. */
 function statOf(pid: number): ProcessStat {
   const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
   const fields = text

@@ -9,7 +9,7 @@ import { looseObjects, type RecordedTransaction, replay } from './replay.ts';
 import { kptfile, manifest } from './synthetic-repository.ts';
 
 export const context: RequestContext = { actor: { name: 'bench' }, face: 'cli' };
-/** Lifecycles before the clock runs: a server has long compiled its code when it matters. */
+/** Lifecycles before the measurement, since a long-running server has compiled its code. */
 const WARM_UP = 20;
 
 /**
@@ -47,14 +47,14 @@ export async function publishOneByOne(
   return { elapsed: elapsed / count, floor: floor / count };
 }
 
-/** Eleven files, and no gate that would keep it from being published. */
+/** Eleven files, and no gate that prevents publication. */
 export function newPackage(number: number): Map<string, Buffer> {
   const files = new Map([['Kptfile', Buffer.from(kptfile(number, 1).replace(/ {2}readinessGates:\n.*\n/, ''))]]);
   for (let part = 0; part < 10; part++) files.set(`config-${part}.yaml`, Buffer.from(manifest(number, part, 1)));
   return files;
 }
 
-/** Keeps what each transaction brought. Looking at the object folder is not part of the job and is taken off the time. */
+/** Records the content of each transaction. Reading the object folder is not part of the job and is subtracted from the time. */
 function recordTransactions(inner: GitRepository) {
   const transactions: RecordedTransaction[] = [];
   let warmUp: readonly RecordedTransaction[] = [];
@@ -85,7 +85,7 @@ function recordTransactions(inner: GitRepository) {
     get warmUp() {
       return warmUp;
     },
-    /** Everything so far was only to get warm. */
+    /** Discards the results of the warm-up. */
     restart: () => {
       warmUp = transactions.splice(0);
       spent = 0;

@@ -23,11 +23,11 @@ interface Job {
   readonly aim: string;
   readonly rounds: number;
   readonly floor: string;
-  /** What one side does in one round, from its mirror: what has to be there first, then the work that is measured. */
+  /** One round of one side, from its mirror: the preparation, then the measured work. */
   prepare(side: Side, round: number): Promise<() => Promise<unknown>>;
 }
 
-/** One of the two that do the same: Sluice, or git's own commands. */
+/** One of the two sides: Sluice, or git's own commands. */
 interface Side {
   readonly name: 'sluice' | 'git';
   readonly mirror: GitRepository;
@@ -93,7 +93,7 @@ async function measure(folder: string, packages: number): Promise<string[][]> {
   }
 }
 
-/** Nothing of git's does the same. */
+/** Git has no equivalent. */
 function burstRows(packages: string, refs: string, { drafts, approvals }: Burst): string[][] {
   const longest = Math.max(...approvals);
   const made = `${BURST} drafts, each made by itself, all at once`;
@@ -119,7 +119,7 @@ function jobs(origin: GitRepository, sides: readonly [Side, Side]): Job[] {
   const pushes = 'git push --atomic --force-with-lease';
   const fetches = 'git fetch --atomic --prune';
   let number = 0;
-  /** Everybody has what was pushed. */
+  /** Both sides have fetched what was pushed. */
   const level = () => Promise.all(sides.map((side) => side.fetch()));
   const newDrafts = async (repository: GitRepository, count: number) => {
     const drafts: RefUpdate[] = [];
@@ -167,7 +167,7 @@ function jobs(origin: GitRepository, sides: readonly [Side, Side]): Job[] {
     {
       ...{ name: 'fetch 10 changes', aim: '<= 0.5', rounds: ROUNDS, floor: fetches },
       async prepare(side) {
-        // Made once for both, who then have the same to fetch.
+        // Created once for both, so that they fetch the same.
         await level();
         await origin.transaction(await newDrafts(origin, 10));
         return () => side.fetch();

@@ -14,7 +14,7 @@ import { median, milliseconds, percentile, printTable, ratio } from './table.ts'
 
 const ROUNDS = 100;
 const WARM_UP = 20;
-/** Renders that are asked for at once, for the rate. */
+/** Concurrent renders, for the rate. */
 const AT_ONCE = 200;
 const { signal } = new AbortController();
 
@@ -63,7 +63,7 @@ export async function render(): Promise<void> {
   }
 }
 
-/** What somebody waits for the first answer of a process that runs, and for one that is known already. */
+/** Time until the first result of a running process, and until a cached result. */
 async function warmAnswers(
   samples: readonly Sample[],
   catalog: Catalog,
@@ -120,7 +120,7 @@ async function times(action: () => unknown): Promise<number[]> {
   return found;
 }
 
-/** So many a second if all are asked for at once. */
+/** Renders a second if all are requested at once. */
 async function rate(action: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   await Promise.all(Array.from({ length: AT_ONCE }, action));

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import type { RefUpdate } from '../../src/git/git-repository.ts';
 
-/** One transaction as it was made: the loose objects that it brought (header and content, by their path) and its ref updates. */
+/** One recorded transaction: its loose objects (header and content, by their path) and its ref updates. */
 export interface RecordedTransaction {
   readonly objects: ReadonlyMap<string, Buffer>;
   readonly updates: readonly RefUpdate[];
@@ -15,7 +15,7 @@ export interface RecordedTransaction {
 /**
  * The floor for writes: the same objects hashed, compressed and written as loose files (temporary file, fsync, rename, fsync of the
  * folder), and the same refs through one kept-open `git update-ref --stdin` that fsyncs them, and their folders. It knows what to
- * write and decides, reads and remembers nothing.
+ * write, and evaluates, reads and stores nothing else.
  */
 export async function replay(path: string, transactions: readonly RecordedTransaction[]): Promise<number> {
   const child = spawn('git', ['-C', path, '-c', 'core.fsync=reference', 'update-ref', '--stdin'], {
@@ -47,7 +47,7 @@ export async function replay(path: string, transactions: readonly RecordedTransa
   return elapsed;
 }
 
-/** Git syncs the ref files, not the folders that they are renamed in: that of each ref, and those above that are made for it. */
+/** Git syncs the ref files, not the folders that contain them: that of each ref, and new folders above it. */
 function foldersToSync(path: string, updates: readonly RefUpdate[]): Set<string> {
   const folders = new Set<string>();
   for (const { ref } of updates) {

@@ -1,7 +1,7 @@
-// Loaded into a server before its program: tells its resident memory after a full collection of garbage, when it is asked to.
+// Loaded into a server before its program: reports its resident memory after a full garbage collection, on request.
 process.on('message', () => {
   for (let pass = 0; pass < 3; pass++) globalThis.gc?.();
   process.send?.(process.memoryUsage.rss());
 });
-// To be asked is no reason to go on living.
+// The channel for requests does not keep the process alive.
 process.channel?.unref();

@@ -19,16 +19,16 @@ import { median } from './table.ts';
 export interface Opened {
   readonly revisions: number;
   readonly open: number;
-  /** The longest that the event loop was held up meanwhile and, where it is used, until clients could list it. */
+  /** The longest block of the event loop meanwhile and, where it applies, until clients could list it. */
   readonly held: number;
   /** Resident memory after it, in MB. */
   readonly memory: number;
-  /** Parsing all Kptfiles once more. */
+  /** The time to parse all Kptfiles once more. */
   readonly parse?: number;
 }
 
 export interface Used extends Opened {
-  /** From the opened repository to the objects that clients list. */
+  /** The time from the opened repository to the objects that clients list. */
   readonly table: number;
   readonly listOne: number;
   readonly listLatest: number;
@@ -52,7 +52,7 @@ const memory = process.memoryUsage.rss() / 2 ** 20;
 const adding = performance.now();
 if (job === 'use') await store.add(repository);
 const table = performance.now() - adding;
-// The last turn is told of only by the next one.
+// The monitor reports a turn only in the next one.
 await setTimeout(5);
 delay.disable();
 const opened: Opened = {
@@ -87,7 +87,7 @@ async function lists(some: readonly { readonly key: { package: string } }[]) {
   return { listOne: median(one), listLatest: median(await times(some, () => storage.list(context, latest))) };
 }
 
-/** New labels of drafts, one after the other: until the write has returned, and until a watcher who chose a repository knows. */
+/** New labels of drafts, one after the other: until the write has returned, and until a watcher of one repository receives it. */
 async function watch(): Promise<{ watch: number; write: number }> {
   const abort = new AbortController();
   const events = storage.watch(context, {
@@ -98,7 +98,7 @@ async function watch(): Promise<{ watch: number; write: number }> {
   const drafts = store.list({ lifecycle: 'Draft' }).slice(0, ROUNDS);
   const iterator = events[Symbol.asyncIterator]();
   const writes: number[] = [];
-  const told = await times(drafts, async ({ name }, round) => {
+  const watched = await times(drafts, async ({ name }, round) => {
     const heard = iterator.next();
     const begun = performance.now();
     await store.change(name, { metadata: { labels: { round: `${process.pid}-${round}` } } }, context);
@@ -106,7 +106,7 @@ async function watch(): Promise<{ watch: number; write: number }> {
     await heard;
   });
   abort.abort();
-  return { watch: median(told), write: median(writes) };
+  return { watch: median(watched), write: median(writes) };
 }
 
 async function times<Item>(items: readonly Item[], action: (item: Item, round: number) => Promise<unknown>) {

@@ -17,12 +17,12 @@ export interface ScaleOptions {
 
 const MANIFESTS = 10;
 const MAX_DRAFTS = 600;
-/** As much as the root trees of a flat repository may take together, in bytes, before commits are shared. */
+/** Bytes that the root trees of a flat repository may use together before commits are shared. */
 const MAX_ROOT_BYTES = 400_000_000;
 
 /**
- * Fills a new bare repository through one `git fast-import` that makes no refs, and writes `packed-refs` itself: a hundred thousand
- * tags take Git minutes otherwise. Manifests are shared by all packages; the Kptfile of each revision is its own.
+ * Fills a new bare repository through one `git fast-import` that makes no refs, and writes `packed-refs` itself: otherwise Git would need minutes for a hundred thousand
+ * tags. Manifests are shared by all packages; the Kptfile of each revision is its own.
  */
 export async function synthesizeAtScale(options: ScaleOptions): Promise<void> {
   const { path, packages, revisions } = options;

@@ -18,14 +18,14 @@ const LAYOUTS: readonly Layout[] = ['nested', 'flat'];
 const REVISIONS = 3;
 /** Bounds on a whole lifecycle are stated for repositories of 30,000 revisions. */
 const AIMED = 10_000;
-/** Of the plot, which has a colour for each of the others. */
+/** The text colour of the plot; each series has another colour. */
 const LEFT_OUT = ['cold index without parsing', 'objects of all revisions for clients', 'write a label'];
 const AT_ONCE = 500;
 const ONE_BY_ONE = 100;
-/** What the root trees of all drafts and publications of one job may take together, in bytes. */
+/** Bytes that the root trees of all drafts and publications of one job may use together. */
 const MAX_WRITTEN = 150_000_000;
 
-/** What one repository gave, in milliseconds, for the plot and the growth of each operation. */
+/** The results of one repository in milliseconds, for the plot and the growth of each operation. */
 interface Measured {
   readonly packages: number;
   readonly layout: Layout;
@@ -150,7 +150,7 @@ async function publishRows(
   note(`Draft to Published, ${count} at once${capped}`, all.elapsed, imported, 2, count);
 }
 
-/** What reads every ref must not look at what lies behind it. */
+/** An operation that reads every ref must not read the history behind it. */
 async function historyRows(folder: string): Promise<Row[]> {
   const taken: Map<string, number>[] = [];
   for (const between of [0, 9]) {

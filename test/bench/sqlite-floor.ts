@@ -2,8 +2,8 @@ import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 
 /**
- * The floor for writes of objects: rows per second that SQLite takes with the same journal and full sync, so many rows a
- * transaction. It knows the texts beforehand, checks nothing and tells nobody.
+ * The floor for writes of objects: rows per second that SQLite writes with the same journal and full sync, with a given number of rows for each
+ * transaction. The texts are prepared, nothing is checked, and no watcher is notified.
  */
 export function rawInserts(path: string, texts: readonly string[], batch: number): number {
   const database = new DatabaseSync(path);

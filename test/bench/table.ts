@@ -1,4 +1,4 @@
-/** Prints rows as a Markdown table, so that the output can stand in the documentation as it is. */
+/** Prints rows as a Markdown table, so that the output can be copied into the documentation. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
@@ -13,7 +13,7 @@ export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
-/** The value that so many of all, from 0 up to 1, are below. */
+/** The quantile of `share`, from 0 to 1. */
 export function percentile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length * part)] ?? Number.NaN;

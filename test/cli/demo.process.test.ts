@@ -21,7 +21,7 @@ function git(repository: string, ...words: string[]): string {
 }
 
 describe('demo', () => {
-  test('the commands that it proposes work, and a second run goes on where the first ended', async () => {
+  test('the proposed commands work, and a second run continues where the first ended', async () => {
     const words = ['--data', data];
     expect((await sluice(['demo', ...words])).code).toBe(0);
     const type = 'shop.example.com/CapacityReviewed';

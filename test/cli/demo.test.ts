@@ -21,7 +21,7 @@ function git(repository: string, ...words: string[]): string {
 }
 
 describe('demo', () => {
-  test('moves the quick start as far as it can go, tells how, and ends', async () => {
+  test('moves the packages of the quick start as far as possible, reports it, and ends', async () => {
     const { code, stdout, stderr } = await sluice(['demo', '--data', data]);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/packages\.upf-edge\.v1 +gate ipam\S+upf-edge-n6 open, by resolver:ipam: .*10\.6\.1\.2\/24/);

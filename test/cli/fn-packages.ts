@@ -34,7 +34,7 @@ export function scratch() {
   afterAll(() => rm(top, { recursive: true, force: true }));
   const newPath = () => join(top, `case${count++}`);
   return {
-    /** A path at which nothing is. */
+    /** A path that does not exist. */
     newPath,
     /** A folder "shop" with these files. */
     async folder(files: Readonly<Record<string, string>>): Promise<string> {

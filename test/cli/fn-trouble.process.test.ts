@@ -7,7 +7,7 @@ import { DEPLOYMENT, FAILING, KPTFILE, NESTED, read, scratch } from './fn-packag
 const { folder } = scratch();
 
 describe('sluice fn render', () => {
-  test('a Kptfile that kpt rejects ends it with 2 before anything runs, nested ones too', async () => {
+  test('a Kptfile that kpt rejects, also a nested one, leads to exit code 2 before anything runs', async () => {
     const nested = NESTED.replace('pipeline:', 'pipelin:');
     for (const files of [
       { Kptfile: KPTFILE.replace('pipeline:', 'pipelin:'), 'web.yaml': DEPLOYMENT },
@@ -22,7 +22,7 @@ describe('sluice fn render', () => {
     }
   });
 
-  test('a failure leaves everything but the status, names function and package, and ends with 1', async () => {
+  test('a failure changes only the status, names function and package, and leads to exit code 1', async () => {
     const path = await folder({ Kptfile: FAILING, 'web.yaml': DEPLOYMENT });
     const { code, stderr } = await runCli(['fn', 'render', path]);
     expect(code, stderr).toBe(1);
@@ -38,7 +38,7 @@ describe('sluice fn render', () => {
     expect(await read(path, 'Kptfile')).not.toContain('RenderFailed');
   });
 
-  test('--results-dir keeps what functions said', async () => {
+  test('--results-dir stores the results of functions', async () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
     const results = join(path, '..', 'results');
     const { stderr } = await runCli(['fn', 'render', path, '--results-dir', results]);
@@ -50,7 +50,7 @@ describe('sluice fn render', () => {
     expect(text).toContain('set-namespace');
   });
 
-  test('a validator with a condition of its own tells it in the Kptfile, and the package renders', async () => {
+  test('a validator with its own condition reports in the Kptfile, and the package renders', async () => {
     const check = `apiVersion: fn.kpt.dev/v1alpha1
 kind: StarlarkRun
 metadata:
@@ -74,7 +74,7 @@ source: |
 });
 
 describe('sluice fn eval', () => {
-  test('a function that is run by hand takes the Kptfile away, and in a pipeline it stays', async () => {
+  test('fn eval of the function removes the Kptfile, which a pipeline keeps', async () => {
     const local = 'metadata:\n  name: shop\n  annotations:\n    config.kubernetes.io/local-config: "true"\n';
     const kptfile = `apiVersion: kpt.dev/v1\nkind: Kptfile\n${local}pipeline:\n  mutators:\n    - image: remove-local-config-resources\n`;
     const path = await folder({ Kptfile: kptfile, 'web.yaml': DEPLOYMENT });
@@ -85,7 +85,7 @@ describe('sluice fn eval', () => {
     expect(stdout).toBe(DEPLOYMENT);
   });
 
-  test('an image that cannot be run here says so in one line', async () => {
+  test('an image that cannot be run here causes a message of one line', async () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
     const image = 'localhost:1/nothing/here:v1';
     const { code, stderr } = await runCli(['fn', 'eval', path, '-i', image, '--image-pull-policy', 'never']);

@@ -9,7 +9,7 @@ import { DEPLOYMENT, KPTFILE, read, scratch } from './fn-packages.ts';
 const { newPath, folder } = scratch();
 
 describe('sluice fn render', () => {
-  test('status.renderStatus is written where it is already, and with --render-status', async () => {
+  test('status.renderStatus is written where it exists, and with --render-status', async () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
     expect((await runCli(['fn', 'render', path, '--render-status'])).code).toBe(0);
     const kept = await read(path, 'Kptfile');
@@ -19,7 +19,7 @@ describe('sluice fn render', () => {
     expect((await read(path, 'Kptfile')).split('set-namespace:v0.4.5')).toHaveLength(3);
   });
 
-  test('-o gives resources to stdout or a new folder, and leaves the package alone', async () => {
+  test('-o writes resources to stdout or a new folder, and does not change the package', async () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
     const list = await runCli(['fn', 'render', path, '-o', 'stdout']);
     expect(list.code, list.stderr).toBe(0);
@@ -38,7 +38,7 @@ describe('sluice fn render', () => {
 });
 
 describe('sluice fn eval', () => {
-  test('--save puts the function into the Kptfile, once', async () => {
+  test('--save adds the function to the Kptfile, once', async () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
     const save = (value: string) =>
       runCli(['fn', 'eval', path, '-s', '-i', 'set-annotations:v0.1', '--', `team=${value}`]);
@@ -65,7 +65,7 @@ describe('sluice fn eval', () => {
 });
 
 describe('sluice fn source and sink', () => {
-  test('YAML documents are taken too, and nothing else', async () => {
+  test('YAML documents are accepted too, and nothing else', async () => {
     const out = newPath();
     const input = `${DEPLOYMENT}---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: c, annotations: { config.kubernetes.io/path: a/b.yaml } }\n`;
     const sunk = await sluice(['fn', 'sink', out], { input });

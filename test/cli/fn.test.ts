@@ -15,7 +15,7 @@ async function program(text: string): Promise<string> {
 }
 
 describe('sluice fn render', () => {
-  test('changes only what functions change, and tells it in the words of kpt', async () => {
+  test('writes only changes by functions, and reports them in the format of kpt', async () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT, 'db/Kptfile': NESTED, 'notes.md': 'x' });
     const { code, stdout, stderr } = await runCli(['fn', 'render', path]);
     expect([code, stdout], stderr).toEqual([0, '']);
@@ -36,7 +36,7 @@ describe('sluice fn render', () => {
     expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT.replace('before', 'blog'));
   });
 
-  test('programs run only where they are allowed, without the environment of the caller', async () => {
+  test('programs run only where permitted, without the environment of the caller', async () => {
     const exec = await program(
       '#!/bin/sh\n[ -z "$SLUICE_USER$HOSTNAME_SECRET" ] || exit 3\nexec sed s/before/after/\n',
     );
@@ -62,7 +62,7 @@ describe('sluice fn render', () => {
 });
 
 describe('sluice fn eval', () => {
-  test('runs one function on what is chosen, and leaves pipelines alone', async () => {
+  test('runs one function on the selected resources, and no pipelines', async () => {
     const second = DEPLOYMENT.replace('name: web\n', 'name: api\n');
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT, 'api.yaml': second });
     const words = ['fn', 'eval', path, '-i', 'set-annotations', '--match-name', 'api', '--', 'team=blog'];
@@ -74,7 +74,7 @@ describe('sluice fn eval', () => {
     expect(await read(path, 'Kptfile')).toBe(KPTFILE);
   });
 
-  test('words that do not go together are refused before anything runs', async () => {
+  test('conflicting options are refused before anything runs', async () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
     for (const words of [
       [path],
@@ -96,7 +96,7 @@ describe('sluice fn eval', () => {
 });
 
 describe('sluice fn source and sink', () => {
-  test('resources go through pipes and come back as they were', async () => {
+  test('resources pass through pipes unchanged', async () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT, 'db/Kptfile': NESTED });
     const sourced = await sluice(['fn', 'source', path]);
     expect(sourced.code, sourced.stderr).toBe(0);
@@ -126,7 +126,7 @@ describe('sluice fn doc', () => {
     expect(image.stdout).toBe(one.stdout);
   });
 
-  test('a name that nobody has is answered with the nearest', async () => {
+  test('for an unknown name the error suggests the nearest one', async () => {
     const { code, stderr } = await runCli(['fn', 'doc', 'set-namespaces']);
     expect(code).toBe(1);
     expect(stderr).toContain('did you mean set-namespace');

@@ -30,7 +30,7 @@ async function ownKey(): Promise<string> {
   return shownSchema.parse(JSON.parse(await run('key', 'show', '-o', 'json'))).own.fingerprint;
 }
 
-/** Publishes a package; returns what ssh-keygen says of the statement in the approval commit. */
+/** Publishes a package; returns the output of ssh-keygen for the statement in the approval commit. */
 async function publish(name: string, allowedSigners: string): Promise<string> {
   await run('rpkg', 'init', name, '--repository', 'packages', '--workspace', 'v1');
   await run('rpkg', 'propose', `packages.${name}.v1`);

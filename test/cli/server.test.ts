@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 const kubeconfig = () => join(cli.data, 'kubeconfig');
-/** A command line that names the server itself, away from the data folder. */
+/** A command line that names the server by its kubeconfig, not the data folder. */
 const remote = (...words: string[]) => runCli([...words, '--kubeconfig', kubeconfig()], { SLUICE_USER: 'anna' });
 
 async function ok(result: Promise<CliResult>, stdout?: string): Promise<CliResult> {
@@ -42,16 +42,16 @@ async function pulled(name: string, into: string, run = cli.run): Promise<string
   return folder;
 }
 
-describe('a running up is asked by commands on its data folder', () => {
+describe('commands on the data folder of a running up use its server', () => {
   const name = 'packages.net.upf.v1';
 
-  test('which is told by -v', async () => {
+  test('which -v reports', async () => {
     const { stderr } = await ok(cli.run('repo', 'get', '-v'));
     expect(stderr).toMatch(/^using https:\/\/127\.0\.0\.1:\d+ \("sluice up" on \S+\)$/m);
   });
 
-  test('repositories and packages go through their life', async () => {
-    // Repositories: reg waits until packages can be used; a bad one is told at once.
+  test('repositories and packages go through their lifecycle', async () => {
+    // Repositories: reg waits until packages can be used; an invalid one is reported at once.
     {
       const reg = await ok(
         cli.run('repo', 'reg', cli.bare('packages.git'), '--description', 'all'),
@@ -72,7 +72,7 @@ describe('a running up is asked by commands on its data folder', () => {
       expect((await cli.run('repo', 'get', 'package')).stderr).toContain('did you mean packages?');
     }
 
-    // Init, pull, push: what others changed is not overwritten.
+    // Init, pull, push: changes by others are not overwritten.
     {
       await ok(
         cli.run('rpkg', 'init', 'net/upf', '--repository', 'packages', '--workspace', 'v1'),
@@ -98,7 +98,7 @@ describe('a running up is asked by commands on its data folder', () => {
       expect((await cli.run('rpkg', 'history', name)).stdout).toMatch(/anna \(api\).*tests: 100% ☂/);
     }
 
-    // Gates, conditions that are given again, approval.
+    // Gates, affirmed conditions, approval.
     {
       const refused = await cli.run('rpkg', 'propose', name);
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`see: sluice why ${name}`) });
@@ -107,7 +107,7 @@ describe('a running up is asked by commands on its data folder', () => {
       const folder = await pulled(name, 'tested');
       await writeFile(join(folder, 'service.yaml'), 'apiVersion: v1\nkind: Service\nmetadata:\n  name: upf\n');
       await ok(cli.run('rpkg', 'push', name, folder));
-      // The same words, and the content is another one.
+      // The same message for other content.
       expect((await cli.run('rpkg', 'propose', name)).code).toBe(1);
       const before = cli.git('packages.git', 'rev-parse', 'drafts/net/upf/v1');
       await ok(set());
@@ -156,7 +156,7 @@ describe('a running up is asked by commands on its data folder', () => {
       await ok(cli.run('rpkg', 'del', copy), `${copy} deleted\n`);
     }
 
-    // What somebody pushed to the repository is read when it is asked for.
+    // A sync on request reads what was pushed to the repository.
     {
       const head = cli.git('packages.git', 'rev-parse', 'net/upf/v1^{}');
       cli.git('packages.git', 'update-ref', 'refs/heads/drafts/net/upf/v9', head);
@@ -167,8 +167,8 @@ describe('a running up is asked by commands on its data folder', () => {
   });
 });
 
-describe('a server is asked by its kubeconfig', () => {
-  test('and acts for its user, or for whom --as names', async () => {
+describe('commands with a kubeconfig use its server', () => {
+  test('which acts for its user, or for the user of --as', async () => {
     const name = 'shared.own.v1';
     await ok(remote('rpkg', 'init', 'own', '--repository', 'shared', '--workspace', 'v1'), `${name} created\n`);
     const as = await remote('rpkg', 'propose', name, '--as', 'carl');
@@ -177,7 +177,7 @@ describe('a server is asked by its kubeconfig', () => {
     expect((await cli.run('rpkg', 'history', name)).stdout).toMatch(/admin \(api\) +propose/);
   });
 
-  test('KUBECONFIG counts only if nothing else is named, and namespaces are apart', async () => {
+  test('KUBECONFIG counts only if nothing else is named, and namespaces are separate', async () => {
     const environment = { KUBECONFIG: kubeconfig(), SLUICE_USER: 'anna' };
     const get = await ok(runCli(['rpkg', 'get', '-o', 'name', '-v'], environment));
     expect(get.stdout).toContain('shared.web.v1\n');
@@ -221,7 +221,7 @@ describe('a server is asked by its kubeconfig', () => {
     expect(missing.stderr).toContain('"shared.web.v7" not found; did you mean shared.web.v1?');
   });
 
-  test('sub-resources that are only read are documented, authorised by their own names, and take no writes', async () => {
+  test('read-only sub-resources are documented, authorised by their own names, and accept no writes', async () => {
     const api = await KubeApi.of(kubeconfig());
     onTestFinished(() => api.close());
     const group = '/apis/porch.kpt.dev/v1alpha1';
@@ -243,14 +243,17 @@ describe('a server is asked by its kubeconfig', () => {
     }
   });
 
-  test('a kubeconfig that leads nowhere is told with what to do', async () => {
+  test('an unusable kubeconfig is reported with the next step', async () => {
     const none = await runCli(['rpkg', 'get', '--kubeconfig', join(cli.folder, 'none')]);
     expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no kubeconfig at') });
     const wrong = join(cli.folder, 'wrong');
     const text = await readFile(kubeconfig(), 'utf8');
     await writeFile(wrong, text.replace(/(server: https:\/\/127\.0\.0\.1:)\d+/, '$11'));
     const unreachable = await runCli(['rpkg', 'get', '--kubeconfig', wrong]);
-    expect(unreachable).toMatchObject({ code: 1, stderr: expect.stringMatching(/nothing listens at .*\/wrong/) });
+    expect(unreachable).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/cannot connect to .*: nothing listens there.*\/wrong/),
+    });
     await writeFile(wrong, text.replace(/token: \S+/, 'token: sluice_x'));
     const stranger = await runCli(['repo', 'get', '--kubeconfig', wrong]);
     expect(stranger).toMatchObject({ code: 1, stderr: expect.stringContaining('does not accept the credentials') });
@@ -260,7 +263,7 @@ describe('a server is asked by its kubeconfig', () => {
   });
 });
 
-test('beside it objects are backed up and not restored, and others get tokens', async () => {
+test('while it runs, backups and tokens can be created, and nothing can be restored', async () => {
   const file = join(cli.folder, 'backup.db');
   await ok(cli.run('backup', file));
   expect(await cli.run('restore', file)).toMatchObject({
@@ -271,11 +274,11 @@ test('beside it objects are backed up and not restored, and others get tokens', 
   const config = join(cli.folder, 'ci.kubeconfig');
   await writeFile(config, stdout);
   const get = async () => runCli(['rpkg', 'get', '-o', 'name', '--kubeconfig', config]);
-  // The server looks at the file once a second.
+  // The server checks the file once a second.
   await expect.poll(async () => (await get()).stderr, { timeout: 10_000 }).toContain('User "ci" cannot list');
 });
 
-test('a token is made for the server of KUBECONFIG, as packages are asked of it', async () => {
+test('a token is created for the server of KUBECONFIG, which package commands use too', async () => {
   const made = await ok(runCli(['token', 'create', 'kim', '-o', 'token'], { KUBECONFIG: kubeconfig() }));
   expect(await readFile(join(cli.data, 'tokens.csv'), 'utf8')).toMatch(/\bkim\b/);
   expect(made.stdout.trim().length).toBeGreaterThan(20);
@@ -289,7 +292,7 @@ test('a token is made for the server of KUBECONFIG, as packages are asked of it'
   });
 });
 
-test('after the server has ended the same folder goes on without it', async () => {
+test('after the end of the server, commands work on the folder itself', async () => {
   await using own = await cliFixture();
   const server = new Up(own.data);
   onTestFinished(() => void server.child.kill('SIGKILL'));

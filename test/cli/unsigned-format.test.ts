@@ -70,7 +70,7 @@ const adoption = async (...words: string[]) =>
   adoptSchema.parse(JSON.parse(await ok('repo', 'adopt', 'packages', '-o', 'json', ...words)));
 
 describe('a data folder of the version without signed statements', () => {
-  test('opens, shows the same revisions, and loses nothing', async () => {
+  test('opens with the same revisions, and loses nothing', async () => {
     const before = refs();
     const shown = await revisions();
     expect([...shown.keys()]).toEqual(REVISIONS);
@@ -78,12 +78,12 @@ describe('a data folder of the version without signed statements', () => {
       ...['Published', 'Published', 'Proposed', 'Published', 'Published', 'Published', 'Draft'],
     ]);
     expect(flag(shown.get('web.v1'))).toContain('is not signed; "sluice repo adopt" lists it for adoption');
-    // Nobody vouches for metadata that is not signed.
+    // Unsigned metadata does not count.
     expect(shown.get('web.v2')?.labels).toBeUndefined();
     expect(refs().filter((ref) => !ref.endsWith('refs/sluice/repository'))).toEqual(before);
   });
 
-  test('is adopted: what the dry run prints counts, records keep metadata and no verdicts', async () => {
+  test('can be adopted: the objects of the dry run count, records keep metadata and no verdicts', async () => {
     const before = refs();
     const dry = await adoption();
     expect(dry.adopted).toBe(false);
@@ -117,13 +117,13 @@ describe('a data folder of the version without signed statements', () => {
     expect(await ok('repo', 'adopt', 'packages')).toBe('nothing to adopt in packages\n');
   });
 
-  test('a record that is adopted is on top of the unsigned one', async () => {
+  test('an adopted record is a child of the unsigned one', async () => {
     const old = git('rev-parse', 'refs/sluice/records/79ccd24d-7c91-5a45-b667-aeecf5b10e25');
     await adoption('--yes');
     expect(git('rev-parse', 'refs/sluice/records/web/v2^')).toBe(old);
   });
 
-  test('a part is adopted, and then another one', async () => {
+  test('objects can be adopted in parts', async () => {
     await adoption('--only', 'web/*', '--yes');
     const half = await revisions();
     expect([flag(half.get('web.v1')), flag(half.get('cache.v1'))]).toEqual([
@@ -134,7 +134,7 @@ describe('a data folder of the version without signed statements', () => {
     expect([flag(whole.get('web.v1')), flag(whole.get('cache.v1'))]).toEqual([...[undefined, undefined]]);
   });
 
-  test('a tag that moves counts no longer, and neither does what a push wrote into the list', async () => {
+  test('a tag that moves no longer counts, and neither do entries that a push added to the list', async () => {
     await adoption('--yes');
     const [web, main] = [git('rev-parse', 'refs/tags/web/v1'), git('rev-parse', 'main')];
     git('update-ref', 'refs/tags/web/v1', main);
@@ -160,7 +160,7 @@ describe('a data folder of the version without signed statements', () => {
     expect(flag(forged.get('cache.v1'))).toContain('is not signed');
   });
 
-  test('an older list does not come back', async () => {
+  test('a push cannot restore an older list', async () => {
     await adoption('--only', 'web/*', '--yes');
     const first = git('rev-parse', 'refs/sluice/adopted');
     await adoption('--yes');
@@ -173,7 +173,7 @@ describe('a data folder of the version without signed statements', () => {
   });
 });
 
-test('a kubeconfig is not enough', async () => {
+test('a kubeconfig is not sufficient', async () => {
   const { code, stderr } = await run('repo', 'adopt', 'packages', '--kubeconfig', '/nowhere');
   expect([code, stderr]).toEqual([1, expect.stringContaining('name the data folder with --data')]);
 });

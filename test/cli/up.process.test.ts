@@ -35,7 +35,7 @@ const repository = (name: string, path: string) =>
   `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata: {name: ${name}}\nspec: {git: {repo: ${path}}}\n---\n`;
 
 describe('up', () => {
-  test('a restart says what is as before in one line, and after a kill what was found and finished', async () => {
+  test('a restart reports unchanged revisions in one line, and after a kill what was found and completed', async () => {
     await cli.run('repo', 'reg', cli.bare('packages.git'));
     const first = start('--no-listen');
     await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
@@ -58,7 +58,7 @@ describe('up', () => {
     expect(await third.end('SIGINT')).toBe(0);
   });
 
-  test('a port that is in use is one line with the next step, before any work begins', async () => {
+  test('a port in use is reported in one line with the next step, before any work begins', async () => {
     const holder = createServer().listen(0, '127.0.0.1');
     await once(holder, 'listening');
     const { port } = holder.address() as AddressInfo;
@@ -74,19 +74,19 @@ describe('up', () => {
     }
   });
 
-  test('after kill -9 the next one takes over', async () => {
+  test('after kill -9 another process can start', async () => {
     await cli.run('repo', 'reg', cli.bare('packages.git'));
     const killed = start();
     await killed.said(/1 repository/);
     await killed.end('SIGKILL');
-    // As of a container that is made anew under another name.
+    // As in a container that is recreated under another name.
     const said = JSON.parse(await readFile(join(cli.data, 'up-lock.json'), 'utf8')) as object;
     await writeFile(join(cli.data, 'up-lock.json'), JSON.stringify({ ...said, host: 'gone.example' }));
     expect((await sluice(['up', '--data', cli.data, '--until-idle'])).code).toBe(0);
   });
 
-  test('it ends when it is told to, also before a repository that hangs was looked at', async () => {
-    // It takes connections and never says a word.
+  test('it ends on request, also before a hanging repository was read', async () => {
+    // It accepts connections and never responds.
     const silent = createServer();
     await once(silent.listen(0, '127.0.0.1'), 'listening');
     const { port } = silent.address() as AddressInfo;
@@ -99,14 +99,14 @@ describe('up', () => {
     );
     const [socket] = await connected;
     expect(await up.end('SIGINT')).toBe(0);
-    // Nobody wants it to begin any more.
+    // Its start is no longer required.
     expect(up.output).not.toContain('Serving');
     expect(up.output).not.toContain('kubectl --kubeconfig');
     socket.destroy();
     silent.close();
   });
 
-  test('a resolver from a file settles its conditions', async () => {
+  test('a resolver from a file issues its conditions', async () => {
     const file = join(cli.folder, 'license.mjs');
     await writeFile(
       file,
@@ -131,7 +131,7 @@ describe('up', () => {
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('name must be a text') });
   });
 
-  test('what a repository says does not steer the terminal', async () => {
+  test('data of a repository does not control the terminal', async () => {
     await cli.run('repo', 'reg', cli.bare('packages.git'));
     const steering = '\u001b]0;owned\u0007';
     const kptfile = `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\ninfo:\n  readinessGates: [{conditionType: Tested}]\nstatus:\n  conditions:\n    - {type: Tested, status: "False", message: "\\e]0;owned\\a\\nforged"}\n`;

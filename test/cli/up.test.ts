@@ -34,7 +34,7 @@ const repository = (name: string, path: string) =>
   `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata: {name: ${name}}\nspec: {git: {repo: ${path}}}\n---\n`;
 
 describe('up', () => {
-  test('shares the data folder with commands in other terminals, and alone with another up', async () => {
+  test('shares the data folder with commands in other terminals, and not with another up', async () => {
     const up = start();
     await up.said(/no repository is registered yet/);
     expect((await cli.run('repo', 'reg', cli.bare('packages.git'))).code).toBe(0);
@@ -45,7 +45,7 @@ describe('up', () => {
     await cli.run('rpkg', 'propose', 'packages.web.v1');
     await up.said(/packages\.web\.v1 +Draft → Proposed, by anna/);
     const why = await cli.run('why', 'packages.web.v1');
-    expect(why.stdout).toContain('it waits for the approval of somebody');
+    expect(why.stdout).toContain('it waits for the approval of a user');
     await cli.run('rpkg', 'approve', 'packages.web.v1', '--as', 'bob');
     await up.said(/packages\.web\.v1 +Proposed → Published v1, by bob/);
     const empty = cli.git('packages.git', 'hash-object', '-w', '-t', 'blob', '/dev/null');
@@ -63,7 +63,7 @@ describe('up', () => {
     expect(await lockHolder(join(cli.data, 'up-lock'))).toBeUndefined();
   });
 
-  test('--until-idle tells what waits; a repository that cannot be read makes it fail, and does not hold it up', async () => {
+  test('--until-idle reports what waits; a repository that cannot be read makes it fail, without delay', async () => {
     const folder = await config(
       repository('good', cli.bare('good.git')) + repository('gone', join(cli.folder, 'gone.git')),
     );
@@ -84,7 +84,7 @@ describe('up', () => {
     });
   });
 
-  test('a flaw in the configuration is told with file, line and field, and nothing is written', async () => {
+  test('an error in the configuration is reported with file, line and field, and nothing is written', async () => {
     const folder = await config(`${repository('good', '/srv/x.git')}apiVersion: config.porch.kpt.dev/v1alpha1
 kind: Repository
 metadata: {name: Bad}

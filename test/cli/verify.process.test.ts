@@ -66,7 +66,7 @@ function git(repository: string, ...words: string[]): string {
   return execFileSync('git', ['--git-dir', repository, ...words], { encoding: 'utf8', env }).trim();
 }
 
-/** Pushes to the host; returns what the pusher reads, and whether it was accepted. */
+/** Pushes to the host; returns the output for the pusher, and whether the push was accepted. */
 function push(from: string, ...refspecs: string[]): { accepted: boolean; text: string } {
   const words = ['--git-dir', from, 'push', '--atomic', host, ...refspecs];
   const { status, stderr } = spawnSync('git', words, { encoding: 'utf8', env: { ...process.env, ...IDENTITY } });
@@ -97,7 +97,7 @@ describe('sluice verify', () => {
     ]);
   });
 
-  test('the ledger of a data folder says which keys count', async () => {
+  test('the ledger of a data folder determines which keys count', async () => {
     const { code, stdout } = await runCli(['verify', source, '--data', join(folder, 'data')]);
     expect([code, stdout]).toEqual([
       0,
@@ -105,7 +105,7 @@ describe('sluice verify', () => {
     ]);
   });
 
-  test('without keys, without a repository and with a broken file of keys it is used wrongly', async () => {
+  test('missing keys, a missing repository and an invalid file of keys are usage errors', async () => {
     const broken = join(folder, 'broken');
     writeFileSync(broken, 'sluice no-key\n');
     for (const [words, text] of [
@@ -136,7 +136,7 @@ describe('sluice verify', () => {
     ]);
   });
 
-  test('a clone: what it has is verified, and it says what is missing and how to get it', async () => {
+  test('in a clone it verifies the existing refs, and reports which are missing and how to fetch them', async () => {
     const clone = join(folder, 'clone');
     execFileSync('git', ['clone', '--quiet', source, clone]);
     const { code, report } = await verify(clone, '--allowed-signers', signers);
@@ -158,7 +158,7 @@ describe('sluice verify', () => {
     expect([code, findings(report)]).toEqual([1, ['repository refs/sluice/repository RepositoryId']]);
   });
 
-  test('tags by hand, forged and copied records are findings', async () => {
+  test('manual tags, forged and copied records are findings', async () => {
     const copy = join(folder, 'copy.git');
     execFileSync('git', ['clone', '--quiet', '--mirror', source, copy]);
     git(copy, 'tag', 'web/v2', 'web/v1');
@@ -173,14 +173,14 @@ describe('sluice verify', () => {
 });
 
 describe('as a pre-receive hook', () => {
-  test('lets in what Sluice pushes, a publication later too', async () => {
+  test('accepts pushes by Sluice, also later publications', async () => {
     expect(push(source, 'refs/*:refs/*')).toMatchObject({ accepted: true });
     await publish('shop');
     expect(push(source, '+refs/*:refs/*', '--prune')).toMatchObject({ accepted: true });
     expect(git(host, 'rev-parse', 'refs/tags/shop/v1')).toBe(git(source, 'rev-parse', 'refs/tags/shop/v1'));
   });
 
-  test('lets in drafts and proposals of anyone', () => {
+  test('accepts drafts and proposals of any user', () => {
     const commit = forge('a draft');
     expect(push(source, `${commit}:refs/heads/drafts/web/eve`, `${commit}:refs/heads/proposed/shop/eve`)).toMatchObject(
       {
@@ -220,7 +220,7 @@ describe('as a pre-receive hook', () => {
       'the adoption does not count: it carries no signed statement',
     ],
     ['a deletion', () => [`${forge('x')}:refs/sluice/deleted/web%2Fv1`], 'the record of the deletion does not count'],
-  ])('refuses %s, and says why', (_what, refspecs, text) => {
+  ])('refuses %s, with the reason', (_what, refspecs, text) => {
     const before = git(host, 'for-each-ref');
     const pushed = push(source, ...refspecs());
     expect(pushed).toEqual({ accepted: false, text: expect.stringContaining(text) });
@@ -228,7 +228,7 @@ describe('as a pre-receive hook', () => {
     expect(git(host, 'for-each-ref')).toBe(before);
   });
 
-  test('an older record does not come back', async () => {
+  test('a push cannot restore an older record', async () => {
     const first = git(source, 'rev-parse', 'refs/sluice/records/db/v1');
     await ok('rpkg', 'condition', 'set', 'packages.db.v1', 'tested', 'True');
     expect(push(source, '+refs/heads/drafts/*:refs/heads/drafts/*', '+refs/sluice/*:refs/sluice/*')).toMatchObject({
@@ -240,7 +240,7 @@ describe('as a pre-receive hook', () => {
     });
   });
 
-  test('a package that is deleted on the main branch through Sluice is deleted at the host, and once only', async () => {
+  test('a package that is deleted on the main branch through Sluice is deleted at the host, only once', async () => {
     const before = git(source, 'rev-parse', 'main');
     await ok('rpkg', 'propose-delete', 'packages.shop.main');
     await ok('rpkg', 'delete', 'packages.shop.main');
@@ -255,7 +255,7 @@ describe('as a pre-receive hook', () => {
     });
   });
 
-  test('a statement that is good and changes more than its package does not get to main', async () => {
+  test('a commit with a valid statement that changes more than its package is refused on main', async () => {
     await publish('late');
     const tip = git(source, 'rev-parse', 'late/v1');
     const message = git(source, 'log', '-1', '--format=%B', tip);

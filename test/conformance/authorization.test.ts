@@ -7,7 +7,7 @@ const RBAC = 'rbac.authorization.k8s.io/v1';
 const REVIEWS = 'authorization.k8s.io/v1';
 const rbac = { apiGroup: 'rbac.authorization.k8s.io' };
 
-/** Asks as somebody else, as the administrator may. */
+/** The headers of a request as another user, whom the administrator may impersonate. */
 const as = (user: string, ...groups: string[]) => ({
   'impersonate-user': user,
   ...(groups.length === 0 ? {} : { 'impersonate-group': groups }),
@@ -21,41 +21,41 @@ async function grant(name: string, rules: object[]): Promise<void> {
 }
 
 describe('who has no rights', () => {
-  test('is told what he may not do', async () => {
-    const get = (path: string) => place.api.get(path, as('nobody'));
+  test('learns what the refusal is about', async () => {
+    const get = (path: string) => place.api.get(path, as('unbound'));
     const { namespace } = place;
     expect(await get(place.path('configmaps'))).toEqual(
       failure(403, 'Forbidden', {
-        message: `configmaps is forbidden: User "nobody" cannot list resource "configmaps" in API group "" in the namespace "${namespace}"`,
+        message: `configmaps is forbidden: User "unbound" cannot list resource "configmaps" in API group "" in the namespace "${namespace}"`,
         details: { kind: 'configmaps' },
       }),
     );
     expect(await get(place.path('coordination.k8s.io/v1/leases', 'x'))).toEqual(
       failure(403, 'Forbidden', {
-        message: `leases.coordination.k8s.io "x" is forbidden: User "nobody" cannot get resource "leases" in API group "coordination.k8s.io" in the namespace "${namespace}"`,
+        message: `leases.coordination.k8s.io "x" is forbidden: User "unbound" cannot get resource "leases" in API group "coordination.k8s.io" in the namespace "${namespace}"`,
         details: { name: 'x', group: 'coordination.k8s.io', kind: 'leases' },
       }),
     );
     expect(await get('/api/v1/namespaces')).toEqual(
       failure(403, 'Forbidden', {
         message:
-          'namespaces is forbidden: User "nobody" cannot list resource "namespaces" in API group "" at the cluster scope',
+          'namespaces is forbidden: User "unbound" cannot list resource "namespaces" in API group "" at the cluster scope',
       }),
     );
     expect(await get('/metrics')).toEqual(
-      failure(403, 'Forbidden', { message: expect.stringContaining('User "nobody" cannot get path "/metrics"') }),
+      failure(403, 'Forbidden', { message: expect.stringContaining('User "unbound" cannot get path "/metrics"') }),
     );
   });
 
-  test('learns by no other answer what is there', async () => {
+  test('learns from no other response what exists', async () => {
     made(await place.api.post(place.path('configmaps'), configMap('there')));
     for (const name of ['there', 'not-there']) {
-      expect((await place.api.get(place.path('configmaps', name), as('nobody'))).status).toBe(403);
-      const headers = { ...as('nobody'), 'content-type': 'application/json' };
+      expect((await place.api.get(place.path('configmaps', name), as('unbound'))).status).toBe(403);
+      const headers = { ...as('unbound'), 'content-type': 'application/json' };
       for (const method of ['PUT', 'PATCH', 'DELETE'])
         expect((await place.api.send(method, place.path('configmaps', name), { headers, body: '{' })).status).toBe(403);
     }
-    expect((await place.api.get('/apis/nobody.example.com/v1/things', as('nobody'))).status).toBe(403);
+    expect((await place.api.get('/apis/unbound.example.com/v1/things', as('unbound'))).status).toBe(403);
   });
 });
 
@@ -99,7 +99,7 @@ describe('a role', () => {
     );
   });
 
-  test('gives nobody more than its writer has', async () => {
+  test('grants no user more than its writer has', async () => {
     const own = {
       apiGroups: ['rbac.authorization.k8s.io'],
       resources: ['roles', 'rolebindings'],
@@ -158,7 +158,7 @@ describe('reviews', () => {
     const refused = await review(
       'selfsubjectaccessreviews',
       { resourceAttributes: attributes() },
-      as('nobody', 'system:authenticated'),
+      as('unbound', 'system:authenticated'),
     );
     expect(refused).toMatchObject({ status: 201, body: { status: { allowed: false } } });
     const path = await review('selfsubjectaccessreviews', { nonResourceAttributes: { path: '/metrics', verb: 'get' } });
@@ -166,7 +166,7 @@ describe('reviews', () => {
     expect(await review('selfsubjectaccessreviews', {})).toEqual(failure(422, 'Invalid'));
   });
 
-  test('say what another may do, to those who may ask', async () => {
+  test('report what another user may do, to users who may create them', async () => {
     await grant('reviewed', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }]);
     const spec = { user: 'reviewed', resourceAttributes: attributes() };
     await eventually(
@@ -177,7 +177,7 @@ describe('reviews', () => {
     expect(local).toMatchObject({ status: 201, body: { status: { allowed: true } } });
     const secrets = { ...spec, resourceAttributes: { ...attributes(), resource: 'secrets' } };
     expect(await review('subjectaccessreviews', secrets)).toMatchObject({ body: { status: { allowed: false } } });
-    expect((await review('subjectaccessreviews', spec, as('nobody', 'system:authenticated'))).status).toBe(403);
+    expect((await review('subjectaccessreviews', spec, as('unbound', 'system:authenticated'))).status).toBe(403);
   });
 
   test('list the rules that one has', async () => {
@@ -200,7 +200,7 @@ describe('reviews', () => {
   });
 });
 
-test('who shows nothing, or what the server does not know, is nobody', async () => {
+test('a request without credentials, or with unknown ones, is refused', async () => {
   for (const identity of [{}, { token: 'unknown' }, { token: `sluice_${'x'.repeat(43)}` }]) {
     const stranger = place.api.as(identity);
     expect([401, 403]).toContain((await stranger.get(place.path('configmaps'))).status);

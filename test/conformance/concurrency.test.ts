@@ -26,7 +26,7 @@ describe('an update of another version than the present one', () => {
     expect(made(await place.api.patch(path('any'), { data: { a: 'd' } })).data).toEqual({ a: 'd' });
   });
 
-  test('is a conflict too if the object is gone and came again', async () => {
+  test('is a conflict too if the object was deleted and created again', async () => {
     const first = made(await place.api.post(path(), configMap('again')));
     made(await place.api.delete(path('again')));
     expect(await place.api.put(path('again'), first)).toEqual(failure(404, 'NotFound'));

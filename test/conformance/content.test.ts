@@ -45,7 +45,7 @@ test('long answers are compressed for those who can read that', async () => {
   expect((await place.api.get(path('long'))).headers).not.toHaveProperty('content-encoding');
 });
 
-test('answers are laid out for people if they ask', async () => {
+test('responses are indented if the client requests it', async () => {
   made(await place.api.post(path(), configMap('pretty')));
   expect((await place.api.get(`${path('pretty')}?pretty=true`)).text).toMatch(/\n {2}"kind": "ConfigMap"/);
 });

@@ -55,7 +55,7 @@ describe('a dry run', () => {
     expect(made(await place.api.get(path('tried')))).toEqual(real);
   });
 
-  test('is asked for by one word only', async () => {
+  test('is requested by one word only', async () => {
     const refused = failure(422, 'Invalid', { message: expect.stringContaining('supported values: "All"') });
     expect(await place.api.post(`${path()}?dryRun=Some`, configMap('word'))).toEqual(refused);
     expect(await place.api.post(`${path()}?dryRun=`, configMap('word'))).toEqual(refused);
@@ -63,7 +63,7 @@ describe('a dry run', () => {
   });
 });
 
-describe('fields that nobody knows', () => {
+describe('unknown fields', () => {
   const unknown = (name: string) => ({ ...configMap(name), dat: { a: 'b' } });
 
   test('are refused if the client is strict', async () => {
@@ -92,7 +92,7 @@ describe('fields that nobody knows', () => {
     expect(answer.headers).not.toHaveProperty('warning');
   });
 
-  test('are told apart from fields that stand there twice', async () => {
+  test('are distinguished from repeated fields', async () => {
     const twice = (name: string) => `{"metadata":{"name":"${name}"},"data":{"a":"b"},"data":{"c":"d"}}`;
     const warned = await place.api.post(path(), twice('twice'));
     expect(warned).toMatchObject({ status: 201, headers: { warning: '299 - "duplicate field \\"data\\""' } });

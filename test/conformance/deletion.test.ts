@@ -14,7 +14,7 @@ async function create(name: string, metadata: object = {}): Promise<KubeObject> 
 const release = (name: string) => place.api.patch(path(name), { metadata: { finalizers: null } });
 
 describe('one object', () => {
-  test('is gone, and its end is told', async () => {
+  test('does not exist any more, and watches get its deletion', async () => {
     const { metadata } = await create('simple');
     expect(await place.api.delete(path('simple'))).toMatchObject({
       status: 200,

@@ -72,11 +72,11 @@ describe('discovery', () => {
     expect((await place.api.get('/apis/coordination.k8s.io/v1')).body).toMatchObject({
       ...{ kind: 'APIResourceList', groupVersion: 'coordination.k8s.io/v1' },
     });
-    expect((await place.api.get('/apis/nobody.example.com')).status).toBe(404);
+    expect((await place.api.get('/apis/missing.example.com')).status).toBe(404);
     expect((await place.api.get('/apis/coordination.k8s.io/v99')).status).toBe(404);
   });
 
-  test('all groups come in one document to those who ask for it, and only if it is new to them', async () => {
+  test('all groups come in one document to clients that request it, and only if it changed', async () => {
     for (const path of ['/api', '/apis']) {
       const answer = await place.api.get<KubeList>(path, { accept: `${AGGREGATED},application/json` });
       expect(answer.headers['content-type']).toBe(AGGREGATED);
@@ -101,7 +101,7 @@ describe('discovery', () => {
     }
   });
 
-  test('both forms tell of the same resources', async () => {
+  test('both forms list the same resources', async () => {
     const { body } = await place.api.get<KubeList>('/apis', { accept: AGGREGATED });
     const aggregated = body.items.flatMap(({ metadata, versions }) =>
       (versions as { version: string; resources?: { resource: string }[] }[]).flatMap((version) =>
@@ -134,9 +134,9 @@ describe('discovery', () => {
   });
 
   test('what no group has is not found', async () => {
-    const nobody = `/apis/coordination.k8s.io/v1/namespaces/${place.namespace}/nobodies`;
-    expect((await place.api.get(nobody)).status).toBe(404);
-    expect((await place.api.post(nobody, {})).status).toBe(404);
+    const missing = `/apis/coordination.k8s.io/v1/namespaces/${place.namespace}/missings`;
+    expect((await place.api.get(missing)).status).toBe(404);
+    expect((await place.api.post(missing, {})).status).toBe(404);
     expect(await place.api.get(place.path('configmaps', 'x', 'nothing'))).toMatchObject({ status: 404 });
     expect(await place.api.put(place.path('configmaps'), {})).toEqual(failure(405, 'MethodNotAllowed'));
   });

@@ -6,22 +6,22 @@ const place = usePlace();
 const widgets = useWidgets(place);
 const path = (name = '') => place.path('configmaps', ...(name === '' ? [] : [name]));
 
-test('what is not there is told by kind and name', async () => {
-  expect(await place.api.get(path('nobody'))).toEqual(
+test('a missing object is reported by kind and name', async () => {
+  expect(await place.api.get(path('missing'))).toEqual(
     failure(404, 'NotFound', {
-      message: 'configmaps "nobody" not found',
-      details: { name: 'nobody', kind: 'configmaps' },
+      message: 'configmaps "missing" not found',
+      details: { name: 'missing', kind: 'configmaps' },
     }),
   );
-  expect(await place.api.get(widgets.path('nobody'))).toEqual(
+  expect(await place.api.get(widgets.path('missing'))).toEqual(
     failure(404, 'NotFound', {
-      message: `widgets.${widgets.group} "nobody" not found`,
-      details: { name: 'nobody', group: widgets.group, kind: 'widgets' },
+      message: `widgets.${widgets.group} "missing" not found`,
+      details: { name: 'missing', group: widgets.group, kind: 'widgets' },
     }),
   );
 });
 
-test('what is invalid is told field by field', async () => {
+test('an invalid object is reported field by field', async () => {
   const bad = widgets.body('bad', { size: 101, color: 'pink', min: 'one', ports: [{ port: 1 }] });
   const answer = await place.api.post(widgets.path(), bad);
   expect(answer).toEqual(
@@ -42,7 +42,7 @@ test('what is invalid is told field by field', async () => {
   expect(byField.get('spec.ports[0].name')?.reason).toBe('FieldValueRequired');
 });
 
-test('a method that the path does not have is told so', async () => {
+test('a method that the path does not have gets 405', async () => {
   for (const [method, target] of [
     ['POST', path('x')],
     ['PUT', path()],
@@ -51,7 +51,7 @@ test('a method that the path does not have is told so', async () => {
     expect(await place.api.send(method, target, { body: {} }), method).toEqual(failure(405, 'MethodNotAllowed'));
 });
 
-test('a body that is none is told so', async () => {
+test('an invalid body gets 400 or 422', async () => {
   for (const text of ['', '{', '[]', 'null', '"text"', '{"metadata": 5}', '{"metadata": {"name": 5}}']) {
     const { status, body } = await place.api.post(path(), text);
     expect([400, 422], text).toContain(status);
@@ -59,7 +59,7 @@ test('a body that is none is told so', async () => {
   }
 });
 
-test('a type that the server does not speak is told so', async () => {
+test('a media type that the server does not support gets 415 or 406', async () => {
   made(await place.api.post(path(), configMap('typed')));
   const sent = { body: 'x', headers: { 'content-type': 'text/plain' } };
   expect(await place.api.send('POST', path(), sent)).toEqual(failure(415, 'UnsupportedMediaType'));
@@ -68,6 +68,6 @@ test('a type that the server does not speak is told so', async () => {
 });
 
 test('a path that leads nowhere is not found', async () => {
-  for (const nowhere of ['/nowhere', '/api/v2', '/apis/nobody.example.com/v1/things', '/api/v1/namespaces/x/y/z/a/b'])
+  for (const nowhere of ['/nowhere', '/api/v2', '/apis/missing.example.com/v1/things', '/api/v1/namespaces/x/y/z/a/b'])
     expect((await place.api.get(nowhere)).status, nowhere).toBe(404);
 });

@@ -88,7 +88,7 @@ describe('pages', () => {
     expect(pages).toBe(3);
   });
 
-  test('tell how many are left, unless something is selected', async () => {
+  test('report how many objects remain, unless there is a selector', async () => {
     const total = made(await place.api.list(path())).items.length;
     expect(made(await place.api.list(path('?limit=2'))).metadata.remainingItemCount).toBe(total - 2);
     expect(made(await place.api.list(path('?limit=1000'))).metadata).not.toHaveProperty('remainingItemCount');

@@ -9,7 +9,7 @@ const invalid = (field: string) =>
   failure(422, 'Invalid', {
     details: expect.objectContaining({
       causes: expect.arrayContaining([
-        expect.objectContaining({ field: expect.toSatisfy((told: string) => told.startsWith(field)) }),
+        expect.objectContaining({ field: expect.toSatisfy((reported: string) => reported.startsWith(field)) }),
       ]),
     }),
   });

@@ -69,7 +69,7 @@ describe('packages', skipFor(why !== '' && why), () => {
     });
   });
 
-  test('discovery tells of packages and the sub-resources of revisions', async () => {
+  test('discovery lists packages and the sub-resources of revisions', async () => {
     const { body } = await place.api.get(`/apis/${PORCH}`);
     const names = (body.resources as { name: string }[]).map(({ name }) => name);
     expect(names).toEqual(

@@ -40,7 +40,7 @@ test('the status is judged, and is written by version', async () => {
   expect(await place.api.put(`${widgets.path('c')}/status`, { ...live, status: {} })).toEqual(failure(409, 'Conflict'));
   expect(await place.api.post(`${widgets.path('c')}/status`, live)).toEqual(failure(405, 'MethodNotAllowed'));
   expect(await place.api.delete(`${widgets.path('c')}/status`)).toEqual(failure(405, 'MethodNotAllowed'));
-  expect((await place.api.patch(`${widgets.path('nobody')}/status`, {})).status).toBe(404);
+  expect((await place.api.patch(`${widgets.path('missing')}/status`, {})).status).toBe(404);
 });
 
 test('a kind without the sub-resource has the status in the object', async () => {

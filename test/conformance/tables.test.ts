@@ -22,7 +22,7 @@ beforeAll(async () => {
     made(await place.api.post(path(), configMap(name, { x: 'y' }, { labels: { tabled: 'yes' } })));
 });
 
-test('a list is a table for those who ask', async () => {
+test('a list is a table for clients that request one', async () => {
   const answer = await place.api.get<Table>(path('?labelSelector=tabled'), TABLE);
   const table = made(answer);
   expect(table).toMatchObject({ kind: 'Table', apiVersion: 'meta.k8s.io/v1' });
@@ -40,7 +40,7 @@ test('a list is a table for those who ask', async () => {
   expect(table.metadata.resourceVersion).toMatch(/./);
 });
 
-test('rows carry the object, or nothing, if that is asked for', async () => {
+test('rows contain the object, or nothing, if the client requests it', async () => {
   const rows = async (include: string) =>
     made(await place.api.get<Table>(path(`?labelSelector=tabled&includeObject=${include}`), TABLE)).rows;
   expect((await rows('None'))[0]?.object ?? null).toBe(null);
@@ -78,5 +78,5 @@ test('metadata alone is given to those who want no more', async () => {
 });
 
 test('a failure is a Status, also for those who want a table', async () => {
-  expect(await place.api.get(`${path()}/nobody`, TABLE)).toEqual(failure(404, 'NotFound'));
+  expect(await place.api.get(`${path()}/missing`, TABLE)).toEqual(failure(404, 'NotFound'));
 });

@@ -20,7 +20,7 @@ async function versionNow(): Promise<string> {
 }
 
 describe('a watch', () => {
-  test('tells every change, in the order of the versions', async () => {
+  test('sends every change, in the order of the versions', async () => {
     const { label, selector, name } = topic();
     using watch = await place.api.watch(path(`?${selector}&resourceVersion=${await versionNow()}`));
     made(await place.api.post(path(), configMap(name('a'), {}, { labels: label })));
@@ -54,7 +54,7 @@ describe('a watch', () => {
     }
   });
 
-  test('without a version tells first what is there', async () => {
+  test('without a version sends the present objects first', async () => {
     const { label, selector, name } = topic();
     for (const end of ['a', 'b']) made(await place.api.post(path(), configMap(name(end), {}, { labels: label })));
     for (const version of ['', '&resourceVersion=0']) {
@@ -67,7 +67,7 @@ describe('a watch', () => {
     expect(await watch.changes(1)).toEqual([`MODIFIED ${name('a')}`]);
   });
 
-  test('of objects with a label tells when one gets it and loses it', async () => {
+  test('of objects with a label sends when one gets it and loses it', async () => {
     const { label, selector, name } = topic();
     made(await place.api.post(path(), configMap(name('a'), { x: '1' })));
     using watch = await place.api.watch(path(`?${selector}&resourceVersion=${await versionNow()}`));
@@ -79,14 +79,14 @@ describe('a watch', () => {
     const events = [];
     for (let index = 0; index < 4; index += 1) events.push(await watch.change());
     expect(events.map(({ type }) => type)).toEqual(['ADDED', 'MODIFIED', 'DELETED', 'ADDED']);
-    // It is told as it was when it was selected last, at the version at which it left.
+    // The event has its state when it was last selected, at the version at which it left.
     expect(events[2]?.object).toMatchObject({
       data: { x: '2' },
       metadata: { labels: label, resourceVersion: last.metadata.resourceVersion },
     });
   });
 
-  test('of one object tells of no other', async () => {
+  test('of one object sends no other', async () => {
     const { name } = topic();
     const start = await versionNow();
     using watch = await place.api.watch(path(`?fieldSelector=metadata.name%3D${name('b')}&resourceVersion=${start}`));
@@ -95,7 +95,7 @@ describe('a watch', () => {
     expect(await watch.changes(2)).toEqual([`ADDED ${name('b')}`, `DELETED ${name('b')}`]);
   });
 
-  test('of all namespaces tells of this one too', async () => {
+  test('of all namespaces sends objects of this one too', async () => {
     const { label, selector, name } = topic();
     using watch = await place.api.watch(`/api/v1/configmaps?${selector}&resourceVersion=${await versionNow()}`);
     made(await place.api.post(path(), configMap(name('a'), {}, { labels: label })));
@@ -107,7 +107,7 @@ describe('a watch', () => {
     expect((await watch.rest()).filter(({ type }) => type === 'ERROR')).toEqual([]);
   });
 
-  test('tells tables to those who ask for them, with the columns once', async () => {
+  test('sends tables to clients that request them, with the columns once', async () => {
     const { label, selector, name } = topic();
     for (const end of ['a', 'b']) made(await place.api.post(path(), configMap(name(end), {}, { labels: label })));
     const response = await place.api.open('GET', path(`?watch=true&${selector}&timeoutSeconds=1`), {
@@ -130,7 +130,7 @@ describe('a watch', () => {
 describe('a watch list', () => {
   const STREAM = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
 
-  test('tells what is there, marks its end, and goes on', async () => {
+  test('sends the present objects, marks their end, and continues', async () => {
     const { label, selector, name } = topic();
     for (const end of ['a', 'b']) made(await place.api.post(path(), configMap(name(end), {}, { labels: label })));
     using watch = await place.api.watch(path(`?${selector}&${STREAM}`));
@@ -167,7 +167,7 @@ describe('a watch list', () => {
 });
 
 describe('versions', () => {
-  test('a version that is long past is told to be so, or everything since', async () => {
+  test('an old version ends in Expired, or gets all changes since', async () => {
     // Something that happened since.
     made(await place.api.post(path(), configMap(topic().name('a'))));
     using watch = await place.api.watch(path('?resourceVersion=1'));
@@ -182,7 +182,7 @@ describe('versions', () => {
     expect(status).toMatchObject({ kind: 'Status', code: expect.toSatisfy((code) => [400, 410, 422].includes(code)) });
   });
 
-  test('a selector that cannot be read is refused before anything is told', async () => {
+  test('an invalid selector is refused before anything is sent', async () => {
     expect(await place.api.get(path('?watch=true&labelSelector=a%3Db%3Dc'))).toEqual(failure(400, 'BadRequest'));
     expect(await place.api.get(path('?watch=true&fieldSelector=data.x%3Db'))).toEqual(failure(400, 'BadRequest'));
   });

@@ -15,7 +15,7 @@ const AUTO: KptfileEdit[] = [
   { op: 'setAnnotation', key: 'approval.nephio.org/policy', value: 'initial' },
 ];
 
-/** Needs functions that only run as containers, of which there are none here. */
+/** Requires functions that run only as containers, which are not available here. */
 function specialised({ files }: CorpusPackage): boolean {
   return files.get('Kptfile')?.includes('docker.io/nephio/') === true;
 }
@@ -30,7 +30,7 @@ function withEdits({ files }: CorpusPackage, edits: KptfileEdit[]): Map<string, 
 const environment = { SLUICE_ALLOW_GIT_HOST: '127.0.0.1' };
 
 describe('real packages', skipFor(corpusMissing), () => {
-  test('go from a pushed draft to Published and delivered, over smart HTTP; those that stay are explained', async () => {
+  test('go from a pushed draft to Published and delivered, over smart HTTP; the others have an explanation', async () => {
     await using scratch = await scratchRepository();
     const server = await startGitServer({ root: scratch.folder });
     try {
@@ -38,7 +38,7 @@ describe('real packages', skipFor(corpusMissing), () => {
       await edge.close();
       const packages = corpusPackages();
       expect(packages.length).toBeGreaterThan(10);
-      // Every third one is not marked: it has to wait for a person. Claims have no pools here, so their gates stay closed.
+      // Every third one is not marked and waits for a person. Claims have no pools here, so their gates stay closed.
       const waiting = packages.filter((_, position) => position % 3 === 2);
       for (const pack of packages)
         await pushDraft(scratch, pack.name, withEdits(pack, waiting.includes(pack) ? [] : AUTO));
@@ -94,7 +94,7 @@ describe('real packages', skipFor(corpusMissing), () => {
       }
       expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
       expect(await scratch.git('-C', '../edge.git', 'fsck', '--strict', '--no-dangling')).toBe('');
-      // One more run finds everything done: not one ref changes.
+      // Another run changes no ref.
       const before = await scratch.git('for-each-ref');
       const edgeBefore = await scratch.git('-C', '../edge.git', 'for-each-ref');
       await runAgain();

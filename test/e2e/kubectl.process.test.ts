@@ -85,7 +85,7 @@ describe('kubectl and an up with the quick start', skipFor(!hasKubectl() && 'kub
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('says clearly what is not served', async () => {
+  test('reports clearly what is not served', async () => {
     expect(await kubectl.fails('get nodes')).toBe(`error: the server doesn't have a resource type "nodes"`);
     expect(await kubectl.fails('logs web')).toContain('pods "web" not found');
     expect(await kubectl.fails('rollout status deploy/web')).toContain(
@@ -114,7 +114,7 @@ describe('kubectl and an up with the quick start', skipFor(!hasKubectl() && 'kub
     ).toContain('lifecycle value "Published"; package must be Draft');
   });
 
-  test('opens a gate and approves, and lists what is published in every form', async () => {
+  test('opens a gate and approves, and lists published revisions in every format', async () => {
     const shop = 'packages.web-shop.v1';
     expect(await kubectl.fails(`patch rpkg ${shop} ${approval}`)).toContain(`gate ${REVIEWED} is closed`);
     const condition = { type: REVIEWED, status: 'True', message: 'load test is fine' };
@@ -211,7 +211,7 @@ describe('kubectl and an up with the quick start', skipFor(!hasKubectl() && 'kub
       seen += text;
     });
     try {
-      // Which of both comes first does not matter: a list shows it as added too.
+      // The order of both does not matter: a list shows the object as added too.
       await kubectl.ok('create cm w --from-literal=a=b');
       await expect.poll(() => seen, { timeout: 10_000 }).toMatch(/^ADDED +w +1 +\S+$/m);
       const gone = kubectl.ok('wait --for=delete cm/w --timeout=20s');
@@ -224,7 +224,7 @@ describe('kubectl and an up with the quick start', skipFor(!hasKubectl() && 'kub
     }
   });
 
-  test('makes, edits, clones and upgrades packages, and deletes them by their rules', async () => {
+  test('creates, edits, clones and upgrades packages, and deletes them by their rules', async () => {
     const create = (input: string) => kubectl.ok('create -f -', { input });
     expect(await create(revision('db', 'v1', { type: 'init', init: { description: 'A database' } }))).toMatch(
       /created$/,
@@ -278,7 +278,7 @@ describe('kubectl and an up with the quick start', skipFor(!hasKubectl() && 'kub
     expect(await kubectl.ok('delete rpkg packages.cache.v1')).toMatch(/deleted$/);
   });
 
-  test('lets others do what roles allow them', async () => {
+  test('permits other users what their roles allow', async () => {
     const { stdout } = await sluice(['token', 'create', 'jane', '--data', join(folder, 'data')]);
     const file = join(folder, 'jane.kubeconfig');
     await writeFile(file, stdout);

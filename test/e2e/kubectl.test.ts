@@ -27,7 +27,7 @@ describe('kubectl and an empty up', skipFor(!hasKubectl() && 'kubectl is not ins
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('finds out what is served, and by whom', async () => {
+  test('discovers the served kinds and the server', async () => {
     expect(await kubectl.ok('api-resources --api-group=porch.kpt.dev --no-headers')).toMatch(
       /^packagerevisions +rpkg +porch.kpt.dev\/v1alpha1 +true +PackageRevision$/m,
     );
@@ -48,7 +48,7 @@ describe('kubectl and an empty up', skipFor(!hasKubectl() && 'kubectl is not ins
     expect(await kubectl.ok('get --raw /metrics')).toContain('apiserver_request_total{');
   });
 
-  test('brings the quick start to Published with one command, and tells the story', async () => {
+  test('moves the quick start to Published with one command, and lists the events', async () => {
     const applied = await kubectl.ok(['apply', '-f', quickstart]);
     expect(applied).toContain('packagerevision.porch.kpt.dev/packages.upf-edge.v1 created');
     for (const name of ['edge-monitoring', 'upf-edge'])

@@ -26,20 +26,20 @@ async function contents(folder: string): Promise<Map<string, string>> {
   return found;
 }
 
-/** How often Kptfiles of a package have a text. */
+/** Number of occurrences of a text in the Kptfiles of a package. */
 function countOf(files: CorpusPackage['files'], text: string): number {
   const kptfiles = [...files].filter(([path]) => path === 'Kptfile' || path.endsWith('/Kptfile'));
   return kptfiles.reduce((sum, [, data]) => sum + data.toString().split(text).length - 1, 0);
 }
 
-/** Short names of images that lines of an output tell of. */
-function told(output: string, label: string): string[] {
+/** Short names of images in lines of an output. */
+function imagesIn(output: string, label: string): string[] {
   const lines = output.split('\n').filter((line) => line.startsWith(`[${label}] `));
   return lines.map((line) => (/"([^"]*)"/.exec(line)?.[1] ?? '').replace(/.*\//, '').replace(/[:@].*/, ''));
 }
 
 describe('real packages', skipFor(corpusMissing), () => {
-  test('render on the command line, or say in one line what cannot run here', async () => {
+  test('render on the command line, or report in one line what cannot run here', async () => {
     const top = await mkdtemp(join(tmpdir(), 'sluice-render-'));
     try {
       const packages = corpusPackages();
@@ -49,13 +49,13 @@ describe('real packages', skipFor(corpusMissing), () => {
       for (const pack of packages) {
         const folder = await copyOf(pack, top);
         const before = await contents(folder);
-        // Nothing is fetched: what is not built in cannot run, whatever machine this is.
+        // Nothing is fetched, so only built-in functions run, on every machine.
         const render = () => runCli(['fn', 'render', folder, '--image-pull-policy', 'never']);
         const first = await render();
         const after = await contents(folder);
         const last = first.stderr.trimEnd().split('\n').at(-1) ?? '';
         const changed = [...after].filter(([path, text]) => before.get(path) !== text).map(([path]) => path);
-        rows.push([pack.name, told(first.stderr, 'PASS').join(' '), changed.join(' '), last]);
+        rows.push([pack.name, imagesIn(first.stderr, 'PASS').join(' '), changed.join(' '), last]);
         expect(first.stdout).toBe('');
         if (first.code === 0) {
           expect(last).toMatch(/^Successfully executed \d+ function\(s\) in \d+ package\(s\)\.$/);
@@ -66,9 +66,9 @@ describe('real packages', skipFor(corpusMissing), () => {
           expect(last).toContain('docker.io/nephio/');
           expect(changed).toEqual(['Kptfile']);
         }
-        // Nephio's packages name fields that not every resource has, and pin a version that skips them.
+        // Nephio's packages name fields that some resources lack, and pin a version that skips them.
         const named = countOf(pack.files, 'apply-replacements:v0.1.1');
-        expect(told(first.stderr, 'PASS').filter((name) => name === 'apply-replacements')).toHaveLength(named);
+        expect(imagesIn(first.stderr, 'PASS').filter((name) => name === 'apply-replacements')).toHaveLength(named);
         replacements += named;
         const second = await render();
         expect(second.code, second.stderr).toBe(first.code);

@@ -15,7 +15,7 @@ const AUTO: KptfileEdit[] = [
 ];
 const SAMPLES = ['basens', 'cert-issuers', 'echo', 'external-secrets', 'ghost', 'ingress-nginx'];
 
-/** Runs `sluice up` with a delivery target until nothing moves. */
+/** Runs `sluice up` with a delivery target until it is idle. */
 async function worldOf(scratch: Scratch, ...objects: string[]) {
   const edge = await initRepository(join(scratch.folder, 'edge.git'));
   await edge.close();
@@ -48,7 +48,7 @@ async function worldOf(scratch: Scratch, ...objects: string[]) {
 const auto = (kptfile: string) => editKptfile(kptfile, AUTO);
 
 describe('real pipelines', skipFor(corpusMissing), () => {
-  test("kpt's samples are rendered, published and delivered; a value that only a person can give is asked for", async () => {
+  test("kpt's samples are rendered, published and delivered; a value that only a user can provide is requested", async () => {
     await using scratch = await scratchRepository();
     const world = await worldOf(scratch);
     const packages = new Map(corpusPackages().map((pack) => [pack.name, pack.files]));
@@ -57,7 +57,7 @@ describe('real pipelines', skipFor(corpusMissing), () => {
       files.set('Kptfile', Buffer.from(auto(files.get('Kptfile')?.toString() ?? '')));
       await pushDraft(scratch, name, files);
     }
-    // Ghost checks its host name where it is no blueprint any more.
+    // Ghost validates its host name outside of its blueprint.
     const blog = new Map(packages.get('ghost'));
     for (const [path, data] of blog) {
       if (path.endsWith('package-context.yaml'))
@@ -87,13 +87,13 @@ describe('real pipelines', skipFor(corpusMissing), () => {
     expect(deployment).toContain('namespace: blog');
     const kptfile = await world.file('refs/tags/blog/v1', 'blog/Kptfile');
     expect(kptfile).toMatch(/- type: Rendered\n\s+status: "True"\n\s+reason: RenderSuccess$/m);
-    // What is delivered is what was rendered, without what only functions read.
+    // The rendered resources are delivered, without those that only functions read.
     const applied = await scratch.git('-C', '../edge.git', 'ls-tree', '-r', '--name-only', 'main');
     expect(applied).toContain('blog/ghost-app/deployment-ghost.yaml');
     expect(applied).not.toContain('fn-config');
     expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
 
-    // Nothing is left to do: a second run moves no ref.
+    // A second run changes no ref.
     const before = await scratch.git('for-each-ref');
     await world.up();
     expect(await scratch.git('for-each-ref')).toBe(before);
@@ -113,7 +113,7 @@ replacements:
         options: { delimiter: "-", index: 1 }
 `;
 
-test('a cluster name with dashes that a replacement splits again and again stops, and says why', async () => {
+test('a replacement that splits a cluster name with dashes in every round is stopped, with the reason', async () => {
   await using scratch = await scratchRepository();
   const world = await worldOf(scratch);
   const files = new Map([
@@ -136,14 +136,14 @@ test('a cluster name with dashes that a replacement splits again and again stops
   const kptfile = await world.file(draft, 'upf/Kptfile');
   expect(kptfile, said).toContain('sluice.dev/PipelineSettled');
   expect(kptfile).toMatch(/upf\.yaml: -\s+name: upf-edge-us-1/);
-  // One commit says it, and what was pushed is as it was.
+  // One commit reports it, and the pushed files are unchanged.
   expect(await scratch.git('rev-list', '--count', `main..${draft}`)).toBe('2');
   expect(await world.file(draft, 'upf/upf.yaml')).toMatch(/name: upf-edge-us-1$/);
   expect(await world.why('upf')).toContain('the pipeline still changes the package after 3 rounds');
   const before = await scratch.git('for-each-ref');
   await world.up();
   expect(await scratch.git('for-each-ref')).toBe(before);
-  // Whoever changes the content, is heard again.
+  // After a change of the content it runs again.
   await pushDraft(
     scratch,
     'upf',
@@ -155,7 +155,7 @@ test('a cluster name with dashes that a replacement splits again and again stops
   expect(await world.file('refs/tags/upf/v1', 'upf/Kptfile')).not.toContain('PipelineSettled');
 }, 120_000);
 
-test('a validator with a condition of its own closes its gate, names file and field, and opens it again', async () => {
+test('a validator with its own condition closes its gate, names file and field, and opens it again', async () => {
   await using scratch = await scratchRepository();
   const world = await worldOf(
     scratch,

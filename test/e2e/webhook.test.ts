@@ -12,10 +12,10 @@ import { Up } from '../support/up.ts';
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
 const SECRET = '0123456789abcdef0123456789abcdef';
 
-/** Without a webhook the server would look at the repository later than this. Milliseconds. */
+/** Milliseconds; without a webhook the server would poll the repository later than this. */
 const BEFORE_A_POLL = 20_000;
 
-/** Not the one that blocks: the server runs in this process. */
+/** Asynchronous, since the server runs in this process. */
 const run = promisify(execFile);
 
 let cli: CliFixture;
@@ -46,7 +46,7 @@ afterAll(async () => {
   await cli[Symbol.asyncDispose]();
 });
 
-/** As somebody who knows nothing of Sluice, with git and over HTTP. */
+/** Pushes as a user without Sluice, with git over HTTP. */
 async function push(branch: string, files: Readonly<Record<string, string>>, to = 'origin'): Promise<void> {
   const git = (...words: string[]) => run('git', ['-C', work, ...words], { env: GIT_ENVIRONMENT });
   await git('checkout', '-B', branch);
@@ -75,14 +75,14 @@ function send(branch: string, secret = SECRET, repository = 'apps'): Promise<Res
   });
 }
 
-test('a plain push is in the output of "rpkg get" as soon as the webhook has told of it', async () => {
+test('a plain push is in the output of "rpkg get" as soon as the webhook has reported it', async () => {
   expect(registered.stderr).not.toContain('error:');
   expect(registered).toMatchObject({ code: 0, stdout: 'apps created\n' });
   expect(registered.stderr).toMatch(/webhooks go to https:\/\/127\.0\.0\.1:\d+\/webhooks\/git\/default\/apps/);
   expect(await send('main')).toMatchObject({ status: 202 });
   await expect.poll(async () => (await cli.run('repo', 'get', '-o', 'wide')).stdout).toMatch(/ OwnClient +\d+s /);
 
-  // The command is loaded once; its users have it loaded, too.
+  // The command is loaded once, as it is for its users.
   await cli.run('rpkg', 'get');
   const times: number[] = [];
   for (const workspace of ['w1', 'w2', 'w3']) {
@@ -97,7 +97,7 @@ test('a plain push is in the output of "rpkg get" as soon as the webhook has tol
   console.log(`from the end of a push until "rpkg get" shows it: ${times.join(', ')} ms`);
 });
 
-test('the hook that the documentation shows does the same for a bare repository', async () => {
+test('the hook of the documentation does the same for a bare repository', async () => {
   const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8');
   const [hook = ''] = /#!\/bin\/sh[^`]*/.exec(page) ?? [];
   const file = join(cli.folder, 'apps.git', 'hooks', 'post-receive');
@@ -116,7 +116,7 @@ test('the hook that the documentation shows does the same for a bare repository'
   console.log(`with a hook of the repository: ${Math.round(performance.now() - pushed)} ms`);
 });
 
-test('the address for webhooks refuses all else, and tells nobody which repositories there are', async () => {
+test('the address for webhooks refuses other requests, and does not reveal which repositories exist', async () => {
   const answers = await Promise.all([
     send('main', 'not the secret, not the secret'),
     send('main', SECRET, 'unknown'),

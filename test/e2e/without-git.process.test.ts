@@ -24,7 +24,7 @@ beforeAll(async () => {
     const tree = git(path, ['mktree']);
     git(path, ['update-ref', 'refs/heads/main', git(path, ['commit-tree', '-m', 'begin', tree])]);
   }
-  // The server has git; Sluice has not.
+  // The server has git; Sluice does not.
   server = await startGitServer({ root: join(folder, 'remote') });
   environment = { PATH: bin, SLUICE_DATA: data, SLUICE_ALLOW_GIT_HOST: '127.0.0.1' };
 });
@@ -39,7 +39,7 @@ async function ok(...words: string[]): Promise<string> {
   return stdout;
 }
 
-test('version says which engine is used, why, and what it lacks', async () => {
+test('version reports which engine is used, why, and what it lacks', async () => {
   const text = await ok('version');
   expect(text).toContain('git    none (isomorphic-git engine)');
   expect(text).toContain('git is not installed');
@@ -90,7 +90,7 @@ spec: { selector: { repositories: [own, apps] }, git: { repo: "${address}", crea
   }
 });
 
-test('a running server says in the condition of a repository how its remote is reached', async () => {
+test('a running server reports in the condition of a repository the transport of its remote', async () => {
   for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
   const up = new Up(data, '--allow-git-host', '127.0.0.1');
   vi.unstubAllEnvs();
@@ -106,7 +106,7 @@ test('a running server says in the condition of a repository how its remote is r
   }
 });
 
-test('what others push over HTTP is fetched, also into a data folder that is new', async () => {
+test('pushes by others over HTTP are fetched, also into a new data folder', async () => {
   const path = join(folder, 'remote/apps.git');
   const kptfile = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: other\n';
   const blob = git(path, ['hash-object', '-w', '--stdin'], kptfile);

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CrashedDatabase } from './crash-database.ts';
 
-/** The soak run has many more of them. */
+/** The soak run has many more lives. */
 const LIVES = 12;
 
-test('killed while it writes, the database has every acknowledged write, new versions, and watches go on', async () => {
+test('killed while it writes, the database has every acknowledged write and new versions, and watches continue', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-crash-'));
   const database = new CrashedDatabase(folder);
   let acknowledged = 0;

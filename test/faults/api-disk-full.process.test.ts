@@ -7,7 +7,7 @@ import { RunningUp } from '../support/api/running-up.ts';
 import { skipFor } from '../support/skip.ts';
 
 const PATH = '/api/v1/namespaces/default/configmaps';
-/** No file may grow beyond this many KiB: what a full disk is to a database. */
+/** Maximum KiB of a file, which a database experiences as a full disk. */
 const LIMIT = 4096;
 
 function hasPrlimit(): boolean {
@@ -22,7 +22,7 @@ function hasPrlimit(): boolean {
 const body = (name: string) => ({ metadata: { name }, data: { filler: 'x'.repeat(200_000) } });
 
 test(
-  'a full disk refuses writes clearly, keeps what is there, and is forgotten when there is room',
+  'on a full disk writes fail clearly and data stays; writes succeed when there is space again',
   skipFor(!hasPrlimit() && 'prlimit is not installed'),
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-full-'));
@@ -34,19 +34,19 @@ test(
       using watch = await up.api.watch(`${PATH}?resourceVersion=${version}`);
       const refused: string[] = [];
       for (let index = 0; refused.length < 3 && index < 200; index += 1) {
-        const { status, body: told } = await up.api.post(PATH, body(`a-${index}`));
+        const { status, body: failure } = await up.api.post(PATH, body(`a-${index}`));
         if (status === 201) {
           stored.push(`a-${index}`);
           continue;
         }
-        expect(told).toMatchObject({ kind: 'Status', code: 503, reason: 'ServiceUnavailable' });
-        expect(told.message).toMatch(/cannot write .*objects\.db: .*; nothing was changed/);
+        expect(failure).toMatchObject({ kind: 'Status', code: 503, reason: 'ServiceUnavailable' });
+        expect(failure.message).toMatch(/cannot write .*objects\.db: .*; nothing was changed/);
         refused.push(`a-${index}`);
       }
       expect(refused).toHaveLength(3);
       expect(stored.length).toBeGreaterThan(2);
 
-      // Reading goes on, and shows nothing of what was refused.
+      // Reads continue, and return nothing of the refused writes.
       const { items } = (await up.api.list(PATH)).body;
       expect(items.map(({ metadata }) => metadata.name).sort()).toEqual([...stored].sort());
       expect((await up.api.get(`${PATH}/${refused[0]}`)).status).toBe(404);
@@ -57,7 +57,7 @@ test(
         expect((await up.api.post(PATH, body(name))).status).toBe(201);
         stored.push(name);
       }
-      // The watch tells what was done, once.
+      // The watch reports each successful write once.
       expect(await watch.changes(stored.length)).toEqual(stored.map((name) => `ADDED ${name}`));
       await up.end('SIGKILL');
     }

@@ -5,7 +5,7 @@ import type { Answer, KubeApi, KubeObject } from '../support/api/kube-api.ts';
 import { mayDo, type Question, type RbacState } from './rbac-evaluator.ts';
 import { HERE, NAMED, RBAC, USERS, useUsers } from './users-fixture.ts';
 
-/** Requests under way at once. */
+/** Concurrent requests. */
 const LANES = 16;
 
 const users = useUsers();
@@ -50,7 +50,7 @@ function* attemptsOn({ groupVersion, resource, namespaced, verbs }: Resource): G
   const prefix = `${slash < 0 ? '/api' : '/apis'}/${groupVersion}`;
   for (const verb of verbs) {
     const ofMany = ['list', 'watch', 'create', 'deletecollection'].includes(verb);
-    // Some resources are created at a name's sub-resource, and reviews are answered anywhere.
+    // Some resources are created at a name's sub-resource, and reviews are processed in every namespace.
     const names = ofMany && sub === undefined ? [''] : ['nobody', NAMED];
     const namespaces = !namespaced
       ? ['']
@@ -67,7 +67,7 @@ function* attemptsOn({ groupVersion, resource, namespaced, verbs }: Resource): G
         ].join('/');
         // A namespace is in the namespace of its name.
         const within = plural === 'namespaces' && group === '' && name !== '' ? name : namespace;
-        // The selector cannot be read, so that nothing begins or goes.
+        // The selector is invalid, so that nothing is watched or deleted.
         const query = ofMany && verb !== 'create' ? `?labelSelector=%3D${verb === 'watch' ? '&watch=true' : ''}` : '';
         yield {
           method: METHODS[verb] ?? verb.toUpperCase(),
@@ -78,7 +78,7 @@ function* attemptsOn({ groupVersion, resource, namespaced, verbs }: Resource): G
   }
 }
 
-/** What the answer says of the right to ask: other refusals come from the rules of the kind. */
+/** Whether the response refuses for lack of rights; other refusals come from the rules of the kind. */
 function decisionOf({ status, text }: Answer<unknown>): string {
   if (status === 401) return 'unknown';
   if (status === 403 && /"message":"[^"]*(\\"[^"]*)*User \\"[^"]*\\" cannot /.test(text)) return 'refused';
@@ -115,7 +115,7 @@ async function rbacState(): Promise<RbacState> {
 }
 
 describe('rights', () => {
-  test('are what the roles say, for every user, verb, resource and place', { timeout: 180_000 }, async () => {
+  test('match the roles, for every user, verb, resource and place', { timeout: 180_000 }, async () => {
     const state = await rbacState();
     const attempts = (await resources()).flatMap((resource) => [...attemptsOn(resource)]);
     for (const path of [
@@ -138,7 +138,7 @@ describe('rights', () => {
       const expected = mayDo(state, { ...attempt.question, user, groups }) ? 'allowed' : 'refused';
       const decision = await decide(users.current.as(user), attempt);
       counts.set(`${user} ${decision}`, (counts.get(`${user} ${decision}`) ?? 0) + 1);
-      // Health is told to everybody.
+      // Health is public.
       if (decision !== expected && !['/livez', '/readyz'].includes(attempt.url))
         wrong.push(`${user}: ${attempt.method} ${attempt.url}: ${decision}, not ${expected}`);
     });
@@ -151,7 +151,7 @@ describe('rights', () => {
     expect(counts.get('root refused')).toBeUndefined();
   });
 
-  test('need somebody who has them', { timeout: 120_000 }, async () => {
+  test('can be granted only by users who have them', { timeout: 120_000 }, async () => {
     const expired = `sluice_${'e'.repeat(43)}`;
     const line = `sha256:${hashOfToken(expired)},root,,"system:masters",2020-01-01T00:00:00Z\n`;
     await appendFile(users.current.up.folder.tokens, line);

@@ -33,7 +33,7 @@ async function open(plain = false): Promise<Socket> {
   const target = { host: url.hostname, port: Number(url.port) };
   const socket = plain ? connectTcp(target) : connect({ ...target, ...(ca === undefined ? {} : { ca }) });
   sockets.add(socket);
-  // What the server does to it is looked at by its close.
+  // The reaction of the server is observed by the close event.
   socket.on('error', () => undefined);
   await once(socket, plain ? 'connect' : 'secureConnect');
   return socket;
@@ -44,7 +44,7 @@ function head(line: string, ...headers: string[]): string {
   return [`${line} HTTP/1.1`, 'Host: x', ...own, ...headers, '', ''].join('\r\n');
 }
 
-/** Waits until the server has parted; an error on the way is one way of parting. */
+/** Waits until the server has closed the connection, also by an error. */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (socket.destroyed) resolve();
@@ -73,9 +73,9 @@ async function memory(): Promise<number> {
   return Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1]) / MEBIBYTE;
 }
 
-describe('peers who are slow, silent or gone', () => {
-  test('do not keep others out', async () => {
-    // Each keeps silent at another moment; how long they may is a matter of the listener, and tested there.
+describe('slow, silent and disconnected peers', () => {
+  test('do not block others', async () => {
+    // Each becomes silent at another moment; the tests of the listener cover the time limits.
     const silent = await Promise.all(Array.from({ length: 50 }, () => open(true)));
     const idle = await Promise.all(Array.from({ length: 50 }, () => open()));
     const begun = await Promise.all(Array.from({ length: 50 }, () => open()));
@@ -88,13 +88,13 @@ describe('peers who are slow, silent or gone', () => {
     await answers();
   });
 
-  test('may leave in the middle of anything', async () => {
+  test('may disconnect at any moment', async () => {
     for (let round = 0; round < 20; round += 1) {
       const [body, answer, watch] = [await open(), await open(), await open()];
       body.write(`${head(`POST ${MAPS}`, 'Content-Type: application/json', 'Content-Length: 100000')}{"metadata": {`);
       answer.write(head(`GET ${MAPS}`));
       watch.write(head(`GET ${MAPS}?watch=true`));
-      // Another request in between gives the server the time to begin on those.
+      // Another request in between gives the server time to start processing.
       await up.api.get('/version');
       for (const socket of [body, answer, watch]) {
         if (round % 2 === 0) socket.destroy();
@@ -104,12 +104,12 @@ describe('peers who are slow, silent or gone', () => {
     await answers();
   });
 
-  test('1,000 of them at once all get their answer', { timeout: 120_000 }, async () => {
+  test('1,000 at once all get a response', { timeout: 120_000 }, async () => {
     const lanes = Array.from({ length: 1000 }, (_, index) =>
       index % 10 === 0 ? up.api.post(MAPS, { metadata: { generateName: 'crowd-' } }) : up.api.get(`${MAPS}?limit=1`),
     );
     const statuses = new Set((await Promise.all(lanes)).map(({ status }) => status));
-    // Those for whom there is no place are told to come again.
+    // Those beyond the limit get 429.
     for (const status of statuses) expect([200, 201, 429]).toContain(status);
     expect(statuses).toContain(200);
     expect(statuses).toContain(201);
@@ -117,7 +117,7 @@ describe('peers who are slow, silent or gone', () => {
   });
 });
 
-describe('requests that are not what they seem', () => {
+describe('malformed requests', () => {
   test.each([
     ['two lengths', () => head(`POST ${MAPS}`, 'Content-Length: 2', 'Content-Length: 3')],
     ['a length and chunks', () => head(`POST ${MAPS}`, 'Content-Length: 2', 'Transfer-Encoding: chunked')],
@@ -143,7 +143,7 @@ describe('requests that are not what they seem', () => {
     await answers();
   });
 
-  test('another method in the place of one, and a tunnel', async () => {
+  test('an invalid method, and a tunnel', async () => {
     for (const line of ['TRACE /', 'CONNECT example.com:443', `PROPFIND ${MAPS}`, 'OPTIONS *']) {
       const socket = await open();
       socket.write(head(line, 'Connection: close'));
@@ -160,8 +160,10 @@ describe('requests that are not what they seem', () => {
   });
 });
 
-describe('watchers who do not read', () => {
-  test('cost bounded memory, delay nobody, and are told that they fell behind', { timeout: 300_000 }, async () => {
+describe('watchers that do not read', () => {
+  test('cost bounded memory, delay no other client, and get an error that they fell behind', {
+    timeout: 300_000,
+  }, async () => {
     const [watchers, events] = [20, 2600];
     const start = (await up.api.list(MAPS)).body.metadata.resourceVersion;
     const stuck = await Promise.all(Array.from({ length: watchers }, () => open()));
@@ -172,7 +174,7 @@ describe('watchers who do not read', () => {
     using reader = await up.api.watch(`${MAPS}?resourceVersion=${start}`);
     const before = await memory();
 
-    // All together it is 50 MB for each watcher; in one object, so that the state itself stays small.
+    // In total it is 50 MB for each watcher; in one object, so that the state itself stays small.
     const filler = 'x'.repeat(20_000);
     const lanes = 20;
     await Promise.all(
@@ -189,21 +191,21 @@ describe('watchers who do not read', () => {
         }
       }),
     );
-    // Who reads gets everything.
+    // A watcher that reads gets everything.
     const last = new Map<string, string>();
     for (let seen = 0; seen < events; seen += 1) {
       const { object } = await reader.change();
       last.set(object.metadata.name, (object.data as { index: string }).index);
     }
     expect([...last.values()].every((index) => index === `${events / lanes - 1}`)).toBe(true);
-    // The sockets of the system hold some; without a bound the server would hold 1,000 MB for the others.
+    // The sockets of the system buffer a part; without a limit the server would buffer 1,000 MB for the others.
     expect((await memory()) - before).toBeLessThan(500);
 
     const answer = rest(stuck[0] as Socket);
     (stuck[0] as Socket).resume();
     const lines = (await answer).split(/\r?\n/).filter((line) => line.startsWith('{"type"'));
-    const told = JSON.parse(lines.at(-1) ?? '{}') as SeenEvent;
-    expect(told).toMatchObject({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } });
+    const lastEvent = JSON.parse(lines.at(-1) ?? '{}') as SeenEvent;
+    expect(lastEvent).toMatchObject({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } });
     for (const socket of stuck) socket.destroy();
     await answers();
   });

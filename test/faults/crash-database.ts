@@ -13,7 +13,7 @@ const script = fileURLToPath(new URL('object-writer.ts', import.meta.url));
 const context = { actor: { name: 'checker' }, face: 'api' } as const;
 const MARKER = { namespace: 'default', name: 'marker' };
 
-/** What a writer says: the marks of its writes; an empty mark is a deletion. */
+/** The report of a writer: the marks of its writes; an empty mark is a deletion. */
 interface Line {
   readonly opening?: string;
   readonly begin?: string;
@@ -25,7 +25,7 @@ interface Line {
 /** The objects by name, each with the mark of its last write. */
 type State = ReadonlyMap<string, string>;
 
-/** One database over many lives of its writer. */
+/** One database over many runs of its writer. */
 export class CrashedDatabase {
   readonly #path: string;
   #state: State = new Map();
@@ -37,7 +37,7 @@ export class CrashedDatabase {
     this.#path = join(folder, 'objects.db');
   }
 
-  /** Lets a writer write for a while, kills it, and checks what is there. Returns how many writes were acknowledged. */
+  /** Lets a writer write for a while, kills it, and checks the database. Returns the number of acknowledged writes. */
   async live(): Promise<number> {
     this.#life += 1;
     const lines = await this.#write();
@@ -72,7 +72,7 @@ export class CrashedDatabase {
     return lines;
   }
 
-  /** What each object may be: as the last acknowledged write left it, or as the one left it that was under way. */
+  /** The permitted states of each object: that of the last acknowledged write, or that of the write in flight. */
   #possible(lines: readonly Line[]): Map<string, Set<string>> {
     const possible = new Map<string, Set<string>>();
     for (const [name, mark] of this.#state) possible.set(name, new Set([mark]));
@@ -90,7 +90,7 @@ export class CrashedDatabase {
     const storage = database.storage(configMapKind, log);
     const where = `life ${this.#life}`;
     try {
-      expect(BigInt(log.version), `${where}: the versions begin anew`).toBeGreaterThanOrEqual(last);
+      expect(BigInt(log.version), `${where}: the versions restart`).toBeGreaterThanOrEqual(last);
       const found = new Map(storage.objects().map(({ metadata, data }) => [metadata.name, data?.mark ?? ''] as const));
       found.delete(MARKER.name);
       for (const [name, marks] of possible)
@@ -98,7 +98,7 @@ export class CrashedDatabase {
       for (const name of found.keys()) expect(possible.has(name), `${where}: ${name} came from nowhere`).toBe(true);
       this.#state = found;
 
-      // A write after the restart is also where the watch may stop to read.
+      // A write after the restart also marks where the watch may stop.
       const live = storage.find(MARKER);
       const marker = configMapKind.complete({
         metadata: { ...MARKER, ...(live && { resourceVersion: live.metadata.resourceVersion }) },

@@ -45,7 +45,7 @@ function looseFile(specification: string): string {
   return file;
 }
 
-test('what cannot be read in a repository without a remote is named, with what to do, and all else can be used', async () => {
+test('an unreadable object of a repository without a remote is named with the next step, and all others can be used', async () => {
   const oid = git(path, ['rev-parse', 'main:one/a.yaml']);
   truncateSync(looseFile('main:one/a.yaml'), 5);
   await expect(contentOf('one')).rejects.toMatchObject({ code: 'Corrupt' });
@@ -59,7 +59,7 @@ test('what cannot be read in a repository without a remote is named, with what t
   expect(findCondition(status?.conditions, 'Ready')?.status).toBe('True');
 });
 
-test('a ref whose object is gone takes no revision away', async () => {
+test('a ref whose object is missing removes no revision', async () => {
   const names = () => world.store.list().map(({ name }) => name);
   const before = names();
   rmSync(join(path, 'objects'), { recursive: true });

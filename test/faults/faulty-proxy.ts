@@ -1,31 +1,31 @@
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** What goes wrong with the answer to a request. */
+/** The fault in the response to a request. */
 export interface Fault {
-  /** Which requests it is about; the body is as it was sent. */
+  /** The requests that it applies to; the body is as it was sent. */
   matches(method: string, url: string, body: Buffer): boolean;
   /** The request never reaches the server. */
   readonly swallowed?: boolean;
-  /** The body that is sent in place of that of the server. */
+  /** The body that is sent instead of that of the server. */
   readonly body?: Buffer;
-  /** How many bytes of the answer get through: its head, which ends at `bodyStart`, and its body, without what ends it. */
+  /** The number of bytes of the response that are forwarded: its head, which ends at `bodyStart`, and its body, without a terminator. */
   readonly cut?: (bodyStart: number, body: Buffer) => number;
-  /** What happens behind these bytes. */
+  /** What happens after these bytes. */
   readonly after: 'hang' | 'close' | 'end';
 }
 
 export interface FaultyProxy {
   readonly url: string;
   fault: Fault | undefined;
-  /** Resolves when an answer has been sent as far as the fault lets it. */
+  /** Resolves when a response has been sent as far as the fault permits. */
   struck(): Promise<void>;
-  /** Connections on which an answer hangs. */
+  /** Connections on which a response hangs. */
   hanging(): number;
   close(): Promise<void>;
 }
 
-/** Stands before an HTTP server, passes on what it says, byte for byte, and does one thing wrong. */
+/** A proxy before an HTTP server that forwards responses byte for byte, apart from one fault. */
 export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
   const hanging = new Set<Socket>();
   let strike = Promise.withResolvers<void>();
@@ -54,7 +54,7 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
       await write(socket, whole.subarray(0, hit.cut?.(whole.length - sent.length, sent) ?? 0));
     }
     if (hit === undefined) {
-      // Other answers follow on connections of their own: `connection: close` stands in the head.
+      // Other responses use connections of their own, since the head has `connection: close`.
       socket.end();
       return;
     }

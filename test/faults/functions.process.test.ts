@@ -42,7 +42,7 @@ async function packageFolder(files: Readonly<Record<string, HostileFile>>): Prom
 const render = (folder: string) => sluice(['fn', 'render', folder, '--allow-exec'], { cwd: programs });
 const read = (folder: string, name: string) => readFile(join(folder, name), 'utf8');
 
-/** What runs of the programs of this test, in the folders that they got. */
+/** The running programs of this test, by their folders. */
 async function leftProcesses(): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
@@ -77,7 +77,7 @@ async function pushAll(scratch: Scratch, packages: Readonly<Record<string, Reado
   }
 }
 
-test('sluice up: every hostile package says in one line what is wrong with it, and the others go on', async () => {
+test('sluice up: every hostile package is reported in one line, and the others continue', async () => {
   await using scratch = await scratchRepository();
   const packages = Object.entries(HOSTILE_PACKAGES).map(([name, { files }]) => [name, files] as const);
   await pushAll(scratch, {
@@ -111,11 +111,11 @@ test('sluice up: every hostile package says in one line what is wrong with it, a
   expect(await leftFolders()).toEqual([]);
 }, 60_000);
 
-test('sluice fn render: nothing but the status changes, in one clear line, with exit code 1', async () => {
+test('sluice fn render: only the status changes, with a message of one line and exit code 1', async () => {
   for (const name of ['gigabyte', 'moves-out', 'target-field']) {
     const { files, failure } = HOSTILE_PACKAGES[name] ?? { files: {} };
     const folder = await packageFolder(files);
-    // A pipeline starts programs from where the user is.
+    // A pipeline starts programs in the working directory of the user.
     const before = String(files.Kptfile).replace(/exec: (\S+) /, 'exec: ./$1 ');
     await writeFile(join(folder, 'Kptfile'), before);
     const { code, stdout, stderr } = await render(folder);
@@ -136,7 +136,7 @@ test('sluice fn render: nothing but the status changes, in one clear line, with 
   expect(await leftFolders()).toEqual([]);
 });
 
-test('sluice fn render: what is no business of functions is passed over and named, and stays byte for byte', async () => {
+test('sluice fn render: files that functions do not handle are skipped and named, and stay byte for byte', async () => {
   const odd = { ...HOSTILE_PACKAGES['nothing-for-functions']?.files, ...HOSTILE_PACKAGES['odd-text']?.files };
   const folder = await packageFolder(odd);
   const { code, stderr } = await render(folder);
@@ -169,7 +169,7 @@ test('sluice fn render: what is no business of functions is passed over and name
   expect(await read(newline, 'a\nb.yaml')).toBe(configMap('x'));
 });
 
-test('sluice fn render: a program that puts links in the place of files changes nothing behind them', async () => {
+test('sluice fn render: a program that replaces files by links changes nothing behind them', async () => {
   const secret = join(top, 'secret.yaml');
   await writeFile(secret, configMap('secret'));
   const folder = await packageFolder({ Kptfile: kptfile('exec: ./swaps', NAMESPACE), ...BASE });
@@ -208,7 +208,7 @@ async function sleeping(): Promise<void> {
   await rm(pids);
 }
 
-test('sluice fn render: a function that never ends goes with Ctrl-C, and with the run after a kill -9', async () => {
+test('sluice fn render: a function that never ends is stopped by Ctrl-C, and by the next run after a kill -9', async () => {
   const folder = await packageFolder({ Kptfile: kptfile('exec: ./sleeps-forever'), ...BASE });
   const stopped = start(folder);
   await sleeping();
@@ -228,13 +228,13 @@ test('sluice fn render: a function that never ends goes with Ctrl-C, and with th
   expect(await read(folder, 'Kptfile')).toBe(kptfile('exec: ./sleeps-forever'));
 });
 
-test('sluice fn render: whenever it is killed, every file is whole, and the next run finishes and clears up', async () => {
+test('sluice fn render: killed at any time, every file is complete, and the next run finishes and cleans up', async () => {
   const old = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`r${at}.yaml`, configMap(`r${at}`)]));
   const folder = await packageFolder({ Kptfile: kptfile(NAMESPACE), ...old });
   for (let run = 0; run < 4; run++) {
     const child = start(folder);
     const closed = once(child, 'close');
-    // The first one somewhere on its way, the others somewhere in the writing.
+    // The first one anywhere, the others during the writes.
     const isWriting = async () => (await readdir(folder)).some((name) => name.startsWith('.sluice-write-'));
     while (run > 0 && child.exitCode === null && !(await isWriting())) await delay(1);
     await delay(Math.random() * (run === 0 ? 1_500 : 60));

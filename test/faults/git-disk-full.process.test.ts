@@ -64,7 +64,7 @@ describe(
       unmount(disk);
     });
 
-    /** Leaves so many bytes, about. */
+    /** Leaves about this many bytes free. */
     const fill = (left: number) => {
       rmSync(filler, { force: true });
       const { bavail, bsize } = statfsSync(disk);
@@ -83,7 +83,7 @@ describe(
     test.each([
       ['is refused before anything is written', 100 * 1024, 5 * MIB],
       ['with no byte left', 0, 1000],
-    ])('a transaction %s, and goes through when there is room', async (_what, left, size) => {
+    ])('a transaction %s, and succeeds when there is space', async (_what, left, size) => {
       const next = await commit(randomBytes(size));
       fill(left);
       const before = await mirror.diskUse();
@@ -100,7 +100,7 @@ describe(
       fsck(path);
     });
 
-    test('a write that turns out to be too large leaves nothing behind', async () => {
+    test('a write that proves to be too large leaves nothing behind', async () => {
       fill(4 * MIB);
       const next = await commit(randomBytes(6 * MIB));
       const refused = mirror.transaction([{ type: 'create', ref: 'refs/heads/main', new: next }]);
@@ -112,7 +112,7 @@ describe(
       fsck(path);
     });
 
-    test('a push is not acknowledged, nor carried out', async () => {
+    test('a push is neither acknowledged nor carried out', async () => {
       const next = await commit(randomBytes(1000));
       fill(0);
       const update = { type: 'create', ref: 'refs/heads/main', new: next } as const;
@@ -152,7 +152,7 @@ describe(
       fsck(path);
     });
 
-    test('maintenance is put off, and loses nothing', async () => {
+    test('maintenance is postponed, and loses nothing', async () => {
       const next = await commit(randomBytes(2 * MIB));
       await mirror.transaction([{ type: 'create', ref: 'refs/heads/main', new: next }]);
       fill(MIB);
@@ -164,7 +164,7 @@ describe(
       fsck(path);
     });
 
-    test('refs can be removed, which makes room', async () => {
+    test('refs can be removed, which frees space', async () => {
       const next = await commit(randomBytes(1000));
       await mirror.transaction([{ type: 'create', ref: 'refs/heads/main', new: next }]);
       fill(100 * 1024);

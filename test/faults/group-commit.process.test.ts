@@ -11,11 +11,11 @@ interface World extends AsyncDisposable {
   readonly scratch: Scratch;
   readonly server: GitServer;
   connect(process: string, transport?: 'auto' | 'git'): Promise<RevisionStore>;
-  /** How many requests pushed something. */
+  /** Number of requests that pushed something. */
   pushes(): number;
 }
 
-/** A repository behind a server, and processes that see it through mirrors of their own. */
+/** A repository behind a server, and processes with mirrors of their own. */
 async function start(options: Omit<GitServerOptions, 'root'> = {}): Promise<World> {
   const scratch = await scratchRepository();
   const server = await startGitServer({ root: scratch.folder, ...options });
@@ -44,7 +44,7 @@ function names(count: number): string[] {
   return Array.from({ length: count }, (_, number) => `p${number}`);
 }
 
-/** The same step on many revisions at once; what became of each. */
+/** The same step on many revisions at once; returns the outcome of each. */
 function step(store: RevisionStore, revisions: readonly string[], action: 'propose' | 'approve'): Promise<string[]> {
   return Promise.all(revisions.map((name) => outcomeOf(store.update(name, { action }, anna))));
 }
@@ -59,7 +59,7 @@ async function expectSame(store: RevisionStore, { scratch }: World): Promise<voi
 }
 
 for (const transport of ['auto', 'git'] as const)
-  test(`what is ready together goes out together, and publications follow each other on main, transport ${transport}`, async () => {
+  test(`operations that are ready together share a push, and publications follow each other on main, transport ${transport}`, async () => {
     await using world = await start();
     const store = await world.connect('one', transport);
     const before = world.pushes();
@@ -71,7 +71,7 @@ for (const transport of ['auto', 'git'] as const)
     expect(new Set(await step(store, half, 'approve'))).toEqual(new Set(['succeeded']));
     expect(world.pushes() - proposed).toBeLessThanOrEqual(5);
     expect(half.map((name) => store.get(name).lifecycle)).toEqual(half.map(() => 'Published'));
-    // Each publication stands on the one before it.
+    // Each publication is on top of the previous one.
     const line = (await world.scratch.git('log', '--first-parent', '--format=%s', 'main')).split('\n');
     expect(line).toHaveLength(51);
     expect(new Set(line.slice(0, 50))).toEqual(
@@ -102,18 +102,18 @@ for (const [hook, script] of [
   ['update', 'case "$1" in *drafts/p7/*) exit 1 ;; esac'],
   ['pre-receive', 'while read old new ref; do case "$ref" in *drafts/p7/*) exit 1 ;; esac; done'],
 ] as const)
-  test(`of twenty drafts one is refused by the hook ${hook}, the others are there`, async () => {
+  test(`of twenty drafts one is refused by the hook ${hook}, the others succeed`, async () => {
     await using world = await start({ hooks: { [hook]: `#!/bin/sh\n${script}\nexit 0\n` } });
     const store = await world.connect('one');
     const before = world.pushes();
     const results = await Promise.all(names(20).map((name) => outcomeOf(draft(store, name))));
-    expect(results[7]).toMatch(/^PushRefused: the remote refuses/);
+    expect(results[7]).toMatch(/^PushRefused: the remote rejected/);
     expect(results.filter((result) => result === 'succeeded')).toHaveLength(19);
     expect(world.pushes() - before).toBeLessThanOrEqual(16);
     await expectSame(store, world);
   });
 
-test('a connection that breaks after the server has done its work costs nobody the result', async () => {
+test('a connection that breaks after the push was carried out loses no result', async () => {
   await using world = await start();
   const store = await world.connect('one');
   const drafts = await Promise.all(names(10).map((name) => draft(store, name)));
@@ -126,7 +126,7 @@ test('a connection that breaks after the server has done its work costs nobody t
   await expectSame(store, world);
 });
 
-test('the same step of another process does not make a request look done whose answer was lost', async () => {
+test('the same step by another process does not count as the request whose response was lost', async () => {
   await using world = await start();
   const one = await world.connect('one');
   const [gone, moved] = await Promise.all(names(2).map((name) => draft(one, name)));
@@ -136,7 +136,7 @@ test('the same step of another process does not make a request look done whose a
   const nextPush = async (before: number) => {
     while (world.pushes() === before) await delay(5);
   };
-  // Both gather behind this one, and go out together.
+  // Both queue behind this one, and share a push.
   behaviour.delayMs = 1000;
   let before = world.pushes();
   const first = draft(one, 'first');
@@ -160,7 +160,7 @@ test('the same step of another process does not make a request look done whose a
   await expectSame(one, world);
 });
 
-test('writes of a repository that is being closed are done, or told that they are not', async () => {
+test('writes to a repository that is being closed succeed, or fail with an error', async () => {
   await using world = await start();
   const store = await world.connect('one');
   const before = world.pushes();
@@ -169,18 +169,18 @@ test('writes of a repository that is being closed are done, or told that they ar
   while (world.pushes() < before + 2) await delay(5);
   await store.close();
   world.server.behaviour.delayMs = undefined;
-  const told = await results;
+  const outcomes = await results;
   const fresh = await world.scratch.open();
   for (const [position, name] of names(300).entries()) {
     const there = fresh.store.find(`packages.${name}.v1`) !== undefined;
-    // One that takes long is not waited for.
+    // The close does not wait for a long one.
     const words = there ? /^succeeded$|was carried out|is not known/ : /the repository is being closed|is not known/;
-    expect(told[position]).toMatch(words);
+    expect(outcomes[position]).toMatch(words);
   }
-  expect(told).toContain('succeeded');
+  expect(outcomes).toContain('succeeded');
 });
 
-test('two processes that publish at once both get all of theirs onto main', async () => {
+test('two processes that publish at once both get all their publications onto main', async () => {
   await using world = await start();
   const one = await world.connect('one');
   const drafts = await Promise.all(names(16).map((name) => draft(one, name)));
@@ -200,7 +200,7 @@ test('two processes that publish at once both get all of theirs onto main', asyn
   await expectSame(two, world);
 });
 
-test('while a fetch hangs, writes go on', async () => {
+test('while a fetch hangs, writes continue', async () => {
   await using world = await start();
   const store = await world.connect('one');
   const stop = new AbortController();
@@ -218,7 +218,7 @@ test('while a fetch hangs, writes go on', async () => {
 });
 
 for (const transport of ['auto', 'git'] as const)
-  test(`a fetch that saw the remote before a write takes nothing back, transport ${transport}`, async () => {
+  test(`a fetch that read the remote before a write reverts nothing, transport ${transport}`, async () => {
     await using world = await start();
     const store = await world.connect('one', transport);
     const gone: unknown[] = [];
@@ -228,7 +228,7 @@ for (const transport of ['auto', 'git'] as const)
     world.server.behaviour.holdFetch = hold.promise;
     const sync = store.repository('packages').sync();
     while (!world.server.requests.slice(before).some(({ url }) => url.endsWith('/git-upload-pack'))) await delay(5);
-    // Long enough for the server to have looked, and for what does not wait for the fetch to be done.
+    // Long enough for the server to have read the refs, and for operations that do not wait for the fetch.
     const made = draft(store);
     await (transport === 'auto' ? made : Promise.race([made, delay(500)]));
     world.server.behaviour.holdFetch = undefined;
@@ -238,7 +238,7 @@ for (const transport of ['auto', 'git'] as const)
     await expectSame(store, world);
   });
 
-test('writes and fetches side by side: no fetch takes back what was written', async () => {
+test('concurrent writes and fetches: no fetch reverts a write', async () => {
   for (const transport of ['auto', 'git'] as const) {
     await using world = await start();
     const store = await world.connect('one', transport);

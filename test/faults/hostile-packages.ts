@@ -5,7 +5,7 @@ export type HostileFile = string | Uint8Array | { readonly link: string };
 
 export interface HostilePackage {
   readonly files: Readonly<Record<string, HostileFile>>;
-  /** The one line that tells why it cannot be rendered; undefined if it can. */
+  /** The line with the reason why it cannot be rendered; undefined if it can. */
   readonly failure?: RegExp;
 }
 
@@ -40,7 +40,7 @@ function bombLine(names: string): string {
   return `${to}: &${to} [${Array(10).fill(`*${from}`).join(',')}]`;
 }
 
-/** Shell scripts of functions that do what functions must not do; `{}` is the folder of the programs. */
+/** Shell scripts of misbehaving functions; `{}` is the folder of the programs. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   forks: 'for i in 1 2 3; do sleep 997 & done; setsid sleep 997 & cat',
   gigabyte: 'head -c 1073741824 /dev/zero',
@@ -99,7 +99,7 @@ function script(lines: string): HostilePackage['files'] {
 
 const withNamespace = (files: HostilePackage['files']) => ({ Kptfile: kptfile(NAMESPACE), ...BASE, ...files });
 
-/** Packages by name. Those that cannot be rendered must stay as they are; the name of a program is looked up in its folder. */
+/** Packages by name. Those that cannot be rendered must stay as they are; programs are found in their folder by name. */
 export const HOSTILE_PACKAGES: Readonly<Record<string, HostilePackage>> = {
   forks: { files: exec('forks') },
   renames: { files: exec('renames') },
@@ -111,11 +111,11 @@ export const HOSTILE_PACKAGES: Readonly<Record<string, HostilePackage>> = {
   silent: byProgram('silent', 'it printed no ResourceList$'),
   bytes: byProgram('bytes', '.*ResourceList'),
   duplicates: byProgram('duplicates', '.*b.yaml: ConfigMap b and ConfigMap b have the same path and the same index 0$'),
-  'drops-all': byProgram('drops-all', 'it took the "Kptfile" away'),
+  'drops-all': byProgram('drops-all', 'it removed "Kptfile"'),
   complains: byProgram('complains', 'one .*two$'),
   crashes: byProgram('crashes', 'it ended with exit code 139$'),
-  'prints-a-bomb': byProgram('prints-a-bomb', 'ResourceList:\\d+: its aliases stand for more than 100000 values'),
-  'no-program': byProgram('nonesuch', 'exec "nonesuch" is not run: there is no such program'),
+  'prints-a-bomb': byProgram('prints-a-bomb', 'ResourceList:\\d+: its aliases expand to more than 100000 values'),
+  'no-program': byProgram('nonesuch', 'exec "nonesuch" cannot be run: there is no such program'),
   'no-image': byFunction(
     { Kptfile: kptfile('image: "--privileged -v /:/host x"'), ...BASE },
     '--privileged -v /:/host x',
@@ -127,7 +127,7 @@ export const HOSTILE_PACKAGES: Readonly<Record<string, HostilePackage>> = {
       `data:\n  x: ${'a'.repeat(50_000)} # kpt-set: ${`\${name}`.repeat(2_000)}\n`,
     ),
     'apply-setters',
-    'it gave back more than 67108864 bytes of resources$',
+    'it returned more than 67108864 bytes of resources$',
   ),
   'setters-prototype': byFunction(
     setters('{ constructor: y }', `data:\n  x: a # kpt-set: \${toString}-\${constructor}\n`),
@@ -143,7 +143,7 @@ export const HOSTILE_PACKAGES: Readonly<Record<string, HostilePackage>> = {
   'regex-growth': byFunction(
     search(`{ by-value-regex: "(.*)", put-value: "${`\${1}`.repeat(1_000)}" }`),
     'search-replace',
-    'it gave back more than 67108864 bytes',
+    'it returned more than 67108864 bytes',
   ),
   'source-field': byFunction(
     replacement('{ kind: ConfigMap, name: a, fieldPath: spec.none }', '{ select: { name: b }, fieldPaths: [data.x] }'),
@@ -158,7 +158,7 @@ export const HOSTILE_PACKAGES: Readonly<Record<string, HostilePackage>> = {
   'no-source': byFunction(
     replacement('{ kind: Secret, fieldPath: data.x }', '{ select: { name: b }, fieldPaths: [data.x] }'),
     'apply-replacements',
-    'r\\.yaml: ApplyReplacements r: replacements\\[0\\]\\.source: nothing in the package is kind Secret$',
+    'r\\.yaml: ApplyReplacements r: replacements\\[0\\]\\.source: no resource in the package is kind Secret$',
   ),
   'endless-script': byFunction(
     script('def f():\n  for i in range(1000000000000):\n    pass\nf()'),
@@ -192,7 +192,7 @@ export const HOSTILE_PACKAGES: Readonly<Record<string, HostilePackage>> = {
   ),
   'alias-bomb': {
     files: withNamespace({ 'bomb.yaml': configMap('bomb', `data:\n${BOMB.map((line) => `  ${line}\n`).join('')}`) }),
-    failure: /^bomb\.yaml:\d+: its aliases stand for more than 100000 values/,
+    failure: /^bomb\.yaml:\d+: its aliases expand to more than 100000 values/,
   },
   'deep-resource': {
     files: withNamespace({ 'deep.yaml': configMap('d', `data: ${'{a: '.repeat(150)}x${'}'.repeat(150)}\n`) }),
@@ -200,7 +200,7 @@ export const HOSTILE_PACKAGES: Readonly<Record<string, HostilePackage>> = {
   },
   'key-twice': {
     files: withNamespace({ 'twice.yaml': `${configMap('t')}kind: Secret\n` }),
-    failure: /^twice\.yaml:5: the key "kind" stands twice in one mapping$/,
+    failure: /^twice\.yaml:5: the key "kind" occurs twice in one mapping$/,
   },
   'prototype-everywhere': {
     files: withNamespace({

@@ -1,5 +1,5 @@
 // Opens the trust of a data folder and writes into its ledger until it is killed, and reports each write that is durable.
-// Arguments: the data folder, a name for this life, "start" to end after the start.
+// Arguments: the data folder, a name for this run, "start" to end after the start.
 import { writeSync } from 'node:fs';
 import { openTrust } from '../../src/app/open-trust.ts';
 

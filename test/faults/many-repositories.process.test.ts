@@ -18,7 +18,7 @@ const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/rep
 const REVISIONS = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: there\n';
 
-test('one repository that hangs, one that is slow and one that stops answering cost the others nothing', async () => {
+test('a hanging, a slow and a non-responding repository do not affect the others', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-many-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const serve = async (names: readonly string[], behaviour: GitServerBehaviour = {}) => {
@@ -42,7 +42,7 @@ test('one repository that hangs, one that is slow and one that stops answering c
   await expect.poll(() => readiness(api, [...GOOD, 'slow', 'stopping']), { timeout: 40_000 }).not.toContain('False');
   expect(await readiness(api, ['silent'])).toContain('False');
   stopping.behaviour.hang = 'push';
-  // Nobody waits for this one, until the end.
+  // Nothing waits for this one, until the end.
   const stuck = create(api, 'stopping').catch((error: unknown) => error);
 
   await Promise.all(GOOD.map((name) => publish(api, name)));
@@ -58,16 +58,16 @@ test('one repository that hangs, one that is slow and one that stops answering c
   for (const name of [...GOOD, 'slow', 'stopping']) expect(list.stdout).toContain(`/${name}.there.main\n`);
   expect(stopping.requests.filter(({ status }) => status === undefined)).not.toHaveLength(0);
 
-  // Well within what is waited for one request.
+  // Well within the timeout of one request.
   const ended = await Promise.race([up.end('SIGTERM'), sleep(20_000, 'still running')]);
   expect(ended, up.output.slice(-2_000)).toBe(0);
   expect(await stuck).not.toBe('created');
   expect(up.ownFailures()).toEqual([]);
   expect(processesWith(folder)).toEqual([]);
-  // Ten seconds of it are what a start waits for those that do not answer.
+  // It includes the ten seconds that a start waits for repositories that do not respond.
 }, 180_000);
 
-/** `True` or `False` for each, as its condition Ready has it. */
+/** The status of the condition Ready of each. */
 async function readiness(api: KubeApi, names: readonly string[]): Promise<string[]> {
   const { body } = await api.list(REPOSITORIES);
   return names.map((name) => {
@@ -91,17 +91,17 @@ async function publish(api: KubeApi, name: string): Promise<void> {
   await succeed(() => api.patch(`${place}/approval`, { spec: { lifecycle: 'Published' } }));
 }
 
-/** Controllers write too; who was overtaken asks again. */
+/** Controllers write too; after a conflict the request is repeated. */
 async function succeed(send: () => Promise<Answer>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const { status, text } = await send();
     if (status < 300) return;
-    if (status !== 409 || attempt > 20) throw new Error(`the server answered ${status}: ${text}`);
+    if (status !== 409 || attempt > 20) throw new Error(`the server returned ${status}: ${text}`);
     await sleep(50);
   }
 }
 
-/** Commits into a bare repository, which is made if it is not there, beside Sluice. */
+/** Commits into a bare repository, which is created if it does not exist, without Sluice. */
 async function push(path: string, files: Readonly<Record<string, string>>, branch = 'main'): Promise<void> {
   const git = await initRepository(path);
   try {

@@ -1,5 +1,5 @@
-// Writes objects into a database until it is killed, and says of each write when it began and when it was done.
-// Arguments: the database, a name for this life.
+// Writes objects into a database until it is killed, and reports the begin and the end of each write.
+// Arguments: the database, a name for this run.
 import { writeSync } from 'node:fs';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
@@ -12,10 +12,10 @@ const [path = '', life = ''] = process.argv.slice(2);
 const LANES = 8;
 const KEYS = 5;
 
-const tell = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`);
+const report = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`);
 const context = { actor: { name: 'writer' }, face: 'api' } as const;
 
-tell({ opening: life });
+report({ opening: life });
 const database = ObjectDatabase.open({ path, clock: systemClock });
 const log = new EventLog({ clock: systemClock, journal: database.journal });
 database.attach(log);
@@ -35,17 +35,17 @@ async function lane(number: number): Promise<never> {
       metadata: { ...key, ...(live && { resourceVersion: live.metadata.resourceVersion }) },
       data: { mark, filler: 'x'.repeat(Math.floor(Math.random() * 2000)) },
     });
-    tell({ begin: name, mark });
+    report({ begin: name, mark });
     try {
       const { metadata } = await (removes
         ? storage.delete(context, key)
         : live === undefined
           ? storage.create(context, object)
           : storage.update(context, object));
-      tell({ done: name, mark, version: metadata.resourceVersion });
+      report({ done: name, mark, version: metadata.resourceVersion });
     } catch (error) {
       if (!isSluiceError(error, 'Unavailable')) throw error;
-      tell({ failed: name, mark, message: error.message });
+      report({ failed: name, mark, message: error.message });
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }

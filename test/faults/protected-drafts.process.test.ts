@@ -9,7 +9,7 @@ const KPTFILE =
   'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\npipeline:\n  mutators:\n    - image: set-labels:v0.2.0\n      configMap: {tier: web}\n';
 const CONFIG_MAP = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n';
 
-test('draft branches that a Git host protects are told in the log, and pushed to a few times only', async () => {
+test('draft branches that a Git host protects are reported in the log, and pushed to only a few times', async () => {
   await using cli = await cliFixture();
   const path = initBare(`${cli.folder}/apps.git`);
   const git = await initRepository(path);
@@ -26,7 +26,7 @@ test('draft branches that a Git host protects are told in the log, and pushed to
     const up = await cli.run('up', '--until-idle', ...allow);
     expect(up.code).toBe(1);
     expect(up.stdout + up.stderr).toMatch(
-      /apps\.app\.v1 +revision: the remote refuses refs\/heads\/drafts\/app\/v1: .*drafts are protected/,
+      /apps\.app\.v1 +revision: the remote rejected refs\/heads\/drafts\/app\/v1: .*drafts are protected/,
     );
     const pushes = server.requests.filter(({ method, url }) => method === 'POST' && url.includes('receive-pack'));
     expect(pushes.length).toBeLessThanOrEqual(6);

@@ -14,13 +14,13 @@ interface Change {
 
 type Push = readonly Change[];
 
-/** A hook that writes down every push that a server carried out. */
+/** A hook that logs every push that a server carried out. */
 export function pushLogHook(file: string): string {
-  // One write for each push, so that those that end together do not mix.
+  // One write for each push, so that concurrent pushes do not mix.
   return `#!/bin/sh\ninput=$(cat)\nprintf 'push\\n%s\\n' "$input" >> '${file}'\n`;
 }
 
-/** What a server carried out, as told by its own log. */
+/** The pushes that a server carried out, from its own log. */
 export interface PushHistory {
   /** All refs after the last push. */
   readonly refs: ReadonlyMap<string, string>;
@@ -32,8 +32,8 @@ export interface PushHistory {
 }
 
 /**
- * Replays the log on what the refs were before. Pushes that ended together may stand in another order than they were carried out in;
- * what they expected tells the right one. Throws if no order fits, which would mean that a push was carried out in part.
+ * Replays the log on the earlier refs. Pushes that ended together may be logged in another order than they were carried out in;
+ * their expected values determine the right one. Throws if no order fits, which would mean that a push was carried out in part.
  */
 export async function replayPushes(
   file: string,

@@ -1,5 +1,5 @@
-// A process that does random work on one remote repository until its time is over, and says of each operation what it was told.
-// Then it waits for the end of its input, and says what is there.
+// A process that does random work on one remote repository until its time is over, and reports the result of each operation.
+// Then it waits for the end of its input, and reports the state.
 // Arguments: name of the writer, folder of its data, address of the repository, seconds.
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
@@ -24,7 +24,7 @@ const store = await untilAnswered(() => openStore(url, folder, { git, trust }));
 const repository = store.repository('packages');
 await Promise.all([...Array.from({ length: TASKS }, work), keepUp()]);
 say({ says: 'idle' });
-// The other one may still be at work; what is there at the end is known when both are done.
+// The other one may still be working; the final state is known when both have ended.
 process.stdin.resume();
 await once(process.stdin, 'end');
 await untilAnswered(() => repository.sync());
@@ -41,7 +41,7 @@ async function work(): Promise<void> {
   }
 }
 
-/** Takes in what the other writer does. */
+/** Reads the changes by the other writer. */
 async function keepUp(): Promise<void> {
   while (Date.now() < end) {
     await delay(300);
@@ -103,14 +103,14 @@ function onRevision(row: PackageRevision, id: string): Operation | undefined {
     case 'Proposed':
       return step(lot < 0.2 ? 'reject' : 'approve');
     case 'Published':
-      // The package as it is on main has no lifecycle of its own here.
+      // The package on main has no lifecycle of its own here.
       return row.revision < 1 || lot < 0.7 ? undefined : step('propose-deletion');
     case 'DeletionProposed':
       return row.revision < 1 ? undefined : step(lot < 0.3 ? 'reject' : 'delete');
   }
 }
 
-/** The remote is troubled now and then; what begins or ends a writer has to get through. */
+/** The remote fails now and then; the begin and the end of a writer must succeed. */
 async function untilAnswered<Result>(run: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -14,7 +14,7 @@ interface Subject {
   readonly namespace?: string;
 }
 
-/** Who asks, and for what; an empty namespace is all of them, an empty name none. */
+/** The user and the request; an empty namespace means all of them, an empty name none. */
 export interface Question {
   readonly user: string;
   readonly groups: readonly string[];
@@ -32,7 +32,7 @@ export interface RbacState {
   readonly bindings: readonly KubeObject[];
 }
 
-/** RBAC in the plainest words, by going through everything: what a server's answers are compared with. */
+/** RBAC in its simplest form, by exhaustive evaluation, to compare with a server's responses. */
 export function mayDo({ roles, bindings }: RbacState, asked: Question): boolean {
   if (asked.groups.includes('system:masters')) return true;
   return bindings.some((binding) => {

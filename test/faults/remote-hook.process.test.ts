@@ -12,7 +12,7 @@ function connect(scratch: Scratch, server: GitServer): Promise<RevisionStore> {
   return openStore(`${server.url}/packages.git`, join(scratch.folder, 'one'));
 }
 
-test('the documented hook lets the records be where they belong, also where it was installed after the registration', async () => {
+test('the documented hook permits records at their refs, also where it was installed after the registration', async () => {
   await using scratch = await scratchRepository();
   const refused = join(scratch.folder, 'refused');
   const keys = join(scratch.folder, 'allowed-signers');

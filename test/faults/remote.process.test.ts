@@ -17,7 +17,7 @@ import { trustOf } from '../support/trust.ts';
 const NAME = 'packages.shop.v1';
 const credentials = { username: 'robot', password: 'a-secret-word' };
 
-/** A store on a repository behind the server, as one process sees it. */
+/** A store on a repository behind the server, with the mirror of one process. */
 function connect(
   scratch: Scratch,
   server: GitServer,
@@ -37,7 +37,7 @@ async function proposed(store: RevisionStore): Promise<void> {
   await store.update(NAME, { action: 'propose' }, anna);
 }
 
-test('a remote that hangs, drops the connection, refuses or disappears changes nothing by halves', async () => {
+test('a remote that hangs, drops the connection, refuses or disappears causes no partial changes', async () => {
   await using scratch = await scratchRepository();
   const server = await startGitServer({ root: scratch.folder, auth: credentials });
   const clock = new ManualClock(Date.now());
@@ -62,7 +62,7 @@ test('a remote that hangs, drops the connection, refuses or disappears changes n
   expect(await scratch.git('for-each-ref')).toBe(before);
   expect(store.get(NAME).lifecycle).toBe('Proposed');
 
-  // The push is done and its answer lost: the remote is asked what became of it.
+  // The push was carried out and its response lost: Sluice reads the refs to find out.
   server.behaviour.dropPush = 'after';
   expect(await approve()).toBe('succeeded');
   server.behaviour.dropPush = undefined;
@@ -78,7 +78,7 @@ test('a remote that hangs, drops the connection, refuses or disappears changes n
   await store.close();
 });
 
-test('a hook that refuses the main branch refuses the whole publication, in its own words', async () => {
+test('a hook that refuses the main branch refuses the whole publication, with its own message', async () => {
   await using scratch = await scratchRepository();
   const update = '#!/bin/sh\nif [ "$1" = refs/heads/main ]; then echo "main is frozen" >&2; exit 1; fi\n';
   const server = await startGitServer({ root: scratch.folder, hooks: { update } });
@@ -91,7 +91,7 @@ test('a hook that refuses the main branch refuses the whole publication, in its 
   await server.close();
 });
 
-test('one PATCH of a draft on a protected branch costs one push, and what the host says is kept', async () => {
+test('one PATCH of a draft on a protected branch costs one push, and the message of the host is stored', async () => {
   await using scratch = await scratchRepository();
   const closed = join(scratch.folder, 'closed');
   const update = `#!/bin/sh\nif test -e '${closed}'; then echo "protected branch" >&2; exit 1; fi\n`;
@@ -139,7 +139,7 @@ test('a host that refuses other refs than branches and tags gets the records as 
   const store = await connect(scratch, server);
   await proposed(store);
   expect(await scratch.git('for-each-ref', '--format=%(refname)')).toContain('refs/heads/sluice-records/');
-  // It was tried out once; whoever opens the same mirror again does not push for that.
+  // It was probed once; opening the same mirror again pushes no probe.
   await store.close();
   const pushes = () => server.requests.filter((request) => request.url.includes('git-receive-pack')).length;
   const before = pushes();
@@ -213,7 +213,7 @@ test('a host that hides other refs than branches and tags gets the records as br
   await server.close();
 });
 
-test('history rewritten and branches removed under us are followed', async () => {
+test('rewritten history and removed branches are followed', async () => {
   await using scratch = await scratchRepository();
   const server = await startGitServer({ root: scratch.folder });
   const store = await connect(scratch, server);
@@ -227,7 +227,7 @@ test('history rewritten and branches removed under us are followed', async () =>
   expect(store.find('packages.web.v1')).toBeUndefined();
   expect(store.find('packages.shop.main')).toBeUndefined();
   expect(store.get(NAME).lifecycle).toBe('Published');
-  // What is done next is done on the history that is there now.
+  // The next operation is based on the current history.
   await store.create('packages', { package: 'shop', workspace: 'v2', source: { type: 'copy', source: NAME } }, anna);
   await store.update('packages.shop.v2', { action: 'propose' }, anna);
   await store.update('packages.shop.v2', { action: 'approve' }, anna);
@@ -237,7 +237,7 @@ test('history rewritten and branches removed under us are followed', async () =>
   await server.close();
 });
 
-test('two processes on one remote: one wins, the other sees the conflict and the truth', async () => {
+test('two processes on one remote: one wins, the other gets the conflict and the current state', async () => {
   await using scratch = await scratchRepository();
   const server = await startGitServer({ root: scratch.folder });
   const one = await connect(scratch, server, 'one');
@@ -250,7 +250,7 @@ test('two processes on one remote: one wins, the other sees the conflict and the
   expect(results.find((result) => result !== 'succeeded')).toMatch(/^Conflict: /);
   await Promise.all([one.repository('packages').sync(), two.repository('packages').sync()]);
   expect(two.get(NAME).commit).toBe(one.get(NAME).commit);
-  // The mirrors are only caches: without them everything is still there.
+  // The mirrors are only caches: without them nothing is lost.
   await one.close();
   await rm(join(scratch.folder, 'one'), { recursive: true });
   const again = await connect(scratch, server, 'one');
@@ -259,7 +259,7 @@ test('two processes on one remote: one wins, the other sees the conflict and the
   await server.close();
 });
 
-test('a push by plain git over the same server is taken in', async () => {
+test('a push by plain git over the same server is recorded', async () => {
   await using scratch = await scratchRepository();
   const server = await startGitServer({ root: scratch.folder });
   const store = await connect(scratch, server);
@@ -275,7 +275,7 @@ test('a push by plain git over the same server is taken in', async () => {
 });
 
 test.each(['auto', 'git'])(
-  'what a repository asks for is done: transport %s, and options of its pushes',
+  'annotations of a repository take effect: transport %s, and options of its pushes',
   async (transport) => {
     await using scratch = await scratchRepository();
     await scratch.git('config', 'receive.advertisePushOptions', 'true');

@@ -12,11 +12,11 @@ const NAME = 'packages.shop.v1';
 type Transport = 'auto' | 'git';
 
 interface Story {
-  /** What the backup has. */
+  /** Creates the content of the backup. */
   readonly before: readonly Step[];
-  /** What is done after it, and lost. */
+  /** Makes changes after it, which are lost. */
   readonly lost: readonly Step[];
-  /** What the first one who does not know of the restore tries. */
+  /** The first operations after the restore, without knowledge of it. */
   readonly next: Step;
   /** As the backup has it. */
   readonly lifecycle: string;
@@ -29,7 +29,7 @@ const PROPOSED = { before: ['propose'], lifecycle: 'Proposed' } as const;
 const DRAFT = { before: [], lifecycle: 'Draft' } as const;
 const PUBLISHED = { before: ['propose', 'approve'], lifecycle: 'Published' } as const;
 
-/** What publishes it from there. The record of a proposal that the backup brought back may be older than a withdrawn one. */
+/** The steps that publish it from there. The record of a proposal in the backup may be older than a withdrawn one. */
 const AGAIN: Readonly<Record<string, readonly Step[]>> & { readonly Proposed: readonly Step[] } = {
   Draft: ['propose', 'approve'],
   Proposed: ['reject', 'propose', 'approve'],
@@ -47,7 +47,7 @@ const STORIES: Readonly<Record<string, Story>> = {
     lost: ['approve'],
     next: 'propose-deletion',
   },
-  'a deletion that nobody proposed any more': { ...PUBLISHED, lost: ['propose-deletion'], next: 'delete' },
+  'a deletion whose proposal was lost': { ...PUBLISHED, lost: ['propose-deletion'], next: 'delete' },
 };
 
 describe.each(['auto', 'git'] as const)('a host that was put back to an older state (transport %s)', (transport) => {
@@ -63,7 +63,7 @@ describe.each(['auto', 'git'] as const)('a host that was put back to an older st
     const refs = await scratch.git('for-each-ref');
     expect(await outcomeOf(take(store, next))).toMatch(/^Conflict: /);
     expect(await scratch.git('for-each-ref')).toBe(refs);
-    // Whoever looks next sees what there is, as one does who never saw anything else.
+    // The next reader gets the current state, as a new process does.
     const fresh = await host.connect('two');
     expect(store.get(NAME)).toEqual(fresh.get(NAME));
     expect(store.get(NAME).lifecycle).toBe(lifecycle);
@@ -93,7 +93,7 @@ describe.each(['auto', 'git'] as const)('a host that was put back to an older st
     await host.expectWhole();
   });
 
-  test('takes a draft that begins at what it lost, as a whole', async () => {
+  test('accepts a draft based on commits that it lost, as a whole', async () => {
     await using host = await startHost(transport);
     const { store } = host;
     await draft(store);
@@ -101,7 +101,7 @@ describe.each(['auto', 'git'] as const)('a host that was put back to an older st
     await host.backUp();
     await take(store, 'approve');
     await host.restore();
-    // The main branch that it begins at is gone there.
+    // The main branch that it is based on is missing there.
     await draft(store, 'web');
     const fresh = await host.connect('two');
     await store.repository('packages').sync();

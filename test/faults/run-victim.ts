@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 export interface VictimResult {
-  /** Number of the last step that it said was done, 0 if none. */
+  /** Number of the last step that it reported as done, 0 if none. */
   readonly acknowledged: number;
-  /** How many places to stop it went by, if it came to its end. */
+  /** Number of the stopping places that it passed, if it ended by itself. */
   readonly places: number | undefined;
   readonly errors: string;
 }

@@ -13,7 +13,7 @@ export interface Step {
   readonly state: string;
 }
 
-/** One life of two packages, every kind of operation in it. Each step leads from one state to the next and to no other. */
+/** A lifecycle of two packages with every kind of operation. Each step leads from one state to exactly the next one. */
 export const SCENARIO: readonly Step[] = [
   {
     name: 'create',
@@ -100,7 +100,7 @@ export async function describe(store: RevisionStore): Promise<string> {
   return `${parts.join(', ')}${rejected && parts.some((part) => part.startsWith('b.')) ? '#rejected' : ''}`;
 }
 
-/** How many steps of the scenario have happened; -1 if the state is none of its states. */
+/** The number of completed steps of the scenario; -1 if the state is none of its states. */
 export async function progress(store: RevisionStore): Promise<number> {
   const state = await describe(store);
   return state === '' ? 0 : SCENARIO.findIndex((step) => step.state === state) + 1 || -1;

@@ -11,10 +11,10 @@ import { fsck, git, initBare, refsOf, temporaryFolder } from '../support/git/git
 
 const MIB = 1024 * 1024;
 const FILES = 112;
-/** What a pack may cost in memory is far below its size: what waits in pipes, and what is tried before it is found to be too much. */
+/** Memory that a pack may cost, far below its size: buffers of pipes, and the part that is read before a limit applies. */
 const MOST = 56 * MIB;
 
-/** The most memory outside of the heap that this process has while something goes on, beyond what it had before. */
+/** The peak of memory outside of the heap during an operation, beyond the amount before it. */
 async function growth(work: Promise<unknown>): Promise<number> {
   const before = process.memoryUsage().arrayBuffers;
   let most = 0;
@@ -30,9 +30,11 @@ async function growth(work: Promise<unknown>): Promise<number> {
   return most;
 }
 
-test('packs of any size go through without being held in memory, both ways', { timeout: 240_000 }, async () => {
+test('packs of any size are streamed in both directions without being held in memory', {
+  timeout: 240_000,
+}, async () => {
   const folder = temporaryFolder();
-  // In a process of its own: it holds what it sends.
+  // In a process of its own, since it buffers what it sends.
   const program = fileURLToPath(new URL('../bench/git-server.ts', import.meta.url));
   const server = spawn(process.execPath, [program, folder.path], { stdio: ['pipe', 'pipe', 'inherit'] });
   const [line] = (await once(server.stdout, 'data')) as [Buffer];
@@ -51,7 +53,7 @@ test('packs of any size go through without being held in memory, both ways', { t
   const remote = { url: `${line.toString('utf8').trim()}/origin.git` };
   const repository = await openRepository(path);
   try {
-    // What the remote has is known from this on, so that what is pushed next is not taken to be there.
+    // From here on the objects of the remote are known, so that the next push does not omit objects.
     const tree = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('a') }]]));
     const first = await repository.writeCommit(commitOf(tree));
     git(path, ['update-ref', '-d', 'refs/heads/large']);

@@ -27,7 +27,7 @@ async function certificate(issuer: KeyPair, name: string, notAfter = Date.now() 
 }
 
 /** With the own client, and with git. */
-describe.each(['auto', 'git'] as const)('between here and a server (%s)', (transport) => {
+describe.each(['auto', 'git'] as const)('network between client and server (%s)', (transport) => {
   let folder: ReturnType<typeof temporaryFolder>;
   let server: GitServer;
   let origin: string;
@@ -67,7 +67,7 @@ describe.each(['auto', 'git'] as const)('between here and a server (%s)', (trans
     return (one.address() as AddressInfo).port;
   }
 
-  /** Passes a request on to the server, which answers on its own. */
+  /** Forwards a request to the server, which responds itself. */
   function passOn(incoming: IncomingMessage, answer: ServerResponse): void {
     const { method, headers, url = '' } = incoming;
     const path = URL.canParse(url) ? new URL(url).pathname + new URL(url).search : url;
@@ -81,7 +81,7 @@ describe.each(['auto', 'git'] as const)('between here and a server (%s)', (trans
   const tlsServer = ({ certificate: cert, key }: KeyPair) => listen(createTlsServer({ cert, key }, passOn));
   const withAuthority = (text: string) => async (): Promise<GitCredentials> => ({ certificateAuthorities: text });
 
-  test('a server with a certificate of an own authority is used once that is trusted', async () => {
+  test('a server with a certificate of a private authority is used once that is trusted', async () => {
     const [ours, other] = [await authority('ours'), await authority('other')];
     const url = `https://127.0.0.1:${await tlsServer(await certificate(ours, '127.0.0.1'))}/origin.git`;
     const trusting = { url, credentials: withAuthority(`A comment\n${other.certificate}${ours.certificate}`) };
@@ -100,9 +100,9 @@ describe.each(['auto', 'git'] as const)('between here and a server (%s)', (trans
     expect(refsOf(origin).size).toBe(3);
   });
 
-  // For git itself this is no matter of ours.
+  // Git itself is not under test here.
   if (transport === 'auto')
-    test('a certificate that is no good is told as such', async () => {
+    test('an invalid certificate is reported as such', async () => {
       const ours = await authority('ours');
       const list = async (key: KeyPair, ca = ours.certificate) => {
         const url = `https://127.0.0.1:${await tlsServer(key)}/origin.git`;
@@ -135,7 +135,7 @@ describe.each(['auto', 'git'] as const)('between here and a server (%s)', (trans
       socket.on('error', () => onward.destroy());
       socket.on('close', () => onward.destroy());
     });
-    // A proxy is told to a process by its environment and in no other way.
+    // Only the environment of a process configures a proxy.
     vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${await listen(proxy)}`);
     vi.stubEnv('NO_PROXY', 'other.example.test');
     const remote = { url: 'https://git.example.test/origin.git', credentials: withAuthority(ours.certificate) };
@@ -153,7 +153,7 @@ describe.each(['auto', 'git'] as const)('between here and a server (%s)', (trans
     expect(targets).toHaveLength(before);
   });
 
-  // For git itself this is no matter of ours.
+  // Git itself is not under test here.
   if (transport === 'auto')
     test('a redirect is not followed, and the message names the new address', async () => {
       const paths: Record<string, string> = {
@@ -173,12 +173,12 @@ describe.each(['auto', 'git'] as const)('between here and a server (%s)', (trans
         expect(error).toMatchObject({ code: 'Refused', details: { status: 301 } });
         return (error as Error).message;
       };
-      expect(await message('/old')).toContain(`give its new address, ${base}/origin.git (`);
-      expect(await message('/elsewhere')).toContain(`give its new address, ${server.url}/origin.git (`);
-      for (const path of ['/login', '/odd']) expect(await message(path)).toContain('give its new address (');
+      expect(await message('/old')).toContain(`use its new address, ${base}/origin.git (`);
+      expect(await message('/elsewhere')).toContain(`use its new address, ${server.url}/origin.git (`);
+      for (const path of ['/login', '/odd']) expect(await message(path)).toContain('use its new address (');
     });
 
-  test('answers may be compressed, and half of a compressed one is none', async () => {
+  test('responses may be compressed, and a truncated one is an error', async () => {
     let half = false;
     const port = await listen(
       createServer(async (incoming, answer) => {
@@ -204,10 +204,13 @@ describe.each(['auto', 'git'] as const)('between here and a server (%s)', (trans
     await expect(repository.listRemoteRefs(remote)).rejects.toMatchObject({ code: 'Unavailable' });
   });
 
-  test('options of a push arrive, and are refused where the server takes none', async () => {
+  test('options of a push are sent, and refused where the server does not support them', async () => {
     const remote = { url: `${server.url}/origin.git`, pushOptions: ['ci.skip', 'topic=a b ü'] };
     const error = await repository.push(remote, [create('refs/heads/x')]).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: 'Unsupported', message: expect.stringContaining('no options') });
+    expect(error).toMatchObject({
+      code: 'Unsupported',
+      message: expect.stringContaining('does not accept push options'),
+    });
     git(origin, ['config', 'receive.advertisePushOptions', 'true']);
     await server.close();
     const hook = `#!/bin/sh\nprintf '%s|%s|%s' "$GIT_PUSH_OPTION_COUNT" "$GIT_PUSH_OPTION_0" "$GIT_PUSH_OPTION_1" >${folder.path}/seen\n`;

@@ -15,7 +15,7 @@ const TIMEOUT = 1000;
 const REFSPECS = ['+refs/heads/*:refs/heads/*'];
 const HEADER = 4;
 
-/** Where an answer stops. What of a body is a packet is told by its first four digits. */
+/** Where a response stops. The first four digits of a packet are its length. */
 const PLACES: Readonly<Record<string, Partial<Fault>>> = {
   'before the server has the request': { swallowed: true, cut: () => 0 },
   'before the status line': { cut: () => 0 },
@@ -29,7 +29,7 @@ const PLACES: Readonly<Record<string, Partial<Fault>>> = {
   'behind the last byte': { cut: (start, body) => start + body.length },
 };
 
-/** Requests by what they are for. */
+/** Requests by purpose. */
 const isPush: Fault['matches'] = (method, url) => method === 'POST' && url.endsWith('/git-receive-pack');
 const command =
   (name: string): Fault['matches'] =>
@@ -78,7 +78,7 @@ describe('the own client', () => {
     return await repository.writeCommit(commitOf(tree));
   }
 
-  /** What a job ends with that meets a fault; the clock goes on when it hangs. */
+  /** The result of a job that meets a fault; the clock is advanced when it hangs. */
   async function meet(fault: Fault, job: () => Promise<unknown>): Promise<Error & { code: string }> {
     proxy.fault = fault;
     const outcome = job().then(
@@ -97,10 +97,10 @@ describe('the own client', () => {
     return error;
   }
 
-  describe.each(['hang', 'close'] as const)('when an answer stops, and then: %s', (after) => {
+  describe.each(['hang', 'close'] as const)('a response that stops, and then: %s', (after) => {
     const code = after === 'hang' ? 'Timeout' : 'Unavailable';
 
-    test('a push says that it may be done, and the truth can be found out', async () => {
+    test('a push reports an unknown outcome, which can be determined', async () => {
       for (const [place, fault] of Object.entries(PLACES)) {
         const next = await commit();
         const updates = [create(`refs/heads/d${count}`, next), create(`refs/tags/d${count}`, next)];
@@ -116,7 +116,7 @@ describe('the own client', () => {
       expect(repository.remoteNote?.message).toContain('push by own client');
     });
 
-    test('a listing fails, and works the next time', async () => {
+    test('a listing fails, and succeeds the next time', async () => {
       for (const [place, fault] of Object.entries(PLACES)) {
         const error = await meet({ matches: command('ls-refs'), after, ...fault }, () =>
           repository.listRemoteRefs(remote),
@@ -126,7 +126,7 @@ describe('the own client', () => {
       }
     });
 
-    test('a fetch changes nothing, and works the next time', async () => {
+    test('a fetch changes nothing, and succeeds the next time', async () => {
       const writer = await openRepository(initBare(join(folder.path, 'writer.git')));
       for (const [place, fault] of Object.entries(PLACES)) {
         const tree = await writer.editTree(undefined, new Map([['b', { data: Buffer.from(place) }]]));
@@ -146,7 +146,7 @@ describe('the own client', () => {
     });
   });
 
-  test('whoever gives the credentials is not waited for beyond the time either', async () => {
+  test('the timeout also applies to the provider of credentials', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const credentials = () => {
       resolve();
@@ -179,9 +179,9 @@ describe('the own client', () => {
       'an unknown verdict': report('unpack ok', 'ok refs/heads/a', 'maybe refs/heads/b'),
     };
 
-    test('that are none never count as success or as refusal', async () => {
+    test('that are malformed never count as success or as refusal', async () => {
       for (const [index, [name, body]] of Object.entries(WRONG).entries()) {
-        // What the report says and whether the server has done it are not connected; each report is seen with one of both.
+        // The report is independent of what the server has done; each report is tested with one of both cases.
         const swallowed = index % 2 === 0;
         const next = await commit();
         const updates = [create('refs/heads/a', next), create('refs/heads/b', next)];
@@ -194,7 +194,7 @@ describe('the own client', () => {
       }
     });
 
-    test('of a pack that could not be taken make for another one, by what the remote has, and then git tries it', async () => {
+    test('of a pack that could not be unpacked lead to another one, based on the objects of the remote, and then to a push by git', async () => {
       const body = report('unpack index-pack abnormal exit', 'ng refs/heads/a unpacker error');
       let pushes = 1;
       const matches: Fault['matches'] = (...request) => isPush(...request) && pushes-- > 0;
@@ -204,15 +204,13 @@ describe('the own client', () => {
       expect(repository.remoteNote?.message).toContain('push by own client');
       pushes = 2;
       await repository.push(remote, [{ type: 'update', ref: 'refs/heads/a', old: next, new: last }]);
-      expect(repository.remoteNote?.message).toContain(
-        'push by git, because the server could not unpack what was sent',
-      );
+      expect(repository.remoteNote?.message).toContain('push by git, because the server could not unpack the pack');
       expect(refsOf(origin).get('refs/heads/a')).toBe(last);
-      // A clock that stands still would keep what the transfer by git left behind.
+      // With a stopped clock the files of the transfer by git would stay.
       proxy.fault = undefined;
     });
 
-    test('that take one ref of several and refuse another are no conflict: something was done', async () => {
+    test('that accept one ref of several and refuse another are no conflict, since a ref changed', async () => {
       const body = report('unpack ok', 'ok refs/heads/a', 'ng refs/heads/b not today');
       const updates = [create('refs/heads/a', first), create('refs/heads/b', first)];
       const error = await meet({ matches: isPush, swallowed: true, body, after: 'end' }, () =>
@@ -224,7 +222,7 @@ describe('the own client', () => {
       const hidden = [create('refs/heads/c', first), create('refs/hidden/d', first)];
       await expect(repository.push(remote, hidden)).rejects.toMatchObject({
         code: 'Unsupported',
-        message: expect.stringContaining('refused refs/hidden/d (deny updating a hidden ref)'),
+        message: expect.stringContaining('rejected refs/hidden/d (deny updating a hidden ref)'),
       });
       expect([...refsOf(origin).keys()]).toEqual(['refs/heads/c', 'refs/heads/main']);
     });
@@ -233,7 +231,7 @@ describe('the own client', () => {
   describe('a server that is busy', () => {
     const posts = () => server.requests.filter(({ method }) => method === 'POST').length;
 
-    test.each([429, 503])('is asked again when it wants to be, twice (%i)', async (status) => {
+    test.each([429, 503])('is retried after its Retry-After, twice (%i)', async (status) => {
       const direct = { url: `${server.url}/origin.git` };
       const patient = await openRepository(repository.path, { clock, timeouts: { push: 10_000, listRemote: 10_000 } });
       await patient.probeRemote(direct);
@@ -259,15 +257,15 @@ describe('the own client', () => {
       await patient.close();
     });
 
-    test('says so when that is too late for the call', async () => {
+    test('is reported when Retry-After exceeds the timeout', async () => {
       const direct = { url: `${server.url}/origin.git` };
       Object.assign(server.behaviour, { refuse: 503, retryAfter: 3600 });
       const push = repository.push(direct, [create('refs/heads/x', first)]);
       await expect(push).rejects.toMatchObject({ code: 'Unavailable', details: { retryAfter: 3600 } });
-      await expect(push).rejects.toThrow('in 3600 s');
+      await expect(push).rejects.toThrow('retry after 3600 s');
     });
 
-    test('may have done what it gives no time for', async () => {
+    test('may have carried out a push without a Retry-After', async () => {
       const direct = { url: `${server.url}/origin.git` };
       await repository.probeRemote(direct);
       for (const refuse of [500, 502, 503, 504]) {

@@ -59,7 +59,7 @@ test('processes that start at the same time on a new data folder have one key', 
   }
 });
 
-test('two processes that are killed while they write lose no acknowledged write, and no mark goes down', async () => {
+test('two processes that are killed while they write lose no acknowledged write, and no mark decreases', async () => {
   const folder = newFolder();
   const path = ledgerPath(folder);
   const marks = new Map<string, number>();

@@ -20,7 +20,7 @@ export const bind = (name: string, kind: string, role: string, subject: object) 
   subjects: [subject],
 });
 
-/** Users by name, with their groups, and what is bound to them besides what everybody has. */
+/** Users by name, with their groups, and their bindings besides those of all users. */
 export const USERS: Readonly<
   Record<string, { groups?: string[]; namespaced?: [kind: string, role: string]; everywhere?: string }>
 > = {
@@ -56,7 +56,7 @@ export class UsersFixture {
     return this.up.api;
   }
 
-  /** A client by which a user asks. */
+  /** The client of a user. */
   as(user: string): KubeApi {
     const client = this.#clients.get(user);
     if (client === undefined) throw new Error(`there is no user ${user}`);
@@ -94,7 +94,7 @@ export class UsersFixture {
       if (everywhere !== undefined)
         await this.create(`${RBAC}/clusterrolebindings`, bind(name, 'ClusterRole', everywhere, subject));
     }
-    // The last token and the last binding are known once they have an effect.
+    // The last token and the last binding have been read once they take effect.
     await allowed(() => this.as('root').get('/api/v1/namespaces'));
     await allowed(() => this.as('watcher-of-all').get('/api/v1/configmaps'));
   }
@@ -114,13 +114,13 @@ export function useUsers(): { readonly current: UsersFixture } {
   });
   return {
     get current() {
-      if (fixture === undefined) throw new Error('the users are there once the tests run');
+      if (fixture === undefined) throw new Error('the users exist only while the tests run');
       return fixture;
     },
   };
 }
 
-/** Waits until the server lets somebody do something. */
+/** Waits until the server permits a request of a user. */
 export async function allowed(ask: () => Promise<Answer>): Promise<void> {
   await eventually(ask, ({ status }) => status < 300);
 }

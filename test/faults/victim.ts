@@ -1,4 +1,4 @@
-// A process that goes through the scenario from wherever the repository stands, and stops at a numbered place to be killed.
+// A process that runs the scenario from the current state of the repository, and stops at a numbered place to be killed.
 // Arguments: folder of the data, address of the repository, number of the place (0: never).
 import { systemClock } from '../../src/foundation/clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';

@@ -29,7 +29,7 @@ afterEach(async () => {
   listener = undefined;
 });
 
-/** Serves webhooks for the repository `packages` with this secret, and notes what they tell. */
+/** Serves webhooks for the repository `packages` with this secret, and records their messages. */
 async function receive(secret: string, repository: string) {
   const log = new EventLog({ clock: systemClock });
   const registry = new Registry();
@@ -63,14 +63,14 @@ async function receive(secret: string, repository: string) {
   return { url, messages, pushes, statuses, warnings };
 }
 
-/** Has the forge send what is pushed to a repository. */
+/** Lets the forge send webhooks for pushes to a repository. */
 async function register(repository: string, url: string, secret: string, form: 'json' | 'form' = 'json') {
   const config = { url, secret, content_type: form };
   const hook = { type: 'gitea', active: true, events: ['push', 'create', 'delete'], config };
   await gitea.api('POST', `/repos/${OWNER.username}/${repository}/hooks`, hook);
 }
 
-/** Pushes a branch with git, as people do. */
+/** Pushes a branch with git, as users do. */
 async function push(repository: string, branch: string): Promise<void> {
   const address = new URL(gitea.addressOf(repository));
   Object.assign(address, OWNER);
@@ -88,7 +88,7 @@ async function push(repository: string, branch: string): Promise<void> {
 }
 
 describe('webhooks of Gitea', skipFor(missing !== '' && missing), () => {
-  test('are signed so that the endpoint takes them for genuine', async () => {
+  test('are accepted by the endpoint as signed', async () => {
     await gitea.createRepository('hooked');
     const { url, messages, pushes, statuses, warnings } = await receive('a-word', 'hooked');
     await register('hooked', url, 'a-word');
@@ -109,7 +109,7 @@ describe('webhooks of Gitea', skipFor(missing !== '' && missing), () => {
     ['under another secret', 'another-word', 'json'],
     ['without a secret', '', 'json'],
     ['as a form, whose signature is over a part of it', 'a-word', 'form'],
-  ] as const)('are not taken for genuine when they come %s', async (how, secret, form) => {
+  ] as const)('are rejected %s', async (how, secret, form) => {
     const repository = `foreign-${how.length}`;
     await gitea.createRepository(repository);
     const { url, messages, statuses, warnings } = await receive('a-word', repository);

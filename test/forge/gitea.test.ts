@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const close of opened.splice(0).reverse()) await close();
 });
 
-/** A store on a repository of the forge, as one process sees it that shows this token. */
+/** A store on a repository of the forge, in a process that uses this token. */
 async function connect(
   repository: string,
   token: () => string,
@@ -54,7 +54,7 @@ async function requestsOf(repository: string): Promise<string[]> {
 }
 
 describe('Gitea', skipFor(missing !== '' && missing), () => {
-  test('takes drafts, proposals and publications from the own client, which asks once what it can do', async () => {
+  test('accepts drafts, proposals and publications from the own client, which requests its capabilities once', async () => {
     await gitea.createRepository('flow');
     const token = await gitea.createToken(OWNER.username, 'flow');
     const store = await connect('flow', () => token);
@@ -74,7 +74,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect(requests.filter((request) => request === 'GET info/refs?service=git-receive-pack')).toHaveLength(1);
   });
 
-  test('takes a verdict on content that stays as it is: the draft is named in the push and does not move', async () => {
+  test('accepts a verdict on unchanged content: the push names the draft, which does not move', async () => {
     const { store } = await writerOf('verdict');
     const name = await draft(store);
     const given = { conditions: [{ type: 'tested', status: 'True' as const }] };
@@ -85,7 +85,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect((await store.judge(name)).record.verdicts.map(({ by }) => by)).toContain('bob');
   });
 
-  test('takes thirty-two drafts in one atomic push, and none of them if one is not as expected', async () => {
+  test('accepts thirty-two drafts in one atomic push, and none of them if one is not as expected', async () => {
     const { store, token, writer } = await writerOf('many');
     const { git } = store.repository('packages');
     const oid = (await git.resolveRef('refs/heads/main')) ?? '';
@@ -109,7 +109,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect(await gitea.refs('many')).toBe(before);
   });
 
-  test('takes thirty-two drafts that people make at the same time', async () => {
+  test('accepts thirty-two drafts that users create at the same time', async () => {
     const { store } = await writerOf('crowd');
     await Promise.all(Array.from({ length: 32 }, (_, index) => draft(store, `shop-${index}`)));
     expect((await gitea.refs('crowd')).match(/refs\/heads\/drafts/g)).toHaveLength(32);
@@ -117,7 +117,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect(store.list().filter(({ lifecycle }) => lifecycle === 'Draft')).toHaveLength(32);
   });
 
-  test('says why a protected main branch refuses a publication, and nothing of it is done', async () => {
+  test('reports why a protected main branch refuses a publication, and nothing is changed', async () => {
     const { store, writer } = await writerOf('branch');
     await draft(store);
     await store.update(NAME, { action: 'propose' }, anna);
@@ -128,7 +128,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect(await approve()).toMatch(/^PushRefused: .*Not allowed to push to protected branch main/);
     expect(await gitea.refs('branch')).toBe(before);
     expect(store.get(NAME).lifecycle).toBe('Proposed');
-    // Drafts go on; and so does the publication once its user is let through.
+    // Drafts are still accepted, and so is the publication once its user is permitted.
     await draft(store, 'web');
     const allowed = { enable_push: true, enable_push_whitelist: true, push_whitelist_usernames: [writer] };
     await gitea.api('PATCH', `/repos/${OWNER.username}/branch/branch_protections/main`, allowed);
@@ -136,7 +136,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect(store.get(NAME)).toMatchObject({ lifecycle: 'Published', revision: 1 });
   });
 
-  test('says why a protected tag refuses a publication, and nothing of it is done', async () => {
+  test('reports why a protected tag refuses a publication, and nothing is changed', async () => {
     const { store, writer } = await writerOf('tag');
     await draft(store);
     await store.update(NAME, { action: 'propose' }, anna);
@@ -152,7 +152,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect(await approve()).toBe('succeeded');
   });
 
-  test('passes on what a hook of the forge says when it refuses', async () => {
+  test('passes on the message of a hook of the forge that refuses', async () => {
     const { store } = await writerOf('hook');
     await draft(store);
     const before = await gitea.refs('hook');
@@ -163,7 +163,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect(store.get(NAME).lifecycle).toBe('Draft');
   });
 
-  test('takes a renewed token from the next request on', async () => {
+  test('accepts a renewed token from the next request on', async () => {
     await gitea.createRepository('renewal');
     await gitea.createWriter('renewer', 'renewal');
     let token = await gitea.createToken('renewer', 'old');
@@ -179,7 +179,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect(await propose()).toBe('succeeded');
   });
 
-  test('is read with a token that may only read, and says what is missing when something is written', async () => {
+  test('can be read with a read-only token, and a write reports which right is missing', async () => {
     const { store: other, writer } = await writerOf('reading');
     await draft(other);
     await publish(other, NAME);
@@ -187,19 +187,19 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     const store = await connect('reading', () => token, writer);
     expect(store.get(NAME).lifecycle).toBe('Published');
     const refused = await outcomeOf(draft(store, 'web'));
-    expect(refused).toMatch(/^Refused: .*does not allow this/);
+    expect(refused).toMatch(/^Refused: .*denied the request/);
     expect(refused).not.toContain(token);
     expect(store.find('packages.web.v1')).toBeUndefined();
   });
 
-  test('has no repository of a name that is unknown, or that the user may not see', async () => {
+  test('reports a repository as missing if its name is unknown, or the user may not read it', async () => {
     await gitea.createRepository('hidden');
     const { token, writer } = await writerOf('known');
     for (const name of ['unknown', 'hidden'])
       expect(await outcomeOf(connect(name, () => token, writer))).toMatch(/^NotFound: .*has no such repository/);
   });
 
-  test('heeds options that go with a push', async () => {
+  test('applies options of a push', async () => {
     await gitea.createRepository('options');
     const token = await gitea.createToken(OWNER.username, 'options');
     const { git } = (await connect('options', () => token)).repository('packages');
@@ -211,7 +211,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect(await gitea.api('GET', `/repos/${OWNER.username}/options`)).toMatchObject({ private: false });
   });
 
-  test('gets a first branch where the repository is empty, if that is asked for', async () => {
+  test('gets a first branch where the repository is empty, on request', async () => {
     await gitea.api('POST', '/user/repos', { name: 'empty', private: true });
     const token = await gitea.createToken(OWNER.username, 'empty');
     expect(await outcomeOf(connect('empty', () => token))).toMatch(/^InvalidInput: .*createBranch: true/);
@@ -223,13 +223,13 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     );
   });
 
-  test('says that a repository is archived, or has another name now', async () => {
+  test('reports that a repository is archived, or was renamed', async () => {
     const { store, token, writer } = await writerOf('past');
     await draft(store);
     const path = `/repos/${OWNER.username}/past`;
     await gitea.api('PATCH', path, { archived: true });
     const propose = () => outcomeOf(store.update(NAME, { action: 'propose' }, anna));
-    expect(await propose()).toMatch(/^Refused: .*does not allow this \(HTTP 403\)/);
+    expect(await propose()).toMatch(/^Refused: .*denied the request: .* \(HTTP 403\)/);
     await gitea.api('PATCH', path, { archived: false });
     await gitea.api('PATCH', path, { name: 'present' });
     expect(await propose()).toMatch(/^Refused: .*redirects elsewhere/);
@@ -237,7 +237,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     expect((await connect('present', () => token, writer)).get(NAME).lifecycle).toBe('Draft');
   });
 
-  test('keeps the records as branches where it hides other refs, and says so if it hides them later', async () => {
+  test('stores the records as branches where it hides other refs, and reports it if it hides them later', async () => {
     for (const repository of ['hiding', 'later']) await gitea.createRepository(repository);
     const token = await gitea.createToken(OWNER.username, 'hiding');
     await gitea.configure('hiding', 'receive.hideRefs', 'refs/sluice');

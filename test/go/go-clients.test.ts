@@ -6,7 +6,7 @@ import { type CliFixture, type CliResult, cliFixture } from '../../src/cli/testi
 import { RunningUp } from '../support/api/running-up.ts';
 import { buildGoProgram, CLIENTS, type GoProgram, PORCHCTL } from '../support/go-program.ts';
 
-/** Compiling both programs for the first time takes some three minutes of two processors, and others use those too. */
+/** The first compilation of both programs takes about three minutes on two idle processors. */
 const BUILDS_WITHIN = 900_000;
 const RUNS_WITHIN = 180_000;
 
@@ -21,13 +21,13 @@ afterAll(async () => {
   await fixture[Symbol.asyncDispose]();
 });
 
-/** The path of a program, or the end of the test. */
+/** The path of a program; skips the test if it cannot be built. */
 function need({ skip }: TestContext, { path, missing }: GoProgram): string {
   return path ?? skip(missing);
 }
 
 function run(program: string, args: readonly string[]): Promise<CliResult> {
-  // A home of its own: clients keep what they discovered of a server there.
+  // A home folder of its own, since clients cache the discovery of a server there.
   const env = { ...process.env, KUBECONFIG: up.folder.kubeconfig, HOME: fixture.folder };
   const options = { env, timeout: RUNS_WITHIN, maxBuffer: 1 << 26 };
   return new Promise((resolve) => {
@@ -44,7 +44,7 @@ describe('client-go and controller-runtime', () => {
     clients = await buildGoProgram(CLIENTS);
   }, BUILDS_WITHIN);
 
-  test('do all that programs written in Go do', { timeout: RUNS_WITHIN }, async (context) => {
+  test('perform all operations of the Go program', { timeout: RUNS_WITHIN }, async (context) => {
     const program = need(context, clients);
     const repository = fixture.bare('clients.git');
     const { code, stdout, stderr } = await run(program, ['-kubeconfig', up.folder.kubeconfig, '-git', repository]);
@@ -70,14 +70,14 @@ describe('porchctl', () => {
 
   const porchctl = (...args: string[]) => run(built.path ?? '', [...args, '--namespace', 'default']);
 
-  /** Runs it to a good end without a word on stderr, and returns what it prints. */
+  /** Runs it successfully without output on stderr, and returns its output. */
   async function works(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await porchctl(...args);
     expect({ code, stderr }, args.join(' ')).toEqual({ code: 0, stderr: '' });
     return stdout;
   }
 
-  /** Runs it into an error, and returns what it says of it. */
+  /** Runs it with an expected error, and returns the message. */
   async function fails(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await porchctl(...args);
     expect({ code, stdout }, args.join(' ')).toEqual({ code: 1, stdout: '' });
@@ -85,7 +85,7 @@ describe('porchctl', () => {
   }
 
   /** A failure of a verb that takes several names. */
-  const told = (name: string, error: string) => `${name} failed (${error})\nError: errors:\n  ${error} \n`;
+  const failureOf = (name: string, error: string) => `${name} failed (${error})\nError: errors:\n  ${error} \n`;
 
   async function publish(...names: string[]): Promise<void> {
     expect(await works('rpkg', 'propose', ...names)).toBe(names.map((name) => `${name} proposed\n`).join(''));
@@ -110,7 +110,7 @@ describe('porchctl', () => {
     );
   });
 
-  test('makes a package, edits it and leads it to Published', async (context) => {
+  test('creates a package, edits and publishes it', async (context) => {
     need(context, built);
     expect(await init('web')).toBe('blueprints.web.v1 created\n');
     expect(await fails('rpkg', 'init', 'web', '--repository', 'blueprints', '--workspace', 'v2')).toContain(
@@ -130,7 +130,7 @@ describe('porchctl', () => {
     );
     expect(await works('rpkg', 'pull', 'blueprints.web.v1')).toContain('kind: ConfigMap\n  metadata:\n    name: a\n');
     expect(await fails('rpkg', 'approve', 'blueprints.web.v1')).toBe(
-      told('blueprints.web.v1', 'cannot change approval from Draft to Published'),
+      failureOf('blueprints.web.v1', 'cannot change approval from Draft to Published'),
     );
     expect(await works('rpkg', 'propose', 'blueprints.web.v1')).toBe('blueprints.web.v1 proposed\n');
     expect(await works('rpkg', 'reject', 'blueprints.web.v1')).toBe(
@@ -146,7 +146,7 @@ describe('porchctl', () => {
     ]);
   });
 
-  test('tells of a push what the functions of the package did', async (context) => {
+  test('reports after a push the results of the functions of the package', async (context) => {
     need(context, built);
     await init('labelled');
     const folder = join(fixture.folder, 'labelled');
@@ -215,14 +215,14 @@ describe('porchctl', () => {
     const published =
       "published PackageRevisions must be proposed for deletion by setting spec.lifecycle to 'DeletionProposed' prior to deletion";
     expect(await fails('rpkg', 'del', 'site.shop.w1')).toBe(
-      told('site.shop.w1', forbidden('site.shop.w1') + published),
+      failureOf('site.shop.w1', forbidden('site.shop.w1') + published),
     );
     expect(await works('rpkg', 'propose-delete', 'blueprints.base.v1')).toBe(
       'blueprints.base.v1 proposed for deletion\n',
     );
     const referenced = 'cannot delete package revision, it is referenced as upstream by: site.shop.main, site.shop.w1';
     expect(await fails('rpkg', 'del', 'blueprints.base.v1')).toBe(
-      told('blueprints.base.v1', forbidden('blueprints.base.v1') + referenced),
+      failureOf('blueprints.base.v1', forbidden('blueprints.base.v1') + referenced),
     );
     expect(await works('rpkg', 'reject', 'blueprints.base.v1')).toBe(
       'blueprints.base.v1 no longer proposed for deletion\n',
@@ -232,17 +232,17 @@ describe('porchctl', () => {
       'site.shop.w1 deleted\nsite.shop.w2 deleted\n',
     );
     const missing = 'packagerevisions.porch.kpt.dev "site.shop.w1" not found';
-    expect(await fails('rpkg', 'del', 'site.shop.w1')).toBe(told('site.shop.w1', missing));
+    expect(await fails('rpkg', 'del', 'site.shop.w1')).toBe(failureOf('site.shop.w1', missing));
   });
 
-  test('sees a gate that is not open', async (context) => {
+  test('shows a closed gate', async (context) => {
     need(context, built);
     await init('gated');
     const path = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions/blueprints.gated.v1';
     const gates = { spec: { readinessGates: [{ conditionType: 'example.com/Checked' }] } };
     expect((await up.api.patch(path, gates)).status).toBe(200);
     expect(await fails('rpkg', 'propose', 'blueprints.gated.v1')).toBe(
-      told('blueprints.gated.v1', 'readiness conditions not met'),
+      failureOf('blueprints.gated.v1', 'readiness conditions not met'),
     );
   });
 

@@ -19,7 +19,7 @@ import {
 
 const RUNS_WITHIN = 600_000;
 
-/** Commands whose outcome is not that of Porch v1.5.3, and why; docs/porch.md has the same in words for users. */
+/** Commands whose outcome is not that of Porch v1.5.3, and why; docs/porch.md explains them to users. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   'repo-register 3': 'newer Porch shows the columns Sync schedule and Age, as Sluice does',
   'rpkg-init-deploy 3':
@@ -75,8 +75,8 @@ async function differencesOf(
   await api.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   for (const [index, command] of commands.entries()) {
     const [got, want] = [await runPorchCommand(command, tools), expectedOutcome(command, tools)];
-    const told = command.containsErrorString ? got.stderr.includes(want.stderr) : got.stderr === want.stderr;
-    if (got.exitCode !== want.exitCode || got.stdout !== want.stdout || !told)
+    const sameError = command.containsErrorString ? got.stderr.includes(want.stderr) : got.stderr === want.stderr;
+    if (got.exitCode !== want.exitCode || got.stdout !== want.stdout || !sameError)
       differing[`${name} ${index}`] = { command: command.args.join(' '), want, got };
     const registered = command.args.includes('register') && command.args.find((word) => word.startsWith('--name='));
     if (registered)
@@ -85,7 +85,7 @@ async function differencesOf(
         ({ text }) => /"type":"Ready"[^}]*"status":"True"|"status":"True"[^}]*"type":"Ready"/.test(text),
       );
   }
-  // Porch's suite takes the namespace away, so that the next case does not see these.
+  // Porch's suite deletes the namespace, so that the next case does not list these.
   const { body } = await api.get(repositories);
   for (const { metadata } of body.items as { metadata: { name: string } }[])
     await api.delete(`${repositories}/${metadata.name}`);

@@ -35,7 +35,7 @@ export interface PorchCase extends z.infer<typeof config> {
   readonly name: string;
 }
 
-/** What a command printed, in the form in which Porch's suite compares it. */
+/** The output of a command, in the form that Porch's suite compares. */
 export interface Outcome {
   readonly exitCode: number;
   readonly stdout: string;
@@ -45,9 +45,9 @@ export interface Outcome {
 export interface PorchCaseTools {
   readonly porchctl: string;
   readonly kubeconfig: string;
-  /** URL of the Git host that stands for Porch's. */
+  /** URL of the Git host that replaces Porch's. */
   readonly gitHost: string;
-  /** Folder for what the cases pull; it exists. */
+  /** An existing folder for pulled packages. */
   readonly scratch: string;
 }
 
@@ -75,7 +75,7 @@ export async function readPorchCases(module: string): Promise<PorchCase[]> {
 }
 
 /**
- * A case of which drafts are copied by repeating their tasks, as newer versions of Porch have it, which copy published revisions only: with
+ * A case that copies drafts by repeating their tasks, adapted to newer versions of Porch, which copy published revisions only: with
  * the draft itself in place of its copy.
  */
 function withoutReplay(one: PorchCase): PorchCase {
@@ -88,7 +88,7 @@ function withoutReplay(one: PorchCase): PorchCase {
   return { ...one, commands: z.array(command).parse(JSON.parse(text.replaceAll(copy, source))) };
 }
 
-/** Makes the bare repository of a case, with a README on main as Porch's suite does. */
+/** Creates the bare repository of a case, with a README on main as Porch's suite does. */
 export function makeCaseRepository(root: string, name: string): void {
   const folder = join(root, 'nephio');
   mkdirSync(folder, { recursive: true });
@@ -111,7 +111,7 @@ export function makeCaseRepository(root: string, name: string): void {
   git(['update-ref', 'refs/heads/main', git(['commit-tree', '-m', 'Initial commit', tree])]);
 }
 
-/** Runs a command of a case. `kpt` is played by `sluice`, whose function verbs have the same words. */
+/** Runs a command of a case. `sluice` replaces `kpt`, since its function verbs are the same. */
 export async function runPorchCommand({ args, ...options }: PorchCommand, tools: PorchCaseTools): Promise<Outcome> {
   const [program = '', ...words] = args.map((word) => replaceHosts(word, tools));
   const [file, first] =
@@ -137,7 +137,7 @@ export async function runPorchCommand({ args, ...options }: PorchCommand, tools:
   return comparable({ exitCode, stdout, stderr }, options);
 }
 
-/** What Porch's suite expects of a command, with the host and the scratch folder of this run. */
+/** The output that Porch's suite expects of a command, with the host and the scratch folder of this run. */
 export function expectedOutcome(expected: PorchCommand, tools: PorchCaseTools): Outcome {
   const { exitCode, stdout, stderr } = expected;
   const outcome = { exitCode, stdout: replaceHosts(stdout, tools), stderr: replaceHosts(stderr, tools) };

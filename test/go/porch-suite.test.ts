@@ -28,7 +28,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   TestUniquenessOfUIDs: TWO_NAMES,
 };
 
-/** Tests that fail, or may, and why; docs/porch.md has the same in words for users. */
+/** Tests that fail, or may, and why; docs/porch.md explains them to users. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   TestConcurrentPackageUpdates: TOO_FAST,
   TestConcurrentResourceUpdates: TOO_FAST,

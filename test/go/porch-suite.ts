@@ -11,12 +11,12 @@ const GIVEN_GIT_SERVER =
   '\tif url := os.Getenv("SLUICE_TEST_GIT"); url != "" {\n' +
   '\t\treturn GitConfig{Repo: url, Branch: "main", Directory: "/"}\n\t}\n';
 
-/** Hosts that never answer, which stand outside of this machine. */
+/** External hosts that never respond. */
 const FOREIGN_HOST = '"http://10.255.255.';
 const HANGING_HOST = 'os.Getenv("SLUICE_TEST_HANGING") + "/';
 
 export interface PorchSuite extends GoProgram {
-  /** Where it must be run, since it reads files. */
+  /** Its working directory, since it reads files. */
   readonly folder: string;
 }
 
@@ -39,7 +39,7 @@ async function replaceIn(file: string, old: string, replacement: string): Promis
   await writeFile(file, text.replaceAll(old, replacement));
 }
 
-/** Makes the repository of a test when it is first asked for, with an empty commit as Porch's Git server does. */
+/** Creates the repository of a test at its first request, with an empty commit as Porch's Git server does. */
 export function makeTestRepository(root: string, url: string): void {
   const name = /^\/(porch-test-[a-z0-9-]+)\//.exec(url)?.[1];
   if (name === undefined || existsSync(join(root, name))) return;
@@ -48,7 +48,7 @@ export function makeTestRepository(root: string, url: string): void {
   git(repository, ['update-ref', 'refs/heads/main', commit]);
 }
 
-/** Makes the repositories that tests clone from: Porch's own, and one in place of a public one with the same two packages. */
+/** Creates the repositories that tests clone from: Porch's own, and a replacement of a public one with the same two packages. */
 export function makeUpstreams(module: string, root: string): void {
   mkdirSync(root, { recursive: true });
   const bundle = join(module, 'test/pkgs/test-pkgs/test-blueprints.bundle');
@@ -76,7 +76,7 @@ export interface PorchSuiteRun {
   readonly kubeconfig: string;
   /** URL of the Git host, with the repositories of `makeUpstreams`. */
   readonly gitHost: string;
-  /** URL of a host that accepts connections and never answers. */
+  /** URL of a host that accepts connections and never responds. */
   readonly hangingHost: string;
   readonly tests: readonly string[];
 }
@@ -117,7 +117,7 @@ export async function runPorchSuite(
   return resultsOf(output);
 }
 
-/** Lines of a test stand between the one that says that it runs, and its result at the end. */
+/** The lines of a test are between the line of its start and that of its result. */
 function resultsOf(output: string): Map<string, PorchResult> {
   const errors = new Map<string, string[]>();
   const results = new Map<string, PorchResult>();

@@ -8,7 +8,7 @@ import { RunningUp } from '../support/api/running-up.ts';
 
 const SHORT = process.env.SLUICE_SOAK === 'short';
 const LIVES = SHORT ? 300 : 2000;
-/** Each database has so many lives behind it in the end. */
+/** The number of runs of each database. */
 const LIVES_OF_ONE = 30;
 const SERVER_ROUNDS = SHORT ? 4 : 30;
 const CLIENTS = 20;
@@ -36,29 +36,29 @@ test(`the database, killed ${LIVES} times while it writes`, async () => {
 
 test('the whole server, killed while clients write and watch', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-crash-'));
-  /** What clients were told last of each object, and what they have asked for since. */
-  const told = new Map<string, number>();
-  const asked = new Map<string, number>();
+  /** The last acknowledged state of each object for clients, and their requests since. */
+  const acknowledged = new Map<string, number>();
+  const requested = new Map<string, number>();
   const path = (name: string) => `/api/v1/namespaces/default/configmaps${name === '' ? '' : `/${name}`}`;
   let version = '';
   let newest = 0n;
   for (let round = 0; round < SERVER_ROUNDS; round += 1) {
     await using up = await RunningUp.start(join(folder, 'data'));
     const list = (await up.api.list(path(''))).body;
-    expect(BigInt(list.metadata.resourceVersion), `round ${round}: versions begin anew`).toBeGreaterThanOrEqual(newest);
+    expect(BigInt(list.metadata.resourceVersion), `round ${round}: versions restart`).toBeGreaterThanOrEqual(newest);
     const values = new Map(list.items.map(({ metadata, data }) => [metadata.name, Number((data as { n: string }).n)]));
-    for (const [name, value] of told) {
+    for (const [name, value] of acknowledged) {
       expect(values.get(name), `round ${round}: ${name} lost a write`).toBeGreaterThanOrEqual(value);
-      expect(values.get(name), `round ${round}: ${name} has what nobody wrote`).toBeLessThanOrEqual(
-        asked.get(name) ?? 0,
+      expect(values.get(name), `round ${round}: ${name} has a value that no client wrote`).toBeLessThanOrEqual(
+        requested.get(name) ?? 0,
       );
     }
     if (version !== '') await followed(up.api, path(''), version, values, BigInt(list.metadata.resourceVersion));
     version = list.metadata.resourceVersion;
-    for (const [name, value] of values) told.set(name, value);
+    for (const [name, value] of values) acknowledged.set(name, value);
     let left = CLIENTS * (1 + Math.floor(Math.random() * 10));
     const clients = Array.from({ length: CLIENTS }, (_, index) =>
-      count(up.api, path(''), `c${index}`, told, asked, (resourceVersion) => {
+      count(up.api, path(''), `c${index}`, acknowledged, requested, (resourceVersion) => {
         expect(resourceVersion).toBeGreaterThan(BigInt(version));
         if (resourceVersion > newest) newest = resourceVersion;
         left -= 1;
@@ -67,7 +67,7 @@ test('the whole server, killed while clients write and watch', async () => {
     );
     await Promise.all(clients);
   }
-  expect(told.size).toBeGreaterThan(CLIENTS / 2);
+  expect(acknowledged.size).toBeGreaterThan(CLIENTS / 2);
   await rm(folder, { recursive: true });
 });
 
@@ -76,13 +76,13 @@ async function count(
   api: KubeApi,
   path: string,
   name: string,
-  told: Map<string, number>,
-  asked: Map<string, number>,
+  acknowledged: Map<string, number>,
+  requested: Map<string, number>,
   onVersion: (resourceVersion: bigint) => void,
 ): Promise<void> {
   for (;;) {
-    const next = Math.max(told.get(name) ?? 0, asked.get(name) ?? 0) + 1;
-    asked.set(name, next);
+    const next = Math.max(acknowledged.get(name) ?? 0, requested.get(name) ?? 0) + 1;
+    requested.set(name, next);
     const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { n: `${next}` } };
     let answer: Awaited<ReturnType<KubeApi['apply']>>;
     try {
@@ -91,12 +91,12 @@ async function count(
       return;
     }
     expect(answer.status, answer.text).toBeLessThan(300);
-    told.set(name, next);
+    acknowledged.set(name, next);
     onVersion(BigInt(answer.body.metadata.resourceVersion));
   }
 }
 
-/** What a watch from before the kill tells leads to the present state. */
+/** The events of a watch from before the kill lead to the current state. */
 async function followed(
   api: KubeApi,
   path: string,

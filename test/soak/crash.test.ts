@@ -12,7 +12,7 @@ const STRIDE = process.env.SLUICE_SOAK === 'short' ? 3 : 1;
 const RANDOM = process.env.SLUICE_SOAK === 'short' ? 10 : 100;
 
 /**
- * The repository as a process shows it that begins after the victim: with the key and the ledger of the victim's data folder, and the
+ * The repository in a process that starts after the victim: with the key and the ledger of the victim's data folder, and the
  * victim's address of the repository. Nothing that the victim signed counts for other keys.
  */
 async function openAfter<Result>(
@@ -34,7 +34,7 @@ async function openAfter<Result>(
   }
 }
 
-/** What must hold whenever a process was killed: one state of the scenario, nothing acknowledged lost, Git sound. */
+/** The invariants after any kill: a state of the scenario, no acknowledged step lost, a consistent Git repository. */
 async function check(scratch: Scratch, address: string, acknowledged: number, where: string): Promise<void> {
   const [reached, state] = await openAfter(scratch, address, async (store) => [
     await progress(store),

@@ -12,10 +12,10 @@ import { type Scratch, scratchRepository } from '../support/scratch-repository.t
 
 const SECONDS = process.env.SLUICE_SOAK === 'short' ? 20 : 600;
 const run = promisify(execFile);
-/** Commits that an operation makes where it is not one: a record, and beside it the change of the package. */
+/** Commits of an operation that makes more than one: a record, and the change of the package. */
 const COMMITS: Readonly<Record<string, number>> = { create: 2, edit: 2 };
 
-/** What a writer says of one of its operations. */
+/** The report of a writer about one of its operations. */
 interface Said {
   readonly says: 'begin' | 'done' | 'failed' | 'unknown' | 'idle' | 'end';
   readonly id: string;
@@ -27,7 +27,7 @@ interface Said {
   readonly names?: readonly string[];
 }
 
-/** A process that works on the remote; when it is killed it begins anew with the data that it left. */
+/** A process that works on the remote; after a kill it is restarted on the same data folder. */
 class Writer {
   readonly said: Said[] = [];
   readonly errors: string[] = [];
@@ -43,7 +43,7 @@ class Writer {
     this.#arguments = [fileURLToPath(new URL('../faults/random-writer.ts', import.meta.url)), name, folder, url];
   }
 
-  /** Resolves once it has done its work. */
+  /** Resolves when its work is complete. */
   get idle(): Promise<void> {
     return this.#idle.promise;
   }
@@ -76,20 +76,20 @@ class Writer {
     this.#child?.kill('SIGKILL');
   }
 
-  /** Ends it for good. */
+  /** Ends it without a restart. */
   stop(): void {
     this.#stopped = true;
     this.kill();
   }
 
-  /** Lets it say what is there. */
+  /** Requests its report of the state. */
   finish(): void {
     this.#mayEnd = true;
     this.#child?.stdin?.end();
   }
 }
 
-/** Now and then the server hangs for a moment, answers with an error, or breaks a push off before or after it is done. */
+/** Now and then the server hangs for a moment, returns an error, or closes the connection before or after a push is carried out. */
 async function trouble(server: GitServer, writers: readonly Writer[], signal: AbortSignal): Promise<void> {
   const troubles = [
     { delayMs: 200 },
@@ -109,7 +109,7 @@ async function trouble(server: GitServer, writers: readonly Writer[], signal: Ab
 }
 
 test(
-  'two processes on one remote: the union of what each was told succeeded is exactly what is there',
+  'two processes on one remote: the union of the successes reported to each is exactly the state of the repository',
   async () => {
     await using scratch = await scratchRepository();
     const before = await refsOf(scratch.path);
@@ -120,7 +120,7 @@ test(
     try {
       const url = `${server.url}/packages.git`;
       writers = ['one', 'two'].map((name) => new Writer(name, join(scratch.folder, name), url));
-      // What they began is brought to its end in peace.
+      // Their last operations complete without faults.
       const troubled = trouble(server, writers, AbortSignal.any([end.signal, AbortSignal.timeout(SECONDS * 1000)]));
       const over = Promise.all(writers.map((writer) => writer.run()));
       await Promise.race([over, Promise.all(writers.map((writer) => writer.idle))]);
@@ -170,22 +170,25 @@ async function judge(
     if (!holds) lies.push(what);
   };
   for (const { id, does, of } of begun) {
-    const told = ends.get(id);
+    const report = ends.get(id);
     const pushes = history.pushesOf.get(id) ?? 0;
-    const what = `${does} ${id} of ${of}, told ${JSON.stringify(told)}: ${pushes} pushes`;
-    counts[told === undefined ? 'killed' : (told.says as 'done')] += 1;
-    if (told?.says === 'done') {
+    const what = `${does} ${id} of ${of}, reported ${JSON.stringify(report)}: ${pushes} pushes`;
+    counts[report === undefined ? 'killed' : (report.says as 'done')] += 1;
+    if (report?.says === 'done') {
       // Removing a draft removes its refs and writes nothing.
       hold(does === 'delete' ? !uids.has(of ?? '') : pushes === 1, what);
-      const content = files.get(told.uid ?? '');
+      const content = files.get(report.uid ?? '');
       hold(does !== 'edit' || content === undefined || content.has(`done-${id}.txt`), `${what}, its file is gone`);
-    } else if (told?.says === 'failed') hold(pushes === 0, what);
+    } else if (report?.says === 'failed') hold(pushes === 0, what);
     else hold(pushes <= 1, what);
     hold((history.commitsOf.get(id) ?? 0) <= (COMMITS[does ?? ''] ?? 1), `${what}, and done twice in one`);
   }
-  // Whoever removes a draft leaves no name: where it is gone, somebody must not have been told that it failed.
+  // The deletion of a draft leaves no author: if the draft is gone, no writer may have received a failure.
   for (const [of = '', tries] of deletions)
-    hold(uids.has(of) || tries.some(({ id }) => ends.get(id)?.says !== 'failed'), `${of} is gone, and nobody did it`);
+    hold(
+      uids.has(of) || tries.some(({ id }) => ends.get(id)?.says !== 'failed'),
+      `${of} is gone, and no writer deleted it`,
+    );
   const codes = new Map<string, number>();
   for (const { says, code = '' } of said) if (says === 'failed') codes.set(code, (codes.get(code) ?? 0) + 1);
   const lives = writers.map((writer) => writer.lives).join(' and ');

@@ -12,7 +12,7 @@ import { commitFiles, type Scratch, scratchRepository } from '../support/scratch
 const ROUNDS = process.env.SLUICE_SOAK === 'short' ? 4 : 25;
 const KILLS = 4;
 const PACKAGES = ['a', 'b', 'c', 'd', 'e'];
-/** Refs that are there beside the packages: the main branch and the id of the repository. */
+/** Refs besides those of packages: the main branch and the id of the repository. */
 const REFS = ['refs/heads/main', 'refs/sluice/repository'];
 const binary = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 
@@ -91,7 +91,7 @@ async function runAndKill(args: readonly string[], after: number): Promise<void>
   clearTimeout(timer);
 }
 
-test('sluice up, killed again and again, ends where it would have ended, with every address given once', async () => {
+test('sluice up, killed repeatedly, ends in the same state, with every address allocated once', async () => {
   for (let round = 0; round < ROUNDS; round++) {
     await using scratch = await scratchRepository();
     await prepare(scratch);
@@ -115,7 +115,7 @@ test('two sluice up on one repository, each with a data folder and a key of its 
   await using scratch = await scratchRepository();
   await prepare(scratch);
   const config = join(scratch.folder, 'conf');
-  // What one of them signed counts for the other.
+  // Statements of one count for the other.
   const keys = ['one', 'two'].map((name) => newKey(scratch.folder, `${name}.key`));
   const list = keys.map(({ publicKey }) => `      ${publicKey}\n`).join('');
   await writeFile(
@@ -131,7 +131,7 @@ test('two sluice up on one repository, each with a data folder and a key of its 
       environment: { SLUICE_SIGNING_KEY: join(scratch.folder, `${data}.key`) },
     });
   const both = await Promise.all([up('one'), up('two')]);
-  // Either may end while the other still has a step to do; a last look of each finishes what is left.
+  // Either may end while the other still has a step to do; a last run of each completes the rest.
   const ended = [...both, await up('one'), await up('two')];
   const last = ended.at(-1);
   expect(last?.code, ended.map(({ stdout, stderr }) => stdout + stderr).join('\n---\n')).toBe(0);

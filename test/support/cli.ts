@@ -20,7 +20,7 @@ export async function sluice(
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     env: { ...process.env, NO_COLOR: '1', SLUICE_USER: 'anna', ...options.environment },
   });
-  // A command that does not read its input may be gone before it is written.
+  // A command that does not read its input may have ended before it is written.
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input ?? '');
   const timer = setTimeout(() => child.kill('SIGKILL'), options.timeout ?? 60_000);

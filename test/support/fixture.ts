@@ -53,7 +53,7 @@ export interface Fixture extends AsyncDisposable {
     name: string,
     spec?: { readonly deployment?: boolean; readonly repo?: string; readonly branch?: string },
   ): Promise<string>;
-  /** Pushes to a bare repository as somebody who knows nothing of Sluice; see commitFiles. */
+  /** Pushes to a bare repository as a user without Sluice; see commitFiles. */
   push(path: string, files: Readonly<Record<string, string | null>>, branch?: string, from?: string): Promise<string>;
   /** Creates a draft from files; a Kptfile without gates is added if there is none. */
   draft(name: `${string}/${string}/${string}`, files?: Readonly<Record<string, string>>): Promise<PackageRevision>;

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** What the go command says when modules are not on this machine and cannot be fetched to it. */
+/** The message of the go command when modules are missing on this machine and cannot be downloaded. */
 const NOT_FETCHED = /dial tcp|no such host|i\/o timeout|TLS handshake|module lookup disabled|(403|5\d\d) [A-Z]/;
 
 /** Ignored by git, and not writable by others as the temporary folder of the system is. */

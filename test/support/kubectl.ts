@@ -27,7 +27,7 @@ export class Kubectl {
     this.#environment = { ...process.env, KUBECONFIG: kubeconfig, KUBECACHEDIR: cache };
   }
 
-  /** Starts it and leaves it running; whoever starts it kills it. */
+  /** Starts it and leaves it running; the caller kills it. */
   start(words: readonly string[], environment: NodeJS.ProcessEnv = {}): ChildProcess {
     return spawn(KUBECTL, words, { env: { ...this.#environment, ...environment } });
   }

@@ -10,8 +10,8 @@ export const ALL_RUNS = process.env.SLUICE_RUNS === 'full';
 
 /**
  * How often a property is tried: `full` times by `npm run test:property`, which sets `SLUICE_RUNS=full`, and a twentieth of it in the
- * quick suite, but no less than `least`: a smaller number where each run starts processes or writes repositories. Every property that says
- * how often it is tried says it through this function.
+ * quick suite, but no less than `least`: a smaller number where each run starts processes or writes repositories. Every property with
+ * a number of runs gets it from this function.
  */
 export function runs(full: number, least = MIN_RUNS): number {
   if (ALL_RUNS) return full;

@@ -73,7 +73,7 @@ export async function scratchRepository(): Promise<Scratch> {
   };
 }
 
-/** Commits files on a branch without any of Sluice's marks, as a plain push would bring them. Returns the commit. */
+/** Commits files on a branch without any of Sluice's marks, as a plain push would. Returns the commit. */
 export async function commitFiles(
   git: GitRepository,
   files: Readonly<Record<string, string | null>>,

@@ -2,7 +2,7 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { anna } from './scratch-repository.ts';
 
-/** A Kptfile with a gate whose condition is True, as somebody may push it. */
+/** A Kptfile with a gate whose condition is True, as a user may push it. */
 export const KPTFILE = [
   'apiVersion: kpt.dev/v1',
   'kind: Kptfile',

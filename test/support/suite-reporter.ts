@@ -24,7 +24,7 @@ export default class SuiteReporter implements Reporter {
     const count = (state: string) => tests.filter((test) => test.result().state === state).length;
     const [passed, failed] = [count('passed'), count('failed')];
     const skipped = tests.filter((test) => test.result().state === 'skipped');
-    // With a filter by name most tests are skipped, and that is what was wanted.
+    // With a filter by name most tests are skipped, as intended.
     const filtered = this.#vitest?.config.testNamePattern !== undefined;
     const lines = filtered ? [] : describeSkips(skipped);
     process.stdout.write(lines.join(''));

@@ -24,7 +24,7 @@ export function newSigner(): StatementSigner {
   return statementSigner(`${privateKey.export({ type: 'pkcs8', format: 'pem' })}`);
 }
 
-/** A server of its own: a new key, and a ledger that knows nothing else. */
+/** A server of its own: a new key, and an empty ledger. */
 export function newServerTrust(signer = newSigner()): ServerTrust {
   const ledger = new MemoryTrustLedger();
   const { fingerprint, publicKey } = signer;

@@ -103,7 +103,7 @@ export function server(
   };
   const index = new RevisionIndex({ ...origin, git, cache, trust, isFirstLook });
   const refresh = async () => index.apply(index.diff(await git.listRefs(watchedPrefixes(origin.layout))));
-  /** What the row of the draft says: its sequence and verdicts, or why its record does not count. */
+  /** The row of the draft: its sequence and verdicts, or why its record does not count. */
   const row = () => {
     const { record, recordDistrust } = index.get(NAME) ?? {};
     return (

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const binary = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 
-/** A running `up`, and what it has said so far. */
+/** A running `up`, with its output so far. */
 export class Up {
   readonly child: ChildProcess;
   output = '';

@@ -25,13 +25,13 @@ import { openPki, serverNames } from '../../server/certificates/open-pki.ts';
 import { documentPaths, servedKinds } from '../../server/document-paths.ts';
 import { DocumentCache } from '../../server/documents/document-cache.ts';
 import { REVIEWS } from '../../server/documents/reviews.ts';
-import type { PathHandler } from '../../server/exchange/exchange.ts';
-import type { RequestRecord } from '../../server/exchange/request-record.ts';
-import type { Admission } from '../../server/handlers/resource-call.ts';
+import type { Admission } from '../../server/handlers/handler.ts';
 import type { HealthChecks } from '../../server/health/health-checks.ts';
 import { type Listener, type ListenOptions, listen } from '../../server/listener.ts';
 import { registerPods } from '../../server/pods.ts';
 import { decodeKubernetesProtobuf } from '../../server/protobuf/decode-kubernetes-protobuf.ts';
+import type { PathHandler } from '../../server/request/path-handler.ts';
+import type { RequestRecord } from '../../server/request/request-record.ts';
 import { accessReviews } from '../../server/reviews/access-reviews.ts';
 import { selfSubjectReview, tokenReview } from '../../server/reviews/identity-reviews.ts';
 import { rulesReview } from '../../server/reviews/rules-review.ts';
@@ -204,14 +204,14 @@ async function lastPort(kubeconfig: string): Promise<number> {
   }
 }
 
-/** Nobody gives away by roles what he does not hold, or has the server reach what he may not. */
+/** No user gives away by roles what they do not hold, or has the server reach what they may not. */
 function ownRightsOnly(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
-  return (planned) => {
+  return async (planned) => {
     const { user, operation, kind, object, old } = planned;
-    checkPeopleKeys(planned, authorizer);
-    checkDeliveryTarget(planned, authorizer);
+    await checkPeopleKeys(planned, authorizer);
+    await checkDeliveryTarget(planned, authorizer);
     if (operation === 'delete') return;
-    checkGitLocation(planned, authorizer, hosts);
+    await checkGitLocation(planned, authorizer, hosts);
     if (!isRbacKind(kind)) return;
     const write = { user, kind: kind.kind, object, old } as unknown as RbacWrite;
     checkEscalation(write, authorizer);

@@ -2,9 +2,9 @@ import type { Clock } from '../../foundation/clock.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import { ApiServer } from '../../server/api-server.ts';
-import type { PathHandler } from '../../server/exchange/exchange.ts';
-import type { RequestRecord } from '../../server/exchange/request-record.ts';
 import { type Listener, listen } from '../../server/listener.ts';
+import type { PathHandler } from '../../server/request/path-handler.ts';
+import type { RequestRecord } from '../../server/request/request-record.ts';
 import type { ListenAddress } from './listen-address.ts';
 
 export interface ServeWebhooksOptions {
@@ -24,7 +24,7 @@ export function serveWebhooks({ address, clock, handle, onRequest, warn }: Serve
     registry: new Registry(),
     clock,
     authenticator: { authenticate: () => undefined },
-    authorizer: { authorize: () => ({ allowed: false, reason: 'only webhooks are served here' }) },
+    authorizer: { authorize: async () => ({ allowed: false, reason: 'only webhooks are served here' }) },
     webhooks: handle,
     onRequest,
     onError: (error, where) => warn(where, messageOf(error)),

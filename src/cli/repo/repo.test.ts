@@ -135,7 +135,7 @@ describe('registered repositories', () => {
     );
     expect(reg.code).toBe(0);
     expect(await cli.run('repo', 'get', 'edge')).toMatchObject({
-      stderr: expect.stringContaining('private key for ssh is not the text of a key'),
+      stderr: expect.stringContaining('private key for ssh: invalid PEM'),
     });
     expect(reg.stdout + reg.stderr).not.toContain('s3cr3t');
     const object = (await cli.run('repo', 'get', 'edge', '-o', 'yaml')).stdout;

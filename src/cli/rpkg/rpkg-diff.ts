@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { diffBases } from '../../package/api/diff-base.ts';
-import { changedPaths, fileChange } from '../../package/model/file-diff.ts';
+import { changedPaths, type FileChange, fileChange } from '../../package/model/file-diff.ts';
 import { diffSchema } from '../../package/model/revision-readings.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision, revisionsOf } from '../access/find-revision.ts';
@@ -49,7 +49,8 @@ async function compare(access: Access, name: string, other: string): Promise<Com
   const [base] = diffBases(revision, ofPackage, other);
   const before = base === undefined ? new Map() : (await access.contents.read(await findRevision(access, base))).files;
   const { files: after } = await access.contents.read(revision);
-  const files = changedPaths(before, after).map((path) => fileChange(path, before.get(path), after.get(path)));
+  const files: FileChange[] = [];
+  for (const path of changedPaths(before, after)) files.push(await fileChange(path, before.get(path), after.get(path)));
   return { ...(base === undefined ? {} : { from: base }), to: revision.metadata.name, files };
 }
 

@@ -82,7 +82,7 @@ test('for a tag that is gone the commit is named, and the command that brings it
   cli.git('packages.git', 'update-ref', '-d', 'refs/tags/aaa/v1');
   const lost = await cli.run('why', name);
   expect(lost).toMatchObject({ code: 1, stderr: expect.stringContaining(`its commit is ${commit}`) });
-  const [, command = ''] = /bring it back with: git (.*)/.exec(lost.stderr) ?? [];
+  const [, command = ''] = /restore it with: git (.*)/.exec(lost.stderr) ?? [];
   execFileSync('git', command.trim().split(' '));
   const { delivery } = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told;
   expect(delivery).toMatchObject([{ target: 'site', state: 'Delivered' }]);
@@ -100,7 +100,7 @@ test('a tag that is gone is named where a branch is left that has the name of it
   expect(told.reasons).toContainEqual({
     reason: 'TagMissing',
     message: expect.stringMatching(
-      `^it was published as v1, and its tag is gone from the repository while refs/heads/proposed/web/v1 is left; its commit is ${commit}; bring it back with: git `,
+      `^it was published as v1, and its tag is gone from the repository while refs/heads/proposed/web/v1 is left; its commit is ${commit}; restore it with: git `,
     ),
   });
   execFileSync('git', told.next[0]?.split(' ').slice(1) ?? []);

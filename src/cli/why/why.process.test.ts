@@ -41,13 +41,13 @@ test('only who proposed or changed it is told to find another person', async () 
   const name = await draft({ a: 'b' });
   await cli.run('rpkg', 'propose', name, '--as', 'carl');
   const next = async () => (JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told).next[0];
-  expect(await next()).toContain('--as somebody-else');
+  expect(await next()).toContain('--as other-user');
   const { stdout } = await cli.run('why', name);
   expect(stdout).toMatch(/^Changed by: anna \(cli\)$/m);
   expect(stdout).toMatch(/^Approvals: 0 of 1$/m);
   expect(stdout).toContain('  anna changed its content and must not approve it\n');
   expect(stdout).toContain('  carl proposed it and must not approve it\n');
-  expect(stdout).toContain('the approval of somebody other than anna, carl');
+  expect(stdout).toContain('the approval of a user other than anna, carl');
 });
 
 test('closed gates are passed with a reason by those whom a policy names, and that is told ever after', async () => {

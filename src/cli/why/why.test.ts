@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { annotate, cli, draft, reasons, register, up, useRepository } from './testing.ts';
 
@@ -21,7 +22,26 @@ describe('approval annotations', () => {
     const proposed = await reasons(name);
     const text = proposed.map((one) => one.message).join('\n');
     expect(text).toContain(message);
-    expect(text).toContain(reason === 'Ready' ? 'the approval of controller:approval' : 'the approval of somebody');
+    expect(text).toContain(reason === 'Ready' ? 'the approval of controller:approval' : 'the approval of a user');
+  });
+});
+
+test('packages of other namespaces that keep a revision from its deletion are counted and not named', async () => {
+  const name = await draft({ a: 'b' });
+  for (const step of ['propose', 'approve']) expect((await cli.run('rpkg', step, name)).code).toBe(0);
+  expect((await cli.run('repo', 'reg', cli.bare('far.git'), '-n', 'other')).code).toBe(0);
+  const source = `${join(cli.folder, 'packages.git')}/web@web/v1`;
+  for (const place of [
+    ['far', '-n', 'other'],
+    ['packages', '-n', 'default'],
+  ]) {
+    const made = await cli.run('rpkg', 'clone', source, 'edge', '--repository', ...place);
+    expect(made).toMatchObject({ code: 0 });
+  }
+  expect((await cli.run('rpkg', 'propose-delete', name)).code).toBe(0);
+  expect(await reasons(name)).toContainEqual({
+    reason: 'InUse',
+    message: 'it cannot be deleted while other packages come from it: packages.edge.v1, 1 in other namespaces',
   });
 });
 

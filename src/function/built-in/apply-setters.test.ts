@@ -62,7 +62,7 @@ const CASES: [what: string, spec: string, data: Data, expected: string][] = [
     { n: '${m}', m: 'y' },
     '  a: ${m} # kpt-set: ${n}\n',
   ],
-  ['a setter that stands twice', '  a: x-x # kpt-set: ${n}-${n}\n', { n: 'y' }, '  a: y-y # kpt-set: ${n}-${n}\n'],
+  ['a setter that occurs twice', '  a: x-x # kpt-set: ${n}-${n}\n', { n: 'y' }, '  a: y-y # kpt-set: ${n}-${n}\n'],
   [
     'items of a list',
     '  args:\n    - --env=dev # kpt-set: --env=${e}\n',
@@ -151,7 +151,7 @@ test.each(FAILURES)('fails: %s', async (_, spec, data, message) => {
   expect(result.spec).toBe(spec);
 });
 
-test('says what it set, where, and what it could not use', async () => {
+test('reports what it set, where, and unused setters', async () => {
   const { results } = await runFunction(
     applySetters,
     {
@@ -167,7 +167,7 @@ test('says what it set, where, and what it could not use', async () => {
       field: { path: 'spec.containers[0].image' },
       file: { path: 'a.yaml', index: 0 },
     },
-    expect.objectContaining({ severity: 'info', message: 'no field is tied to the setter "unused"' }),
+    expect.objectContaining({ severity: 'info', message: 'no field uses the setter "unused"' }),
   ]);
 });
 
@@ -200,10 +200,10 @@ test('a comment in a line of its own above the first item ties nothing', async (
   const text = 'apiVersion: example.org/v1\nkind: Thing\nmetadata:\n  name: a\nlist:\n  # kpt-set: ${list}\n  - one\n';
   const { files, messages } = await runFunction(applySetters, text, { list: '[two]' });
   expect(files['resources.yaml']).toBe(text);
-  expect(messages).toEqual(['warning: no matches for input setter(s)', 'info: no field is tied to the setter "list"']);
+  expect(messages).toEqual(['warning: no matches for input setter(s)', 'info: no field uses the setter "list"']);
 });
 
-test('a comment behind the key ties the list, whatever stands between', async () => {
+test('a comment behind the key binds the list, with any lines between', async () => {
   const head = 'apiVersion: example.org/v1\nkind: Thing\nmetadata:\n  name: a\n';
   const text = `${head}list: # kpt-set: \${list}\n  # of all sites\n  - one\n`;
   const { files } = await runFunction(applySetters, text, { list: '[two]' });

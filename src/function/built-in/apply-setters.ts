@@ -19,24 +19,24 @@ import { shownValue } from './support/shown-value.ts';
 import { fieldText, type Trail, walkFields } from './support/walk-fields.ts';
 import { yamlList } from './support/yaml-list.ts';
 
-/** Characters of a pattern that a message shows. */
-const MAX_SHOWN = 200;
+/** Characters of a pattern in a message. */
+const MAX_SHOWN_CHARACTERS = 200;
 
 export const applySetters: KrmFunction = {
   name: 'apply-setters',
   doc: {
-    summary: 'Writes the values of setters into the fields that a comment ties to them.',
+    summary: 'Writes the values of setters into the fields that comments bind to them.',
     description: [
-      'A field is tied to setters by a comment in its line: `image: nginx:1.25 # kpt-set: ${image}:${tag}`. The configuration is a ConfigMap with a value for each setter in `data`. Setters of a field that have no value there keep the part of the field that the comment gives them; a field without any setter of the configuration stays as it is.',
-      'A list is tied as a whole by a comment behind its key, `names: # kpt-set: ${names}`, to one setter, whose value is a YAML list in a text. An empty value makes the list empty.',
-      'What stands in quotes stays in quotes. What does not is read as what it looks like, so a setter `replicas` with the value "3" sets a number.',
+      'A comment in its line binds a field to setters: `image: nginx:1.25 # kpt-set: ${image}:${tag}`. The configuration is a ConfigMap with a value for each setter in `data`. A setter without a value there keeps its part of the field; a field without any setter of the configuration stays as it is.',
+      'A comment behind its key binds a whole list, `names: # kpt-set: ${names}`, to one setter, whose value is a YAML list in a text. An empty value makes the list empty.',
+      'A value in quotes stays in quotes. A value without quotes is read as YAML, so a setter `replicas` with the value "3" sets a number.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  mutators:\n    - image: ghcr.io/kptdev/krm-functions-catalog/apply-setters:v0.2\n      configMap:\n        image: nginx\n        replicas: "3"\n',
       'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: setters\ndata:\n  names: |\n    - dev\n    - prod\n',
     ],
     differences: [
-      'A setter that no field is tied to is reported as an info.',
+      'A setter without a field is reported as an info.',
       'All fields that cannot be set are reported, not only the first one.',
       'Messages do not show values that are in a Secret or look like one.',
       'A value that holds `${…}` is written as it is.',
@@ -76,9 +76,7 @@ class SettersRun {
     if (config === undefined) return;
     for (const name of this.#setters.keys())
       if (!this.#used.has(name))
-        results.push(
-          resultFor('info', `no field is tied to the setter ${JSON.stringify(name)}`, config, `data.${name}`),
-        );
+        results.push(resultFor('info', `no field uses the setter ${JSON.stringify(name)}`, config, `data.${name}`));
   }
 
   #setScalar(resource: Resource, node: Scalar, pattern: SetterPattern, trail: Trail): void {
@@ -89,11 +87,11 @@ class SettersRun {
       const names = missing
         .map((name) => `\${${name}}`)
         .join(' ')
-        .slice(0, MAX_SHOWN);
+        .slice(0, MAX_SHOWN_CHARACTERS);
       this.#fail(
         resource,
         trail,
-        `values for setters [${names}] must be provided: the field does not have the form ${pattern.text.slice(0, MAX_SHOWN)}`,
+        `values for setters [${names}] must be provided: the field does not have the form ${pattern.text.slice(0, MAX_SHOWN_CHARACTERS)}`,
       );
       return;
     }
@@ -102,7 +100,7 @@ class SettersRun {
       node.value = '';
       node.type = 'QUOTE_DOUBLE';
     }
-    this.#tell(resource, trail, text, pattern);
+    this.#report(resource, trail, text, pattern);
   }
 
   #setList(resource: Resource, node: YAMLSeq<Node>, pattern: SetterPattern, trail: Trail): void {
@@ -111,7 +109,7 @@ class SettersRun {
       this.#fail(
         resource,
         trail,
-        `invalid setter pattern for array node: ${JSON.stringify(pattern.text.slice(0, MAX_SHOWN))}: a list takes one setter`,
+        `invalid setter pattern for array node: ${JSON.stringify(pattern.text.slice(0, MAX_SHOWN_CHARACTERS))}: a list takes one setter`,
       );
       return;
     }
@@ -126,10 +124,10 @@ class SettersRun {
       return;
     }
     replaceItems(node, made);
-    this.#tell(resource, trail, value, pattern);
+    this.#report(resource, trail, value, pattern);
   }
 
-  #tell(resource: Resource, trail: Trail, value: string, { names }: SetterPattern): void {
+  #report(resource: Resource, trail: Trail, value: string, { names }: SetterPattern): void {
     const field = fieldText(trail);
     const message = `set field value to ${shownValue(value, [field, ...names], resource)}`;
     this.#list.results.push(withoutReference(resultFor('info', message, resource, field)));

@@ -83,7 +83,7 @@ test.each(CASES)('%s', async (_, spec, data, expected) => {
   expect(again.files['resources.yaml']).toBe(HEAD + expected);
 });
 
-test('says what it tied', async () => {
+test('reports the setters that it bound', async () => {
   const { results } = await runFunction(createSetters, `${HEAD}  l: [x, {y: nginx}]\n`, { image: 'nginx' });
   expect(results).toMatchObject([
     { severity: 'info', message: 'set comment to "kpt-set: ${image}"', field: { path: 'spec.l[1].y' } },

@@ -19,19 +19,19 @@ interface Setter<Value> {
 export const createSetters: KrmFunction = {
   name: 'create-setters',
   doc: {
-    summary: 'Ties the fields that have the values of setters to these setters, by comments.',
+    summary: 'Binds the fields that have the values of setters to these setters, by comments.',
     description: [
-      'The configuration is a ConfigMap with a value for each setter in `data`. Every field that holds such a value gets a comment in its line that says how it is made of setters: with `image: nginx` and `tag: "1.25"`, `image: nginx:1.25` becomes `image: nginx:1.25 # kpt-set: ${image}:${tag}`. Longer values go before shorter ones. Texts of several lines are left alone.',
+      'The configuration is a ConfigMap with a value for each setter in `data`. Every field that holds such a value gets a comment in its line with its setters: with `image: nginx` and `tag: "1.25"`, `image: nginx:1.25` becomes `image: nginx:1.25 # kpt-set: ${image}:${tag}`. Longer values go before shorter ones. Texts of several lines are skipped.',
       'A setter whose value is a YAML list in a text is for lists with the same items in any order; they get their comment behind the key.',
-      'apply-setters writes other values into the fields that are tied to setters.',
+      'apply-setters writes other values into the fields that are bound to setters.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  mutators:\n    - image: ghcr.io/kptdev/krm-functions-catalog/create-setters:v0.1\n      configMap:\n        image: nginx\n        replicas: "3"\n',
     ],
     differences: [
-      'Kptfiles and the configuration itself are left alone.',
-      'A setter without a value is passed over.',
-      'Lists that hold mappings or lists are left alone.',
+      'Kptfiles and the configuration itself do not change.',
+      'A setter without a value is skipped.',
+      'Lists that contain mappings or lists are skipped.',
     ],
   },
   run(list) {
@@ -89,7 +89,7 @@ class SetterComments {
     const setter = this.#lists.find(
       ({ value }) => value.length === items.length && value.every((item, at) => item === items[at]),
     );
-    // Items in one line have no place for comments of their own.
+    // Items in one line cannot have comments of their own.
     if (items.length > 0 && (setter !== undefined || items.some((text) => this.#isIn(text)))) node.flow = false;
     return setter === undefined ? undefined : `kpt-set: \${${setter.name}}`;
   }

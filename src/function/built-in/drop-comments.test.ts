@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { dropComments } from './drop-comments.ts';
 import { runFunction } from './support/testing.ts';
 
-test('removes comments wherever they stand, and nothing else', async () => {
+test('removes comments in any place, and nothing else', async () => {
   const { files } = await runFunction(dropComments, {
     'a.yaml': `# Copyright
-# of somebody
+# of a user
 
 apiVersion: apps/v1 # first
 kind: Deployment

@@ -6,7 +6,7 @@ export const dropComments: KrmFunction = {
   doc: {
     summary: 'Removes all comments from the resources of a package.',
     description:
-      'Removes every YAML comment, those that tie fields to setters and those that kpt finds resources by included, from all resources, the Kptfile too. It needs no configuration.',
+      'Removes every YAML comment from all resources, including those that bind fields to setters and those by which kpt finds resources, the Kptfile too. It needs no configuration.',
     examples: ['pipeline:\n  mutators:\n    - image: drop-comments:latest\n'],
     differences: ['Text without comments does not change; the published function reformats all YAML.'],
   },

@@ -104,7 +104,7 @@ test('prepends to names and follows references, and changes nothing the second t
   );
 });
 
-test('keeps the names of what is known by its name', async () => {
+test('keeps names that have a meaning', async () => {
   const resource = (apiVersion: string, kind: string, name = 'boats') =>
     `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata:\n  name: ${name}\n`;
   const kept = [
@@ -193,7 +193,7 @@ additionalNameFields:
   );
 });
 
-test('says what is wrong with a configuration', async () => {
+test('reports an invalid configuration', async () => {
   const run = (config: Record<string, string>) => runFunction(ensureNameSubstring, app(''), config);
   await expect(run({ prepend: 'a', append: 'b' })).rejects.toThrow('only 1 entry is allowed');
   await expect(run({ prefix: 'a' })).rejects.toThrow('unknown editMode "prefix"');

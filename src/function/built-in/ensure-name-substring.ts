@@ -27,7 +27,7 @@ export const ensureNameSubstring: KrmFunction = {
   doc: {
     summary: 'Puts a prefix or a suffix to the names of the resources of a package.',
     description: [
-      'A name that holds the text anywhere stays as it is, so running it twice changes nothing. References to renamed resources follow: in fields of the kinds of Kubernetes, such as the volumes of pods and the backends of an Ingress, and in `config.kubernetes.io/depends-on`. A subject of a role binding that names a service account of the package without its namespace gets the namespace.',
+      'A name that contains the text anywhere does not change, so running it twice changes nothing. References to renamed resources change too: in fields of the kinds of Kubernetes, such as the volumes of pods and the backends of an Ingress, and in `config.kubernetes.io/depends-on`. A subject of a role binding that names a service account of the package without its namespace gets the namespace.',
       'CustomResourceDefinitions, Namespaces, APIServices, Kptfiles and the context of the package (ConfigMap `kptfile.kpt.dev`) keep their names.',
       'It is configured by a ConfigMap with one entry, `prepend` or `append`, or by an EnsureNameSubstring with `substring` and `editMode`, which may name more fields with names by `additionalNameFields`: `path`, and `group`, `version`, `kind` of the resources, and `create` for a field that may be missing.',
     ].join('\n\n'),
@@ -36,7 +36,7 @@ export const ensureNameSubstring: KrmFunction = {
       'apiVersion: fn.kpt.dev/v1alpha1\nkind: EnsureNameSubstring\nmetadata:\n  name: names\nsubstring: -dev\neditMode: append\nadditionalNameFields:\n  - path: spec/name\n    kind: MyOwnResource\n',
     ],
     differences: [
-      'The context of the package keeps its name, which other functions look for.',
+      'The context of the package keeps its name, by which other functions find it.',
       'A reference in `config.kubernetes.io/depends-on` changes exactly if what it refers to is renamed.',
       'Rules of roles are changed for the kinds that they name, not for others of the same name.',
     ],

@@ -66,7 +66,7 @@ test('makes an empty ConfigMap of no data', async () => {
 test.each([
   ['- value: x', 'data entry 0, key must not be empty'],
   ['- {key: a, type: gotmpl, value: "x{{"}', 'data entry 0: an action {{ is not closed'],
-  ['- {key: a, type: gotmpl, value: "{{.no}}"}', 'there is no parameter "no"'],
+  ['- {key: a, type: gotmpl, value: "{{.no}}"}', 'unknown parameter "no"'],
   ['- {key: a, type: gotmpl, value: "{{template \\"x\\"}}"}', 'is not supported'],
 ])('refuses the entry %s', async (entry, message) => {
   await expect(runFunction(genConfigmap, OTHER, config(`data:\n  ${entry}\n`))).rejects.toThrow(message);

@@ -13,18 +13,18 @@ const METADATA = 'configMapMetadata';
 export const genConfigmap: KrmFunction = {
   name: 'gen-configmap',
   doc: {
-    summary: 'Makes a ConfigMap of texts and templates, so that what goes into it is easy to edit.',
+    summary: 'Creates a ConfigMap from texts and templates, so that its content is easy to edit.',
     description: [
-      'A GenConfigMap names the ConfigMap in `configMapMetadata` (name, namespace, labels, annotations; the name of the GenConfigMap without one), and lists its entries in `data`: `key`, `value`, and `type`. A value of type `gotmpl` is a template that names `params`, as in `{{.host}}:{{.port}}`; any other is taken as it is.',
-      'The ConfigMap goes into `_gen_configmap_<name>.yaml`, or stays where it is if the package has it, and says nothing else than the configuration asks for.',
+      'A GenConfigMap names the ConfigMap in `configMapMetadata` (name, namespace, labels, annotations; the name of the GenConfigMap without one), and lists its entries in `data`: `key`, `value`, and `type`. A value of type `gotmpl` is a template that names `params`, as in `{{.host}}:{{.port}}`; any other is copied as it is.',
+      'The ConfigMap is written to `_gen_configmap_<name>.yaml`, or to its file if the package has it, with exactly the content of the configuration.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  mutators:\n    - image: docker.io/nephio/gen-configmap-fn:v5.0.0\n      configPath: gen-configmap.yaml\n',
       'apiVersion: fn.kpt.dev/v1alpha1\nkind: GenConfigMap\nmetadata:\n  name: settings\n  annotations:\n    config.kubernetes.io/local-config: "true"\nconfigMapMetadata:\n  name: web-settings\nparams:\n  host: web.example.org\n  port: "8080"\ndata:\n  - type: literal\n    key: colour\n    value: blue\n  - type: gotmpl\n    key: url\n    value: "https://{{.host}}:{{.port}}/"\n',
     ],
     differences: [
-      'Templates name parameters, hold comments and trim blanks; conditions, loops and functions are an error.',
-      'A parameter that is not given is an error rather than `<no value>`.',
+      'Templates may contain parameters, comments and trimmed blanks; conditions, loops and functions are an error.',
+      'A missing parameter is an error rather than `<no value>`.',
       'A ConfigMap that the package has stays in its file, and keeps the comments of fields that stay.',
       'Of `configMapMetadata`, name, namespace, labels and annotations count.',
     ],

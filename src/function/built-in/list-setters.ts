@@ -14,24 +14,24 @@ import { yamlList } from './support/yaml-list.ts';
 interface FoundSetter {
   readonly value: string;
   readonly type: 'string' | 'list';
-  /** Fields that are tied to it. */
+  /** Fields that use it. */
   count: number;
 }
 
 /** Characters of a value that its result shows. */
-const MAX_SHOWN = 200;
+const MAX_SHOWN_CHARACTERS = 200;
 
 export const listSetters: KrmFunction = {
   name: 'list-setters',
   doc: {
-    summary: 'Lists the setters of a package, with their values and the number of fields that are tied to them.',
+    summary: 'Lists the setters of a package, with their values and the number of their fields.',
     description: [
-      'Every setter becomes a result. Setters are those that apply-setters has values for in the pipeline of the Kptfile of the package, and those that comments `# kpt-set: ${name}` tie fields to; the values of the latter are read from the fields.',
-      'Nothing is changed, and there is nothing to configure.',
+      'Every setter becomes a result. Setters are those that apply-setters has values for in the pipeline of the Kptfile of the package, and those of comments `# kpt-set: ${name}`; the values of the latter are read from the fields.',
+      'It changes nothing and needs no configuration.',
     ].join('\n\n'),
     examples: ['sluice fn eval --image list-setters:v0.1 --include-meta-resources\n'],
     differences: [
-      'A list with a comment that names more than one setter is passed over.',
+      'A list with a comment that names more than one setter is skipped.',
       'Values that are in a Secret or look like one are not shown, and long ones are cut.',
     ],
   },
@@ -41,7 +41,7 @@ export const listSetters: KrmFunction = {
     for (const resource of list.items) addFields(resource, setters);
     for (const name of [...setters.keys()].sort()) {
       const { value, type, count } = setters.get(name) as FoundSetter;
-      const shown = isSecret(value, [name]) ? '(hidden)' : value.slice(0, MAX_SHOWN);
+      const shown = isSecret(value, [name]) ? '(hidden)' : value.slice(0, MAX_SHOWN_CHARACTERS);
       const message = `Name: ${name}, Value: ${shown}, Type: ${type}, Count: ${count}`;
       list.results.push({ severity: 'info', message });
     }
@@ -49,7 +49,7 @@ export const listSetters: KrmFunction = {
   },
 };
 
-/** What the Kptfile of the package gives to apply-setters; of two values for a setter the last one. */
+/** The values for apply-setters in the Kptfile of the package; of two values for a setter the last one. */
 function addConfigured({ items, results }: ResourceList, setters: Map<string, FoundSetter>): void {
   const kptfile = items.find(({ file, kind }) => file === 'Kptfile' && kind === 'Kptfile');
   const mutators = kptfile?.node(['pipeline', 'mutators']);

@@ -8,7 +8,7 @@ export const removeLocalConfigResources: KrmFunction = {
     description:
       'Removes every resource whose annotation `config.kubernetes.io/local-config` is `true`, such as configurations of functions. It needs no configuration.',
     examples: ['pipeline:\n  mutators:\n    - image: remove-local-config-resources:v0.1.0\n'],
-    differences: ['In a pipeline Kptfiles stay: without them there is no package. `fn eval` removes them too.'],
+    differences: ['In a pipeline Kptfiles stay, since every package needs one. `fn eval` removes them too.'],
   },
   run(list, { byHand = false }) {
     const removed: FunctionResult[] = [];

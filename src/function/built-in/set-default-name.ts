@@ -25,7 +25,7 @@ export const setDefaultName: KrmFunction = {
     const config = configOf(list, 'set-default-name', [CONFIG_MAP]);
     const name = textAt(config, ['data', 'name']);
     if (name === undefined || name === '')
-      throw invalidConfig(config, '`data.name` should not be empty: give the name');
+      throw invalidConfig(config, '`data.name` should not be empty: set it to the name');
     const named = list.items.filter((item) => GROUPS.has(item.group));
     const holders = new Map<string, Resource>();
     for (const item of named) {

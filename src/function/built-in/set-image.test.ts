@@ -80,8 +80,8 @@ additionalImageFields:
   expect(messages).toEqual(['info: summary: updated a total of 4 image(s)']);
 });
 
-test('says what is wrong with a configuration', async () => {
+test('reports an invalid configuration', async () => {
   await expect(runFunction(setImage, pod('a'), { newName: 'b' })).rejects.toThrow('must specify `name`');
   await expect(runFunction(setImage, pod('a'), { name: 'a' })).rejects.toThrow('must specify one of `newName`');
-  await expect(runFunction(setImage, pod('a'), { name: 'a', tag: '1' })).rejects.toThrow('there is no field "tag"');
+  await expect(runFunction(setImage, pod('a'), { name: 'a', tag: '1' })).rejects.toThrow('unknown field "tag"');
 });

@@ -31,7 +31,7 @@ export const setImage: KrmFunction = {
   doc: {
     summary: 'Changes the name, tag or digest of a container image wherever it is used.',
     description: [
-      'Looks at `image` of all containers (also those that initialise a pod or debug it) of pods and of everything that has a template of pods, such as Deployment and CronJob; and of custom resources that have containers below `spec` or `spec.template.spec`. Images named `name`, with whatever tag and digest, become `newName` with `newTag` or `digest`; what is not given stays.',
+      'Changes `image` of all containers (also init and ephemeral ones) of pods and of kinds with a pod template, such as Deployment and CronJob; and of custom resources that have containers below `spec` or `spec.template.spec`. Images named `name`, with any tag and digest, become `newName` with `newTag` or `digest`; what is not set stays.',
       'It is configured by a ConfigMap with these fields, or by a SetImage that has them in `image`, and may name more fields with images by `additionalImageFields`: `path` (`spec/manifest/images[]/image`), and `group`, `version`, `kind` of the resources, and `create` for a field that may be missing.',
     ].join('\n\n'),
     examples: [
@@ -65,7 +65,7 @@ function settingsOf(list: ResourceList): { settings: Settings; more: readonly Fi
   const texts = textsAt(config, [isMap ? 'data' : 'image']);
   for (const key of texts.keys())
     if (!['name', 'newName', 'newTag', 'digest'].includes(key))
-      throw invalidConfig(config, `there is no field ${JSON.stringify(key)}: use name, newName, newTag, digest`);
+      throw invalidConfig(config, `unknown field ${JSON.stringify(key)}: use name, newName, newTag, digest`);
   const [name = '', newName = '', newTag = '', digest = ''] = ['name', 'newName', 'newTag', 'digest'].map((key) =>
     texts.get(key),
   );
@@ -91,7 +91,7 @@ function setAt(item: Resource, place: readonly (string | number)[], settings: Se
   return 1;
 }
 
-/** What an image becomes; undefined if it is not the one that is meant. */
+/** The new image; undefined if another image is named. */
 function changedImage(image: string, { name, newName, newTag, digest }: Settings): string | undefined {
   if (!image.startsWith(name) || !/^(?::[\w.{}-]*)?(?:@sha256:[\w.{}-]*)?$/.test(image.slice(name.length)))
     return undefined;

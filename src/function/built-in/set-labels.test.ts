@@ -278,7 +278,7 @@ metadata:
   expect(messages).toEqual(['info: no input resources']);
 });
 
-test('says what is wrong with a configuration', async () => {
+test('reports an invalid configuration', async () => {
   const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n';
   expect((await runFunction(setLabels, secret, {})).messages).toEqual([
     'warning: no `labels` arguments are given in FunctionConfig',

@@ -11,11 +11,11 @@ const SET_LABELS = ['SetLabels', 'SetLabelConfig'].map((kind) => ({ apiVersion: 
 export const setLabels: KrmFunction = {
   name: 'set-labels',
   doc: {
-    summary: 'Sets labels of the resources of a package, and in the selectors that go by them.',
+    summary: 'Sets labels of the resources of a package, and in the selectors that use them.',
     description: [
-      'Sets every label in `metadata.labels` of every resource, in the templates of pods, jobs and volume claims that are there, and in the selectors of Service, ReplicationController, Deployment, ReplicaSet, DaemonSet and StatefulSet. In the selectors of Job, CronJob, PodDisruptionBudget, NetworkPolicy and volume claims, and in pod affinities and topology spread constraints, only labels that are named there already get the new value.',
-      'v0.1 also makes templates of pods and jobs where they are missing, and adds all labels to those other selectors.',
-      'Local-config resources are left alone.',
+      'Sets every label in `metadata.labels` of every resource, in existing templates of pods, jobs and volume claims, and in the selectors of Service, ReplicationController, Deployment, ReplicaSet, DaemonSet and StatefulSet. In the selectors of Job, CronJob, PodDisruptionBudget, NetworkPolicy and volume claims, and in pod affinities and topology spread constraints, only existing labels get the new value.',
+      'v0.1 also creates missing templates of pods and jobs, and adds all labels to those other selectors.',
+      'Local-config resources do not change.',
       'The labels are the data of a ConfigMap, or `labels` of a SetLabels, which may name more mappings to set them in by `additionalLabelFields`: `path` (`spec/list[]/labels`), and `group`, `version`, `kind` of the resources, and `create` for a field that may be missing.',
     ].join('\n\n'),
     examples: [
@@ -23,9 +23,9 @@ export const setLabels: KrmFunction = {
       'apiVersion: fn.kpt.dev/v1alpha1\nkind: SetLabels\nmetadata:\n  name: labels\nlabels:\n  app: web\nadditionalLabelFields:\n  - path: data/selector\n    kind: MyOwnKind\n    create: true\n',
     ],
     differences: [
-      'Local-config resources are left alone, as since v0.2.0; v0.1 labels them.',
-      'Pod affinities are set too, which v0.2 means to do and does not.',
-      '`additionalLabelFields` works as in v0.1; v0.2 has it no more.',
+      'Local-config resources do not change, as since v0.2.0; v0.1 labels them.',
+      'Pod affinities are set too, which v0.2 intends to do and does not.',
+      '`additionalLabelFields` works as in v0.1; v0.2 removed it.',
       'Deployments and the like are those of Kubernetes, not kinds of the same name in other groups.',
     ],
     compared: 'v0.1.5 and v0.2.0, in part, by their sources',
@@ -41,7 +41,7 @@ export const setLabels: KrmFunction = {
   },
 };
 
-/** Labels all resources but local ones, and says how many labels there are. */
+/** Labels all resources but local ones, and reports the number of labels. */
 export function labelResources(
   { items, results }: ResourceList,
   labels: ReadonlyMap<string, string>,

@@ -42,7 +42,7 @@ function settingsOf(list: ResourceList): { prefix: string; old: string } {
   if (prefix === undefined || prefix === '')
     throw new SluiceError(
       'InvalidInput',
-      'set-name-prefix needs a prefix: give `data.prefix` in a ConfigMap, or a package-context.yaml with `data.name`',
+      'set-name-prefix needs a prefix: set `data.prefix` in a ConfigMap, or a package-context.yaml with `data.name`',
     );
   return { prefix, old: said('oldPrefix') ?? 'packagename' };
 }

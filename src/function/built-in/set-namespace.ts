@@ -26,11 +26,11 @@ export const setNamespace: KrmFunction = {
   doc: {
     summary: 'Puts the resources of a package into a namespace.',
     description: [
-      'Sets `metadata.namespace` of every resource that lives in a namespace, and everything else that names that namespace: the name of `Namespace` objects, the subjects of role bindings that are service accounts with a namespace, `spec.conversion.webhook.clientConfig.service` of CustomResourceDefinitions, `spec.service` of APIServices, and references to resources of the package in `config.kubernetes.io/depends-on`. Webhook configurations are left alone.',
-      'Whether a kind lives in a namespace is known for the kinds of Kubernetes and for those that a CustomResourceDefinition of the package defines. A resource of any other kind is moved if it names a namespace, and left alone if it names none; v0.1 gives it the namespace even then.',
-      'Local-config resources and Kptfiles are left alone.',
+      'Sets `metadata.namespace` of every resource that lives in a namespace, and everything else that names that namespace: the name of `Namespace` objects, the subjects of role bindings that are service accounts with a namespace, `spec.conversion.webhook.clientConfig.service` of CustomResourceDefinitions, `spec.service` of APIServices, and references to resources of the package in `config.kubernetes.io/depends-on`. Webhook configurations do not change.',
+      'Whether a kind lives in a namespace is known for the kinds of Kubernetes and for those that a CustomResourceDefinition of the package defines. A resource of any other kind is moved if it names a namespace, and does not change if it names none; v0.1 sets the namespace even then.',
+      'Local-config resources and Kptfiles do not change.',
       'The namespace is `data.namespace` of a ConfigMap, `namespace` of a SetNamespace, or, with package-context.yaml as the configuration, the name of the package (`data.name` of the ConfigMap `kptfile.kpt.dev`). With `namespaceMatcher` beside it, only what is in that namespace, or came from it upstream, is moved.',
-      'A configuration that is missing, or names no namespace, is an error. v0.4.2 to v0.4.5 report it and exit with 0, so the pipeline goes on; all others end it.',
+      'A configuration that is missing, or names no namespace, is an error. v0.4.2 to v0.4.5 report it and exit with 0, so that the pipeline continues; all others end it.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  mutators:\n    - image: set-namespace:v0.4.1\n      configMap:\n        namespace: backend\n',
@@ -43,7 +43,7 @@ export const setNamespace: KrmFunction = {
       'Resources that came from several namespaces upstream are all moved, as since v0.4.2; older images refuse them.',
       'With `namespaceMatcher`, a resource without a namespace that does not match is not given the namespace `default`.',
       'A list of references in `config.kubernetes.io/depends-on` is updated, too.',
-      'Kptfiles are left alone even if they are not marked as local configuration.',
+      'Kptfiles do not change even if they are not marked as local configuration.',
       'Comments stay where they are.',
     ],
     compared: 'v0.4.1, by `npm run test:go`; newer ones by their source',
@@ -115,7 +115,7 @@ class Changes {
   }
 
   /**
-   * True if a field is to be changed. `current` is its namespace, undefined for a field that is missing; `origin` is the namespace that
+   * True if a field is to be changed. `current` is its namespace, undefined for a missing field; `origin` is the namespace that
    * the resource has upstream.
    */
   accepts(current: string | undefined, origin?: string): boolean {

@@ -21,7 +21,10 @@ export const setStandardLabels: KrmFunction = {
   run(list) {
     const kptfile = rootKptfile(list.items);
     if (kptfile === undefined)
-      throw new SluiceError('InvalidInput', 'set-standard-labels found no Kptfile, whose name the label is made of');
+      throw new SluiceError(
+        'InvalidInput',
+        'set-standard-labels found no Kptfile, whose name is the value of the label',
+      );
     const config = list.config === undefined ? undefined : configOf(list, 'set-standard-labels', [SET_STANDARD_LABELS]);
     const said = config === undefined ? undefined : textAt(config, ['forDeployment'])?.toLowerCase();
     const isForDeployment = said === undefined ? list.items.some(isPackageContext) : said === 'true';

@@ -60,7 +60,7 @@ describe('what a script changes', () => {
     });
   });
 
-  test('is nothing if it makes the same anew', async () => {
+  test('is nothing if it creates the same again', async () => {
     const source = `def copy(x):
   if type(x) == "dict": return {k: copy(v) for k, v in x.items()}
   if type(x) == "list": return [copy(v) for v in x]
@@ -130,7 +130,7 @@ print(ctx.resource_list["items"][0]["metadata"]["annotations"])`;
     expect(annotations).toContain('"internal.config.kubernetes.io/index": "0"');
   });
 
-  test('may stand in a ConfigMap', async () => {
+  test('may be in a ConfigMap', async () => {
     const source =
       'data = ctx.resource_list["functionConfig"]["data"]\nprint(data["replicas"], type(data["replicas"]))';
     const { stderr } = await runFunction(starlark, files, { replicas: '5', source });
@@ -138,7 +138,7 @@ print(ctx.resource_list["items"][0]["metadata"]["annotations"])`;
   });
 });
 
-describe('what a script says', () => {
+describe('the output of a script', () => {
   test('about the package are findings', async () => {
     const source = `ctx.resource_list["results"] = [{
   "message": "too few",
@@ -162,7 +162,7 @@ describe('what a script says', () => {
     const lines = (stderr ?? '').split('\n');
     expect(lines).toHaveLength(101);
     expect(lines[0]).toBe(`${'x'.repeat(2000)}…`);
-    expect(lines[99]).toBe('the script printed more than 100 lines; the rest is left out');
+    expect(lines[99]).toBe('the script printed more than 100 lines; the rest is omitted');
   });
 
   test('by printing is kept if the script fails', async () => {
@@ -186,7 +186,7 @@ test.each([
   ['ctx.resource_list["items"][0]["spec"][1] = 1', /items\[0\]\.spec has a field whose name is of type int/],
   ['ctx.resource_list["items"][0]["spec"]["y"] = ctx.resource_list', /holds itself, or is nested more than 200 levels/],
   ['ctx.resource_list["items"][0]["spec"] = float("nan")', /items\[0\]\.spec is a number that cannot be written/],
-  ['print(ctx.open_api["definitions"])', /ctx.open_api cannot be used here/],
+  ['print(ctx.open_api["definitions"])', /ctx.open_api is not supported/],
   ['print(ctx.constructor)', /struct has no .constructor field or method/],
 ])('fails: %s', async (source, message) => {
   const run = await runFunction(starlark, files, script(source));
@@ -199,7 +199,7 @@ test.each([
   ['x = ', /StarlarkRun test: test:1:5: got newline/],
   ['while True: pass', /StarlarkRun test: test:1:13: the script was stopped: it takes more than 10000000 steps/],
   ['ctx.resource_list["items"] = 1', /its items are not a list/],
-  ['ctx.resource_list["items"].append({})', /item 2 is no resource: it has no kind/],
+  ['ctx.resource_list["items"].append({})', /item 2 is not a resource: it has no kind/],
   ['ctx.resource_list["results"] = 1', /results/],
   ['ctx.resource_list["items"].append(ctx.resource_list["items"][0])', /same path and the same index/],
 ])('refuses: %s', async (source, message) => {
@@ -210,7 +210,7 @@ test('refuses a configuration without a script', async () => {
   await expect(runFunction(starlark, files)).rejects.toThrow('starlark needs a configuration');
   await expect(runFunction(starlark, files, { other: 'x' })).rejects.toThrow('it has no script: data.source is empty');
   await expect(runFunction(starlark, files, 'apiVersion: v1\nkind: Pod\nmetadata:\n  name: x\n')).rejects.toThrow(
-    'give a StarlarkRun (fn.kpt.dev/v1alpha1) or ConfigMap (v1)',
+    'use a StarlarkRun (fn.kpt.dev/v1alpha1) or ConfigMap (v1)',
   );
 });
 

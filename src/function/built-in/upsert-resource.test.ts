@@ -5,7 +5,7 @@ import { upsertResource } from './upsert-resource.ts';
 const service = (port: number, namespace = 'sea', annotations = '') =>
   `apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  namespace: ${namespace}\n${annotations}spec:\n  ports:\n    - port: ${port}\n`;
 
-test('replaces a resource where it stands', async () => {
+test('replaces a resource in its place', async () => {
   const { files } = await runFunction(
     upsertResource,
     {
@@ -43,13 +43,13 @@ spec:
   });
 });
 
-test('adds a resource that is not there, without what is said of the configuration', async () => {
+test('adds a missing resource, without the annotations of the configuration', async () => {
   const own = '  annotations:\n    config.kubernetes.io/index: "3"\n    internal.config.kubernetes.io/path: c.yaml\n';
   const { files } = await runFunction(upsertResource, { 'b.yaml': service(80, 'land') }, service(80, 'sea', own));
   expect(files).toEqual({ 'b.yaml': service(80, 'land'), '': service(80) });
 });
 
-test('upserts all resources of a list, whatever the version of their group', async () => {
+test('upserts all resources of a list, with any version of their group', async () => {
   const indented = (text: string) => text.trimEnd().replaceAll('\n', '\n    ');
   const { files } = await runFunction(
     upsertResource,
@@ -81,7 +81,7 @@ test('replaces only in the file that is named', async () => {
   expect(files).toEqual({ 'a.yaml': service(1), 'b.yaml': service(2) });
 });
 
-test('says what is wrong with a configuration', async () => {
+test('reports an invalid configuration', async () => {
   await expect(runFunction(upsertResource, service(1))).rejects.toThrow('upsert-resource needs a configuration');
   const list = (items: string) => `apiVersion: v1\nkind: List\nmetadata:\n  name: all\n${items}`;
   await expect(runFunction(upsertResource, service(1), list('items: x\n'))).rejects.toThrow('items must be a list');

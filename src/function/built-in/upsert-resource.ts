@@ -7,7 +7,7 @@ import { invalidConfig } from './support/function-config.ts';
 
 const TARGET_PATH = 'config.kubernetes.io/target-path';
 
-/** Annotations of a configuration that say nothing of the resource that is made of it. */
+/** Annotations of a configuration that the new resource does not get. */
 const OWN_ANNOTATIONS = [
   TARGET_PATH,
   ...['config.kubernetes.io/function', 'config.k8s.io/function'],
@@ -19,10 +19,10 @@ const OWN_ANNOTATIONS = [
 export const upsertResource: KrmFunction = {
   name: 'upsert-resource',
   doc: {
-    summary: 'Adds resources to a package, or replaces those that are there.',
+    summary: 'Adds resources to a package, or replaces existing ones.',
     description: [
-      'The configuration is the resource itself, or a List with several in `items`. A resource of the package with the same group, kind, namespace and name is replaced where it stands, as often as it is there; otherwise the resource is added in a file of its own.',
-      '`config.kubernetes.io/target-path` names the file to add it to, and then only a resource in that file is replaced. Annotations of the configuration stay on the resource, except for this one and those that say where the configuration stands.',
+      'The configuration is the resource itself, or a List with several in `items`. A resource of the package with the same group, kind, namespace and name is replaced in its place, every occurrence; otherwise the resource is added in a file of its own.',
+      '`config.kubernetes.io/target-path` names the file to add it to, and then only a resource in that file is replaced. Annotations of the configuration stay on the resource, except for this one and those for the place of the configuration.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  mutators:\n    - image: upsert-resource:v0.2.0\n      configPath: upsert.yaml\n',
@@ -51,12 +51,12 @@ export const upsertResource: KrmFunction = {
   },
 };
 
-/** New resources of what the configuration holds. */
+/** New resources from the configuration. */
 function givenBy({ config }: ResourceList): Resource[] {
   if (config === undefined)
     throw new SluiceError(
       'InvalidInput',
-      'upsert-resource needs a configuration: give the resource to add by configPath',
+      'upsert-resource needs a configuration: set configPath to the resource to add',
     );
   const place = { file: '', index: 0 };
   if (config.kind !== 'List') return [Resource.of(config.root.clone() as YAMLMap, place)];

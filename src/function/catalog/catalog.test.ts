@@ -23,7 +23,7 @@ function said(resolved: ResolvedFunction): string {
 const image = (name: string, rules: readonly FunctionRule[] = [], tag?: string) =>
   said(catalog.resolve({ image: name, ...(tag === undefined ? {} : { tag }) }, rules));
 
-test('a built-in function stands for its name, whatever the registry, the tag and the digest', () => {
+test('a built-in function is found by its name, with any registry, tag and digest', () => {
   const digest = `sha256:${'a'.repeat(64)}`;
   for (const name of [
     'set-labels',
@@ -47,7 +47,7 @@ test('other images are containers, complete with registry and tag', () => {
   expect(image('nephio/set-labels-fn')).toBe('nephio/set-labels-fn:latest');
 });
 
-test('exec is a program; rules speak of images', () => {
+test('exec is a program; rules are about images', () => {
   const rules: FunctionRule[] = [{ image: 'set-labels', action: { type: 'forbid', message: 'no' } }];
   expect(said(catalog.resolve({ exec: './set-labels -v' }, rules))).toBe('exec ./set-labels -v');
 });
@@ -81,7 +81,7 @@ test('a rule may hold for some tags only, and the tag of the entry is the one th
   expect(image(`set-labels@sha256:${'a'.repeat(64)}`, rules)).toBe('built-in set-labels');
 });
 
-test('a rule that names a function that is not there says so', () => {
+test('a rule that names a missing function reports it', () => {
   const rules: FunctionRule[] = [{ image: 'mystery', action: { type: 'builtIn', name: 'nope' } }];
   expect(image('mystery', rules)).toMatch(/^forbidden: .*"nope".*correct the policy/);
 });
@@ -97,7 +97,7 @@ test('names of images that are none resolve to something, too', () => {
     expect(image(name)).not.toContain('built-in');
 });
 
-test('the digest tells functions and rules apart', () => {
+test('the digest distinguishes functions and rules', () => {
   const rule: FunctionRule = { image: 'set-labels', action: { type: 'container' } };
   const digests = [
     catalog.functionsDigest([]),

@@ -25,7 +25,7 @@ export class Catalog {
   }
 
   /**
-   * What runs for an image: what the first rule for it says; a function of that name, whatever the registry and tag; a container
+   * What runs for an image: the action of its first rule; a function of that name, with any registry and tag; a container
    * otherwise. A function with `exec` is a program.
    */
   resolve({ image = '', tag, exec = '' }: KptFunction, rules: FunctionRules): ResolvedFunction {
@@ -42,7 +42,7 @@ export class Catalog {
           const version = action.name === name ? parseVersion(completeTag) : undefined;
           return { type: 'builtIn', fn, ...(version === undefined ? {} : { version }) };
         }
-        const message = `a FunctionPolicy puts the built-in function ${JSON.stringify(action.name)} in its place, and there is none; correct the policy`;
+        const message = `a FunctionPolicy puts the built-in function ${JSON.stringify(action.name)} in its place, and there is no such function; correct the policy`;
         return { type: 'forbidden', message };
       }
       case 'exec':

@@ -11,7 +11,7 @@ export interface ImageName {
   readonly digest: string | undefined;
 }
 
-/** Takes the name of an image apart. Takes any text; whether it is a valid name is for those to check who run it. */
+/** Splits the name of an image. Accepts any text; the code that runs an image checks its name. */
 export function parseImageName(image: string): ImageName {
   const at = image.indexOf('@');
   const [named, digest] = at === -1 ? [image, undefined] : [image.slice(0, at), image.slice(at + 1)];

@@ -6,9 +6,9 @@ const HOST = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?$/i;
 const COMPONENT = /^[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*$/;
 const TAG = /^\w[\w.-]{0,127}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
-const LENGTH = 512;
+const MAX_IMAGE_CHARACTERS = 512;
 
-/** True if an image is named by its digest, which no registry can change. */
+/** True if an image is pinned by a digest, which no registry can change. */
 export function isPinned(image: string): boolean {
   return DIGEST.test(parseImageName(image).digest ?? '');
 }
@@ -21,7 +21,7 @@ export function checkImage(image: string): void {
   const parts = repository.split('/');
   const hasHost = parts.length > 1 && /[.:]|^localhost$/.test(parts[0] ?? '');
   const valid =
-    image.length <= LENGTH &&
+    image.length <= MAX_IMAGE_CHARACTERS &&
     (digest === undefined || DIGEST.test(digest)) &&
     (tag === undefined || TAG.test(tag)) &&
     parts.every((part, at) => (at === 0 && hasHost ? HOST : COMPONENT).test(part));

@@ -1,4 +1,4 @@
-/** Container engines that take Docker's command line, in the order in which they are looked for. */
+/** Container engines with Docker's command line, in the order of preference. */
 export const ENGINES = ['docker', 'podman', 'nerdctl'] as const;
 
 export type EngineName = (typeof ENGINES)[number];
@@ -15,19 +15,19 @@ export interface ContainerRun {
   readonly memoryBytes: number;
 }
 
-/** No user of the machine; the same number on every system, where names differ. */
-const NOBODY = '65534:65534';
+/** The ids of an unprivileged user; numbers, since names differ between systems. */
+const UNPRIVILEGED_USER = '65534:65534';
 
 /** The arguments of an engine to run a function: no privileges, nothing to write to but /tmp, no network. The image is there already. */
 export function containerArguments({ engine, name, image, allowNetwork, memoryBytes }: ContainerRun): string[] {
   return [
     ...['run', '--rm', '--interactive', '--name', name, '--pull', 'never'],
     ...['--network', allowNetwork ? 'host' : 'none'],
-    ...['--user', NOBODY, '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'],
+    ...['--user', UNPRIVILEGED_USER, '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'],
     ...['--read-only', '--tmpfs', '/tmp:rw,noexec,nosuid,nodev,size=256m', '--env', 'HOME=/tmp'],
     ...['--pids-limit', '256', '--memory', String(memoryBytes), '--memory-swap', String(memoryBytes)],
     ...['--ulimit', 'core=0'],
-    // What a function prints is read here; a log of it on the disk of the machine would only grow.
+    // Output is read through pipes; a log of it on the disk would only grow.
     ...(engine === 'nerdctl' ? [] : ['--log-driver', 'none']),
     image,
   ];

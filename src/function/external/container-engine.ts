@@ -44,9 +44,9 @@ export function engineEnvironment(own: NodeJS.ProcessEnv): Record<string, string
 }
 
 export interface EngineOptions {
-  /** Looks for this one only. */
+  /** Searches for this one only. */
   readonly only?: EngineName;
-  /** As `engineEnvironment` gives it. */
+  /** As `engineEnvironment` returns it. */
   readonly env: Readonly<Record<string, string>>;
   /** Milliseconds for one engine to answer. */
   readonly time: number;
@@ -67,8 +67,8 @@ export async function findEngine({ only, env, time, clock }: EngineOptions): Pro
   return {
     refusal:
       problems.length === 0
-        ? `there is no container engine here; install ${wanted}`
-        : `no container engine answers here (${problems.join('; ')}); start it`,
+        ? `there is no container engine; install ${wanted}`
+        : `no container engine answers (${problems.join('; ')}); start it`,
   };
 }
 

@@ -44,7 +44,7 @@ describe('arguments', () => {
     expect(words).not.toMatch(/--privileged|--volume|--mount|--publish/);
   });
 
-  test('give the network only if asked', () => {
+  test('enable the network only on request', () => {
     expect(containerArguments({ ...run, allowNetwork: true }).join(' ')).toContain('--network host');
   });
 
@@ -75,13 +75,13 @@ test('an engine gets the accounts of registries, and no other secret of this pro
   });
 });
 
-test('what is no image, and what is not pinned where it must be, is refused before any engine is asked', async () => {
+test('an invalid image, and one that is not pinned where required, is refused before an engine is called', async () => {
   await using programs = await programFolder();
   const env = { PATH: programs.path };
   await programs.add('docker', `echo 1 >> ${programs.path}/asked`);
   expect(await runner({ env }).refusal('--privileged')).toContain('is not a valid name');
   expect(await runner({ env, requireDigest: true }).refusal('example.com/fn:v1')).toBe(
-    'image example.com/fn:v1 is not run: only images that are pinned are allowed here; add @sha256:<digest> to its name, or name another',
+    'image example.com/fn:v1 cannot be run: only pinned images are allowed; add @sha256:<digest> to its name, or name another',
   );
   await expect(runner({ env }).run('-x', '', never())).rejects.toMatchObject({ code: 'Unavailable' });
   expect(await programs.pids('asked')).toEqual([]);
@@ -89,22 +89,22 @@ test('what is no image, and what is not pinned where it must be, is refused befo
   expect(await programs.pids('asked')).toEqual([1]);
 });
 
-test('without an engine it says what to do', async () => {
+test('without an engine it reports the next step', async () => {
   expect(await runner({ env: { PATH: '/nowhere' } }).refusal('fn')).toBe(
-    'image fn is not run: there is no container engine here; install docker, podman or nerdctl, or name another',
+    'image fn cannot be run: there is no container engine; install docker, podman or nerdctl, or name another',
   );
   expect(await runner({ env: { PATH: '/nowhere' }, engine: 'podman' }).refusal('fn')).toContain('install podman,');
 });
 
-// What an engine does is told by programs of the same command line; the real one runs below where there is one.
-test('an engine that does not answer is passed over, and what it says is told', async () => {
+// Programs with the same command line stand in for an engine; a real one runs below where it is installed.
+test('an engine that does not answer is skipped, and its message is reported', async () => {
   await using programs = await programFolder();
   const env = { PATH: `${programs.path}:/usr/bin:/bin` };
   await programs.add('docker', 'echo "Cannot connect to the daemon." >&2; exit 1');
   await programs.add('podman', 'exit 1');
   await programs.add('nerdctl', 'exit 1');
   expect(await runner({ env }).refusal('fn')).toContain(
-    'no container engine answers here (docker: Cannot connect to the daemon.; podman: exit code 1; nerdctl: exit code 1); start it',
+    'no container engine answers (docker: Cannot connect to the daemon.; podman: exit code 1; nerdctl: exit code 1); start it',
   );
   await programs.add('nerdctl', 'exit 0');
   expect(await findEngine({ env, time: 5_000, clock: systemClock })).toEqual({
@@ -133,7 +133,7 @@ test('a run that takes too long is ended by name through its engine', async () =
   expect(calls).toEqual(['version', 'image inspect', 'run --rm', 'kill sluice-9', 'rm --force']);
 });
 
-test('an image that cannot be fetched or started is unavailable, and says why', async () => {
+test('an image that cannot be pulled or started is unavailable, with the reason', async () => {
   await using programs = await programFolder();
   const env = { PATH: `${programs.path}:/usr/bin:/bin` };
   await programs.add(
@@ -142,7 +142,7 @@ test('an image that cannot be fetched or started is unavailable, and says why', 
   );
   await expect(runner({ env }).run('fn', '', never())).rejects.toMatchObject({
     code: 'Unavailable',
-    message: expect.stringMatching(/^image fn cannot be fetched: manifest unknown; check its name, or name another$/),
+    message: expect.stringMatching(/^image fn cannot be pulled: manifest unknown; check its name, or name another$/),
   });
   await programs.add(
     'docker',
@@ -168,7 +168,7 @@ describe('with a real engine', () => {
       const pull = { file: found.engine.program, arguments: ['pull', '--quiet', IMAGE], title: 'pull' };
       const pulled = await runProcess({ ...bounds, ...pull });
       if (pulled.exitCode === 0) engine = found.engine;
-      else why = `${IMAGE} cannot be fetched: ${pulled.stderr}`;
+      else why = `${IMAGE} cannot be pulled: ${pulled.stderr}`;
     }
     if (engine === undefined) console.warn(`skipped: ${why}`);
   }, 90_000);

@@ -9,7 +9,7 @@ import { runProcess } from './run-process.ts';
 export interface ContainerOptions {
   /** Uses this engine only; otherwise the first of docker, podman and nerdctl that answers. */
   readonly engine?: EngineName;
-  /** As `engineEnvironment` gives it. */
+  /** As `engineEnvironment` returns it. */
   readonly env: Readonly<Record<string, string>>;
   /** Refuses images that are not named by their digest. */
   readonly requireDigest: boolean;
@@ -22,20 +22,20 @@ export interface ContainerOptions {
   /** Bytes for all processes of a container. */
   readonly memoryBytes: number;
   readonly clock: Clock;
-  /** What to do in place of an image that is not run: `name a built-in function in its place`. */
+  /** What to do in place of an image that cannot be run: `name a built-in function in its place`. */
   readonly instead: string;
   /** A name that no other container has: letters, digits and dashes. */
   readonly newName: () => string;
 }
 
 /** Milliseconds. */
-const PROBE_TIME = 5_000;
-const PULL_TIME = 5 * 60_000;
-const REMOVAL_TIME = 15_000;
-/** How long it is remembered which engine there is, or that there is none. */
-const REMEMBERED = 60_000;
+const PROBE_TIMEOUT_MS = 5_000;
+const PULL_TIMEOUT_MS = 5 * 60_000;
+const REMOVAL_TIMEOUT_MS = 15_000;
+/** How long the result of the search for an engine is cached. */
+const ENGINE_CACHE_MS = 60_000;
 
-/** With this exit code an engine says that it could not run a container. */
+/** The exit code of an engine that could not run a container. */
 const ENGINE_FAILED = 125;
 
 /** Runs functions as containers that have no network, no privileges and nothing to write to but their own /tmp. */
@@ -47,7 +47,7 @@ export class ContainerRunner {
     this.#options = options;
   }
 
-  /** Why it does not run this image; undefined if it does. */
+  /** Why it cannot run this image; undefined if it can. */
   async refusal(image: string): Promise<string | undefined> {
     const found = await this.#engineFor(image);
     return 'refusal' in found ? found.refusal : undefined;
@@ -85,44 +85,44 @@ export class ContainerRunner {
     }
     if (requireDigest && !isPinned(image))
       return {
-        refusal: `image ${image} is not run: only images that are pinned are allowed here; add @sha256:<digest> to its name, or ${instead}`,
+        refusal: `image ${image} cannot be run: only pinned images are allowed; add @sha256:<digest> to its name, or ${instead}`,
       };
     if (this.#search === undefined || this.#search.until <= clock.now()) {
-      const result = findEngine({ ...(only === undefined ? {} : { only }), env, time: PROBE_TIME, clock });
-      this.#search = { result, until: clock.now() + REMEMBERED };
+      const result = findEngine({ ...(only === undefined ? {} : { only }), env, time: PROBE_TIMEOUT_MS, clock });
+      this.#search = { result, until: clock.now() + ENGINE_CACHE_MS };
     }
     const found = await this.#search.result;
-    return 'refusal' in found ? { refusal: `image ${image} is not run: ${found.refusal}, or ${instead}` } : found;
+    return 'refusal' in found ? { refusal: `image ${image} cannot be run: ${found.refusal}, or ${instead}` } : found;
   }
 
-  /** Fetches the image if it is to be fetched; an image that is not there is found when it is run. */
+  /** Pulls the image if the policy requires it; a missing image is pulled when it is run. */
   async #fetch(engine: Engine, image: string, signal: AbortSignal): Promise<void> {
     const { pull, instead } = this.#options;
     if (pull === 'never') return;
     if (pull === 'missing') {
       const inspection = await this.#call(engine, `${engine.name} image inspect`, ['image', 'inspect', image], {
-        time: PROBE_TIME,
+        time: PROBE_TIMEOUT_MS,
         signal,
       });
       if (inspection.exitCode === 0) return;
     }
     const title = `fetching image ${image}`;
-    const pulled = await this.#call(engine, title, ['pull', '--quiet', image], { time: PULL_TIME, signal });
+    const pulled = await this.#call(engine, title, ['pull', '--quiet', image], { time: PULL_TIMEOUT_MS, signal });
     if (pulled.exitCode !== 0)
       throw new SluiceError(
         'Unavailable',
-        `image ${image} cannot be fetched: ${engineMessage(pulled.stderr)}; check its name, or ${instead}`,
+        `image ${image} cannot be pulled: ${engineMessage(pulled.stderr)}; check its name, or ${instead}`,
       );
   }
 
-  /** The container of a client that was killed goes on by itself, so its engine is told. An engine that does not answer cannot be. */
+  /** Killing the client does not end its container, so this removes it through the engine, if that answers. */
   async #remove(engine: Engine, name: string): Promise<void> {
     const { signal } = new AbortController();
     for (const words of [
       ['kill', name],
       ['rm', '--force', name],
     ])
-      await this.#call(engine, `${engine.name} ${words[0]}`, words, { time: REMOVAL_TIME, signal }).catch(
+      await this.#call(engine, `${engine.name} ${words[0]}`, words, { time: REMOVAL_TIMEOUT_MS, signal }).catch(
         () => undefined,
       );
   }

@@ -29,7 +29,7 @@ function runner(options: Partial<ExecOptions> = {}): ExecRunner {
 
 const leftFolders = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('sluice-exec-'));
 
-test('runs a program with its arguments, gives it the input, and takes what it prints', async () => {
+test('runs a program with its arguments and input, and returns its output', async () => {
   await programs.add('upper', 'echo "to people" >&2; tr a-z "$1"');
   expect(await runner().run("./upper 'A-Z'", 'kind: x\n', never())).toEqual({
     exitCode: 0,
@@ -38,7 +38,7 @@ test('runs a program with its arguments, gives it the input, and takes what it p
   });
 });
 
-test('an exit code is an answer, and a signal has the code that shells give it', async () => {
+test('an exit code is a result, and a signal has the code of shells', async () => {
   await programs.add('three', 'exit 3');
   await programs.add('killed', 'kill -TERM $$');
   expect(await runner().run('three', '', never())).toMatchObject({ exitCode: 3 });
@@ -107,7 +107,7 @@ test('one that prints without end is stopped at the bound', async () => {
   });
 });
 
-test('what it says to people is kept to a bound', async () => {
+test('its standard error is kept up to a bound', async () => {
   await programs.add('chats', 'head -c 10000000 /dev/zero | tr "\\0" x >&2');
   const { stderr } = await runner().run('chats', '', never());
   expect(stderr).toHaveLength(64 * 1024);

@@ -8,8 +8,8 @@ import { type AllowedPrograms, locateProgram } from './locate-program.ts';
 import { withMemoryBound } from './memory-bound.ts';
 import { runProcess } from './run-process.ts';
 
-/** More than enough to catch up with children that start children. */
-const ROUNDS = 20;
+/** More than enough for children that start children. */
+const MAX_ROUNDS = 20;
 
 export interface ExecOptions {
   readonly allowed: AllowedPrograms;
@@ -26,9 +26,9 @@ const PREFIX = 'sluice-exec-';
 
 /**
  * Runs the programs that `exec` entries name, as the user that runs this process: without a shell, with an environment that holds
- * nothing of this process's own, in a temporary folder of their own, with bounds. This keeps accidents away, not attackers: a program
+ * nothing of this process's own, in a temporary folder of their own, with bounds. This protects against accidents, not attackers: a program
  * can write wherever this user can, use the network, and read what other processes of this user show. One that leaves its
- * process group is found by its environment and killed, unless it hid on purpose. Only containers give more.
+ * process group is found by its environment and killed, unless it hid on purpose. Only containers isolate more.
  */
 export class ExecRunner {
   readonly #options: ExecOptions;
@@ -38,7 +38,7 @@ export class ExecRunner {
     this.#options = options;
   }
 
-  /** Why it does not run this; undefined if it does. */
+  /** Why it cannot run this; undefined if it can. */
   async refusal(exec: string): Promise<string | undefined> {
     const located = await locateProgram(exec, this.#options.allowed);
     return 'refusal' in located ? located.refusal : undefined;
@@ -49,7 +49,7 @@ export class ExecRunner {
     const { allowed, time, outputBytes, memoryBytes, clock } = this.#options;
     const located = await locateProgram(exec, allowed);
     if ('refusal' in located) throw new SluiceError('Unavailable', located.refusal);
-    // What could not be cleared now is no failure of this function, and is cleared by the next process.
+    // Cleanup that fails is no failure of this function; the next process repeats it.
     this.#cleared ??= clearAbandoned().catch(() => undefined);
     await this.#cleared;
     const folder = await makeOwnFolder(tmpdir(), PREFIX);
@@ -90,7 +90,7 @@ function homeAt(folder: string): string {
   return `HOME=${folder}`;
 }
 
-/** Removes what a program left. What it made unremovable stays for the system to clear: that is no failure of the function. */
+/** Removes the files of a program. Those that cannot be removed are left to the system: that is no failure of the function. */
 async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true, maxRetries: 2 }).catch(() => undefined);
 }
@@ -102,7 +102,7 @@ async function removeFolder(folder: string): Promise<void> {
  */
 async function endStrays(variable: string): Promise<void> {
   const entry = Buffer.from(`\0${variable}\0`);
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const found = await processesWith(entry);
     if (found.length === 0) return;
     for (const pid of found) {

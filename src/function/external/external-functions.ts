@@ -4,9 +4,9 @@ import { type ExecOptions, ExecRunner } from './exec-runner.ts';
 import type { ExternalRunner } from './external-runner.ts';
 
 export interface ExternalFunctionsOptions {
-  /** A text refuses every program, and says what to do about that. */
+  /** A text refuses every program; it is the advice of the message. */
   readonly programs: ExecOptions | string;
-  /** A text refuses every image, and says what to do about that. */
+  /** A text refuses every image; it is the advice of the message. */
   readonly containers: ContainerOptions | string;
 }
 
@@ -19,19 +19,19 @@ export function externalFunctions({ programs, containers }: ExternalFunctionsOpt
     async refusal({ exec, image }) {
       if (exec !== undefined) return execs.refusal(exec);
       if (image !== undefined) return images.refusal(image);
-      return 'the function names neither an image nor a program';
+      return 'the function has neither image nor exec';
     },
     async run({ exec, image, input }, signal) {
       if (exec !== undefined) return execs.run(exec, input, signal);
       if (image !== undefined) return images.run(image, input, signal);
-      throw new SluiceError('InvalidInput', 'the function names neither an image nor a program');
+      throw new SluiceError('InvalidInput', 'the function has neither image nor exec');
     },
   };
 }
 
 function refusing(field: string, what: string, advice: string): Pick<ExecRunner, 'refusal' | 'run'> {
   const refusal = (name: string) =>
-    `${field} ${JSON.stringify(name)} is not run: ${what} are not allowed here; ${advice}`;
+    `${field} ${JSON.stringify(name)} cannot be run: ${what} are not allowed; ${advice}`;
   return {
     refusal: async (name) => refusal(name),
     run: async (name) => {

@@ -11,17 +11,17 @@ export interface ExternalAnswer {
   readonly exitCode: number;
   /** A ResourceList as YAML, if the function did what it should. */
   readonly stdout: string;
-  /** What it said to people, cut to a bound. */
+  /** Its standard error, up to a bound. */
   readonly stderr: string;
 }
 
 /** Runs functions outside of this process. */
 export interface ExternalRunner {
-  /** Why it cannot run this function here, and what to do about it; undefined if it can. Does not start anything of the function's. */
+  /** Why it cannot run this function here, and what to do about it; undefined if it can. Starts no process of the function. */
   refusal(call: Omit<ExternalCall, 'input'>): Promise<string | undefined>;
   /**
-   * Runs the function to its end. An exit code other than 0 is an answer. Rejects with Timeout, with LimitExceeded above the bounds of
-   * output, with Unavailable where `refusal` gives a reason; no process of the function is left behind in any case.
+   * Runs the function to its end. An exit code other than 0 is a result. Rejects with Timeout, with LimitExceeded above the bounds of
+   * output, with Unavailable where `refusal` returns a reason; no process of the function is left behind in any case.
    */
   run(call: ExternalCall, signal: AbortSignal): Promise<ExternalAnswer>;
 }

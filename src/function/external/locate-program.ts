@@ -30,19 +30,19 @@ export async function locateProgram(exec: string, allowed: AllowedPrograms): Pro
   const [name = '', ...rest] = words;
   const folder = 'folder' in allowed ? await realpath(allowed.folder).catch(() => undefined) : undefined;
   if ('folder' in allowed && folder === undefined)
-    return { refusal: `${shown} is not run: the folder of allowed programs, ${allowed.folder}, does not exist` };
+    return { refusal: `${shown} cannot be run: the folder of allowed programs, ${allowed.folder}, does not exist` };
   for (const candidate of candidates(name, allowed)) {
     const program = await realpath(candidate).catch(() => undefined);
     if (program === undefined) continue;
     if (folder !== undefined && !program.startsWith(folder.endsWith(sep) ? folder : folder + sep))
-      return { refusal: `${shown} is not run: it lies outside of ${folder}, the folder of allowed programs` };
+      return { refusal: `${shown} cannot be run: it is outside of ${folder}, the folder of allowed programs` };
     if (await isExecutable(program)) return { program, arguments: rest };
     if (folder !== undefined || name.includes('/'))
-      return { refusal: `${shown} is not run: ${candidate} is not an executable file; chmod +x makes it one` };
+      return { refusal: `${shown} cannot be run: ${candidate} is not an executable file; chmod +x makes it one` };
   }
   const where = folder ?? ('path' in allowed && !name.includes('/') ? 'PATH' : undefined);
   return {
-    refusal: `${shown} is not run: there is no such program${where === undefined ? '' : ` in ${where}`}; install it there, or name an image or a built-in function`,
+    refusal: `${shown} cannot be run: there is no such program${where === undefined ? '' : ` in ${where}`}; install it there, or name an image or a built-in function`,
   };
 }
 

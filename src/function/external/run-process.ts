@@ -5,7 +5,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { ExternalAnswer } from './external-runner.ts';
 
 export interface ProcessRun {
-  /** How messages call it. */
+  /** Its name in messages. */
   readonly title: string;
   /** Absolute path, or a name to be looked up in the PATH of `env`. */
   readonly file: string;
@@ -24,14 +24,14 @@ export interface ProcessRun {
   readonly endStrays?: () => Promise<void>;
 }
 
-const STDERR_CHARACTERS = 64 * 1024;
+const MAX_STDERR_CHARACTERS = 64 * 1024;
 
-/** How long output may stay open after the process and its group are gone, in milliseconds: a process that hid may hold it. */
-const CLOSING = 5_000;
+/** How long output may stay open after the process and its group have ended: a process that left the group may hold it. */
+const OUTPUT_TIMEOUT_MS = 5_000;
 
 /**
- * Runs a program to its end, without a shell and in a process group of its own, which is gone when this settles. An exit code other
- * than 0 is an answer; an end by a signal has the code that shells give it. Rejects with Timeout, with LimitExceeded, with Unavailable
+ * Runs a program to its end, without a shell and in a process group of its own, which has ended when this settles. An exit code other
+ * than 0 is a result; an end by a signal has the code that shells give it. Rejects with Timeout, with LimitExceeded, with Unavailable
  * if it cannot be started, and with the reason of the signal.
  */
 export function runProcess(run: ProcessRun): Promise<ExternalAnswer> {
@@ -67,10 +67,10 @@ export function runProcess(run: ProcessRun): Promise<ExternalAnswer> {
     });
     let stderr = '';
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-      if (stderr.length < STDERR_CHARACTERS) stderr += chunk.slice(0, STDERR_CHARACTERS - stderr.length);
+      if (stderr.length < MAX_STDERR_CHARACTERS) stderr += chunk.slice(0, MAX_STDERR_CHARACTERS - stderr.length);
     });
     child.stdin.on('error', () => {
-      // EPIPE: it ended without reading all of its input; its exit code says why.
+      // EPIPE: it ended without reading all of its input; its exit code has the reason.
     });
     child.stdin.end(run.input);
 
@@ -81,10 +81,10 @@ export function runProcess(run: ProcessRun): Promise<ExternalAnswer> {
     });
     const strays = Promise.withResolvers<void>();
     child.on('exit', () => {
-      // What it left behind would hold its output open.
+      // Its children would keep its output open.
       killGroup(child);
       cleanups.push(
-        run.clock.schedule(CLOSING, () => {
+        run.clock.schedule(OUTPUT_TIMEOUT_MS, () => {
           child.stdout.destroy();
           child.stderr.destroy();
         }),
@@ -107,6 +107,6 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // ESRCH: the whole group has ended already, which is what was wanted.
+    // ESRCH: the whole group has ended already, as intended.
   }
 }

@@ -29,7 +29,7 @@ export function splitCommand(command: string): string[] {
   return words;
 }
 
-/** Between double quotes a backslash stands for itself, but before a quote or another one. */
+/** Between double quotes a backslash is literal, except before a quote or another one. */
 function escapes(next: string, quote: string | undefined): boolean {
   return quote === undefined ? next !== '' : next === '"' || next === '\\';
 }

@@ -28,7 +28,7 @@ export async function programFolder(): Promise<ProgramFolder> {
   };
 }
 
-/** True while a process runs; one that has ended and that nobody waited for is gone. */
+/** True while a process runs; a zombie has ended. */
 export async function isAlive(pid: number): Promise<boolean> {
   if (!existsSync(`/proc/${pid}`)) return false;
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');

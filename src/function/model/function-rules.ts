@@ -1,5 +1,5 @@
 /**
- * What a configuration object says about functions of one image, over and above the built-in ones. The first rule that matches counts.
+ * A rule of a configuration object about functions of one image, beside the built-in ones. The first rule that matches counts.
  */
 export interface FunctionRule {
   /** Image without registry and tag (`set-namespace`), or with its registry. */

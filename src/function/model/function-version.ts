@@ -1,15 +1,15 @@
 /** The version of a published function that a package pins by the tag of its image. */
 export interface FunctionVersion {
   readonly major: number;
-  /** Infinity stands for the newest one. */
+  /** Infinity is the newest one. */
   readonly minor: number;
-  /** Infinity stands for the newest one: `v0.1` names the last `v0.1.x`. */
+  /** Infinity is the newest one: `v0.1` names the last `v0.1.x`. */
   readonly patch: number;
 }
 
 /**
  * Reads a tag (`v0.1.5`, `0.2`, `~0.1.1`). Undefined for one that names no version, such as `latest`, `unstable` or a build of
- * somebody's own: the newest version is meant then.
+ * another project: the newest version is meant then.
  */
 export function parseVersion(tag: string): FunctionVersion | undefined {
   const found = /^([~^]?)v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}|x|\*))?$/.exec(tag);

@@ -7,7 +7,7 @@ export interface PipelineInput {
   /** Its YAML files and Kptfiles by path below the package folder, nested packages included. */
   readonly files: ReadonlyMap<string, string>;
   readonly rules: FunctionRules;
-  /** Condition types by the name or the short image name of a validator, as policies ask for them. */
+  /** Condition types by the name or the short image name of a validator, as policies require them. */
   readonly validatorConditions: ReadonlyMap<string, string>;
   readonly pinnedValidators?: readonly PinnedValidator[];
   /** Where images are that name no registry, without a slash at the end; default: where kpt looks for them. */
@@ -29,32 +29,32 @@ export interface PipelineStep {
   /** Folder of the package that names the function; empty for the root package. */
   readonly packagePath: string;
   readonly list: 'mutators' | 'validators';
-  /** What kpt writes down of it in `status.renderStatus`. */
+  /** What kpt records of it in `status.renderStatus`. */
   readonly result: PipelineStepResult;
-  /** The condition type that its findings are to become, if the package or a policy asks for one. Validators only. */
+  /** The condition type that its findings are to become, if the package or a policy requires one. Validators only. */
   readonly conditionType?: string;
   /** True for a validator that a policy pins and that saw the whole package. */
   readonly pinned?: boolean;
-  /** True if the function could not even be tried here, so its failure says nothing about the package. */
+  /** True if the function could not be run here, so that its failure does not concern the package. */
   readonly unavailable?: boolean;
 }
 
-/** What rendering came to: plain data. */
+/** The result of rendering: plain data. */
 export interface PipelineOutcome {
-  /** Files that differ, by path, Kptfiles among them; null removes one. Empty after a failure, unless the package asks otherwise. */
+  /** Files that differ, by path, Kptfiles among them; null removes one. Empty after a failure, unless the package requests otherwise. */
   readonly edits: ReadonlyMap<string, string | null>;
   /** In the order in which they ran; the last one of a failed pipeline is the one that failed. */
   readonly steps: readonly PipelineStep[];
   /** Why the package could not be rendered, in one line that names function, package and file; undefined if it was. */
   readonly failure?: string;
-  /** What people should know and what stops nothing, such as YAML files that are no resources. One line each. */
+  /** Information for people that is no failure, such as YAML files that are no resources. One line each. */
   readonly notes: readonly string[];
 }
 
-/** What happens while a pipeline runs, for people who watch. */
+/** Progress of a pipeline. */
 export interface PipelineEvent {
   readonly type: 'started' | 'finished';
-  /** Of a function that starts, `result` names it and says nothing yet of what it did. */
+  /** Of a function that starts, `result` has only its name. */
   readonly step: PipelineStep;
   /** How many resources a function gets that starts, if its selectors choose among them. */
   readonly selected?: number;
@@ -71,9 +71,9 @@ export interface PipelineRunner {
 export interface FunctionLimits {
   /** Milliseconds. */
   readonly time: number;
-  /** Bytes of all resources that it gives back, as YAML. */
+  /** Bytes of all resources that it returns, as YAML. */
   readonly outputBytes: number;
-  /** Number of resources that it gives back. */
+  /** Number of resources that it returns. */
   readonly resources: number;
 }
 

@@ -10,7 +10,7 @@ import { isResourcePath } from '../resource/resource-path.ts';
 import { originOf } from '../resource/selection.ts';
 import { fileOf } from '../resource/write-resources.ts';
 
-/** A tree that is deeper was never read, so it is one that was made. */
+/** A deeper tree was never read, so a function made it. */
 const MAX_DEPTH = 200;
 
 export interface Expectation {
@@ -21,7 +21,7 @@ export interface Expectation {
   readonly limits: FunctionLimits;
 }
 
-/** Where a resource stood before a function, and whether it was a complete one. */
+/** The place of a resource before a function ran, and whether it was complete. */
 export interface Place {
   readonly resource: Resource;
   readonly file: string;
@@ -29,7 +29,7 @@ export interface Place {
   readonly isComplete: boolean;
 }
 
-/** What is to be known of resources before a function, which changes them in place. */
+/** The places of resources before a function, which changes them in place. */
 export function placesOf(resources: readonly Resource[]): Place[] {
   return resources.map((resource) => {
     const { file, index } = resource;
@@ -38,9 +38,9 @@ export function placesOf(resources: readonly Resource[]): Place[] {
 }
 
 /**
- * Checks what a function made of a package, and gives every new resource its place. Throws InvalidInput for what kpt refuses, and for a
- * package without its Kptfiles; LimitExceeded above the limits. Gives the new resources that the package has already under the same
- * kind and name, which kpt lets pass.
+ * Checks the output of a function, and assigns every new resource its place. Throws InvalidInput for what kpt refuses, and for a
+ * package without its Kptfiles; LimitExceeded above the limits. Returns the new resources with a kind and name that the package has
+ * already, which kpt accepts.
  */
 export function acceptOutput(
   output: readonly Resource[],
@@ -49,7 +49,7 @@ export function acceptOutput(
   if (output.length > limits.resources)
     throw new SluiceError(
       'LimitExceeded',
-      `it gave back ${output.length} resources; at most ${limits.resources} are taken`,
+      `it returned ${output.length} resources; the maximum is ${limits.resources}`,
     );
   checkSize(output, limits.outputBytes);
   const incomplete = new Set(before.filter((place) => !place.isComplete).map(({ file, index }) => `${file}\0${index}`));
@@ -61,7 +61,7 @@ export function acceptOutput(
     if (!isComplete(resource) && !incomplete.has(`${resource.file}\0${resource.index}`))
       throw new SluiceError(
         'InvalidInput',
-        `it made a resource without apiVersion, kind or name: ${resource.describe()}`,
+        `it created a resource without apiVersion, kind or name: ${resource.describe()}`,
       );
     const was = known.get(resource);
     if (was === undefined && (resource.origin === undefined || !origins.has(originOf(resource)))) fresh.push(resource);
@@ -72,7 +72,7 @@ export function acceptOutput(
       if (other !== undefined)
         throw new SluiceError(
           'InvalidInput',
-          `it put ${resource.describe()} into the place of ${other.kind} ${other.name} (document ${resource.index} of the file)`,
+          `it put ${resource.describe()} in the place of ${other.kind} ${other.name} (document ${resource.index} of the file)`,
         );
       taken.set(place, resource);
     }
@@ -86,7 +86,7 @@ export function acceptOutput(
   return repeated(output, fresh);
 }
 
-/** New resources whose place is taken go behind those that are in the file. */
+/** New resources whose place is taken are appended to the file. */
 function settle(fresh: readonly Resource[], taken: Map<string, Resource>): void {
   const ends = new Map<string, number>();
   for (const { file, index } of taken.values()) ends.set(file, Math.max(ends.get(file) ?? 0, index + 1));
@@ -140,10 +140,7 @@ function checkKptfiles(output: readonly Resource[], kptfiles: readonly string[])
   for (const file of kptfiles) {
     const kptfile = found.get(file);
     if (kptfile === undefined)
-      throw new SluiceError(
-        'InvalidInput',
-        `it took the ${JSON.stringify(file)} away, without which there is no package`,
-      );
+      throw new SluiceError('InvalidInput', `it removed ${JSON.stringify(file)}, which every package needs`);
     if (!kptfile.isChanged) continue;
     const read = readKptfile(kptfile.toText());
     if (!read.ok)
@@ -157,14 +154,14 @@ function isComplete({ apiVersion, kind, name, group }: Resource): boolean {
   return apiVersion !== '' && kind !== '' && name !== '';
 }
 
-/** Counts the characters of all keys and values, which a function cannot make more of than there is memory. */
+/** Counts the characters of all keys and values, as a bound for memory. */
 function checkSize(resources: readonly Resource[], limit: number): void {
   let left = limit;
   const visit = (node: unknown, depth: number): void => {
     left -= isScalar(node) ? String(node.value).length + 1 : 1;
-    if (left < 0) throw new SluiceError('LimitExceeded', `it gave back more than ${limit} bytes of resources`);
+    if (left < 0) throw new SluiceError('LimitExceeded', `it returned more than ${limit} bytes of resources`);
     if (depth > MAX_DEPTH)
-      throw new SluiceError('LimitExceeded', `it made a resource that nests deeper than ${MAX_DEPTH} levels`);
+      throw new SluiceError('LimitExceeded', `it created a resource that nests deeper than ${MAX_DEPTH} levels`);
     if (isMap(node))
       for (const { key, value } of node.items) {
         visit(key, depth + 1);

@@ -15,15 +15,15 @@ const KNOWN_SELECTOR_FIELDS = new Set('apiVersion kind name namespace labels ann
  */
 export async function entryProblem(entry: KptFunction, own: readonly Resource[]): Promise<string | undefined> {
   const { image = '', exec = '', when = '' } = entry;
-  if (image === '' && exec === '') return 'it names neither an image nor an exec';
-  if (image !== '' && exec !== '') return 'it names an image and an exec; keep one of them';
-  // A field that is not understood may be one that keeps the function from running.
+  if (image === '' && exec === '') return 'it has neither image nor exec';
+  if (image !== '' && exec !== '') return 'it has both image and exec; keep one of them';
+  // An unknown field may be one that restricts when the function runs.
   const unknown = Object.keys(entry).find((field) => !KNOWN_FIELDS.has(field));
-  if (unknown !== undefined) return `its field ${JSON.stringify(unknown)} is not known`;
+  if (unknown !== undefined) return `its field ${JSON.stringify(unknown)} is unknown`;
   for (const list of ['selectors', 'exclude'] as const)
     for (const [index, selector] of (entry[list] ?? []).entries()) {
       const field = Object.keys(selector).find((each) => !KNOWN_SELECTOR_FIELDS.has(each));
-      if (field !== undefined) return `${list}[${index}]: the field ${JSON.stringify(field)} is not known`;
+      if (field !== undefined) return `${list}[${index}]: the field ${JSON.stringify(field)} is unknown`;
     }
   return (
     (await problemOf(async () => {
@@ -57,7 +57,7 @@ async function configProblem(
   if (found === 1) return undefined;
   return found === 0
     ? `configPath ${JSON.stringify(configPath)}: the package has no such file with a resource; one of a nested package does not count`
-    : `configPath ${JSON.stringify(configPath)}: the file must hold exactly one resource, and it holds ${found}`;
+    : `configPath ${JSON.stringify(configPath)}: the file must hold exactly one resource, and it has ${found}`;
 }
 
 async function problemOf(check: () => unknown): Promise<string | undefined> {

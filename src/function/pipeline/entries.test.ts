@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import type { PipelineOutcome } from '../model/pipeline.ts';
 import { configMap, kptfile, render, testFunction } from './testing.ts';
 
-// Tells its configuration, as text.
-const tellConfig = testFunction('tell-config', ({ config, results }) => {
+// Reports its configuration, as text.
+const reportConfig = testFunction('report-config', ({ config, results }) => {
   results.push({ severity: 'info', message: config?.toText() ?? 'none' });
 });
 const setData = testFunction('set-data', ({ items }) => {
@@ -16,35 +16,35 @@ const scribble = testFunction('scribble', ({ items, config }) => {
   config?.set(['data', 'word'], 'scribbled');
   for (const item of items) item.set(['metadata', 'annotations', 'seen'], String(config?.get(['data', 'word'])));
 });
-const functions = [tellConfig, setData, removeConfig, scribble];
+const functions = [reportConfig, setData, removeConfig, scribble];
 
 function run(pipeline: string, files: Readonly<Record<string, string>> = {}): Promise<PipelineOutcome> {
   return render({ Kptfile: kptfile(pipeline), ...files }, { functions });
 }
 
-const told = ({ steps }: PipelineOutcome) => steps.at(-1)?.result.results?.[0]?.message;
+const configOf = ({ steps }: PipelineOutcome) => steps.at(-1)?.result.results?.[0]?.message;
 
 test('configMap becomes the ConfigMap function-input, as kpt makes it', async () => {
-  const outcome = await run('  mutators:\n    - image: tell-config\n      configMap: {a: "1", b: x}\n');
-  expect(told(outcome)).toBe(
+  const outcome = await run('  mutators:\n    - image: report-config\n      configMap: {a: "1", b: x}\n');
+  expect(configOf(outcome)).toBe(
     'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: function-input\ndata:\n  a: "1"\n  b: x\n',
   );
-  expect(told(await run('  mutators:\n    - image: tell-config\n'))).toBe('none');
-  expect(told(await run('  mutators:\n    - image: tell-config\n      configMap: {}\n'))).toBe('none');
+  expect(configOf(await run('  mutators:\n    - image: report-config\n'))).toBe('none');
+  expect(configOf(await run('  mutators:\n    - image: report-config\n      configMap: {}\n'))).toBe('none');
 });
 
 test('configPath names a file of the package, as earlier functions left it', async () => {
   const config = configMap('config', 'data: {word: first}\n');
   const entry = (image: string, path: string) => `    - image: ${image}\n      configPath: ${path}\n`;
   const files = { 'in/config.yaml': config };
-  expect(told(await run(`  mutators:\n${entry('tell-config', './in/config.yaml')}`, files))).toBe(config);
-  const later = await run(`  mutators:\n    - image: set-data\n${entry('tell-config', 'in/config.yaml')}`, files);
-  expect(told(later)).toContain('word: later');
+  expect(configOf(await run(`  mutators:\n${entry('report-config', './in/config.yaml')}`, files))).toBe(config);
+  const later = await run(`  mutators:\n    - image: set-data\n${entry('report-config', 'in/config.yaml')}`, files);
+  expect(configOf(later)).toContain('word: later');
   const removed = await run(
-    `  mutators:\n    - image: remove-config\n${entry('tell-config', 'in/config.yaml')}`,
+    `  mutators:\n    - image: remove-config\n${entry('report-config', 'in/config.yaml')}`,
     files,
   );
-  expect(told(removed)).toBe(config);
+  expect(configOf(removed)).toBe(config);
   expect(removed.edits.get('in/config.yaml')).toBeNull();
 });
 
@@ -53,12 +53,12 @@ test('configPath is below the folder of the package that names the function', as
     {
       Kptfile: kptfile('  mutators: []\n'),
       'config.yaml': configMap('outer'),
-      'a/Kptfile': kptfile('  mutators:\n    - image: tell-config\n      configPath: config.yaml\n'),
+      'a/Kptfile': kptfile('  mutators:\n    - image: report-config\n      configPath: config.yaml\n'),
       'a/config.yaml': configMap('inner'),
     },
     { functions },
   );
-  expect(told(outcome)).toBe(configMap('inner'));
+  expect(configOf(outcome)).toBe(configMap('inner'));
 });
 
 test('configRef names one resource of the package by kind and name, and where needed by more', async () => {
@@ -68,8 +68,8 @@ test('configRef names one resource of the package by kind and name, and where ne
     'c/Kptfile': kptfile(''),
     'c/config.yaml': configMap('nested'),
   };
-  const withRef = (ref: string) => run(`  mutators:\n    - image: tell-config\n      configRef: ${ref}\n`, files);
-  expect(told(await withRef('{kind: ConfigMap, name: config, namespace: two}'))).toContain('namespace: two');
+  const withRef = (ref: string) => run(`  mutators:\n    - image: report-config\n      configRef: ${ref}\n`, files);
+  expect(configOf(await withRef('{kind: ConfigMap, name: config, namespace: two}'))).toContain('namespace: two');
   expect((await withRef('{kind: ConfigMap, name: config}')).failure).toContain('the package has 2 such resources');
   expect((await withRef('{kind: ConfigMap, name: nested}')).failure).toContain('the package has no such resource');
   expect((await withRef('{kind: ConfigMap, name: config, namespace: two, apiVersion: v2}')).failure).toContain(
@@ -88,25 +88,25 @@ test('a function that writes into its configuration changes a copy', async () =>
 });
 
 const INVALID: readonly [entry: string, message: string][] = [
-  ['{image: tell-config, exec: ./run}', 'it names an image and an exec'],
-  ['{name: nothing}', 'it names neither an image nor an exec'],
+  ['{image: report-config, exec: ./run}', 'it has both image and exec'],
+  ['{name: nothing}', 'it has neither image nor exec'],
   ['{image: "set namespace"}', 'is not a valid name'],
   [
-    '{image: tell-config, configMap: {a: b}, configPath: a.yaml}',
+    '{image: report-config, configMap: {a: b}, configPath: a.yaml}',
     'more than one of configPath, configMap and configRef',
   ],
-  ['{image: tell-config, configPath: " "}', 'configPath is empty'],
-  ['{image: tell-config, configPath: /etc/passwd}', 'must be a path below the folder of the package'],
-  ['{image: tell-config, configPath: a/../../b.yaml}', 'must be a path below the folder of the package'],
-  ['{image: tell-config, configPath: missing.yaml}', 'the package has no such file with a resource'],
-  ['{image: tell-config, configPath: nested/config.yaml}', 'one of a nested package does not count'],
-  ['{image: tell-config, configPath: two.yaml}', 'the file must hold exactly one resource, and it holds 2'],
-  ['{image: tell-config, configPath: text.txt}', 'the package has no such file'],
-  ['{image: tell-config, when: "resources.size() >"}', 'expression'],
-  ['{image: tell-config, when: "items.size() > 0"}', 'items is not known'],
-  ['{image: tell-config, condition: "false"}', 'its field "condition" is not known'],
-  ['{image: tell-config, selectors: [{kind: A}, {kinds: [A]}]}', 'selectors[1]: the field "kinds" is not known'],
-  ['{image: tell-config, exclude: [{regex: A}]}', 'exclude[0]: the field "regex" is not known'],
+  ['{image: report-config, configPath: " "}', 'configPath is empty'],
+  ['{image: report-config, configPath: /etc/passwd}', 'must be a path below the folder of the package'],
+  ['{image: report-config, configPath: a/../../b.yaml}', 'must be a path below the folder of the package'],
+  ['{image: report-config, configPath: missing.yaml}', 'the package has no such file with a resource'],
+  ['{image: report-config, configPath: nested/config.yaml}', 'one of a nested package does not count'],
+  ['{image: report-config, configPath: two.yaml}', 'the file must hold exactly one resource, and it has 2'],
+  ['{image: report-config, configPath: text.txt}', 'the package has no such file'],
+  ['{image: report-config, when: "resources.size() >"}', 'expression'],
+  ['{image: report-config, when: "items.size() > 0"}', 'items is not known'],
+  ['{image: report-config, condition: "false"}', 'its field "condition" is unknown'],
+  ['{image: report-config, selectors: [{kind: A}, {kinds: [A]}]}', 'selectors[1]: the field "kinds" is unknown'],
+  ['{image: report-config, exclude: [{regex: A}]}', 'exclude[0]: the field "regex" is unknown'],
 ];
 
 test.each(INVALID)('an entry %s is refused before anything runs', async (entry, message) => {

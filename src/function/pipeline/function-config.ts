@@ -4,7 +4,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { readResources } from '../resource/read-resources.ts';
 import { Resource } from '../resource/resource.ts';
 
-/** Asks for a condition of its own for what a validator finds. */
+/** Requests a condition of its own for the findings of a validator. */
 const VALIDATOR_CONDITION = 'sluice.dev/validator-condition';
 
 /** A package's own resources, with files below its folder. */
@@ -17,7 +17,7 @@ export interface OwnResources {
 
 /**
  * The configuration of a function, as a copy: what a function reads stays the same while it changes the package. A file that an earlier
- * function took away is read as it was. Undefined if the function has none; throws InvalidInput for a reference that names no
+ * function removed is read as it was. Undefined if the function has none; throws InvalidInput for a reference that names no
  * resource or several.
  */
 export function functionConfig(
@@ -58,12 +58,12 @@ export function findByReference(reference: NonNullable<KptFunction['configRef']>
   return found;
 }
 
-/** The condition type that a configuration asks for. Throws InvalidInput if it cannot be one. */
-export function askedCondition(config: Resource | undefined): string | undefined {
+/** The condition type that a configuration requests. Throws InvalidInput if it cannot be one. */
+export function requestedCondition(config: Resource | undefined): string | undefined {
   const type = config?.annotation(VALIDATOR_CONDITION);
   if (config === undefined || type === undefined) return undefined;
   const isType = type.length <= 316 && /^[a-z0-9][\w./-]*$/i.test(type);
-  // Rendered says whether the whole package was rendered, which no validator knows.
+  // Rendered is about the whole package, which no validator knows.
   if (isType && type !== 'Rendered') return type;
   throw new SluiceError(
     'InvalidInput',

@@ -21,13 +21,10 @@ const without = (drops: (item: Resource) => boolean) => (list: ResourceList) => 
 };
 
 const BAD: Readonly<Record<string, [run: KrmFunction['run'], message: string]>> = {
-  'drops the Kptfile': [without(({ file }) => file === 'Kptfile'), 'took the "Kptfile" away'],
-  'drops a nested Kptfile': [without(({ file }) => file === 'b/Kptfile'), 'took the "b/Kptfile" away'],
-  'drops everything': [without(() => true), 'took the "Kptfile" away'],
-  'moves the Kptfile': [
-    ({ items }) => void Object.assign(items[0] ?? {}, { file: 'other.yaml' }),
-    'took the "Kptfile" away',
-  ],
+  'drops the Kptfile': [without(({ file }) => file === 'Kptfile'), 'removed "Kptfile"'],
+  'drops a nested Kptfile': [without(({ file }) => file === 'b/Kptfile'), 'removed "b/Kptfile"'],
+  'drops everything': [without(() => true), 'removed "Kptfile"'],
+  'moves the Kptfile': [({ items }) => void Object.assign(items[0] ?? {}, { file: 'other.yaml' }), 'removed "Kptfile"'],
   'makes the Kptfile unreadable': [
     ({ items }) => items[0]?.set(['apiVersion'], 'kpt.dev/v9'),
     'made "Kptfile" unreadable',
@@ -58,11 +55,11 @@ const BAD: Readonly<Record<string, [run: KrmFunction['run'], message: string]>> 
   ],
   'puts two resources into one place': [
     ({ items }) => void Object.assign(items[2] ?? {}, { index: 0 }),
-    'into the place of ConfigMap one',
+    'in the place of ConfigMap one',
   ],
   'duplicates a resource': [
     ({ items }) => void items.push((items[1] as Resource).clone()),
-    'into the place of ConfigMap one',
+    'in the place of ConfigMap one',
   ],
   'throws an error of ours': [
     () => {
@@ -74,15 +71,15 @@ const BAD: Readonly<Record<string, [run: KrmFunction['run'], message: string]>> 
     () => {
       throw new TypeError('x is not\na function');
     },
-    'it broke down: x is not a function',
+    'it crashed: x is not a function',
   ],
   'throws nothing': [
     () => {
       throw undefined;
     },
-    'it broke down',
+    'it crashed',
   ],
-  rejects: [() => Promise.reject(new Error('later')), 'it broke down: later'],
+  rejects: [() => Promise.reject(new Error('later')), 'it crashed: later'],
   'finds errors': [
     ({ results }) => void results.push({ severity: 'error', message: 'one' }, { severity: 'error', message: 'two' }),
     'one (and 1 more)',
@@ -102,15 +99,15 @@ test.each(Object.entries(BAD))(
   },
 );
 
-test('a function that gives back too much fails by its name', async () => {
+test('a function that returns too much fails by its name', async () => {
   const limits = { ...DEFAULT_FUNCTION_LIMITS, resources: 100, outputBytes: 10_000 };
   const many = await runBad(({ items }) => {
     for (let at = 0; at < 200; at++)
       items.push(Resource.from({ apiVersion: 'v1', kind: 'A', metadata: { name: `x${at}` } }));
   }, limits);
-  expect(many.failure).toContain('function "bad": it gave back 204 resources; at most 100 are taken');
+  expect(many.failure).toContain('function "bad": it returned 204 resources; the maximum is 100');
   const large = await runBad(({ items }) => items[1]?.set(['data', 'a'], 'x'.repeat(20_000)), limits);
-  expect(large.failure).toContain('it gave back more than 10000 bytes of resources');
+  expect(large.failure).toContain('it returned more than 10000 bytes of resources');
   const deep = await runBad(({ items }) => {
     let value: unknown = 'x';
     for (let at = 0; at < 500; at++) value = { a: value };
@@ -119,7 +116,7 @@ test('a function that gives back too much fails by its name', async () => {
   expect(deep.failure).toContain('nests deeper than 200 levels');
 });
 
-test('nothing stands in a step that says that a later try may go otherwise, unless it may', async () => {
+test('a step is marked as retryable only if a retry may succeed', async () => {
   const bad = async (run: KrmFunction['run']) => (await runBad(run)).steps[0];
   const invalid = await bad(() => {
     throw new SluiceError('InvalidInput', 'no');
@@ -129,7 +126,7 @@ test('nothing stands in a step that says that a later try may go otherwise, unle
   const broken = await bad(() => {
     throw new Error('oh');
   });
-  expect(broken?.result).toMatchObject({ exitCode: 1, executionError: 'it broke down: oh' });
+  expect(broken?.result).toMatchObject({ exitCode: 1, executionError: 'it crashed: oh' });
 });
 
 test('a pipeline that is stopped rejects with the reason', async () => {
@@ -145,7 +142,7 @@ const EXTERNAL = {
   'a.yaml': configMap('a'),
 };
 
-test('a function outside of this process gets a ResourceList and gives one', async () => {
+test('an external function gets a ResourceList and returns one', async () => {
   const images: (string | undefined)[] = [];
   const external = externalFunction(({ image, input }) => {
     images.push(image);
@@ -157,7 +154,7 @@ test('a function outside of this process gets a ResourceList and gives one', asy
   expect(steps[0]?.result).toMatchObject({ image: 'example.com/team/mystery:v3', exitCode: 0, stderr: 'done\n' });
 });
 
-test('a function outside of this process that fails tells why by its findings or by what it prints', async () => {
+test('an external function that fails reports why by its findings or its output', async () => {
   const results = 'results:\n- message: too many\n  severity: error\n';
   const list = `apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n`;
   const answer = (exitCode: number, stdout: string, stderr = '') =>
@@ -170,11 +167,11 @@ test('a function outside of this process that fails tells why by its findings or
   expect((await answer(3, '')).steps[0]?.result.exitCode).toBe(3);
   expect((await answer(0, '\n')).failure).toContain('it printed no ResourceList');
   expect((await answer(0, 'a: b\n')).failure).toContain('ResourceList:1: not a KRM resource');
-  expect((await answer(0, list)).failure).toContain('took the "Kptfile" away');
+  expect((await answer(0, list)).failure).toContain('removed "Kptfile"');
   expect((await answer(0, list + results)).failure).toContain('too many');
 });
 
-test('what cannot be run here says so, and what to do', async () => {
+test('a function that cannot be run reports that, with the next step', async () => {
   const off = await render(EXTERNAL);
   expect(off.failure).toMatch(
     /^Kptfile: pipeline.mutators\[0\], function "example.com\/team\/mystery:v3": it is not built in/,
@@ -191,9 +188,7 @@ test('what cannot be run here says so, and what to do', async () => {
   const range = await render({
     Kptfile: kptfile('  mutators:\n    - image: example.com/x\n      tag: ">= 1.2, < 2"\n'),
   });
-  expect(range.failure).toContain(
-    'the tag ">= 1.2, < 2" stands for several versions of example.com/x; name one of them',
-  );
+  expect(range.failure).toContain('the tag ">= 1.2, < 2" matches several versions of example.com/x; name one of them');
   const slow = await render(EXTERNAL, {
     external: externalFunction(() => Promise.reject(new SluiceError('Timeout', 'it took longer than 30 s'))),
   });
@@ -201,7 +196,7 @@ test('what cannot be run here says so, and what to do', async () => {
   expect(slow.steps[0]?.result.executionError).toBe('it took longer than 30 s');
 });
 
-test('what a function says without end is cut, errors last', async () => {
+test('unbounded output of a function is truncated, errors last', async () => {
   const { steps, failure } = await runBad(({ results }) => {
     for (let at = 0; at < 5000; at++) results.push({ severity: 'info', message: `info ${at}` });
     results.push({ severity: 'error', message: 'x'.repeat(100_000) });
@@ -210,7 +205,7 @@ test('what a function says without end is cut, errors last', async () => {
   expect(results).toHaveLength(1001);
   expect(results[0]).toMatchObject({ severity: 'error' });
   expect(results[0]?.message).toHaveLength(4000);
-  expect(results.at(-1)?.message).toBe('4001 more findings are left out');
+  expect(results.at(-1)?.message).toBe('4001 more findings are omitted');
   expect(errorResults).toHaveLength(1);
   expect(failure?.length).toBeLessThan(1000);
 });
@@ -225,6 +220,6 @@ test('a second resource of the same kind and name in another file is allowed, as
   expect(failure).toBeUndefined();
   expect(edits.get('c.yaml')).toBe(`${configMap('one')}---\n${configMap('three')}`);
   expect(notes).toEqual([
-    'Kptfile: pipeline.mutators[0], function "bad": it made c.yaml: ConfigMap one, and the package has one already',
+    'Kptfile: pipeline.mutators[0], function "bad": it created c.yaml: ConfigMap one, and the package has one already',
   ]);
 });

@@ -43,7 +43,7 @@ test('labels, annotations, name and information become edits', () => {
   expect(edited).toEqual(wanted);
 });
 
-test('conditions are given and withdrawn, gates are added; Rendered is not for functions to say', () => {
+test('functions set and remove conditions and add gates, but cannot set Rendered', () => {
   const after = BEFORE.replace('reason: Waiting', 'reason: Asked, message: a person')
     .replace('    - {type: Gone, status: "True"}\n', '    - {type: New, status: "True"}\n')
     .replace('type: Rendered, status: "True"', 'type: Rendered, status: "False"')
@@ -60,7 +60,7 @@ test('conditions are given and withdrawn, gates are added; Rendered is not for f
   });
 });
 
-test('what people only change is noted and left out', () => {
+test('changes that only people may make are noted and ignored', () => {
   const after = `${BEFORE.replace('image: set-labels', 'image: set-image')}upstream:\n  type: git\nextra: 1\n`.replace(
     '  name: shop\n',
     '  name: shop\n  namespace: n\n',
@@ -68,7 +68,7 @@ test('what people only change is noted and left out', () => {
   const { notes, ...changes } = kptfileChanges(BEFORE, after);
   expect(changes).toEqual({ edits: [], conditions: [], withdraw: [], gates: [] });
   expect(notes).toEqual([
-    'Kptfile: what functions changed in pipeline, upstream, extra, metadata.namespace is not carried over; it is changed by people only',
+    'Kptfile: what functions changed in pipeline, upstream, extra, metadata.namespace is ignored; only people may change it',
   ]);
 });
 

@@ -18,7 +18,7 @@ export interface KptfileChanges {
   readonly withdraw: readonly string[];
   /** Types of readiness gates that were added. */
   readonly gates: readonly string[];
-  /** What is not carried over; one line each. */
+  /** Changes that are not accepted; one line each. */
   readonly notes: readonly string[];
 }
 
@@ -29,8 +29,8 @@ const INFO_LISTS = ['emails', 'keywords'] as const;
 
 /**
  * What functions changed in a Kptfile, from its texts before and after: labels, annotations, name and information, conditions, and gates
- * that they added. Where the package comes from and what is run for it is not for functions to change, nor are gates for them to open by
- * removing them: that is noted. A text that cannot be read is taken as unchanged.
+ * that they added. Functions may not change the upstream or the pipeline of the package, nor remove gates:
+ * that is noted. A text that cannot be read counts as unchanged.
  */
 export function kptfileChanges(before: string, after: string): KptfileChanges {
   if (before === after) return NOTHING;
@@ -39,15 +39,12 @@ export function kptfileChanges(before: string, after: string): KptfileChanges {
   const notes: string[] = [];
   const edits = editsBetween(was.kptfile, is.kptfile).filter((edit) => {
     const { success, error } = kptfileEditSchema.safeParse(edit);
-    if (!success)
-      notes.push(`Kptfile: a change of a function is not carried over: ${error.issues[0]?.message ?? edit.op}`);
+    if (!success) notes.push(`Kptfile: a change by a function is ignored: ${error.issues[0]?.message ?? edit.op}`);
     return success;
   });
   const left = leftOut(was.kptfile, is.kptfile);
   if (left.length > 0)
-    notes.push(
-      `Kptfile: what functions changed in ${left.join(', ')} is not carried over; it is changed by people only`,
-    );
+    notes.push(`Kptfile: what functions changed in ${left.join(', ')} is ignored; only people may change it`);
   const gates = gatesOf(is.kptfile);
   for (const gate of gatesOf(was.kptfile))
     if (!gates.includes(gate)) notes.push(`Kptfile: a function removed the readiness gate ${gate}; it stays`);
@@ -75,7 +72,7 @@ function editsBetween(was: Kptfile, is: Kptfile): KptfileEdit[] {
   return edits;
 }
 
-/** Keys whose values differ; undefined where the key is gone. */
+/** Keys whose values differ; undefined where the key was removed. */
 function mapChange(was: Kptfile, is: Kptfile, field: 'labels' | 'annotations'): [string, string | undefined][] {
   const before = new Map(Object.entries(was.metadata?.[field] ?? {}));
   const after = new Map(Object.entries(is.metadata?.[field] ?? {}));
@@ -85,7 +82,7 @@ function mapChange(was: Kptfile, is: Kptfile, field: 'labels' | 'annotations'): 
 
 function conditionChanges(was: Kptfile, is: Kptfile): Pick<KptfileChanges, 'conditions' | 'withdraw'> {
   const [before, after] = [conditionsOf(was), conditionsOf(is)];
-  // Whether the package was rendered is not known yet to its functions.
+  // Functions run before the result of rendering is known.
   for (const conditions of [before, after]) conditions.delete(RENDERED.type);
   return {
     conditions: [...after.values()].filter((condition) => !sameValue(condition, before.get(condition.type))),
@@ -105,7 +102,7 @@ function otherFields({ metadata = {}, info = {}, status = {}, ...rest }: Kptfile
   const { name: _name, labels: _labels, annotations: _annotations, ...otherMetadata } = metadata;
   const { readinessGates: _gates, ...otherInfo } = info;
   for (const field of [...INFO_TEXTS, ...INFO_LISTS]) delete otherInfo[field];
-  // What rendering came to is written anew each time.
+  // The result of rendering is written by every render.
   const { conditions: _conditions, renderStatus: _renderStatus, ...otherStatus } = status;
   const inner = { metadata: otherMetadata, info: otherInfo, status: otherStatus };
   return new Map([

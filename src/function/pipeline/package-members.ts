@@ -26,7 +26,7 @@ export class PackageMembers {
     return this.#all;
   }
 
-  /** Hands out the members of a package and takes back what became of them. */
+  /** Passes the members of a package to a visitor, and keeps what it changed. */
   async within<Result>(
     { path }: PipelinePackage,
     action: (members: Members) => Promise<Result> | Result,

@@ -28,7 +28,8 @@ export function readPackages(files: ReadonlyMap<string, string>): PackageTree {
   for (const path of [...files.keys()].filter(isKptfilePath).sort())
     kptfiles.set(path.slice(0, -'/Kptfile'.length), readable(path, files.get(path) ?? ''));
   const rootKptfile = kptfiles.get('');
-  if (rootKptfile === undefined) throw new SluiceError('InvalidInput', 'the folder is no package: it has no Kptfile');
+  if (rootKptfile === undefined)
+    throw new SluiceError('InvalidInput', 'the folder is not a package: it has no Kptfile');
   const children = Map.groupBy([...kptfiles.keys()].filter((path) => path !== '').sort(), (path) =>
     parentOf(path, kptfiles),
   );

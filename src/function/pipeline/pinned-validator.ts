@@ -6,12 +6,12 @@ import type { Resource } from '../resource/resource.ts';
 import { isSelective } from '../resource/selection.ts';
 import type { Entry } from './pipeline-step.ts';
 
-/** Annotations that say where a resource stands, and nothing of what it is. */
+/** Annotations about the place of a resource, not its content. */
 const PLACE = /^(?:internal\.)?config\.kubernetes\.io\//;
 
 /**
  * True if an entry of the pipeline is exactly the validator that a policy pins: its image, its configuration, and all resources of the
- * package. An entry that looks at some of them, or only at times, or that a nested package names, can be made to see nothing.
+ * package. An entry that sees only some of them, or only sometimes, or that a nested package names, can be made to see nothing.
  */
 export function isPinned(rule: PinnedValidator, { of, list, fn }: Entry, config: Resource | undefined): boolean {
   const { name, image, tag, exec, when = '', configPath = '', configMap = {}, configRef } = fn;

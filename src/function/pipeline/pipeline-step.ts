@@ -1,15 +1,18 @@
-import type { KptFunction, ResultItem } from '../../../kptfile-schema/index.ts';
+import type { KptFunction, PipelineStepResult, ResultItem } from '../../../kptfile-schema/index.ts';
 import { completeImage } from '../catalog/image-name.ts';
+import { describeFinding } from '../model/describe-finding.ts';
 import type { PipelineStep } from '../model/pipeline.ts';
 import type { PipelinePackage } from './packages.ts';
 import type { FunctionRun } from './run-function.ts';
 
-/** Findings of one function that are kept; nobody reads more, and a function can make any number of them. */
-const MOST_RESULTS = 1000;
-/** Characters of what a function says. */
-const LONGEST_TEXT = 4000;
+/** Findings of one function that are kept; a function can report any number of them. */
+const MAX_RESULTS = 1000;
+/** Characters of each text of a function. */
+const MAX_TEXT_CHARACTERS = 4000;
+/** Characters of the line that names a failure. */
+const MAX_FAILURE_CHARACTERS = 500;
 
-/** An entry of a pipeline, and where it stands. */
+/** An entry of a pipeline, with its place. */
 export interface Entry {
   readonly of: PipelinePackage;
   readonly list: PipelineStep['list'];
@@ -52,16 +55,26 @@ function withFile(result: ResultItem, folder: string): ResultItem {
   return { ...result, file: { ...file, path: `${folder}/${file.path}` } };
 }
 
-/** The first findings, errors before others, with what is left out as the last one. */
+/** The first findings, errors before others, and a last one with the number of the rest. */
 function bounded(results: readonly ResultItem[]): readonly ResultItem[] {
   const short = (result: ResultItem) => ({ ...result, message: cut(result.message) ?? '' });
-  if (results.length <= MOST_RESULTS) return results.map(short);
+  if (results.length <= MAX_RESULTS) return results.map(short);
   const isError = ({ severity }: ResultItem) => severity === 'error';
   const sorted = [...results.filter(isError), ...results.filter((result) => !isError(result))];
-  const left = { severity: 'info', message: `${results.length - MOST_RESULTS} more findings are left out` };
-  return [...sorted.slice(0, MOST_RESULTS).map(short), left];
+  const left = { severity: 'info', message: `${results.length - MAX_RESULTS} more findings are omitted` };
+  return [...sorted.slice(0, MAX_RESULTS).map(short), left];
 }
 
 function cut(text: string | undefined): string | undefined {
-  return text === undefined || text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT - 1)}…`;
+  return text === undefined || text.length <= MAX_TEXT_CHARACTERS ? text : `${text.slice(0, MAX_TEXT_CHARACTERS - 1)}…`;
+}
+
+/** The cause of a failed function, in one line. */
+export function failureText({ errorResults = [], stderr, executionError, exitCode }: PipelineStepResult): string {
+  const [first, ...others] = errorResults;
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  const why = first === undefined ? (executionError ?? stderr) : describeFinding(first) + more;
+  // It is printed to terminals, which interpret control characters.
+  const line = (why ?? '').replace(/[\s\p{Cc}]+/gu, ' ').trim() || `it ended with exit code ${exitCode}`;
+  return line.length <= MAX_FAILURE_CHARACTERS ? line : `${line.slice(0, MAX_FAILURE_CHARACTERS - 1)}…`;
 }

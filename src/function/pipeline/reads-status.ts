@@ -5,7 +5,7 @@ import { withRegistry } from '../catalog/image-name.ts';
 import type { PipelineInput } from '../model/pipeline.ts';
 
 /**
- * True if a function that these Kptfiles name may depend on the conditions that stand in them: one that says so, and every one
+ * True if a function that these Kptfiles name may depend on the conditions in them: one that declares so, and every one
  * outside of this process.
  */
 export function readsStatus(

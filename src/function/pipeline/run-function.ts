@@ -8,18 +8,18 @@ import type { FunctionLimits } from '../model/pipeline.ts';
 import type { Resource } from '../resource/resource.ts';
 import { readResourceList, writeResourceList } from '../resource-list/resource-list-text.ts';
 
-/** What one run of a function came to. */
+/** The result of one run of a function. */
 export interface FunctionRun {
-  /** What it gave back; undefined if it failed. */
+  /** Its output; undefined if it failed. */
   readonly items?: readonly Resource[];
   readonly results: readonly FunctionResult[];
-  /** 0 if it did what it should. */
+  /** 0 on success. */
   readonly exitCode: number;
-  /** What it said to people, or why it failed. */
+  /** Its text for people, or why it failed. */
   readonly stderr?: string;
-  /** Why it did not come to an end of its own. */
+  /** Why it did not end by itself. */
   readonly executionError?: string;
-  /** True if it could not be tried here. */
+  /** True if it could not be run here. */
   readonly unavailable?: boolean;
 }
 
@@ -43,17 +43,17 @@ export async function runFunction(fn: ResolvedFunction, input: Input, context: R
 async function attempt(fn: ResolvedFunction, input: Input, context: RunContext): Promise<FunctionRun> {
   switch (fn.type) {
     case 'forbidden':
-      return { results: [], exitCode: 1, stderr: `it is not allowed here: ${fn.message}` };
+      return { results: [], exitCode: 1, stderr: `it is not allowed: ${fn.message}` };
     case 'builtIn':
       return runBuiltIn(fn, input, context);
     case 'exec':
       return runExternal({ exec: fn.path }, input, context);
     case 'container': {
       const { tag, digest } = parseImageName(fn.image);
-      // The lists of tags that it takes to resolve them are the registries', and change.
+      // A pattern is resolved by the tags of the registry, which change.
       if (digest === undefined && tag !== undefined && !/^\w[\w.-]{0,127}$/.test(tag))
-        return notHere(
-          `the tag ${JSON.stringify(tag)} stands for several versions of ${fn.image.slice(0, -tag.length - 1)}; name one of them`,
+        return unavailableRun(
+          `the tag ${JSON.stringify(tag)} matches several versions of ${fn.image.slice(0, -tag.length - 1)}; name one of them`,
         );
       return runExternal({ image: fn.image }, input, context);
     }
@@ -73,7 +73,7 @@ async function runBuiltIn(
     const { results } = list;
     if (isSluiceError(error, 'InvalidInput') || isSluiceError(error, 'LimitExceeded'))
       return { results, exitCode: 1, stderr: error.message };
-    return { results, exitCode: 1, executionError: `it broke down: ${messageOf(error)}` };
+    return { results, exitCode: 1, executionError: `it crashed: ${messageOf(error)}` };
   }
   const { items: output, results, errorsPass = false, stderr = '' } = list;
   const run = errorsPass ? { items: output, results, exitCode: 0 } : judged(output, results);
@@ -86,11 +86,10 @@ async function runExternal(
   context: RunContext,
 ): Promise<FunctionRun> {
   const { external, limits, signal } = context;
-  if (external === undefined)
-    return notHere('it is not built in, and functions outside of this process are switched off here');
+  if (external === undefined) return unavailableRun('it is not built in, and external functions are disabled');
   try {
     const refusal = await external.refusal(call);
-    if (refusal !== undefined) return notHere(refusal);
+    if (refusal !== undefined) return unavailableRun(refusal);
     const { exitCode, stdout, stderr } = await external.run(
       { ...call, input: writeResourceList({ items, config }) },
       signal,
@@ -111,7 +110,7 @@ function judged(items: readonly Resource[], results: readonly FunctionResult[]):
   return failed ? { results, exitCode: 1 } : { items, results, exitCode: 0 };
 }
 
-function notHere(why: string): FunctionRun {
+function unavailableRun(why: string): FunctionRun {
   return { results: [], exitCode: 1, executionError: why, unavailable: true };
 }
 

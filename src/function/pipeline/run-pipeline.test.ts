@@ -42,9 +42,9 @@ test('kpt.dev/bfs-rendering on the root package runs the packages from the outsi
 
 test('functions know files by paths below the package that names them, its own resources first', async () => {
   const { steps, edits } = await render({
-    Kptfile: kptfile('  mutators:\n    - image: tell-files\n'),
+    Kptfile: kptfile('  mutators:\n    - image: report-files\n'),
     'z.yaml': `${configMap('one')}---\n${configMap('two')}`,
-    'a/Kptfile': kptfile('  mutators:\n    - image: tell-files\n    - image: refuse\n'),
+    'a/Kptfile': kptfile('  mutators:\n    - image: report-files\n    - image: refuse\n'),
     'a/in/x.yaml': configMap('x'),
     'notes.txt': 'not for functions',
   });
@@ -71,7 +71,7 @@ test('findings of nested packages name files by paths below the root package', a
 test('mutators run before validators, and the first failure ends the pipeline', async () => {
   const { edits, steps, failure } = await render({
     Kptfile: kptfile(
-      `  validators:\n    - image: refuse\n      name: no deployments\n    - image: tell-files\n  mutators:\n${mark('M')}`,
+      `  validators:\n    - image: refuse\n      name: no deployments\n    - image: report-files\n  mutators:\n${mark('M')}`,
     ),
     'web.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n',
   });
@@ -87,7 +87,7 @@ test('mutators run before validators, and the first failure ends the pipeline', 
 test('a validator changes nothing, not even what a later validator sees', async () => {
   const { edits, steps } = await render({
     Kptfile: kptfile(
-      `  validators:\n${mark('V')}    - image: make\n      configMap: {name: made}\n    - image: remove\n      configMap: {name: a}\n    - image: tell-files\n`,
+      `  validators:\n${mark('V')}    - image: make\n      configMap: {name: made}\n    - image: remove\n      configMap: {name: a}\n    - image: report-files\n`,
     ),
     'a.yaml': configMap('a'),
   });
@@ -99,7 +99,7 @@ test('new resources get files below the package whose function made them, remove
   const { edits } = await render({
     Kptfile: kptfile('  mutators: []\n'),
     'a/Kptfile': kptfile(
-      `  mutators:\n    - image: make\n      configMap: {name: made}\n    - image: make\n      configMap: {name: again, file: x.yaml}\n    - image: remove\n      configMap: {name: gone}\n    - image: tell-files\n`,
+      `  mutators:\n    - image: make\n      configMap: {name: made}\n    - image: make\n      configMap: {name: again, file: x.yaml}\n    - image: remove\n      configMap: {name: gone}\n    - image: report-files\n`,
     ),
     'a/x.yaml': configMap('x'),
     'a/gone.yaml': configMap('gone'),
@@ -116,7 +116,7 @@ test('what a function made goes through the functions after it', async () => {
   expect(edits.get('configmap_made.yaml')).toBe(configMap('made', '  annotations:\n    trail: M\n'));
 });
 
-test('after a failure the edits so far are kept if the root package asks for it, without those of the function that failed', async () => {
+test('after a failure the edits so far are kept if the root package requests it, without those of the function that failed', async () => {
   const half = testFunction('half', ({ items }) => {
     for (const item of items) item.set(['metadata', 'annotations', 'trail'], 'half');
     throw new Error('broke');
@@ -128,7 +128,7 @@ test('after a failure the edits so far are kept if the root package asks for it,
   };
   const functions = [...testFunctions, half];
   const { edits, failure } = await render(files, { functions });
-  expect(failure).toContain('it broke down: broke');
+  expect(failure).toContain('it crashed: broke');
   expect(trailOf(edits.get('a/x.yaml'))).toBe('A');
   expect(edits.has('Kptfile')).toBe(false);
   const nested = await render({ ...files, Kptfile: kptfile('  mutators:\n    - image: half\n') }, { functions });
@@ -162,10 +162,10 @@ test('a validator with a condition of its own fails without failing the pipeline
   expect(without.failure).toContain('pipeline.validators[1], function "second"');
 });
 
-test('a condition type that nobody may give is refused', async () => {
+test('a condition type that no function may issue is refused', async () => {
   for (const type of ['Rendered', 'two words', `a${'b'.repeat(400)}`]) {
     const { failure } = await render({
-      Kptfile: kptfile('  validators:\n    - image: tell-files\n      configPath: config.yaml\n'),
+      Kptfile: kptfile('  validators:\n    - image: report-files\n      configPath: config.yaml\n'),
       'config.yaml': configMap('config', `  annotations:\n    sluice.dev/validator-condition: ${type}\n`),
     });
     expect(failure).toContain('the annotation sluice.dev/validator-condition cannot be');
@@ -189,7 +189,7 @@ test('`when` sees the resources that the function would get', async () => {
   );
 });
 
-test('whoever watches is told of every function before and after it runs', async () => {
+test('events report every function before and after it runs', async () => {
   const events: PipelineEvent[] = [];
   const { steps } = await render(
     { Kptfile: kptfile(`  mutators:\n${mark('M')}  validators:\n    - image: refuse\n`) },
@@ -220,7 +220,7 @@ test('one function runs on everything, with a configuration from outside, and ne
   expect(gone.edits.get('Kptfile')).toBeNull();
 });
 
-test('the pipeline is that of the Kptfile as it was, whatever functions make of it', async () => {
+test('the pipeline is that of the Kptfile before functions changed it', async () => {
   const rewrite = testFunction('rewrite', ({ items }) => {
     for (const item of items) if (item.kind === 'Kptfile') item.delete(['pipeline', 'mutators', 1]);
   });

@@ -11,12 +11,11 @@ import { readWhen } from '../resource/when.ts';
 import { writeResources } from '../resource/write-resources.ts';
 import { acceptOutput, type Place, placesOf } from './accept-output.ts';
 import { entryProblem } from './check-entry.ts';
-import { failureText } from './failure-text.ts';
-import { askedCondition, functionConfig } from './function-config.ts';
+import { functionConfig, requestedCondition } from './function-config.ts';
 import { type Members, PackageMembers } from './package-members.ts';
 import { type PackageTree, type PipelinePackage, readPackages, singlePackage } from './packages.ts';
 import { isPinned } from './pinned-validator.ts';
-import { type Entry, stepOf } from './pipeline-step.ts';
+import { type Entry, failureText, stepOf } from './pipeline-step.ts';
 import { type FunctionRun, type RunContext, runFunction } from './run-function.ts';
 
 export interface PipelineOptions extends Omit<RunContext, 'byHand'> {
@@ -25,10 +24,10 @@ export interface PipelineOptions extends Omit<RunContext, 'byHand'> {
 }
 
 /**
- * Renders a package as kpt does: the functions of nested packages first, in the order of their paths (or last, if the annotation
- * `kpt.dev/bfs-rendering` says so), then those of the package around them, which get the results of all; mutators in their order, then
+ * Renders a package as kpt does: the functions of nested packages first, in the order of their paths (or last, with the annotation
+ * `kpt.dev/bfs-rendering`), then those of the package around them, which get the results of all; mutators in their order, then
  * validators, which change nothing. The first function that fails ends it. A function sees files by paths below the folder of
- * the package that names it. Whatever is wrong with the package is the failure of the outcome; rejects with the signal's reason only.
+ * the package that names it. Any problem of the package is the failure of the outcome; rejects with the signal's reason only.
  */
 export async function runPipeline(input: PipelineInput, options: PipelineOptions): Promise<PipelineOutcome> {
   let run: PipelineRun;
@@ -41,8 +40,8 @@ export async function runPipeline(input: PipelineInput, options: PipelineOptions
   return run.run();
 }
 
-/** Notes about one function; more say no more. */
-const MOST_REPEATED = 5;
+/** Notes about one function; further ones would add nothing. */
+const MAX_REPEATED_NOTES = 5;
 
 class PipelineRun {
   readonly #input: PipelineInput;
@@ -76,7 +75,7 @@ class PipelineRun {
     }
   }
 
-  /** Nothing runs if one entry cannot. */
+  /** No function runs if one entry is invalid. */
   #checkEntries(): Promise<string | undefined> {
     return this.#forEachPackage(async (entries, members) => {
       const own = members.own();
@@ -113,7 +112,7 @@ class PipelineRun {
     return undefined;
   }
 
-  /** Why the pipeline ends with this entry; undefined if it goes on. */
+  /** Why the pipeline ends with this entry; undefined if it continues. */
   async #runEntry(entry: Entry, members: Members): Promise<string | undefined> {
     const { catalog, onEvent, signal } = this.#options;
     signal.throwIfAborted();
@@ -123,16 +122,16 @@ class PipelineRun {
     const chosen = isSelective(fn) ? { selected: selected.length } : {};
     onEvent?.({ type: 'started', step: stepOf(entry, undefined), ...chosen });
     const resolved = catalog.resolve(fn, this.#input.rules);
-    const asked: { conditionType?: string; pinned?: boolean } = {};
+    const requested: { conditionType?: string; pinned?: boolean } = {};
     let run: FunctionRun;
     try {
       const config = this.#config(entry, members);
       if (list === 'validators') {
-        const type = askedCondition(config) ?? this.#wantedCondition(fn);
-        if (type !== undefined) asked.conditionType = type;
+        const type = requestedCondition(config) ?? this.#requiredCondition(fn);
+        if (type !== undefined) requested.conditionType = type;
         const { pinnedValidators = [], registry } = this.#input;
         const pins = pinnedValidators.filter(({ conditionType }) => conditionType === type);
-        if (pins.some((rule) => isPinned(withRegistry(rule, registry), entry, config))) asked.pinned = true;
+        if (pins.some((rule) => isPinned(withRegistry(rule, registry), entry, config))) requested.pinned = true;
       }
       run = (await this.#isSkipped(fn, selected))
         ? { results: [{ severity: 'info', message: 'skipped: its condition `when` is false' }], exitCode: 0 }
@@ -141,10 +140,10 @@ class PipelineRun {
       if (!isSluiceError(error, 'InvalidInput') && !isSluiceError(error, 'LimitExceeded')) throw error;
       run = { results: [], exitCode: 1, stderr: error.message };
     }
-    const step = { ...stepOf(entry, run), ...asked };
+    const step = { ...stepOf(entry, run), ...requested };
     this.#steps.push(step);
     onEvent?.({ type: 'finished', step });
-    if (run.exitCode === 0 || asked.conditionType !== undefined) return undefined;
+    if (run.exitCode === 0 || requested.conditionType !== undefined) return undefined;
     return this.#about(entry, failureText(step.result));
   }
 
@@ -155,7 +154,7 @@ class PipelineRun {
   ): Promise<FunctionRun> {
     const all = members.items;
     const isMutator = entry.list === 'mutators';
-    // Functions in this process change what they get.
+    // Functions in this process change their input.
     const items = isMutator || resolved.type !== 'builtIn' ? selected : selected.map((resource) => resource.clone());
     const saved = isMutator && this.#tree.savesOnFailure ? all.map((resource) => resource.clone()) : all;
     const before = placesOf(all);
@@ -170,13 +169,13 @@ class PipelineRun {
     return run;
   }
 
-  /** Why the output of a mutator is not taken; undefined if it is. */
+  /** Why the output of a mutator is rejected; undefined if it is accepted. */
   #accept(entry: Entry, output: readonly Resource[], before: readonly Place[]): string | undefined {
     const keepsKptfiles = !this.#byHand;
     try {
       const repeated = acceptOutput(output, { before, keepsKptfiles, limits: this.#options.limits });
-      for (const resource of repeated.slice(0, MOST_REPEATED))
-        this.#notes.push(this.#about(entry, `it made ${resource.describe()}, and the package has one already`));
+      for (const resource of repeated.slice(0, MAX_REPEATED_NOTES))
+        this.#notes.push(this.#about(entry, `it created ${resource.describe()}, and the package has one already`));
       return undefined;
     } catch (error) {
       if (isSluiceError(error, 'InvalidInput') || isSluiceError(error, 'LimitExceeded')) return error.message;
@@ -202,8 +201,8 @@ class PipelineRun {
     return !(await readWhen(when)).test({ resources: selected.map(({ value }) => value) });
   }
 
-  /** The condition type that a policy asks for. */
-  #wantedCondition({ name, image, exec }: KptFunction): string | undefined {
+  /** The condition type that a policy requires. */
+  #requiredCondition({ name, image, exec }: KptFunction): string | undefined {
     const { validatorConditions } = this.#input;
     const short = image === undefined ? posix.basename(exec?.trim().split(/\s/)[0] ?? '') : parseImageName(image).name;
     return (name === undefined ? undefined : validatorConditions.get(name)) ?? validatorConditions.get(short);

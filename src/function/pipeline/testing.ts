@@ -6,12 +6,12 @@ import { DEFAULT_FUNCTION_LIMITS, type PipelineInput, type PipelineOutcome } fro
 import { Resource } from '../resource/resource.ts';
 import { type PipelineOptions, runPipeline } from './run-pipeline.ts';
 
-/** A function for tests that takes no words to write. */
+/** A short form of a function for tests. */
 export function testFunction(name: string, run: KrmFunction['run']): KrmFunction {
   return { name, doc: { summary: name, description: name, examples: [], differences: [] }, run };
 }
 
-/** Functions whose effects can be told apart. */
+/** Functions with effects that tests can distinguish. */
 export const testFunctions: readonly KrmFunction[] = [
   // Adds its `word` to the annotation `trail` of all that it gets.
   testFunction('mark', ({ items, config }) => {
@@ -20,8 +20,8 @@ export const testFunctions: readonly KrmFunction[] = [
       item.set(path, `${item.annotation('trail') ?? ''}${config?.get(['data', 'word'])}`);
     }
   }),
-  // Tells which files it gets, in their order.
-  testFunction('tell-files', ({ items, results }) => {
+  // Reports the files of its input, in their order.
+  testFunction('report-files', ({ items, results }) => {
     results.push({ severity: 'info', message: items.map(({ file, index }) => `${file}#${index}`).join(' ') });
   }),
   testFunction('make', ({ items, config }) => {

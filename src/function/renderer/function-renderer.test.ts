@@ -74,7 +74,7 @@ describe('what is written through Sluice', () => {
     expect(await draft.commits()).toBe(2);
   });
 
-  test('is kept if it cannot be rendered, and says why', async () => {
+  test('is kept if it cannot be rendered, with the reason', async () => {
     await using scratch = await scratchRepository();
     const draft = await drafted(scratch, { Kptfile: `${HEAD}${LABELS}`, 'a.yaml': CONFIG_MAP });
     const broken = `${HEAD}${LABELS}  validators:\n    - image: kubeconform\n`;
@@ -93,7 +93,7 @@ describe('what is written through Sluice', () => {
     expect(draft.last.status?.errorSummary).toBeUndefined();
   });
 
-  test('a nested Kptfile that cannot be read is told, and nothing is lost', async () => {
+  test('a nested Kptfile that cannot be read is reported, and nothing is lost', async () => {
     await using scratch = await scratchRepository();
     const draft = await drafted(scratch, { Kptfile: `${HEAD}${LABELS}`, 'db/Kptfile': '<<<<<<< HEAD\n' });
     expect(await draft.file('db/Kptfile')).toBe('<<<<<<< HEAD\n');
@@ -132,7 +132,7 @@ describe('answers from memory', () => {
     expect(at.runs).toBe(runs + 2);
   });
 
-  test('what could not be run is tried again', async () => {
+  test('a function that could not be run is tried again', async () => {
     await using scratch = await scratchRepository();
     const kptfile = `${HEAD}pipeline:\n  mutators:\n    - image: registry.example.com/other:v1\n`;
     const { at, renderer, store, name } = await drafted(scratch, { Kptfile: kptfile });
@@ -145,7 +145,7 @@ describe('answers from memory', () => {
     expect(at.runs).toBe(runs + 1);
   });
 
-  test('what could not be run again, and says so with other numbers, is nothing new', async () => {
+  test('a repeated failure whose message differs only in numbers changes nothing', async () => {
     await using scratch = await scratchRepository();
     let port = 40_000;
     const external: ExternalRunner = {
@@ -190,7 +190,7 @@ test('a validator opens no gate while the package cannot be rendered', async () 
   expect(await gates()).toMatchObject([{ state: 'Open' }]);
 });
 
-test('a package says nothing in the place of Sluice', async () => {
+test('a package cannot write conditions of Sluice', async () => {
   await using scratch = await scratchRepository();
   const kptfile = `${HEAD}pipeline:\n  mutators:\n    - image: starlark\n      configPath: review.yaml\n`;
   const script = SCRIPT.replace('example.com/Review', 'sluice.dev/PipelineSettled');
@@ -213,7 +213,7 @@ source: |
       each["status"] = {"conditions": [{"type": "example.com/Review", "status": "True"}]}
 `;
 
-test('a package cannot open a gate by its own functions where a policy says who gives the condition', async () => {
+test('a package cannot open a gate by its own functions where a policy names the issuers of the condition', async () => {
   await using scratch = await scratchRepository();
   const kptfile = `${HEAD}pipeline:\n  mutators:\n    - image: starlark\n      configPath: review.yaml\n`;
   const givers = [{ conditionType: 'example.com/Review', actors: ['boris'], policy: 'review' }];

@@ -17,7 +17,7 @@ const ENTRY_BYTES = 2048;
 
 export interface FunctionRendererOptions {
   readonly runner: PipelineRunner;
-  /** What configuration objects of a namespace say about functions. */
+  /** The rules about functions in configuration objects of a namespace. */
   rules(namespace: string): FunctionRules;
   /** The functions that the runner has. */
   readonly catalog: Catalog;
@@ -89,7 +89,7 @@ function sizeOf({ status, rendering }: FoundRendering): number {
   return bytes;
 }
 
-/** The files that functions see. One that is no text is none of their business. */
+/** The files that functions see: YAML that is text. */
 function textsOf(files: ReadonlyMap<string, Uint8Array>): Map<string, string> {
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const texts = new Map<string, string>();
@@ -104,7 +104,7 @@ function textsOf(files: ReadonlyMap<string, Uint8Array>): Map<string, string> {
   return texts;
 }
 
-/** What functions can see of the package's own Kptfile; what rendering itself writes there makes no difference. */
+/** The parts of the package's own Kptfile that functions can see, without what rendering itself writes there. */
 function kptfileKey(text: string, withStatus: boolean): string {
   const read = readKptfile(text);
   if (!read.ok) return text;

@@ -13,18 +13,18 @@ import { describeFinding } from '../model/describe-finding.ts';
 import type { PipelineOutcome, PipelineStep } from '../model/pipeline.ts';
 import { kptfileChanges } from '../pipeline/kptfile-changes.ts';
 
-/** After this many milliseconds it is tried again to run what could not be run. */
-const RETRY_AFTER = 5 * 60_000;
-/** Findings that a condition tells; more say no more. */
-const MOST_FINDINGS = 10;
-const LONGEST_MESSAGE = 2000;
-/** Findings of one function that stand in a Kptfile, and characters of those of all. */
-const MOST_RESULTS = 50;
-const STATUS_CHARACTERS = 64 * 1024;
-/** Reason of the condition of a validator that came to no result. */
+/** Functions that could not be run are tried again after this time. */
+const RETRY_AFTER_MS = 5 * 60_000;
+/** Findings in the message of a condition. */
+const MAX_FINDINGS = 10;
+const MAX_MESSAGE_CHARACTERS = 2000;
+/** Findings of one function in a Kptfile, and characters of those of all. */
+const MAX_RESULTS = 50;
+const MAX_STATUS_CHARACTERS = 64 * 1024;
+/** Reason of the condition of a validator without a result. */
 const CHECK_FAILED = 'ValidatorFailed';
 
-/** What rendering came to, before it is compared with what the Kptfile says of the last render. */
+/** The result of rendering, before it is compared with the status of the last render in the Kptfile. */
 export interface FoundRendering {
   readonly rendering: Rendering;
   readonly status: RenderStatus;
@@ -32,31 +32,31 @@ export interface FoundRendering {
   readonly lasting: boolean;
 }
 
-/** A pipeline's outcome in the terms of a resolver's answer. `kptfile` is the text of the package's own Kptfile before. */
+/** Converts a pipeline's outcome to a Rendering. `kptfile` is the text of the package's own Kptfile before. */
 export function renderingOf(outcome: PipelineOutcome, kptfile: string): FoundRendering {
   const { edits, steps, failure, notes } = outcome;
   const changes = kptfileChanges(kptfile, edits.get('Kptfile') ?? kptfile);
   const unavailable = failure !== undefined && steps.at(-1)?.unavailable === true;
   const lasting = !steps.some((step) => step.unavailable === true || step.result.executionError !== undefined);
-  const told = [...notes, ...changes.notes];
+  const allNotes = [...notes, ...changes.notes];
   const rendering: Rendering = {
     edits: new Map([...edits].filter(([path]) => path !== 'Kptfile')),
     kptfile: changes.edits,
     conditions: [...changes.conditions, renderedCondition(failure), ...validatorConditions(steps, failure)],
     withdraw: changes.withdraw.filter((type) => type !== RENDERED.type),
     gates: changes.gates,
-    ...(told.length === 0 ? {} : { notes: told }),
+    ...(allNotes.length === 0 ? {} : { notes: allNotes }),
     ...(failure === undefined ? {} : { failure }),
     ...(unavailable ? { unavailable } : {}),
-    ...(lasting ? {} : { requeueAfter: RETRY_AFTER }),
+    ...(lasting ? {} : { requeueAfter: RETRY_AFTER_MS }),
   };
   return { rendering, status: renderStatus(steps, failure), lasting };
 }
 
 /**
- * The rendering with what it writes into `status.renderStatus`: only where the Kptfile has it already, or `isKept` says so, as older
- * kpt rejects a Kptfile with it. What is there stays while it says the same of the same functions: what they are
- * glad to have changed differs at every run, and would make every render a commit.
+ * The rendering with what it writes into `status.renderStatus`: only where the Kptfile has it already, or with `isKept`, as older
+ * kpt rejects a Kptfile with it. An existing status stays while functions and problems are the same: findings about successful
+ * changes differ at every run, and would make every render a commit.
  */
 export function withRenderStatus(found: FoundRendering, kptfile: string, { isKept = false } = {}): Rendering {
   const { status, lasting } = found;
@@ -64,16 +64,15 @@ export function withRenderStatus(found: FoundRendering, kptfile: string, { isKep
   const known = read.ok ? read.kptfile.status : undefined;
   const before = known?.renderStatus;
   const rendering = { ...found.rendering, renderStatus: status };
-  const isSame = before !== undefined && sameValue(essence(before, lasting), essence(status, lasting));
+  const isSame =
+    before !== undefined && sameValue(comparableStatus(before, lasting), comparableStatus(status, lasting));
   if (!isSame && (before !== undefined || isKept))
     return { ...rendering, kptfile: [...rendering.kptfile, { op: 'setRenderStatus', renderStatus: status }] };
-  return lasting
-    ? rendering
-    : { ...rendering, conditions: steadyConditions(rendering, known?.conditions ?? [], isSame) };
+  return lasting ? rendering : { ...rendering, conditions: keepMessages(rendering, known?.conditions ?? [], isSame) };
 }
 
-/** Conditions with the messages that are there, where only ports, times and names in the text of what could not be run differ. */
-function steadyConditions(
+/** Keeps the existing message of a condition if the new one differs only in ports, times and ids. */
+function keepMessages(
   { conditions = [] }: Rendering,
   known: NonNullable<NonNullable<Kptfile['status']>['conditions']>,
   isSame: boolean,
@@ -82,7 +81,9 @@ function steadyConditions(
     if (given.type !== RENDERED.type && given.reason !== CHECK_FAILED) return given;
     const { message } = known.find(({ type, reason }) => type === given.type && reason === given.reason) ?? {};
     if (message === undefined) return given;
-    return isSame || steady(message) === steady(given.message) ? { ...given, message } : given;
+    return isSame || withoutVaryingWords(message) === withoutVaryingWords(given.message)
+      ? { ...given, message }
+      : given;
   });
 }
 
@@ -91,17 +92,17 @@ function renderedCondition(failure: string | undefined): GivenCondition {
   return { type: RENDERED.type, status: 'False', reason: 'RenderFailed', message: cut(failure) };
 }
 
-/** One condition for each type that validators were asked to give. */
+/** One condition for each type that was requested of validators. */
 function validatorConditions(steps: readonly PipelineStep[], failure: string | undefined): GivenCondition[] {
-  // What a mutator changes afterwards the validator has not seen.
-  const isLastWord = (step: PipelineStep) =>
+  // The validator has not seen what a later mutator changed.
+  const sawFinalPackage = (step: PipelineStep) =>
     step.pinned === true && !steps.slice(steps.indexOf(step)).some(({ list }) => list === 'mutators');
   const byType = Map.groupBy(steps, ({ conditionType }) => conditionType);
   return [...byType].flatMap(([type, given]) => {
     if (type === undefined) return [];
-    const condition = { ...validatorCondition(type, given), ...(given.some(isLastWord) ? { pinned: true } : {}) };
+    const condition = { ...validatorCondition(type, given), ...(given.some(sawFinalPackage) ? { pinned: true } : {}) };
     if (failure === undefined || condition.status !== 'True') return [condition];
-    // What was validated is not what is kept, and other validators of this type may not have run.
+    // The validated output is not kept, and other validators of this type may not have run.
     return [{ type, status: 'Unknown', reason: CHECK_FAILED, message: 'the package could not be rendered' }];
   });
 }
@@ -121,15 +122,15 @@ function validatorCondition(type: string, steps: readonly PipelineStep[]): Given
     const message = warnings === 0 ? `${names}: nothing found` : `${names}: ${warnings} warnings, no errors`;
     return { type, status: 'True', reason: 'ValidationPassed', message };
   }
-  const shown = errors.slice(0, MOST_FINDINGS).map(describeFinding);
-  if (errors.length > MOST_FINDINGS) shown.push(`and ${errors.length - MOST_FINDINGS} more`);
+  const shown = errors.slice(0, MAX_FINDINGS).map(describeFinding);
+  if (errors.length > MAX_FINDINGS) shown.push(`and ${errors.length - MAX_FINDINGS} more`);
   const said = shown.length > 0 ? shown : steps.flatMap(({ result }) => result.stderr ?? []);
   return { type, status: 'False', reason: 'ValidationFailed', message: cut(`${names}: ${said.join('; ')}`) };
 }
 
 function renderStatus(steps: readonly PipelineStep[], failure: string | undefined): RenderStatus {
-  const told = boundedSteps(steps);
-  const of = (list: PipelineStep['list']) => told.filter((step) => step.list === list).map(({ result }) => result);
+  const bounded = boundedSteps(steps);
+  const of = (list: PipelineStep['list']) => bounded.filter((step) => step.list === list).map(({ result }) => result);
   const [mutationSteps, validationSteps] = [of('mutators'), of('validators')];
   return {
     ...(mutationSteps.length === 0 ? {} : { mutationSteps }),
@@ -138,14 +139,14 @@ function renderStatus(steps: readonly PipelineStep[], failure: string | undefine
   };
 }
 
-/** The steps with as many findings as a Kptfile can bear: one that is too large cannot be read any more. */
+/** The steps with a bounded number of findings: a Kptfile that is too large cannot be read. */
 function boundedSteps(steps: readonly PipelineStep[]): Pick<PipelineStep, 'list' | 'result'>[] {
-  let left = STATUS_CHARACTERS;
+  let left = MAX_STATUS_CHARACTERS;
   const some = (findings: readonly ResultItem[]) => {
     const kept: ResultItem[] = [];
     for (const finding of findings) {
       left -= JSON.stringify(finding).length;
-      if (kept.length === MOST_RESULTS || left < 0) break;
+      if (kept.length === MAX_RESULTS || left < 0) break;
       kept.push(finding);
     }
     const more = findings.length - kept.length;
@@ -163,8 +164,11 @@ function boundedSteps(steps: readonly PipelineStep[]): Pick<PipelineStep, 'list'
   }));
 }
 
-/** What of a render's status matters to people: which functions ran, and what is wrong. */
-function essence({ mutationSteps = [], validationSteps = [], errorSummary }: RenderStatus, lasting: boolean): unknown {
+/** The part of a render's status that matters to people: which functions ran, and their problems. */
+function comparableStatus(
+  { mutationSteps = [], validationSteps = [], errorSummary }: RenderStatus,
+  lasting: boolean,
+): unknown {
   const step = ({
     name,
     image,
@@ -174,18 +178,18 @@ function essence({ mutationSteps = [], validationSteps = [], errorSummary }: Ren
     results = [],
     errorResults,
   }: PipelineStepResult) => ({
-    ...{ name, image, exec, exitCode, executionError: steady(executionError), errorResults },
+    ...{ name, image, exec, exitCode, executionError: withoutVaryingWords(executionError), errorResults },
     results: results.filter(({ severity }) => severity !== 'info' && severity !== undefined),
   });
-  const summary = lasting ? errorSummary : steady(errorSummary);
+  const summary = lasting ? errorSummary : withoutVaryingWords(errorSummary);
   return [mutationSteps.map(step), validationSteps.map(step), summary];
 }
 
 /** A text without the words that have digits in them: times, ports, ids. */
-function steady(text: string | undefined): string | undefined {
+function withoutVaryingWords(text: string | undefined): string | undefined {
   return text?.replace(/\b(?=[a-z_]*\d)\w+/gi, '0');
 }
 
 function cut(text: string): string {
-  return text.length <= LONGEST_MESSAGE ? text : `${text.slice(0, LONGEST_MESSAGE - 1)}…`;
+  return text.length <= MAX_MESSAGE_CHARACTERS ? text : `${text.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
 }

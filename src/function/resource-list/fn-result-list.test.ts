@@ -31,7 +31,7 @@ test('the results of a pipeline are written as kpt writes them', async () => {
   });
 });
 
-test('a package that cannot be read has an exit code of its own; a function that could not run says why', async () => {
+test('an unreadable package has its own exit code; a function that could not run reports why', async () => {
   expect(fnResultList(await render({}))).toMatchObject({ exitCode: 1, items: [] });
   const outcome = await render({ Kptfile: kptfile('  mutators:\n    - exec: ./run.sh\n') });
   expect(fnResultList(outcome)).toMatchObject({ exitCode: 1, items: [{ exec: './run.sh', exitCode: 1 }] });

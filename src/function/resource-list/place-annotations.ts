@@ -11,19 +11,19 @@ const LIST_INDENT = 'internal.config.kubernetes.io/seqindent';
 
 const NAMES = [INDEX, PATH, INTERNAL_INDEX, INTERNAL_PATH, LIST_INDENT];
 
-/** What a function says of the place of a resource. */
+/** The place of a resource, as a function returned it. */
 export interface ToldPlace {
   readonly path: string | undefined;
   readonly index: string | undefined;
 }
 
-/** What all and today's functions go by, and what older ones go by. */
+/** The current annotations, and those of older functions. */
 export interface ToldPlaces {
   readonly internal: ToldPlace;
   readonly legacy: ToldPlace;
 }
 
-/** The fields of a resource with annotations that say where it stands. Shares everything else with the resource. */
+/** The fields of a resource with annotations for its place. Shares everything else with the resource. */
 export function withPlace(resource: Resource): YAMLMap {
   const { root, file, index } = resource;
   const metadata = mappingAt(resource, root, 'metadata');
@@ -40,7 +40,7 @@ export function withPlace(resource: Resource): YAMLMap {
   return replaced(root, 'metadata', replaced(metadata, 'annotations', withItems(annotations, pairs)));
 }
 
-/** What the annotations of a returned resource say. */
+/** Reads the place annotations of a returned resource. */
 export function toldPlaces(root: YAMLMap): ToldPlaces {
   const at = (name: string) => {
     const metadata = root.get('metadata', true);
@@ -54,7 +54,7 @@ export function toldPlaces(root: YAMLMap): ToldPlaces {
   };
 }
 
-/** Takes the annotations off a returned resource, and puts back those of them that the resource had before it was sent. */
+/** Removes the place annotations of a returned resource, and restores those that it had before it was sent. */
 export function withoutPlace(root: YAMLMap, sent: Resource | undefined): void {
   const metadata = root.get('metadata', true);
   const annotations = isMap(metadata) ? metadata.get('annotations', true) : undefined;
@@ -95,7 +95,7 @@ function withItems(map: YAMLMap, items: Pair[]): YAMLMap {
   return made;
 }
 
-/** How lists stand below their fields, in the words of kyaml. */
+/** The indentation of lists below their fields, with kyaml's names. */
 function listIndent(text: string): 'wide' | 'compact' {
   const found = /^( *)[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\r?\n(?: *#[^\n]*\n)?\1( *)- /m.exec(text);
   return (found?.[2] ?? '') === '' ? 'compact' : 'wide';

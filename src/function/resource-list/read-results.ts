@@ -4,7 +4,7 @@ import { causesOf } from '../../resource/object/invalid-object.ts';
 import type { FunctionResult } from '../model/function-result.ts';
 import { plainValue } from '../yaml/node-value.ts';
 
-/** What YAML takes for a number or a truth value where a text is meant. */
+/** A number or boolean of YAML in place of a text. */
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 /** Go writes fields that are not set as empty. */
 const optionalText = text.nullish().transform((value) => (value === null || value === '' ? undefined : value));
@@ -18,7 +18,7 @@ const resourceRef = z.looseObject({
 
 const resultSchema = z.looseObject({
   message: text.nullish().transform((value) => value ?? ''),
-  // The specification: an error, unless it says otherwise.
+  // The specification: the default severity is error.
   severity: z
     .enum(['error', 'warning', 'info', ''])
     .nullish()
@@ -42,7 +42,7 @@ export function readResults(node: unknown): FunctionResult[] {
   );
 }
 
-/** Without fields that say nothing. */
+/** Without empty fields. */
 function withoutEmpty(value: object): object {
   const entries = Object.entries(value).filter(([, inner]) => inner !== undefined && inner !== null);
   return Object.fromEntries(

@@ -30,7 +30,7 @@ function sendBack(files: Record<string, string>, change: (text: string) => strin
   return { edits: writeResources(read, items), items, results };
 }
 
-test('a package as a ResourceList, in the form that kpt gives it', () => {
+test('a package as a ResourceList, in the form of kpt', () => {
   const { text, notes } = sourcePackage(
     new Map([
       [
@@ -113,7 +113,7 @@ test('a removed item of a list takes no comments of others with it', () => {
   expect(edits.get('web.yaml')).toBe(DEPLOYMENT.slice(0, DEPLOYMENT.indexOf('            - name: side')));
 });
 
-test('numbers of many digits are told apart, others are not rewritten', () => {
+test('numbers of many digits are distinguished, others are not rewritten', () => {
   const files = { 'a.yaml': 'kind: A\nbig: 12345678901234567890\nsmall: 1.0\n' };
   const { edits } = sendBack(files, (text) => text.replace('01234567890', '01234567891').replace('1.0', '1'));
   expect(edits.get('a.yaml')).toBe('kind: A\nbig: 12345678901234567891\nsmall: 1.0\n');
@@ -187,9 +187,9 @@ test.each([
   ['kind: ResourceList\n', 'not config.kubernetes.io/v1 ResourceList'],
   ['apiVersion: config.kubernetes.io/v1\nkind: List\n', 'not config.kubernetes.io/v1 ResourceList'],
   [`${HEAD}items: {}\n`, 'its items are not a list'],
-  [`${HEAD}items: [a]\n`, 'item 0 is no resource'],
-  [`${HEAD}items:\n- kind: A\n- metadata: {}\n`, 'item 1 is no resource'],
-  [`${HEAD}items:\n- kind: A\n  kind: B\n`, 'stands twice'],
+  [`${HEAD}items: [a]\n`, 'item 0 is not a resource'],
+  [`${HEAD}items:\n- kind: A\n- metadata: {}\n`, 'item 1 is not a resource'],
+  [`${HEAD}items:\n- kind: A\n  kind: B\n`, 'occurs twice'],
   [`${HEAD}items:\n${at('a.yaml')}${at('a.yaml')}`, 'same path and the same index 0'],
   [`${HEAD}items:\n${at('../a.yaml')}`, 'refused'],
   [`${HEAD}items:\n${at('/etc/a.yaml')}`, 'refused'],
@@ -199,7 +199,7 @@ test.each([
   [`${HEAD}results: [1]\n`, 'results[0]'],
   [`${HEAD}results: [{message: a, severity: fatal}]\n`, 'results[0].severity'],
   [`${HEAD}results: [{message: {}}]\n`, 'results[0].message'],
-])('a bad answer of a function is told: %j', (text, message) => {
+])('an invalid output of a function is reported: %j', (text, message) => {
   expect(() => readResourceList(text)).toThrow(
     expect.objectContaining({ code: 'InvalidInput', message: expect.stringContaining(message) }),
   );

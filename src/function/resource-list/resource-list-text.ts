@@ -15,11 +15,11 @@ import { readResults } from './read-results.ts';
 
 const API_VERSIONS = /^config\.kubernetes\.io\/(?:v1|v1beta1|v1alpha1)$/;
 
-/** What messages call a text of a function. */
+/** The name of the format in messages. */
 const NAME = 'ResourceList';
 
 /**
- * A ResourceList as functions outside of this process read it, comments included. Annotations of the items say where they stand in the
+ * A ResourceList as functions outside of this process read it, comments included. Annotations of the items have their place in the
  * package.
  */
 export function writeResourceList({ items, config }: Pick<ResourceList, 'items' | 'config'>): string {
@@ -41,7 +41,7 @@ export interface ReadListOptions {
 }
 
 /**
- * Reads what a function gives back. Throws InvalidInput if that is no ResourceList, or if an item has no place in the package or that of
+ * Reads the output of a function. Throws InvalidInput if it is not a ResourceList, or if an item has no place in the package or that of
  * another one; LimitExceeded above the limits.
  */
 export function readResourceList(
@@ -56,7 +56,7 @@ export function readResourceList(
   return readListNode(list, { sent, limits });
 }
 
-/** As `readResourceList`, of a tree that is the caller's to give away. */
+/** As `readResourceList`, for a tree that the caller no longer uses. */
 export function readListNode(
   list: YAMLMap,
   { sent = [], limits = DEFAULT_FUNCTION_LIMITS }: ReadListOptions = {},
@@ -131,12 +131,12 @@ function itemsOf(node: unknown): YAMLMap[] {
   if (node === undefined || (isScalar(node) && node.value === null)) return [];
   if (!isSeq(node)) throw invalid('its items are not a list');
   for (const [at, item] of node.items.entries()) {
-    if (!isMap(item) || textOf(item, 'kind') === '') throw invalid(`item ${at} is no resource: it has no kind`);
+    if (!isMap(item) || textOf(item, 'kind') === '') throw invalid(`item ${at} is not a resource: it has no kind`);
   }
   return node.items as YAMLMap[];
 }
 
-/** What was told anew of a place: functions may know only one of the two pairs of annotations. */
+/** The changed place: a function may know only one of the two pairs of annotations. */
 function toldFirst(
   internal: string | undefined,
   legacy: string | undefined,

@@ -3,7 +3,7 @@ import type { Resource } from '../resource/resource.ts';
 import { writeResources } from '../resource/write-resources.ts';
 import { readResourceList, writeResourceList } from './resource-list-text.ts';
 
-/** What `fn source` gives. */
+/** The output of `fn source`. */
 export interface SourcedPackage {
   /** A ResourceList as YAML. */
   readonly text: string;
@@ -11,14 +11,14 @@ export interface SourcedPackage {
   readonly notes: readonly string[];
 }
 
-/** The resources in files of a package as one ResourceList, with annotations that say where they stand. */
+/** The resources in files of a package as one ResourceList, with annotations for their places. */
 export function sourcePackage(files: ReadonlyMap<string, string>, config?: Resource): SourcedPackage {
   const { resources, notes } = readResources(files);
   return { text: writeResourceList({ items: resources, config }), notes };
 }
 
 /**
- * The files that the items of a ResourceList say they stand in; items that do not say it get a file of their own. Throws InvalidInput,
+ * The files of the items of a ResourceList, by their annotations; items without them get a file of their own. Throws InvalidInput,
  * as `readResourceList` and `writeResources` do.
  */
 export function sinkPackage(text: string): Map<string, string> {

@@ -30,7 +30,7 @@ test('every document with a kind is a resource, in the order of paths', () => {
   expect(notes).toEqual([]);
 });
 
-test('what is no resource is left out and noted, with its line', () => {
+test('what is not a resource is omitted and noted, with its line', () => {
   const { resources, notes } = readResources(
     new Map([
       ['empty.yaml', '\n# nothing\n'],
@@ -65,7 +65,7 @@ test('what looks like a separator inside of a text is none', () => {
   expect(placesOf('kind: A\nx: "a\u2028--- b"\ny: |\n  ---\n  kind: B\n')).toEqual(['a.yaml 0 A']);
 });
 
-test('aliases stand for copies', () => {
+test('aliases become copies', () => {
   const [resource] = read('kind: A\na: &x {b: &y c}\nd: *x\ne:\n  <<: *x\n  f: *y\ng:\n  <<: [*x]\n  b: 1\n').resources;
   expect(resource?.value).toEqual({ kind: 'A', a: { b: 'c' }, d: { b: 'c' }, e: { f: 'c', b: 'c' }, g: { b: 1 } });
   resource?.set(['d', 'b'], 'changed');
@@ -77,9 +77,9 @@ const bomb = `kind: A\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n${[1, 2, 3, 4, 5,
   .join('')}`;
 
 test.each([
-  ['kind: A\nmetadata:\n  name: a\n  name: b\n', 'a.yaml:4: the key "name" stands twice'],
-  ['# one\n---\nkind: A\nx: 1\n"x": 2\n', 'a.yaml:5: the key "x" stands twice'],
-  [bomb, 'a.yaml:6: its aliases stand for more than'],
+  ['kind: A\nmetadata:\n  name: a\n  name: b\n', 'a.yaml:4: the key "name" occurs twice'],
+  ['# one\n---\nkind: A\nx: 1\n"x": 2\n', 'a.yaml:5: the key "x" occurs twice'],
+  [bomb, 'a.yaml:6: its aliases expand to more than'],
   ['kind: A\nx: &x [*x]\n', 'a.yaml:2: the alias *x'],
   ['kind: A\nx: *y\n', 'a.yaml:2: the alias *y'],
   ['kind: A\n? {a: b}\n: c\n', 'a.yaml:2: a key is not a text'],
@@ -90,10 +90,10 @@ test.each([
   );
 });
 
-test('what nests too deep for the parser is noted', () => {
+test('what is nested too deep for the parser is noted', () => {
   for (const levels of [5_000, 100_000])
     expect(read(`kind: A\nx: ${'['.repeat(levels)}`).notes).toEqual([
-      expect.stringMatching(/^a\.yaml:\d: it nests too deep to be read$/),
+      expect.stringMatching(/^a\.yaml:\d: it is nested too deep$/),
     ]);
 });
 

@@ -4,7 +4,7 @@ import { Resource } from './resource.ts';
 import { isResourcePath } from './resource-path.ts';
 
 /** Larger files are data that no function is meant for, and parsing them takes seconds. */
-const MAX_FILE_LENGTH = 4 * 1024 * 1024;
+const MAX_FILE_CHARACTERS = 4 * 1024 * 1024;
 const MAX_DOCUMENTS = 10_000;
 
 /** A package as functions see it. */
@@ -13,14 +13,14 @@ export interface PackageResources {
   readonly files: ReadonlyMap<string, string>;
   /** By path, and in the order of their files. */
   readonly resources: Resource[];
-  /** YAML that functions do not get to see, and why: `values.yaml:1: not a KRM resource: it has no kind`. One line each. */
+  /** YAML that is hidden from functions, and why: `values.yaml:1: not a KRM resource: it has no kind`. One line each. */
   readonly notes: string[];
 }
 
 /**
- * Reads the YAML files and Kptfiles of a package. What is no KRM resource is left out and noted: a document without a kind, and a whole
+ * Reads the YAML files and Kptfiles of a package. What is not a KRM resource is omitted and noted: a document without a kind, and a whole
  * file if one document of it is not valid YAML, as templates are. Throws InvalidInput, with file and line, for a resource that functions
- * cannot work on, such as one with the same key twice: leaving it out would let it through all functions unseen.
+ * cannot work on, such as one with the same key twice: omitting it would bypass all functions.
  */
 export function readResources(files: ReadonlyMap<string, string>): PackageResources {
   const resources: Resource[] = [];
@@ -35,8 +35,8 @@ export function readResources(files: ReadonlyMap<string, string>): PackageResour
 }
 
 function readFile(file: string, text: string, resources: Resource[], notes: string[]): string | undefined {
-  if (text.length > MAX_FILE_LENGTH)
-    return `${file}: left alone: it has ${text.length} characters, at most ${MAX_FILE_LENGTH} are read`;
+  if (text.length > MAX_FILE_CHARACTERS)
+    return `${file}: left alone: it has ${text.length} characters, at most ${MAX_FILE_CHARACTERS} are read`;
   const parts = splitDocuments(text);
   if (parts.length > MAX_DOCUMENTS)
     return `${file}: left alone: it has ${parts.length} documents, at most ${MAX_DOCUMENTS} are read`;

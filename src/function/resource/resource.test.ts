@@ -8,7 +8,7 @@ function parse(text: string): Resource {
   return Resource.parse(text, place);
 }
 
-test('what a resource says of itself', () => {
+test('the identity of a resource', () => {
   const resource = parse(
     'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: shop\n  labels: {a: b}\n  annotations:\n    config.kubernetes.io/local-config: "true"\n',
   );
@@ -85,13 +85,13 @@ test.each([
   expect(plainValue(createNode(text))).toBe(text);
 });
 
-test('setting makes what is missing on the way, and keeps quotes and comments of what is there', () => {
+test('setting creates missing parents, and keeps existing quotes and comments', () => {
   const resource = parse("kind: A\na: 'x' # about\nb:\nc: {}\n");
   resource.set(['a'], 'y');
   resource.set(['b', 'list', 0, 'name'], 'nn');
   resource.set(['c', 'd'], null);
   expect(resource.toText()).toBe("kind: A\na: 'y' # about\nb:\n  list:\n    - name: nn\nc:\n  d: null\n");
-  expect(() => resource.set(['a', 'b'], 1)).toThrow('a.b cannot be set: a has no place for "b"');
+  expect(() => resource.set(['a', 'b'], 1)).toThrow('a.b cannot be set: a cannot contain "b"');
   expect(() => resource.set(['b', 'list', 5], 1)).toThrow(expect.objectContaining({ code: 'InvalidInput' }));
 });
 
@@ -101,7 +101,7 @@ test('a new list keeps the comment behind its key', () => {
   expect(resource.toText()).toBe('kind: A\nx: # kpt-set: list\n  - c\n');
 });
 
-test('deleting tells whether something was there', () => {
+test('deleting returns whether the field existed', () => {
   const resource = parse('kind: A\na:\n- x\n- y\n');
   expect(resource.delete(['a', 0])).toBe(true);
   expect(resource.delete(['a', 5])).toBe(false);

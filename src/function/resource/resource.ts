@@ -27,13 +27,13 @@ export interface Place {
 }
 
 /**
- * One KRM resource of a package, as the YAML document that it is written as: comments and styles are part of it, and what no function
- * touches is written back byte for byte. Scalars of the tree hold the text that they are written as; read values through
+ * One KRM resource of a package, as the YAML document that it is written as: comments and styles are part of it, and unchanged
+ * parts are written back byte for byte. Scalars of the tree hold the text that they are written as; read values through
  * `value`, `get` and `plainValue`, and write through `set` or with nodes of `createNode`.
  */
 export class Resource {
   readonly document: Document & { contents: YAMLMap };
-  /** Where it stood when the package was read; undefined for a resource that a function made. */
+  /** Its place when the package was read; undefined for a resource that a function created. */
   readonly origin: Place | undefined;
   file: string;
   /** Place among the documents of its file, from 0. A new resource goes behind those that are there if its place is taken. */
@@ -79,12 +79,12 @@ export class Resource {
     );
   }
 
-  /** The text that the document was read from; undefined for a resource that a function made. */
+  /** The text that the document was read from; undefined for a resource that a function created. */
   get text(): string | undefined {
     return this.#source?.text;
   }
 
-  /** True if it says something else than the text that it was read from, comments included. */
+  /** True if it differs from the text that it was read from, comments included. */
   get isChanged(): boolean {
     return this.#source?.isOf(this.document) !== true;
   }
@@ -137,7 +137,7 @@ export class Resource {
     return value !== undefined && value !== 'false';
   }
 
-  /** The resource as plain data, made anew at every call. */
+  /** The resource as plain data, a new copy at every call. */
   get value(): Record<string, unknown> {
     return plainValue(this.root) as Record<string, unknown>;
   }
@@ -193,7 +193,7 @@ export class Resource {
         const where = path.slice(0, depth).join('.') || 'the root';
         throw new SluiceError(
           'InvalidInput',
-          `${this.describe()}: ${path.join('.')} cannot be set: ${where} has no place for ${JSON.stringify(key)}`,
+          `${this.describe()}: ${path.join('.')} cannot be set: ${where} cannot contain ${JSON.stringify(key)}`,
         );
       }
     }

@@ -22,7 +22,7 @@ type Step =
     }
   | { readonly does: 'make'; readonly select: readonly Selector[]; readonly exclude: readonly Selector[] };
 
-// What the functions do with all that they get; the trail tells in which order.
+// What the functions do with their input; the trail shows in which order.
 const functions = [
   testFunction('mark', ({ items, config }) => {
     for (const item of items)
@@ -147,7 +147,7 @@ function said({ kind, namespace, name, trail }: Plain): string {
   return `${kind} ${namespace ?? ''} ${name} ${trail}`;
 }
 
-test('labels and annotations are compared as texts, and an exclusion that says nothing excludes nothing', async () => {
+test('labels and annotations are compared as texts, and an empty exclusion excludes nothing', async () => {
   const files = {
     Kptfile: kptfile(
       '  mutators:\n    - image: mark\n      configMap: {at: "1"}\n      selectors:\n        - labels: {on: "true"}\n          annotations: {size: "3"}\n      exclude: [{}]\n',

@@ -12,7 +12,7 @@ export function selectResources(
   { selectors = [], exclude = [] }: KptFunction,
   resources: readonly Resource[],
 ): Resource[] {
-  // As in kpt, an exclusion that says nothing excludes nothing.
+  // As in kpt, an empty exclusion excludes nothing.
   const exclusions = exclude.filter((selector) => Object.values(selector).some(saysSomething));
   return resources.filter(
     (resource) =>
@@ -22,8 +22,7 @@ export function selectResources(
 }
 
 /**
- * What the resources are after a function had some of them: the others stay, changed ones stand where they stood, new ones go to the
- * end.
+ * What the resources are after a function had some of them: the others stay, changed ones keep their place, new ones are appended.
  */
 export function mergeSelection(
   all: readonly Resource[],
@@ -58,7 +57,7 @@ function successorsOf(selected: readonly Resource[], output: readonly Resource[]
   return successors;
 }
 
-/** Where a resource stood when the package was read, as one text. */
+/** The place of a resource when the package was read, as one text. */
 export function originOf({ origin }: Resource): string | undefined {
   return origin === undefined ? undefined : `${origin.file}\0${origin.index}`;
 }

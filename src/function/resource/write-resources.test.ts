@@ -206,7 +206,7 @@ test('removed documents vanish, and a file with the last of them', () => {
   });
 });
 
-test('new resources get a file, go behind others, or where they say', () => {
+test('new resources get a file, are appended, or go to the place of their annotations', () => {
   const a = (index: number) => ({ file: 'a.yaml', index });
   expect(
     written({ 'a.yaml': 'kind: A\n---\nkind: B' }, (resources) => [

@@ -5,7 +5,7 @@ import type { PackageResources } from './read-resources.ts';
 import type { Resource } from './resource.ts';
 import { isResourcePath } from './resource-path.ts';
 
-/** Where a part of a file goes, and how to get its text. */
+/** The place of a part of a file, and its text. */
 interface Slot {
   readonly position: number;
   readonly isBlank: boolean;
@@ -13,7 +13,7 @@ interface Slot {
 }
 
 /**
- * What becomes of the files of a package when its resources are these: contents of files that differ, by path; null removes one. What
+ * The files of a package for these resources: contents of files that differ, by path; null removes one. What
  * did not change stays byte for byte. Throws InvalidInput, with the resource and the path, for one that has no place: outside of the
  * package, where another one is, or in a file that would not be read again.
  */
@@ -79,7 +79,7 @@ function newFile(file: string, resources: readonly Resource[]): string {
   return joined(placed(resources, new Map()));
 }
 
-/** The file without the resources that went and with those that came; null if no document is left. */
+/** The file without removed resources and with new ones; null if no document is left. */
 function changedFile(file: string, text: string, was: readonly Resource[], is: readonly Resource[]): string | null {
   const managed = new Set(was.map(({ origin }) => origin?.index));
   const slots: Slot[] = [];
@@ -87,13 +87,13 @@ function changedFile(file: string, text: string, was: readonly Resource[], is: r
   let index = 0;
   for (const part of splitDocuments(text)) {
     if (isBlankDocument(part)) {
-      // Goes before the document that it stands before.
+      // Placed before the document that it precedes.
       if (part !== '') slots.push({ position: index - 0.5, isBlank: true, text: () => part });
       continue;
     }
     if (!managed.has(index)) {
       slots.push({ position: index, isBlank: false, text: () => part });
-      taken.set(index, `a document of ${file} that is no resource`);
+      taken.set(index, `a document of ${file} that that is not a resource`);
     }
     index++;
   }
@@ -102,7 +102,7 @@ function changedFile(file: string, text: string, was: readonly Resource[], is: r
   return joined(slots);
 }
 
-/** Gives every resource its place; new ones whose place is taken go to the end. `taken` says by index what is there already. */
+/** Assigns every resource its place; new ones whose place is taken are appended. `taken` describes by index what is there already. */
 function placed(resources: readonly Resource[], taken: Map<number, string>): Slot[] {
   const slots: Slot[] = [];
   const place = (resource: Resource, position: number) => {

@@ -1,8 +1,8 @@
 import type { StructuralSchema } from '../../resource/schema/structural/structural-schema.ts';
 
 /**
- * What Kubernetes knows, in short. Types of fields are `string`, `integer`, `int32`, `number`, `boolean`, `time`, `any`, `intOrString`,
- * `quantity` and names of types; `[T]` is a list and `{T}` a map of them; a `!` behind it says that the field must be there.
+ * The kinds of Kubernetes in a compact form. Types of fields are `string`, `integer`, `int32`, `number`, `boolean`, `time`, `any`, `intOrString`,
+ * `quantity` and names of types; `[T]` is a list and `{T}` a map of them; a `!` behind it marks a required field.
  */
 export interface KubernetesTypes {
   /** Of Kubernetes: `1.36`. */
@@ -13,7 +13,7 @@ export interface KubernetesTypes {
   readonly types: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** What rules that go by paths of the API call a kind. */
+/** The names of a kind in paths of the API. */
 export interface ResourceName {
   /** `deployments`. */
   readonly plural: string;
@@ -36,7 +36,7 @@ const SCALARS: Readonly<Record<string, StructuralSchema>> = {
   quantity: { anyOf: [{ type: 'string', pattern: QUANTITY }, { type: 'number' }] },
 };
 
-/** The schemas of the kinds of one release of Kubernetes, made when they are asked for. They may contain themselves. */
+/** The schemas of the kinds of one release of Kubernetes, made on first use. They may contain themselves. */
 export class KubernetesSchemas {
   readonly release: string;
   readonly #data: KubernetesTypes;

@@ -13,13 +13,13 @@ export interface UsableSchema {
 /** The schema of a kind that a package defines, in one version; or why it cannot be used. */
 export type PackageSchema = UsableSchema | { readonly problem: string; readonly definition: Resource };
 
-/** The schemas in the CustomResourceDefinitions of a package; each is judged when it is first asked for. */
+/** The schemas in the CustomResourceDefinitions of a package; each is checked on first use. */
 export class PackageSchemas {
   readonly #found = new Map<string, { readonly definition: Resource; readonly schema: unknown }>();
   readonly #judged = new Map<string, PackageSchema>();
   readonly #metadata: StructuralSchema;
 
-  /** Definitions do not tell the schema of `metadata`. Of two definitions of one kind the first counts. */
+  /** Definitions have no schema of `metadata`. Of two definitions of one kind the first counts. */
   constructor(resources: readonly Resource[], metadata: StructuralSchema) {
     this.#metadata = metadata;
     for (const definition of resources) {

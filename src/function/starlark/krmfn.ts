@@ -3,7 +3,7 @@ import { moduleOf } from '../../starlark/modules/module.ts';
 import { Dict } from '../../starlark/values/hash-table.ts';
 import type { Value } from '../../starlark/values/value.ts';
 
-/** Tells resources apart. */
+/** The identity of a resource. */
 export const KRMFN = moduleOf('krmfn', {
   match_gvk(_machine, args, named) {
     positional('match_gvk', args, named, 3);
@@ -29,7 +29,7 @@ function wantResource(name: string, value: Value): Dict {
   return value instanceof Dict ? value : wrong(name, value, 'dict');
 }
 
-/** Empty if it is not there. */
+/** Empty if it is absent. */
 function metadataOf(resource: Dict, field: string): Value {
   const metadata = resource.get('metadata');
   return (metadata instanceof Dict ? metadata.get(field) : undefined) ?? '';

@@ -27,7 +27,7 @@ import { plainFrom, valueFrom } from './yaml-values.ts';
 const STARLARK_RUN = { apiVersion: KPT_FUNCTIONS, kind: 'StarlarkRun' };
 const API_VERSION = 'config.kubernetes.io/v1';
 
-/** What is kept of what a script prints: lines, and characters of each. */
+/** Limits of the output of a script: lines, and characters of each. */
 const MAX_PRINTED = { lines: 100, characters: 2000 };
 
 /** Runs the script of the configuration on the resources. Throws InvalidInput for a configuration without one. */
@@ -85,8 +85,7 @@ class Context extends Struct {
   }
 
   override attribute(name: string): Value | undefined {
-    if (name === 'open_api')
-      fail('ctx.open_api cannot be used here: a package renders without the schema of a cluster');
+    if (name === 'open_api') fail('ctx.open_api is not supported: a package renders without the schema of a cluster');
     return super.attribute(name);
   }
 }
@@ -98,7 +97,7 @@ function fillResourceList(machine: Machine, list: Dict, items: readonly Resource
   list.set('functionConfig', valueFrom(machine, config.root));
 }
 
-/** What the script left, as a ResourceList that a function outside of this process would have given. */
+/** The result of the script, as the ResourceList that an external function would return. */
 function treeOf(machine: Machine, list: Dict): YAMLMap {
   const fields = new Map([
     ['apiVersion', API_VERSION],
@@ -111,17 +110,17 @@ function treeOf(machine: Machine, list: Dict): YAMLMap {
 function printed(lines: string[], text: string): void {
   const { lines: most, characters } = MAX_PRINTED;
   if (lines.length >= most) return;
-  if (lines.length === most - 1) lines.push(`the script printed more than ${most} lines; the rest is left out`);
+  if (lines.length === most - 1) lines.push(`the script printed more than ${most} lines; the rest is omitted`);
   else lines.push(text.length > characters ? `${text.slice(0, characters)}…` : text);
 }
 
-/** What a script says of a package by failing. Throws what is no word about the package. */
+/** The finding of a script that called `fail`. Throws other errors. */
 function failureOf(error: unknown, config: Resource): FunctionResult[] {
   if (!(error instanceof SluiceError) || error.details === undefined) throw error;
   const { phase, reason, backtrace } = error.details as StarlarkErrorDetails;
   if (phase !== 'evaluation')
     throw new SluiceError(error.code, `${config.describe()}: ${error.message}`, { cause: error });
-  // The words of the script itself are for people who need not know it.
+  // The message of the script itself is for people who do not know its code.
   if (reason.startsWith('fail: ')) return [{ severity: 'error', message: reason }];
   const message = backtrace.split('\n').length > 2 ? `${error.message}\n${backtrace}` : error.message;
   return [{ severity: 'error', message }];

@@ -8,12 +8,12 @@ import { List } from '../../starlark/values/sequence.ts';
 import { isInt, typeName, type Value } from '../../starlark/values/value.ts';
 import { plainValue } from '../yaml/node-value.ts';
 
-const MAXIMUM_DEPTH = 200;
+const MAX_DEPTH = 200;
 
 /** What a node costs of the memory, in elements: there is more to it than to a value. */
-const NODE = 8;
+const ELEMENTS_PER_NODE = 8;
 
-/** The value of a YAML node: dicts, lists, and scalars as Kubernetes' reader takes them. What an alias stands for is a copy. */
+/** The value of a YAML node: dicts, lists, and scalars as Kubernetes reads them. An alias becomes a copy. */
 export function valueFrom(machine: Machine, node: unknown): Value {
   return read(machine, node, new Map(), 0);
 }
@@ -22,7 +22,7 @@ export function valueFrom(machine: Machine, node: unknown): Value {
 function read(machine: Machine, node: unknown, anchors: Map<string, unknown>, depth: number): Value {
   machine.elements(isMap(node) ? TABLE : 2);
   machine.step(1);
-  if (depth > MAXIMUM_DEPTH) fail(`YAML that is nested more than ${MAXIMUM_DEPTH} levels deep cannot be read`);
+  if (depth > MAX_DEPTH) fail(`YAML that is nested more than ${MAX_DEPTH} levels deep cannot be read`);
   if (isAlias(node)) return read(machine, anchors.get(node.source) ?? null, anchors, depth + 1);
   if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node);
   if (isScalar(node)) return scalarValue(node);
@@ -43,15 +43,14 @@ function scalarValue(scalar: Scalar): Value {
   return /^[-+]?[0-9]+$/.test(text) ? toInt(BigInt(text.replace(/^\+/, ''))) : new Float(value);
 }
 
-/** Data of which nodes can be made, in the order of the dicts or, if asked, in that of the keys. */
+/** Data of which nodes can be made, in the order of the dicts or, on request, of the keys. */
 export type Plain = null | boolean | number | bigint | string | readonly Plain[] | ReadonlyMap<string, Plain>;
 
-/** The data of a value; fails for what YAML has no form for. `where` says what it is, for messages. */
+/** The data of a value; fails for what YAML has no form for. `where` names it in messages. */
 export function plainFrom(machine: Machine, value: Value, where: string, sorted = false, depth = 0): Plain {
   machine.step(1);
-  machine.elements(NODE);
-  if (depth > MAXIMUM_DEPTH)
-    fail(`${where.slice(0, 100)}… holds itself, or is nested more than ${MAXIMUM_DEPTH} levels deep`);
+  machine.elements(ELEMENTS_PER_NODE);
+  if (depth > MAX_DEPTH) fail(`${where.slice(0, 100)}… holds itself, or is nested more than ${MAX_DEPTH} levels deep`);
   if (value === null || typeof value === 'boolean' || isInt(value)) return value;
   if (typeof value === 'string') {
     machine.text(value.length);

@@ -7,26 +7,26 @@ export interface PlainError {
   readonly message: string;
 }
 
-/** A worker does one rendering at a time, so only questions need a number. */
+/** A worker does one rendering at a time, so only calls need an id. */
 export type ToWorker =
   | {
       readonly type: 'run';
       readonly input: PipelineInput;
       readonly limits: FunctionLimits;
-      /** False if there is nothing that runs functions outside of this process. */
+      /** False if external functions are disabled. */
       readonly external: boolean;
     }
-  | { readonly type: 'answer'; readonly question: number; readonly answer: ExternalAnswer | string | undefined }
-  | { readonly type: 'noAnswer'; readonly question: number; readonly error: PlainError };
+  | { readonly type: 'answer'; readonly id: number; readonly answer: ExternalAnswer | string | undefined }
+  | { readonly type: 'error'; readonly id: number; readonly error: PlainError };
 
 export type FromWorker =
   | { readonly type: 'ready' }
   | { readonly type: 'event'; readonly event: PipelineEvent }
   | {
       readonly type: 'refusal';
-      readonly question: number;
+      readonly id: number;
       readonly call: Omit<ExternalCall, 'input'>;
     }
-  | { readonly type: 'external'; readonly question: number; readonly call: ExternalCall }
+  | { readonly type: 'external'; readonly id: number; readonly call: ExternalCall }
   | { readonly type: 'done'; readonly outcome: PipelineOutcome }
   | { readonly type: 'failed'; readonly error: PlainError };

@@ -15,10 +15,10 @@ export interface WorkerRun {
   readonly onEvent: ((event: PipelineEvent) => void) | undefined;
 }
 
-/** Milliseconds for reading and for writing the package, when no function runs. */
-const OWN_TIME = 60_000;
-/** Milliseconds for the whole pipeline, external functions included: a worker that one package holds renders no other. */
-const WHOLE_TIME = 15 * 60_000;
+/** For reading and for writing the package, when no function runs. */
+const IO_TIMEOUT_MS = 60_000;
+/** For the whole pipeline, external functions included: a worker renders one package at a time. */
+const PIPELINE_TIMEOUT_MS = 15 * 60_000;
 
 /**
  * Renders a package in a worker that is ready. A function that takes too long, and one that the worker does not survive, is the last step of
@@ -33,31 +33,31 @@ export async function runInWorker(worker: WorkerProcess, run: WorkerRun): Promis
   let current: PipelineStep | undefined;
   const fail = (why: string) => settled.resolve(failedOutcome(input, finished, current, why));
 
-  let stopWatch = () => {};
-  const watch = () => {
-    stopWatch();
-    const time = current === undefined ? OWN_TIME : limits.time;
-    stopWatch = clock.schedule(time, () => {
+  let stopTimer = () => {};
+  const startTimer = () => {
+    stopTimer();
+    const time = current === undefined ? IO_TIMEOUT_MS : limits.time;
+    stopTimer = clock.schedule(time, () => {
       fail(`did not end within ${time / 1000} s and was stopped`);
       worker.kill();
     });
   };
 
-  const stopWhole = clock.schedule(WHOLE_TIME, () => {
-    fail(`was stopped: all functions together took longer than ${WHOLE_TIME / 60_000} minutes`);
+  const stopPipelineTimer = clock.schedule(PIPELINE_TIMEOUT_MS, () => {
+    fail(`was stopped: all functions together took longer than ${PIPELINE_TIMEOUT_MS / 60_000} minutes`);
     worker.kill();
   });
 
-  const over = new AbortController();
+  const ended = new AbortController();
   const calls = new Set<Promise<void>>();
-  const answer = (question: number, call: Promise<unknown>) => {
-    const told = call.then(
-      (value) => worker.send({ type: 'answer', question, answer: value as never }),
-      (error: unknown) => worker.send({ type: 'noAnswer', question, error: plainError(error) }),
+  const answer = (id: number, call: Promise<unknown>) => {
+    const sent = call.then(
+      (value) => worker.send({ type: 'answer', id, answer: value as never }),
+      (error: unknown) => worker.send({ type: 'error', id, error: plainError(error) }),
     );
-    calls.add(told);
-    void told.then(() => calls.delete(told));
-    return told;
+    calls.add(sent);
+    void sent.then(() => calls.delete(sent));
+    return sent;
   };
 
   worker.listen((message: FromWorker) => {
@@ -66,22 +66,22 @@ export async function runInWorker(worker: WorkerProcess, run: WorkerRun): Promis
         const { type, step } = message.event;
         current = type === 'started' ? step : undefined;
         if (type === 'finished') finished.push(step);
-        watch();
+        startTimer();
         return onEvent?.(message.event);
       }
       case 'refusal':
-        answer(message.question, external?.refusal(message.call) ?? notHere());
+        answer(message.id, external?.refusal(message.call) ?? disabled());
         return;
       case 'external':
         // The runner of external functions has bounds of its own, which count from when the function really starts.
-        stopWatch();
-        void answer(message.question, external?.run(message.call, over.signal) ?? notHere()).then(watch);
+        stopTimer();
+        void answer(message.id, external?.run(message.call, ended.signal) ?? disabled()).then(startTimer);
         return;
       case 'done':
         return settled.resolve(message.outcome);
       case 'failed':
         // Such as a finding that cannot be sent.
-        if (current !== undefined) return fail(`broke down: ${message.error.message}`);
+        if (current !== undefined) return fail(`crashed: ${message.error.message}`);
         return settled.reject(new SluiceError(message.error.code, message.error.message));
       case 'ready':
     }
@@ -93,29 +93,29 @@ export async function runInWorker(worker: WorkerProcess, run: WorkerRun): Promis
   signal.addEventListener('abort', onAbort, { once: true });
   void worker.ended.then(fail);
 
-  watch();
+  startTimer();
   worker.send({ type: 'run', input, limits, external: external !== undefined });
   try {
     return await settled.promise;
   } finally {
     worker.listen(undefined);
     signal.removeEventListener('abort', onAbort);
-    over.abort(new SluiceError('Unavailable', 'the rendering that the function belongs to has ended'));
+    ended.abort(new SluiceError('Unavailable', 'the rendering that the function belongs to has ended'));
     await Promise.all(calls);
-    stopWatch();
-    stopWhole();
+    stopTimer();
+    stopPipelineTimer();
   }
 }
 
-function notHere(): Promise<never> {
-  return Promise.reject(new SluiceError('Unavailable', 'functions outside of this process are switched off here'));
+function disabled(): Promise<never> {
+  return Promise.reject(new SluiceError('Unavailable', 'external functions are disabled'));
 }
 
 function plainError(error: unknown): PlainError {
   return { code: isSluiceError(error) ? error.code : 'Internal', message: messageOf(error) };
 }
 
-/** What is told of a rendering that its worker could not tell. */
+/** The outcome of a rendering whose worker was killed or failed. */
 function failedOutcome(
   { only }: PipelineInput,
   finished: readonly PipelineStep[],

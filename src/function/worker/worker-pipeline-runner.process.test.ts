@@ -75,7 +75,7 @@ test('functions outside run in this process, with bounds of their own', async ()
   const missing = await runner.run(packageWith({ exec: 'missing' }), never());
   expect(missing.failure).toContain('there is no such program');
   const unknown = await runner.run(packageWith('unknown'), never());
-  expect(unknown.failure).toContain('containers are not allowed here; start it with --containers');
+  expect(unknown.failure).toContain('containers are not allowed; start it with --containers');
 });
 
 test.each(['aborted', 'closed'])('a program that a rendering waits for ends with it: %s', async (how) => {

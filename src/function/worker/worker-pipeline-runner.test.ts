@@ -55,14 +55,12 @@ test('a pipeline of functions that each keep to their time is stopped when all t
   expect(runner.pids).toEqual([]);
 });
 
-test('a function that says what cannot be sent is a failed step', async () => {
+test('a function whose findings cannot be sent is a failed step', async () => {
   const { failure } = await open().run(packageWith('fine', 'says-a-function'), never());
-  expect(failure).toMatch(
-    /^Kptfile: pipeline.mutators\[1\], function "example.com.says-a-function:v1": it broke down: /,
-  );
+  expect(failure).toMatch(/^Kptfile: pipeline.mutators\[1\], function "example.com.says-a-function:v1": it crashed: /);
 });
 
-test('what happens can be watched', async () => {
+test('events report the progress', async () => {
   const events: string[] = [];
   await open().run(packageWith('fine', 'throws'), never(), ({ type, step: { result } }) =>
     events.push(`${type} ${result.image} ${result.exitCode}`),
@@ -79,15 +77,15 @@ test('functions see nothing of the environment of this process, and what they pr
   process.env.SLUICE_TEST_SECRET = 'hush';
   try {
     const runner = open();
-    const told = JSON.stringify(await runner.run(packageWith('prints', 'reads-the-environment'), never()));
-    expect(told).toContain('the environment is {');
-    expect(told).not.toContain('hush');
+    const output = JSON.stringify(await runner.run(packageWith('prints', 'reads-the-environment'), never()));
+    expect(output).toContain('the environment is {');
+    expect(output).not.toContain('hush');
   } finally {
     delete process.env.SLUICE_TEST_SECRET;
   }
 });
 
-test('the caller can stop a rendering, under way or waiting; nothing of it is left', async () => {
+test('the caller can cancel a rendering, running or waiting; nothing of it is left', async () => {
   const runner = open();
   const reason = new Error('no longer wanted');
   const [first, second] = [new AbortController(), new AbortController()];

@@ -9,7 +9,7 @@ import { PIPELINE_WORKER } from './worker-process.ts';
 export interface WorkerRunnerOptions {
   /** Runs functions outside of this process; undefined refuses them all. */
   readonly external: ExternalRunner | undefined;
-  /** The program of a worker; another one brings other functions, in tests. */
+  /** The program of a worker; tests use one with other functions. */
   readonly program?: URL;
   readonly limits?: FunctionLimits;
   /** How many packages are rendered at a time; one less than there are cores by default. */
@@ -19,7 +19,7 @@ export interface WorkerRunnerOptions {
   readonly clock?: Clock;
 }
 
-const MEMORY = 512;
+const MAX_MEMORY_MIB = 512;
 
 /** A PipelineRunner, and the process ids of its workers. */
 export interface WorkerPipelineRunner extends PipelineRunner {
@@ -27,15 +27,15 @@ export interface WorkerPipelineRunner extends PipelineRunner {
 }
 
 /**
- * Renders packages in processes of their own, which start when the first package comes and stay warm. A function that throws, hangs, ends
- * its process or takes too much memory is a failed step with its name; renderings that hang do not hold up others.
+ * Renders packages in worker processes, which start with the first package and stay warm. A function that throws, hangs, ends
+ * its process or takes too much memory is a failed step with its name; renderings that hang do not block others.
  */
 export function workerPipelineRunner(options: WorkerRunnerOptions): WorkerPipelineRunner {
   const {
     external,
     limits = DEFAULT_FUNCTION_LIMITS,
     program = PIPELINE_WORKER,
-    memory = MEMORY,
+    memory = MAX_MEMORY_MIB,
     clock = systemClock,
   } = options;
   const concurrency = options.concurrency ?? Math.max(1, availableParallelism() - 1);

@@ -7,13 +7,13 @@ export interface PoolOptions extends WorkerOptions {
   readonly concurrency: number;
 }
 
-/** After this time a worker counts as slow, so that a function that hangs does not hold up others. */
+/** After this time a worker counts as slow, so that a function that hangs does not block others. */
 const SLOW_AFTER_MS = 2_000;
 /** There are never more workers than this many times the concurrency. */
 const MAX_SLOW_FACTOR = 4;
 /** After this time idle workers are ended, except one, which stays warm. */
 const IDLE_MS = 30_000;
-/** A worker is replaced after this many uses, before what its functions leave behind adds up. */
+/** A worker is replaced after this many uses, before leaks of its functions add up. */
 const MAX_USES = 1_000;
 
 interface Idle {
@@ -26,7 +26,7 @@ export class WorkerPool {
   readonly #options: PoolOptions;
   readonly #limiter: Limiter;
   readonly #uses = new Map<WorkerProcess, number>();
-  /** The last one was used last. */
+  /** The one that was used last is last. */
   readonly #idle: Idle[] = [];
   readonly #underWay = new Set<Promise<void>>();
   #closed = false;
@@ -40,7 +40,7 @@ export class WorkerPool {
   }
 
   /**
-   * Lends a worker that is ready. One that is killed meanwhile is gone when this settles, and replaced. Rejects with what `action`
+   * Lends a worker that is ready. One that is killed meanwhile has ended when this settles, and is replaced. Rejects with what `action`
    * rejects with, with the signal's reason while it waits, and with Unavailable if workers cannot be started and after `close`.
    */
   async use<Result>(signal: AbortSignal, action: (worker: WorkerProcess) => Promise<Result>): Promise<Result> {
@@ -53,9 +53,9 @@ export class WorkerPool {
       try {
         await worker.ready;
         if (worker.isEnding)
-          throw new SluiceError('Unavailable', `functions cannot be run: a worker ${await worker.ended}`);
+          throw new SluiceError('Unavailable', `cannot run functions: a worker ${await worker.ended}`);
         const result = await action(worker);
-        // What came of a worker that `close` killed says nothing about the package.
+        // The result of a worker that `close` killed does not concern the package.
         if (this.#closed) throw closed();
         return result;
       } finally {
@@ -69,7 +69,7 @@ export class WorkerPool {
     }
   }
 
-  /** Ends all workers; what is under way is refused. Resolves when they are gone and nothing is under way. */
+  /** Ends all workers; calls in progress are rejected. Resolves when the workers have ended and no call is in progress. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#limiter.close(closed());
@@ -130,5 +130,5 @@ export class WorkerPool {
 }
 
 function closed(): SluiceError {
-  return new SluiceError('Unavailable', 'functions are no longer run: this process is ending');
+  return new SluiceError('Unavailable', 'cannot run functions: this process is ending');
 }

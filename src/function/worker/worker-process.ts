@@ -7,7 +7,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { withMemoryBound } from '../external/memory-bound.ts';
 import type { FromWorker, ToWorker } from './messages.ts';
 
-/** Of this installation: where `src/`, or what is built from it, is. */
+/** The folder of this installation with `src/`, or with what is built from it. */
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 export interface WorkerOptions {
@@ -17,11 +17,11 @@ export interface WorkerOptions {
   readonly clock: Clock;
 }
 
-/** What is not JavaScript objects: 512 that V8 reserves for code and that count as used, and as much again twice for buffers; MiB. */
-const BESIDE_OBJECTS = 3 * 512;
-/** Milliseconds until a worker must have read its functions. */
-const START_TIME = 30_000;
-const STDERR_CHARACTERS = 16 * 1024;
+/** Memory beside JavaScript objects: 512 MiB that V8 reserves for code and that count as used, and twice as much for buffers. */
+const NON_HEAP_MIB = 3 * 512;
+/** Until then a worker must have loaded its functions. */
+const START_TIMEOUT_MS = 30_000;
+const MAX_STDERR_CHARACTERS = 16 * 1024;
 
 /** The same module tree as this file's, as TypeScript or as JavaScript. */
 export const PIPELINE_WORKER = new URL(
@@ -31,11 +31,11 @@ export const PIPELINE_WORKER = new URL(
 
 /**
  * A process that renders packages. A process and not a thread: one allocation that is too large in a thread ends the whole process
- * that it is in, whatever bound the thread has. It has an empty environment, reads only the code that it runs (see `moduleTree`), and
+ * that it is in, even if the thread has a limit. It has an empty environment, reads only the code that it runs (see `moduleTree`), and
  * can neither write files nor start processes.
  */
 export class WorkerProcess {
-  /** What happened to it, when it is gone; a sentence without its subject. */
+  /** Why it ended; a sentence without its subject. */
   readonly ended: Promise<string>;
   readonly #child: ChildProcess;
   readonly #ready = Promise.withResolvers<void>();
@@ -58,7 +58,7 @@ export class WorkerProcess {
           String(process.pid),
         ],
       },
-      (memory + BESIDE_OBJECTS) * 1024 * 1024,
+      (memory + NON_HEAP_MIB) * 1024 * 1024,
     );
     const stdio = ['ignore', 'ignore', 'pipe', 'ipc'] as const;
     const child = spawn(command.file, command.arguments, {
@@ -69,13 +69,13 @@ export class WorkerProcess {
     });
     this.#child = child;
     child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
-      if (this.#stderr.length < STDERR_CHARACTERS) this.#stderr += chunk.slice(0, STDERR_CHARACTERS);
+      if (this.#stderr.length < MAX_STDERR_CHARACTERS) this.#stderr += chunk.slice(0, MAX_STDERR_CHARACTERS);
     });
     child.on('message', (message: FromWorker) => {
       if (message.type === 'ready') this.#ready.resolve();
       else this.#receive?.(message);
     });
-    const cancelStart = clock.schedule(START_TIME, () => {
+    const cancelStart = clock.schedule(START_TIMEOUT_MS, () => {
       this.#late = true;
       this.kill();
     });
@@ -96,22 +96,22 @@ export class WorkerProcess {
     return this.#child.pid;
   }
 
-  /** True as soon as it is killed or gone. */
+  /** True as soon as it is killed or has ended. */
   get isEnding(): boolean {
     return this.#isEnding;
   }
 
-  /** Resolves when it can take messages, and when it is gone. */
+  /** Resolves when it accepts messages, and when it has ended. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
 
-  /** Takes what it says from now on; undefined stops it. */
+  /** Sets the handler of its messages; undefined removes it. */
   listen(receive: ((message: FromWorker) => void) | undefined): void {
     this.#receive = receive;
   }
 
-  /** A message to a worker that is gone is lost: `ended` tells of it. */
+  /** A message to a worker that has ended is lost; see `ended`. */
   send(message: ToWorker): void {
     if (this.#child.connected) this.#child.send(message, () => undefined);
   }
@@ -130,7 +130,7 @@ export class WorkerProcess {
   }
 
   #explain(code: number | null, signal: NodeJS.Signals | null): string {
-    if (this.#late) return `did not start within ${START_TIME / 1000} s`;
+    if (this.#late) return `did not start within ${START_TIMEOUT_MS / 1000} s`;
     if (this.#stderr.includes('heap out of memory') || this.#stderr.includes('OOMErrorHandler'))
       return `needs more than ${this.#memory} MiB of memory`;
     const said = this.#stderr.split('\n').find((line) => /^\w*Error\b/.test(line));
@@ -145,7 +145,7 @@ export class WorkerProcess {
  */
 function moduleTree(): string[] {
   const folders = ['src', 'kptfile-schema'].map((name) => join(ROOT, name));
-  // Packages are looked for in all folders above; how a folder's code is meant is in its package.json.
+  // Node.js searches packages in all folders above; the module type of a folder is in its package.json.
   const shared = ancestors(ROOT).flatMap((folder) => [join(folder, 'node_modules'), join(folder, 'package.json')]);
   const found = [...folders, ...shared].filter((path) => existsSync(path));
   return [...new Set(found.flatMap((path) => [path, realpathSync(path)]))];

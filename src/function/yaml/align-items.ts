@@ -1,16 +1,16 @@
 import type { Node } from 'yaml';
 import { isSame, type SavedNode } from './saved-node.ts';
 
-/** Above this the middle of a list counts as replaced: the search costs the product of both lengths. */
+/** Above this the middle of a list counts as replaced: the search takes the product of both lengths. */
 const MAX_CELLS = 40_000;
 
-/** One item of a list: still there (`item` may differ from `saved`), gone (no `item`), or new (no `saved`). */
+/** One item of a list: kept (`item` may differ from `saved`), removed (no `item`), or new (no `saved`). */
 export interface ItemStep {
   readonly saved?: SavedNode;
   readonly item?: Node;
 }
 
-/** How a list became another one, by its longest common part. */
+/** The changes between two lists, by their longest common subsequence. */
 export function alignItems(saved: readonly SavedNode[], items: readonly Node[]): ItemStep[] {
   const isItem = (old: SavedNode, item: Node) => old.node === item || isSame(old, item);
   let start = 0;

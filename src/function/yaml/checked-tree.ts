@@ -4,14 +4,14 @@ import type { SluiceError } from '../../foundation/sluice-error.ts';
 /** More levels than any resource has; every walk over a document may recurse this deep. */
 const MAX_DEPTH = 100;
 
-/** What aliases of one document may become, in nodes. */
+/** Nodes that the aliases of one document may expand to. */
 const MAX_COPIES = 100_000;
 
 type Refuse = (offset: number, why: string) => SluiceError;
 
 /**
- * Makes a plain tree of what the parser gives: no aliases, keys that are texts and stand once, not too deep. Done in place, in one
- * walk; throws what `refuse` makes of it where that is not possible.
+ * Makes a plain tree of the parser's: no aliases, keys that are texts and occur once, not too deep. Done in place, in one
+ * walk; throws the error of `refuse` where that is not possible.
  */
 export class CheckedTree {
   /** True if there were anchors, aliases or tags. */
@@ -26,14 +26,14 @@ export class CheckedTree {
     this.#check(root, 0);
   }
 
-  /** What takes the place of a node. */
+  /** The replacement of a node. */
   #check(node: Node, depth: number): Node {
     const offset = node.range?.[0] ?? 0;
     if (isAlias(node)) {
       this.entangled = true;
       const target = this.#anchors.get(node.source);
       if (target === undefined)
-        throw this.#refuse(offset, `the alias *${node.source} stands for nothing that is complete before it`);
+        throw this.#refuse(offset, `the alias *${node.source} refers to nothing that is complete before it`);
       return this.#copy(target, depth, offset);
     }
     if (depth > MAX_DEPTH) throw this.#refuse(offset, `it nests deeper than ${MAX_DEPTH} levels`);
@@ -64,14 +64,14 @@ export class CheckedTree {
       const { anchor } = pair.key;
       const name = String(pair.key.value ?? 'null');
       if (names.has(name))
-        throw this.#refuse(offset, `the key ${JSON.stringify(name.slice(0, 100))} stands twice in one mapping`);
+        throw this.#refuse(offset, `the key ${JSON.stringify(name.slice(0, 100))} occurs twice in one mapping`);
       names.add(name);
       if (anchor !== undefined || hasOwnTag(pair.key)) this.#check(pair.key, depth);
       const isMerge = name === '<<' && pair.key.type === 'PLAIN' && namesAliases(pair.value);
       pair.value = this.#checkValue(pair.value, depth + 1);
       if (isMerge)
         for (const one of isSeq(pair.value) ? pair.value.items : [pair.value]) {
-          if (!isMap(one)) throw this.#refuse(offset, '<< names something that is not a mapping');
+          if (!isMap(one)) throw this.#refuse(offset, '<< refers to something that is not a mapping');
           merged.push(one);
         }
     }
@@ -91,7 +91,7 @@ export class CheckedTree {
   #copy(node: Node, depth: number, offset: number): Node {
     this.#copies++;
     if (this.#copies > MAX_COPIES)
-      throw this.#refuse(offset, `its aliases stand for more than ${MAX_COPIES} values; write fewer of them`);
+      throw this.#refuse(offset, `its aliases expand to more than ${MAX_COPIES} values; write fewer of them`);
     if (depth > MAX_DEPTH) throw this.#refuse(offset, `it nests deeper than ${MAX_DEPTH} levels`);
     if (isMap(node)) {
       const made = new YAMLMap();

@@ -1,6 +1,6 @@
 import { type Document, isMap, isScalar, isSeq, type Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 
-/** A copy of a document with other contents, by default a copy of its own. What nobody changes is shared. */
+/** A copy of a document with other contents, by default a copy of its own. Unchanged parts are shared. */
 export function copyDocument(document: Document, contents: unknown = copyNode(document.contents)): Document {
   const copy = Object.create(Object.getPrototypeOf(document), Object.getOwnPropertyDescriptors(document)) as Document;
   copy.contents = contents as never;

@@ -2,8 +2,8 @@ import { isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap
 import { plainValue } from './node-value.ts';
 
 /**
- * Makes a tree say what another one says, and keeps what it can of itself: comments, quotes and the order of fields, which programs that
- * read and write YAML tend to lose. Comments that the other tree has count. Gives what takes the place of `mine`.
+ * Gives a tree the content of another one, and keeps of its own what it can: comments, quotes and the order of fields, which programs that
+ * read and write YAML tend to lose. Comments that the other tree has count. Returns the replacement of `mine`.
  */
 export function graftNode(mine: Node, theirs: Node): Node {
   if (isMap(mine) && isMap(theirs)) graftMap(mine, theirs);
@@ -42,7 +42,7 @@ function graftSeq(mine: YAMLSeq, theirs: YAMLSeq): void {
     mine.items = items.map((item, at) => graftNode(own[at] as Node, item));
     return;
   }
-  // Items that say the same, in the order of both.
+  // Equal items, in the order of both.
   const places = new Map<string, Node[]>();
   for (const node of own) {
     const key = identityOf(node);
@@ -56,7 +56,7 @@ function graftSeq(mine: YAMLSeq, theirs: YAMLSeq): void {
   });
 }
 
-/** Items with names are told apart by them. */
+/** Items with names are identified by them. */
 function identityOf(node: Node): string {
   const name = isMap(node) ? node.get('name', true) : undefined;
   return isScalar(name) ? `name ${String(name.value)}` : JSON.stringify(plainValue(node));
@@ -70,7 +70,7 @@ function graftScalar(mine: Scalar, theirs: Scalar): void {
   if (theirs.type !== undefined) mine.type = theirs.type;
 }
 
-/** `1.0` is 1, but many digits are more than a number here can tell apart. */
+/** `1.0` is 1, but texts of many digits exceed the precision of a number. */
 function saysSame(mine: Scalar, theirs: Scalar): boolean {
   const value = plainValue(mine);
   if (value !== plainValue(theirs)) return false;

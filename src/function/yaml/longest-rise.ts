@@ -1,6 +1,6 @@
-/** The members of a longest rising part of a list of different numbers: what stands in order, however the others moved. */
+/** A longest increasing subsequence of a list of different numbers: the members that kept their order. */
 export function longestRise(numbers: readonly number[]): Set<number> {
-  /** By length - 1, the smallest number that a rise of that length ends with. */
+  /** By length - 1, the smallest number that an increasing subsequence of that length ends with. */
   const ends: number[] = [];
   const before = new Map<number, number | undefined>();
   for (const number of numbers) {

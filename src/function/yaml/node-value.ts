@@ -1,11 +1,11 @@
 import { Document, isMap, isScalar, isSeq, type Node, type Pair, type Scalar } from 'yaml';
 
-/** What YAML 1.1 or 1.2 readers take for another thing than a text if it stands without quotes. */
+/** Text that readers of YAML 1.1 or 1.2 do not read as a text without quotes. */
 const NOT_A_TEXT =
   /^(?:~|null|true|false|yes|no|on|off|y|n|[-+]?[.0-9][-+.:_0-9a-f]*(?:e[-+]?\d+)?|[-+]?0[xo][0-9a-f_]+|[-+]?\.inf|\.nan|<<|=|)$/i;
 
 /**
- * A node as plain data. A scalar without quotes is what Kubernetes' reader takes it for: true and false, null, numbers; everything
+ * A node as plain data. A scalar without quotes is read as Kubernetes reads it: true and false, null, numbers; everything
  * else is a text. Keys are texts. A key `__proto__` is a plain property.
  */
 export function plainValue(node: unknown): unknown {
@@ -47,7 +47,7 @@ function scalarValue({ value, type, tag }: Scalar): unknown {
   return numberOf(value) ?? value;
 }
 
-/** A number as Go's reader of YAML takes it: with a leading zero it is an octal one, and underscores do not count. */
+/** A number as Go's YAML library reads it: with a leading zero it is an octal one, and underscores do not count. */
 function numberOf(text: string): number | undefined {
   if (!/^[-+.]?[0-9]/.test(text)) return undefined;
   const [, sign, digits = ''] = /^([-+]?)(.*)$/s.exec(text.replaceAll('_', '')) ?? [];
@@ -69,7 +69,7 @@ export function createNode(value: unknown): Node {
   return node;
 }
 
-/** Takes the format of JSON off what was read: blocks, and quotes only where they are needed. */
+/** Removes the format of JSON: blocks, and quotes only where they are needed. */
 export function withoutJsonFormat(node: Node): void {
   if (isScalar(node)) {
     if (node.type === 'QUOTE_DOUBLE' && !NOT_A_TEXT.test(String(node.value))) delete node.type;

@@ -3,7 +3,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { CheckedTree } from './checked-tree.ts';
 import { markOwnLineComments } from './own-line-comment.ts';
 
-/** Beside texts, only null is told apart. */
+/** Beside texts, only null is distinguished. */
 const NULL_TAG: Tags = ['null'];
 
 export interface ParsedResource {
@@ -12,14 +12,14 @@ export interface ParsedResource {
   readonly entangled: boolean;
 }
 
-/** Says where a text stands in the package, for messages. */
+/** The place of a text in the package, for messages. */
 export interface TextOrigin {
   readonly file: string;
   /** Line of the file that the text begins at, from 1. */
   readonly line?: number;
 }
 
-/** Told of a text that is no KRM resource, as opposed to one that is a bad one. */
+/** Thrown for a text that is not a KRM resource, as opposed to an invalid one. */
 export class NotAResource extends SluiceError {
   readonly isYaml: boolean;
 
@@ -30,7 +30,7 @@ export class NotAResource extends SluiceError {
 }
 
 /**
- * Reads one document of a package. Aliases become copies of what they stand for. Throws NotAResource for what is not valid YAML or has
+ * Reads one document of a package. Aliases become copies of what they refer to. Throws NotAResource for what is not valid YAML or has
  * no kind, and InvalidInput for a resource that cannot be worked on; both name file and line.
  */
 export function parseResourceText(text: string, { file, line = 1 }: TextOrigin): ParsedResource {
@@ -40,13 +40,12 @@ export function parseResourceText(text: string, { file, line = 1 }: TextOrigin):
     const options = { schema: 'failsafe', customTags: NULL_TAG, logLevel: 'silent', uniqueKeys: false } as const;
     document = parseDocument(text, options) as Document;
   } catch {
-    throw new NotAResource(`${file}:${line}: it nests too deep to be read`, false);
+    throw new NotAResource(`${file}:${line}: it is nested too deep`, false);
   }
   const [error] = document.errors;
   if (error !== undefined) {
     const at = line + (error.linePos?.[0].line ?? 1) - 1;
-    if (error.code === 'RESOURCE_EXHAUSTION')
-      throw new NotAResource(`${file}:${at}: it nests too deep to be read`, false);
+    if (error.code === 'RESOURCE_EXHAUSTION') throw new NotAResource(`${file}:${at}: it is nested too deep`, false);
     const why = (error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, '');
     throw new NotAResource(`${file}:${at}: not valid YAML: ${why}`, false);
   }

@@ -1,6 +1,6 @@
 import { Document, isCollection, type Node, Pair, Scalar, type ToStringOptions, visit, YAMLMap, YAMLSeq } from 'yaml';
 
-/** Texts that read as themselves wherever they stand without quotes, in a flow collection too. */
+/** Texts that read as themselves without quotes, in a flow collection too. */
 const SAFE_PLAIN = /^[A-Za-z0-9_/][\w./@%+=~-]*(?::[\w./@%+=~-]+)*$/;
 
 /** A document for nodes that hold the texts of their scalars. */
@@ -10,7 +10,7 @@ export function newDocument(contents: Node): Document {
   return document;
 }
 
-/** One line for a scalar; undefined if it needs more, or must not stand in a flow collection as it would be written. */
+/** One line for a scalar; undefined if it needs more, or cannot be written in a flow collection. */
 export function printScalar(node: Scalar, inFlow: boolean): string | undefined {
   const { value, type } = node;
   if (node.tag !== undefined || node.commentBefore) return undefined;
@@ -27,7 +27,7 @@ function printOne(text: string, type: Scalar['type']): string {
   return newDocument(scalar).toString({ lineWidth: 0 }).replace(/\n$/, '');
 }
 
-/** The lines of an entry of a mapping, at the left margin, with the comments above it if they are asked for. */
+/** The lines of an entry of a mapping, at the left margin, with the comments above it on request. */
 export function printPair(
   key: Node,
   value: Node | null,
@@ -42,7 +42,7 @@ export function printPair(
   return linesOf(newDocument(map), style);
 }
 
-/** What is above the first entry of a collection stands behind it once there is none. */
+/** A comment above the first entry of a collection is behind the collection once it is empty. */
 function commentBehind(value: Node | null): Node | null {
   if (!isCollection(value) || value.items.length > 0) return value;
   const empty = value.clone() as YAMLMap;

@@ -10,7 +10,7 @@ import { spliceDocument } from './splice-document.ts';
 
 const NEW_STYLE: ToStringOptions = { lineWidth: 0, indentSeq: true };
 
-/** The text that a resource was read from, and what it said. */
+/** The text that a resource was read from, with its parsed content. */
 export class ResourceText {
   readonly text: string;
   readonly #entangled: boolean;
@@ -26,7 +26,7 @@ export class ResourceText {
     this.#commentBefore = document.commentBefore;
   }
 
-  /** True if a document says what this text says, comments included. */
+  /** True if a document is equal to this text, comments included. */
   isOf(document: Document & { contents: YAMLMap }): boolean {
     return this.#sameAround(document) && isSame(this.#saved, document.contents);
   }
@@ -55,7 +55,7 @@ export class ResourceText {
       if (readsAs(written, document.contents))
         return mark + (text.includes('\r\n') ? written.replaceAll('\n', '\r\n') : written);
     }
-    throw new SluiceError('InvalidInput', `${name}: it cannot be written as YAML that reads as what it is`);
+    throw new SluiceError('InvalidInput', `${name}: it cannot be written as YAML that reads back the same`);
   }
 
   #sameAround({ comment, commentBefore }: Document): boolean {
@@ -63,13 +63,13 @@ export class ResourceText {
   }
 }
 
-/** The text of a resource that was read from nowhere. */
+/** The text of a new resource. */
 export function newResourceText(document: Document & { contents: YAMLMap }, name: string): string {
   const plain = newDocument(document.contents);
   const printed = plain.toString(NEW_STYLE);
   for (const written of [keepKeyComments(printed), printed, printQuoted(plain, NEW_STYLE)])
     if (readsAs(written, document.contents)) return written;
-  throw new SluiceError('InvalidInput', `${name}: it cannot be written as YAML that reads as what it is`);
+  throw new SluiceError('InvalidInput', `${name}: it cannot be written as YAML that reads back the same`);
 }
 
 /** Reads a text with another library, which is several times as fast, and compares. */

@@ -1,13 +1,13 @@
 import { isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap, type YAMLSeq } from 'yaml';
 
 /**
- * What a node of a document was when it was read, and where its text stands. Functions change nodes in place; what they changed is
+ * A node of a document as it was read, with the place of its text. Functions change nodes in place; what they changed is
  * found by comparing the tree with what was saved of it.
  */
 export type SavedNode = SavedScalar | SavedMap | SavedSeq;
 
 interface SavedBase {
-  /** The node itself, to find it again where a function moved it. */
+  /** The node itself, to find it again if a function moved it. */
   readonly node: Node;
   /** Offsets in the text of the document. */
   readonly start: number;

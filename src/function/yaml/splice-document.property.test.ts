@@ -156,7 +156,7 @@ test('what was set and deleted reads back as meant, and untouched lines stay', {
   );
 });
 
-test('a tree that takes over what another one says says it', { timeout: 60_000 }, () => {
+test('a tree that gets the content of another one has that content', { timeout: 60_000 }, () => {
   fc.assert(
     fc.property(value, value, style, style, (mine, theirs, mineStyle, theirStyle) => {
       const sent = Resource.parse(written(mine, mineStyle), { file: 'a.yaml', index: 0 });

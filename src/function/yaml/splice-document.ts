@@ -24,8 +24,8 @@ import {
 import { TextEdits } from './text-edits.ts';
 
 /**
- * The text of a document with what changed since it was saved: only the lines of what changed are others. Undefined where that cannot
- * be said in lines. What comes back must be checked: it is right by what is known of the text, not by reading it again.
+ * The text of a document with its changes since it was saved: only the lines of changes differ. Undefined where changes cannot
+ * be expressed in lines. The caller must check the result by reading it again.
  */
 export function spliceDocument(
   text: string,
@@ -37,7 +37,7 @@ export function spliceDocument(
   return isMap(root) && splice.map(saved, root) ? splice.edits.apply(text) : undefined;
 }
 
-/** Every method is true if it could say the change in lines. */
+/** Every method returns true if it could express the change in lines. */
 class Splice {
   readonly edits = new TextEdits();
   readonly #text: string;
@@ -60,7 +60,7 @@ class Splice {
     for (const pair of map.items as Pair<Scalar, Node | null>[]) pairs.set(String(pair.key?.value ?? 'null'), pair);
     if (pairs.size < map.items.length) return false;
     const places = new Map(saved.items.map(({ name }, at) => [name, at]));
-    // An entry that changed its place goes and comes.
+    // An entry that moved is removed and added.
     const staying = longestRise([...pairs.keys()].flatMap((name) => places.get(name) ?? []));
     const [first] = saved.items.filter((_, at) => staying.has(at));
     if (first === undefined) return false;
@@ -79,7 +79,7 @@ class Splice {
       if (!this.#pair(old, pair, column)) return false;
       behind = this.#lineEnd(endOfPair(old));
     }
-    // What stands behind a dash is followed there by the first one that stays.
+    // The first remaining entry takes the place behind the dash.
     const lead = this.#startsLine(saved.items[0]?.key.start ?? 0) ? 0 : saved.items.indexOf(first);
     if (lead > 0 && (first.key.commentBefore ?? '') !== '') return false;
     if (lead > 0) this.edits.add(saved.items[0]?.key.start ?? 0, first.key.start, '');
@@ -100,7 +100,7 @@ class Splice {
     return this.#replace(saved.key.start, endOfPair(saved), printPair(key, value, this.#style()), column);
   }
 
-  /** A value, and the comment of a collection, which stands behind its key as kpt's setters do. */
+  /** A value, and the comment of a collection, which is behind its key as kpt's setters are. */
   #keyComment(key: SavedScalar, saved: SavedNode, node: Node): boolean {
     const comment = node.commentBefore ?? '';
     if (saved.kind === 'scalar' || saved.flow || comment === (saved.commentBefore ?? ''))
@@ -229,7 +229,7 @@ class Splice {
     this.edits.add(start, start, [first, ...indented(rest, column), ' '.repeat(column)].join(this.#eol));
   }
 
-  /** Column of an entry in a block; undefined if more than blanks and dashes stand before it. */
+  /** Column of an entry in a block; undefined if more than blanks and dashes precede it. */
   #columnOf(start: number): number | undefined {
     const lead = this.#text.slice(this.#lineStart(start), start);
     return /^\ufeff?[ -]*$/.test(lead) && !lead.startsWith('---') ? lead.replace('\ufeff', '').length : undefined;
@@ -260,7 +260,7 @@ class Splice {
     return offset <= 0 ? 0 : this.#text.lastIndexOf('\n', offset - 1) + 1;
   }
 
-  /** After the line break of the line that ends what stands before an offset; or the end of the text. */
+  /** The offset after the line break of the line before; or the end of the text. */
   #lineEnd(end: number): number {
     if (this.#text[end - 1] === '\n') return end;
     const found = this.#text.indexOf('\n', end);

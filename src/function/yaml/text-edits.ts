@@ -6,7 +6,7 @@ export class TextEdits {
     return this.#edits.length;
   }
 
-  /** Replaces what stands from one offset to before another. Of edits at one offset, those that were added first come first. */
+  /** Replaces the text between two offsets. Of edits at one offset, those that were added first come first. */
   add(from: number, to: number, text: string): void {
     this.#edits.push({ from, to, text });
   }

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { isMissing, readFolder } from '../../foundation/file-system.ts';
 import type { DiskUse } from '../git-repository.ts';
 
-/** What a file system gives to the smallest file. */
-const BLOCK = 4096;
+/** What the smallest file takes on most file systems. */
+const BLOCK_BYTES = 4096;
 
-/** Counts without opening a file. Loose objects are looked at folder by folder, at once each: they are few where there is maintenance. */
+/** Counts without opening a file. Loose objects are counted one folder at a time: with maintenance they are few. */
 export async function diskUse(gitDir: string): Promise<DiskUse> {
   const objects = join(gitDir, 'objects');
   let looseObjects = 0;
@@ -19,7 +19,7 @@ export async function diskUse(gitDir: string): Promise<DiskUse> {
       const size = statSync(join(objects, folder, name), { throwIfNoEntry: false })?.size;
       if (size === undefined) continue;
       looseObjects += 1;
-      bytes += Math.ceil(size / BLOCK) * BLOCK;
+      bytes += Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES;
     }
   }
   for (const { name } of await readFolder(join(objects, 'pack'))) {
@@ -29,7 +29,7 @@ export async function diskUse(gitDir: string): Promise<DiskUse> {
   return { looseObjects, packs, bytes };
 }
 
-/** Undefined for a file that is gone, as files of a repository in use may be at any time. */
+/** Undefined for a file that was removed, as in a repository in use at any time. */
 export async function statOf(path: string): Promise<Stats | undefined> {
   try {
     return await stat(path);

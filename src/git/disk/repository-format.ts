@@ -43,8 +43,8 @@ export async function checkRepository(path: string, readOnly = false): Promise<s
 }
 
 /**
- * Makes an empty bare repository, or leaves the one that is there. HEAD comes last: without it there is no repository, and a
- * creation that was interrupted is taken up again. Throws InvalidInput for a folder that holds something else.
+ * Makes an empty bare repository, or leaves an existing one. HEAD is written last: without it there is no repository, so that an
+ * interrupted creation is resumed. Throws InvalidInput for a folder that holds something else.
  */
 export async function createRepository(path: string): Promise<void> {
   await mkdir(path, { recursive: true });
@@ -54,7 +54,7 @@ export async function createRepository(path: string): Promise<void> {
   if (foreign !== undefined)
     throw new SluiceError(
       'InvalidInput',
-      `${path} holds ${JSON.stringify(foreign)} and is no Git repository: give an empty folder`,
+      `${path} holds ${JSON.stringify(foreign)} and is not a Git repository: use an empty folder`,
     );
   for (const folder of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags'])
     await mkdir(join(path, folder), { recursive: true });

@@ -42,7 +42,7 @@ import { checkRefUpdates } from '../refs/ref-updates.ts';
 import { StaleLocks } from '../refs/stale-locks.ts';
 import type { Remotes } from '../remote/remotes.ts';
 
-/** What both engines do alike: reading through an ObjectSource, writing loose objects, reading ref files, checking updates. */
+/** What both engines share: reading through an ObjectSource, writing loose objects, reading ref files, checking updates. */
 export abstract class RepositoryBase {
   protected abstract readonly remotes: Remotes;
   readonly path: string;
@@ -88,7 +88,7 @@ export abstract class RepositoryBase {
     this.#damage = undefined;
   }
 
-  /** Takes note of damage that comes to light. */
+  /** Notes damage that a read found. */
   async #noting<Result>(work: Promise<Result>): Promise<Result> {
     try {
       return await work;
@@ -160,16 +160,16 @@ export abstract class RepositoryBase {
       // Thrown below, when it is this transaction's turn.
     });
     await this.#refQueue.run(async () => {
-      // The objects are on disk before a ref names them, and the refs before the caller hears of it.
+      // The objects are on disk before a ref names them, and the refs before the caller gets the result.
       await objects;
       if (updates.length === 0) return;
       const refs = updates.map(({ ref }) => ref);
-      await timed(gitOperations, 'transaction', () => this.despiteStaleLocks(refs, () => this.applyUpdates(updates)));
+      await timed(gitOperations, 'transaction', () => this.retryAfterStaleLock(refs, () => this.applyUpdates(updates)));
     });
   }
 
   fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
-    return timed(gitOperations, 'fetch', () => this.despiteStaleLocks([], () => this.remotes.fetch(remote, options)));
+    return timed(gitOperations, 'fetch', () => this.retryAfterStaleLock([], () => this.remotes.fetch(remote, options)));
   }
 
   listRemoteRefs(remote: GitRemote, prefixes: readonly string[] = [], signal?: AbortSignal): Promise<Ref[]> {
@@ -192,19 +192,19 @@ export abstract class RepositoryBase {
     return diskUse(this.path);
   }
 
-  /** Brings the objects that were written so far to the disk. */
+  /** Writes the objects that were staged so far to the disk. */
   protected flushObjects(): Promise<void> {
     return this.#store.flush();
   }
 
   /** Waits for the transactions that were started, and drops the objects that none of them needed. */
-  protected async endWrites(): Promise<void> {
+  protected async finishWrites(): Promise<void> {
     await this.#refQueue.run(async () => {});
     await this.#store.close();
   }
 
-  /** Tries once more if a lock was in the way that a killed writer left behind. */
-  protected async despiteStaleLocks<T>(refs: readonly string[], action: () => Promise<T>): Promise<T> {
+  /** Retries once if the lock of a killed writer blocked the action. */
+  protected async retryAfterStaleLock<T>(refs: readonly string[], action: () => Promise<T>): Promise<T> {
     try {
       return await action();
     } catch (error) {

@@ -5,8 +5,8 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { runGit } from '../process/git-process.ts';
 
 /**
- * Writes down the history that refs lead to in the form in which git walks it fast: fetches by git take about half of the time. New
- * commits make a file of their own, and small files are merged, so that the work is in proportion to what is new.
+ * Writes Git's commit graph of the history that refs lead to: fetches by git take about half of the time. New
+ * commits get a file of their own, and small files are merged, so that the work is in proportion to what is new.
  */
 export async function writeCommitGraph(
   gitDir: string,
@@ -24,7 +24,7 @@ export async function writeCommitGraph(
   if (code !== 0) throw new SluiceError('Internal', `git commit-graph failed: ${stderr.trim().slice(0, 500)}`);
 }
 
-/** Before commits go: git takes what a graph names for something that is there. */
+/** Call before commits are removed: git takes it for granted that what a graph names exists. */
 export async function dropCommitGraph(gitDir: string): Promise<void> {
   for (const name of ['commit-graph', 'commit-graphs'])
     await rm(join(gitDir, 'objects/info', name), { recursive: true, force: true });

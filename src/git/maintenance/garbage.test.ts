@@ -59,7 +59,7 @@ describe('objects that no ref leads to', () => {
   };
   const files = (where: string) => (existsSync(join(path, where)) ? readdirSync(join(path, where)) : []);
 
-  test('are kept for ever where nobody asked to take them away', async () => {
+  test('are kept forever without a time for their removal', async () => {
     clock.advance(1000 * DAY);
     for (let round = 0; round < 4; round += 1) {
       await repository.maintain();
@@ -68,7 +68,7 @@ describe('objects that no ref leads to', () => {
     expect(isThere(garbage)).toBe(true);
   });
 
-  test('are packed by themselves, put aside when they are old, and deleted later; the rest stays', async () => {
+  test('are packed by themselves, set aside when they are old, and deleted later; the rest stays', async () => {
     const before = (await repository.diskUse()).bytes;
     await rounds(3);
     expect(files('objects/pack').filter((name) => name.endsWith('.mtimes'))).toHaveLength(1);
@@ -108,7 +108,7 @@ describe('objects that no ref leads to', () => {
     expect(isThere(garbage)).toBe(true);
   });
 
-  test('that a transaction needs are written anew, so that they outlive the pack that goes', async () => {
+  test('that a transaction needs are written again, so that they outlive the pack that is removed', async () => {
     const tree = await repository.editTree(undefined, new Map([['f', { data: Buffer.from('old') }]]));
     await repository.transaction([]);
     await rounds(2);
@@ -127,7 +127,7 @@ describe('objects that no ref leads to', () => {
     fsck(path);
   });
 
-  test('come back if a ref leads to them again while they are aside', async () => {
+  test('are restored if a ref leads to them again while they are set aside', async () => {
     const tree = await repository.editTree(undefined, new Map([['f', { data: Buffer.from('old') }]]));
     await repository.transaction([]);
     await rounds(2);
@@ -154,7 +154,7 @@ describe('objects that no ref leads to', () => {
     fsck(path);
   });
 
-  test('that the commit graph names are taken out of it before they go', async () => {
+  test('that the commit graph names are removed from it first', async () => {
     const gone = await commit(root, 'gone soon');
     await repository.transaction([{ type: 'create', ref: 'refs/heads/gone', new: gone }]);
     await rounds(1);
@@ -173,7 +173,7 @@ describe('objects that no ref leads to', () => {
     fsck(path);
   });
 
-  test('that were half moved when the process was killed are dealt with', async () => {
+  test('that were moved in part when the process was killed are handled', async () => {
     await rounds(2);
     const [pack = ''] = files('objects/pack').filter((name) => name.endsWith('.mtimes'));
     const name = pack.replace('.mtimes', '');
@@ -195,7 +195,7 @@ describe('objects that no ref leads to', () => {
     expect(isThere(garbage)).toBe(true);
   });
 
-  test('a run ends when it is told to, and leaves nothing half done', async () => {
+  test('a run ends when its signal aborts, and leaves nothing half done', async () => {
     await expect(repository.maintain({ dropAfter: DAY, signal: AbortSignal.abort() })).rejects.toMatchObject({
       code: 'Unavailable',
     });

@@ -4,7 +4,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { isMissing, readFolder, removeFile, syncFolder } from '../../foundation/file-system.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { diskUse, statOf } from '../disk/disk-use.ts';
-import type { MetFiles } from '../disk/met-files.ts';
+import type { ObservedFiles } from '../disk/observed-files.ts';
 import { runGit } from '../process/git-process.ts';
 import { dropCommitGraph } from './commit-graph.ts';
 
@@ -14,29 +14,29 @@ export interface GarbageOptions {
   /** Milliseconds for each command. */
   readonly timeout: number;
   readonly signal: AbortSignal | undefined;
-  /** Milliseconds that garbage stays after it was found. */
+  /** Milliseconds for which garbage is kept after it was found. */
   readonly dropAfter: number;
-  /** Looks for garbage also where little has come in since the last time. */
+  /** Searches for garbage even if few objects were added since the last time. */
   readonly pressed: boolean;
-  /** What this process has seen of the files here. */
-  readonly met: MetFiles;
-  /** Milliseconds of running time for which a step must have stood before the next one is taken. */
+  /** What this process has observed of the files here. */
+  readonly observed: ObservedFiles;
+  /** Milliseconds of running time between two steps. */
   readonly pause: number;
 }
 
-/** Folder for packs that were put aside, and the file that says how much there was when garbage was looked for last. */
+/** Folder for packs that were set aside, and the file with the size of the repository at the last search for garbage. */
 const ASIDE = 'sluice-put-aside';
 const NOTE = 'sluice-collected';
-/** Looking for garbage costs as much as all there is, so that is done when this much, in bytes, and half as much again is new. */
-const WORTH = 16 * 1024 * 1024;
-const WORTH_UNDER_PRESSURE = 1024 * 1024;
-/** In the order in which they go; without its index Git sees no pack, and with it last, none that is there by half. */
+/** A search for garbage reads the whole repository, so it runs when this much is new, and half of what was there before. */
+const MIN_NEW_BYTES = 16 * 1024 * 1024;
+const MIN_NEW_BYTES_UNDER_PRESSURE = 1024 * 1024;
+/** In the order of removal: Git sees no pack without its index, so none that is only partly there. */
 const PARTS = ['idx', 'pack', 'rev', 'mtimes'] as const;
 
 /**
- * Takes away what no ref leads to, in three steps that lie apart: it is packed by itself; when that pack is old enough it is put
- * aside, where no reader sees it; and if some time later everything is complete without it, it is deleted. What turns out to be needed
- * meanwhile comes back. So nothing depends on one moment in which nobody writes, nor on a clock being right.
+ * Removes unreachable objects in three steps with time between them: they are packed by themselves; when that pack is old enough it is
+ * set aside, where no reader sees it; and if some time later the repository is complete without it, it is deleted. Objects that turn
+ * out to be needed are restored. So nothing depends on one moment without writers, nor on a correct clock.
  */
 export async function dropGarbage(options: GarbageOptions): Promise<void> {
   const { gitDir } = options;
@@ -54,7 +54,7 @@ interface Pack {
   readonly parts: readonly string[];
 }
 
-/** Packs that nobody asked to keep. */
+/** Packs without a file that asks Git to keep them. */
 async function packsIn(folder: string): Promise<Pack[]> {
   const parts = new Map<string, string[]>();
   for (const { name } of await readFolder(folder)) {
@@ -79,12 +79,12 @@ async function isWorthIt({ gitDir, pressed }: GarbageOptions): Promise<boolean> 
   const { bytes } = await diskUse(gitDir);
   const last = await noted(gitDir);
   if (last === undefined && !pressed) {
-    // Nothing is known of what was here before; from now on it is.
+    // The size at the last search is unknown; it is noted now.
     await writeFile(join(gitDir, NOTE), `${bytes}\n`);
     return false;
   }
   const before = last ?? 0;
-  return bytes > before + (pressed ? WORTH_UNDER_PRESSURE : Math.max(WORTH, before / 2));
+  return bytes > before + (pressed ? MIN_NEW_BYTES_UNDER_PRESSURE : Math.max(MIN_NEW_BYTES, before / 2));
 }
 
 async function noted(gitDir: string): Promise<number | undefined> {
@@ -97,13 +97,13 @@ async function noted(gitDir: string): Promise<number | undefined> {
   }
 }
 
-/** Puts packs of garbage aside that are old enough, both by the clock and by what this process has seen. */
+/** Sets packs of garbage aside that are old enough, both by the clock and by what this process has observed. */
 async function putAside(options: GarbageOptions, packs: readonly Pack[]): Promise<void> {
-  const { gitDir, clock, dropAfter, met, pause } = options;
+  const { gitDir, clock, dropAfter, observed, pause } = options;
   const folder = join(gitDir, 'objects/pack');
   for (const { name } of packs) {
     const path = join(folder, `${name}.pack`);
-    const seen = (await met.age(path)) ?? 0;
+    const seen = (await observed.age(path)) ?? 0;
     const modified = (await statOf(path))?.mtimeMs ?? Number.POSITIVE_INFINITY;
     if (seen === 0 || seen < pause || clock.now() - modified < dropAfter) return;
   }
@@ -113,11 +113,11 @@ async function putAside(options: GarbageOptions, packs: readonly Pack[]): Promis
   await expectComplete(options, packs);
 }
 
-/** Deletes what was put aside, if all is complete without it still. */
+/** Deletes what was set aside, if the repository is still complete without it. */
 async function deleteAside(options: GarbageOptions, packs: readonly Pack[]): Promise<void> {
-  const { gitDir, met, pause } = options;
+  const { gitDir, observed, pause } = options;
   for (const { name, parts } of packs) {
-    const seen = (await met.age(join(gitDir, ASIDE, `${name}.${parts[0]}`))) ?? 0;
+    const seen = (await observed.age(join(gitDir, ASIDE, `${name}.${parts[0]}`))) ?? 0;
     if (seen === 0 || seen < pause) return;
   }
   if (!(await expectComplete(options, packs))) return;
@@ -125,14 +125,14 @@ async function deleteAside(options: GarbageOptions, packs: readonly Pack[]): Pro
     for (const part of parts) await removeFile(join(gitDir, ASIDE, `${name}.${part}`));
 }
 
-/** Brings packs back, and sorts anew what is garbage, if refs lead to what is in them. False if that was so. */
+/** Restores packs, and determines again what is garbage, if refs lead to what is in them. False if that was so. */
 async function expectComplete(options: GarbageOptions, packs: readonly Pack[]): Promise<boolean> {
   const { gitDir } = options;
   try {
     await run(options, ['rev-list', '--objects', '--quiet', '--all']);
     return true;
   } catch (error) {
-    // Whatever the reason is, what was there before is there again.
+    // For any error: the state is as before.
     await move(packs, join(gitDir, ASIDE), join(gitDir, 'objects/pack'));
     if (!isSluiceError(error, 'Internal')) throw error;
   }
@@ -140,7 +140,7 @@ async function expectComplete(options: GarbageOptions, packs: readonly Pack[]): 
   return false;
 }
 
-/** Where it stopped in the middle, for whatever reason, what is aside is dealt with the next time. */
+/** If it stopped in the middle, the next run continues with the packs that are set aside. */
 async function move(packs: readonly Pack[], from: string, to: string): Promise<void> {
   const back = to.endsWith('objects/pack');
   const order = back ? PARTS.toReversed() : PARTS;
@@ -159,5 +159,8 @@ async function run(
   const { code, stderr } = await runGit({ gitDir, settings, arguments: commandArguments, clock, timeout, signal });
   if (code === 0) return;
   const said = stderr.trim().slice(0, 500);
-  throw new SluiceError('Internal', `git ${commandArguments[0]} failed while looking for what is not needed: ${said}`);
+  throw new SluiceError(
+    'Internal',
+    `git ${commandArguments[0]} failed during the search for unreachable objects: ${said}`,
+  );
 }

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import type { Clock } from '../../foundation/clock.ts';
 import { readFolder } from '../../foundation/file-system.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { expectRoom, saysDiskFull } from '../disk/disk-room.ts';
+import { expectRoom, isDiskFullMessage } from '../disk/disk-room.ts';
 import { diskUse, statOf } from '../disk/disk-use.ts';
-import type { MetFiles } from '../disk/met-files.ts';
+import type { ObservedFiles } from '../disk/observed-files.ts';
 import { runGit } from '../process/git-process.ts';
 
-const DAY = 24 * 60 * 60 * 1000;
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Packs objects in a geometric row of packs: work stays in proportion to what is new. Objects that nothing refers to are packed too
+ * Packs objects in a geometric series of packs: work stays in proportion to what is new. Objects that nothing refers to are packed too
  * and never removed, so that no writer that is about to refer to one loses it.
  */
 export async function packObjects(
@@ -20,7 +20,7 @@ export async function packObjects(
   timeout: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  // What is packed anew is there twice for a while.
+  // What is repacked exists twice for a while.
   expectRoom(gitDir, (await diskUse(gitDir)).bytes);
   const { code, stderr } = await runGit({
     gitDir,
@@ -32,14 +32,19 @@ export async function packObjects(
   });
   if (code === 0) return;
   const said = stderr.trim().slice(0, 500);
-  throw new SluiceError(saysDiskFull(said) ? 'Unavailable' : 'Internal', `git repack failed: ${said}`);
+  throw new SluiceError(isDiskFullMessage(said) ? 'Unavailable' : 'Internal', `git repack failed: ${said}`);
 }
 
 /**
  * Removes temporary files, and folders for packs on their way in, that writers left behind when they were killed: those that are a day
  * old by the clock and have not been written to for `pause` milliseconds of this process's running time.
  */
-export async function sweepTemporaryFiles(gitDir: string, clock: Clock, met: MetFiles, pause: number): Promise<void> {
+export async function removeTemporaryFiles(
+  gitDir: string,
+  clock: Clock,
+  observed: ObservedFiles,
+  pause: number,
+): Promise<void> {
   const objects = join(gitDir, 'objects');
   const candidates: string[] = [];
   for (const { name: folder } of await readFolder(objects)) {
@@ -51,21 +56,21 @@ export async function sweepTemporaryFiles(gitDir: string, clock: Clock, met: Met
   for (const path of candidates) {
     // What is in a folder may be written to while the folder stays as it is.
     const paths = [path, ...(await readFolder(path)).map(({ name }) => join(path, name))];
-    const isLeft = await Promise.all(paths.map((one) => isLeftBehind(one, clock, met, pause)));
+    const isLeft = await Promise.all(paths.map((one) => isLeftBehind(one, clock, observed, pause)));
     if (!isLeft.every(Boolean)) continue;
     await rm(path, { recursive: true, force: true });
-    for (const one of paths) met.forget(one);
+    for (const one of paths) observed.forget(one);
   }
 }
 
-async function isLeftBehind(path: string, clock: Clock, met: MetFiles, pause: number): Promise<boolean> {
-  const seen = (await met.age(path)) ?? 0;
+async function isLeftBehind(path: string, clock: Clock, observed: ObservedFiles, pause: number): Promise<boolean> {
+  const seen = (await observed.age(path)) ?? 0;
   const modified = (await statOf(path))?.mtimeMs ?? Number.POSITIVE_INFINITY;
-  return seen > 0 && seen >= pause && clock.now() - modified >= DAY;
+  return seen > 0 && seen >= pause && clock.now() - modified >= DAY_MS;
 }
 
-/** True if the owner of a repository has told git to leave it alone: `git config gc.auto 0`. */
-export async function isLeftAlone(gitDir: string, clock: Clock, timeout: number): Promise<boolean> {
+/** True if the owner of a repository has disabled maintenance: `git config gc.auto 0`. */
+export async function isMaintenanceDisabled(gitDir: string, clock: Clock, timeout: number): Promise<boolean> {
   const commandArguments = ['config', '--file', join(gitDir, 'config'), '--get', 'gc.auto'];
   const { stdout } = await runGit({ arguments: commandArguments, clock, timeout });
   return stdout.toString('latin1').trim() === '0';

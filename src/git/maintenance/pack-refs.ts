@@ -8,7 +8,7 @@ import { lockRef, removeEmptyParents, unlockRef } from '../refs/ref-lock.ts';
 
 /**
  * Moves loose refs outside `refs/heads/` into `packed-refs`, as `git pack-refs` does it (which in Git before 2.42 cannot leave refs
- * out). Branches stay loose: deleting a packed ref rewrites the whole file, and drafts come and go.
+ * out). Branches stay loose: deleting a packed ref rewrites the whole file, and drafts are created and deleted often.
  */
 export async function packRefs(
   refFiles: RefFiles,
@@ -36,7 +36,7 @@ async function peel(
   });
 }
 
-/** Removes the loose file of a packed ref, unless somebody changed or holds it since. */
+/** Removes the loose file of a packed ref, unless another writer changed or locked it since. */
 async function removePacked(refFiles: RefFiles, { name, oid }: Ref): Promise<void> {
   const { gitDir } = refFiles;
   try {

@@ -126,7 +126,7 @@ describe('a damaged mirror', () => {
     fsck(path);
   });
 
-  test('that lost on a crash of the machine what never reached the disk is made whole', async () => {
+  test('that lost unsynced files in a crash of the machine is repaired', async () => {
     await mirror.close();
     const options = { durable: false, packRefsFrom: 3 };
     mirror = await openRepository(path, options);
@@ -153,7 +153,7 @@ describe('a damaged mirror', () => {
     await readAll();
   });
 
-  test('keeps what is on its way to the remote, and serves readers meanwhile', async () => {
+  test('keeps what waits to be pushed, and serves readers meanwhile', async () => {
     rmSync(only('.idx'));
     const own = await mirror.resolveRef('refs/heads/own');
     const waiting = await mirror.writeBlob(Buffer.from('staged'));
@@ -179,7 +179,7 @@ describe('a damaged mirror', () => {
     expect(readdirSync(path, { recursive: true }).sort()).toEqual(before);
   });
 
-  test('of which nothing is left is made anew', async () => {
+  test('of which nothing is left is fetched again', async () => {
     rmSync(path, { recursive: true });
     await mirror.repair(remote(), REFSPECS);
     await readAll();

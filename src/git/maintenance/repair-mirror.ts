@@ -9,9 +9,9 @@ import type { MirrorRepair } from '../git-repository.ts';
 import type { EngineOptions } from '../process/engine-options.ts';
 import { runGit } from '../process/git-process.ts';
 import { RefFiles } from '../refs/ref-files.ts';
-import { findDamage, keepDamaged } from './put-damaged-aside.ts';
+import { findDamage, preserveDamagedFiles } from './damaged-files.ts';
 
-/** A repository inside the mirror, on the same file system; nobody looks there. */
+/** A repository inside the mirror, on the same file system, where no reader looks. */
 const FRESH = 'sluice-fresh.git';
 
 export interface RepairOptions extends Pick<EngineOptions, 'clock' | 'timeouts'> {
@@ -22,9 +22,9 @@ export interface RepairOptions extends Pick<EngineOptions, 'clock' | 'timeouts'>
 }
 
 /**
- * Makes a damaged mirror whole. Everything is fetched anew beside it, since nobody can say what a damaged pack held; then the new pack
- * takes its place among the others, and damaged files go. What is sound stays, also what is on its way to the remote. Readers are
- * served meanwhile, and refs never vanish. Throws Corrupt if it is not whole afterwards.
+ * Repairs a damaged mirror. Everything is fetched again beside it, since the content of a damaged pack is unknown; then the new pack
+ * is moved to the others, and damaged files are removed. Undamaged files stay, also what waits to be pushed. Readers are
+ * served meanwhile, and refs never vanish. Throws Corrupt if it is still damaged afterwards.
  */
 export async function repairMirror(options: RepairOptions): Promise<MirrorRepair> {
   const { gitDir } = options;
@@ -41,7 +41,7 @@ export async function repairMirror(options: RepairOptions): Promise<MirrorRepair
     const { clock, timeouts, signal } = options;
     const { objectFiles, refFiles } = await findDamage(gitDir, { clock, timeout: timeouts.maintain, signal });
     const lostRefs = (await readFileIfPresent(join(gitDir, 'packed-refs'))) === undefined;
-    await keepDamaged(gitDir, [...objectFiles, ...refFiles]);
+    await preserveDamagedFiles(gitDir, [...objectFiles, ...refFiles]);
     const placed = await placePacks(join(fresh, 'objects/pack'), join(gitDir, 'objects/pack'));
     for (const file of objectFiles) if (!placed.has(file)) await removeFile(join(gitDir, file));
     if (refFiles.length > 0 || lostRefs) await takeRefs(gitDir, fresh, refFiles);
@@ -57,7 +57,7 @@ export async function repairMirror(options: RepairOptions): Promise<MirrorRepair
   }
 }
 
-/** Moves packs; one comes in sight with its index, which is last. Returns their names, as `objects/pack/…`. */
+/** Moves packs; readers see one when its index is there, which is last. Returns their names, as `objects/pack/…`. */
 async function placePacks(from: string, to: string): Promise<ReadonlySet<string>> {
   await mkdir(to, { recursive: true });
   const names = (await readFolder(from)).map(({ name }) => name);
@@ -68,7 +68,7 @@ async function placePacks(from: string, to: string): Promise<ReadonlySet<string>
 }
 
 /**
- * Packed refs become those of the remote; some loose ones go, which count before them. Others are values that the remote had a moment ago.
+ * Packed refs become those of the remote; loose ones that would hide them are removed. Others are values that the remote had a moment ago.
  * No ref that the remote has is missing at any time.
  */
 async function takeRefs(gitDir: string, fresh: string, loose: readonly string[]): Promise<void> {
@@ -84,7 +84,7 @@ async function looseRefs(gitDir: string): Promise<string[]> {
   return refs.map(({ name }) => name);
 }
 
-/** What Git says if something is missing that refs lead to. */
+/** Git's message if an object is missing that refs lead to. */
 async function problem(options: RepairOptions): Promise<string | undefined> {
   const { code, stderr } = await git(options, options.gitDir, ['rev-list', '--objects', '--quiet', '--all']);
   return code === 0 ? undefined : stderr.trim().slice(0, 500);
@@ -93,7 +93,7 @@ async function problem(options: RepairOptions): Promise<string | undefined> {
 function beyondRepair(gitDir: string, said: string): SluiceError {
   return new SluiceError(
     'Corrupt',
-    `the mirror ${gitDir} cannot be made whole: remove the folder, and it is made anew. Git says: ${said}`,
+    `cannot repair the mirror ${gitDir}: ${said}. Remove the folder; Sluice then fetches the repository again`,
   );
 }
 

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { getCACertificates } from 'node:tls';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
-const LONGEST = 1024 * 1024;
+const MAX_PEM_CHARACTERS = 1024 * 1024;
 const BLOCK = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
 /**
@@ -15,7 +15,7 @@ export function trustedAuthorities(pem: string | undefined, operators: string | 
   if (own === undefined)
     throw new SluiceError(
       'InvalidInput',
-      'the authorities of a remote (ca.crt in its Secret) cannot be used: give certificates in PEM, at most 1 MiB',
+      'cannot use ca.crt in the Secret of a remote: invalid PEM; provide certificates in PEM, at most 1 MiB',
     );
   const added = [...own, ...(operators === undefined ? [] : (certificatesOf(operators) ?? []))];
   // Git does not know of the variable.
@@ -25,7 +25,7 @@ export function trustedAuthorities(pem: string | undefined, operators: string | 
 
 /** The certificates in a text, each as PEM; undefined if there is none, one that cannot be read, or too much. */
 export function certificatesOf(pem: string): string[] | undefined {
-  const found = pem.length > LONGEST ? [] : (pem.match(BLOCK) ?? []);
+  const found = pem.length > MAX_PEM_CHARACTERS ? [] : (pem.match(BLOCK) ?? []);
   return found.length > 0 && found.every(isCertificate) ? found : undefined;
 }
 

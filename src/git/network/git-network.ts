@@ -10,5 +10,5 @@ export interface GitNetwork {
 /** For servers: no local address. */
 export const PUBLIC_NETWORK: GitNetwork = { hosts: new HostRules() };
 
-/** For a repository that is opened without a word on networks: this machine, besides public addresses. */
+/** For a repository that is opened without rules on networks: this machine, besides public addresses. */
 export const DEFAULT_NETWORK: GitNetwork = { hosts: LOOPBACK_ALLOWED };

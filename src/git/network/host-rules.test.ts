@@ -95,7 +95,7 @@ describe('rules on hosts', () => {
   });
 
   test.each(['http://gitea', 'gitea:0', 'gitea:70000', 'a b', '', '::1', 'user@host', 'gitea/'])(
-    '%j is no host to permit',
+    '%j is not accepted as a host to permit',
     (entry) => {
       expect(() => new HostRules([entry])).toThrow(/HOST or HOST:PORT/);
     },

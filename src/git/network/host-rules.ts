@@ -27,8 +27,8 @@ export interface HostRulesOptions {
 }
 
 /**
- * Which hosts Sluice connects to for Git. Whoever may register a repository chooses an address, and the server connects to it from
- * inside its network; so a host at a local address is refused, whatever its scheme, unless the operator permits it. A name is resolved
+ * Which hosts Sluice connects to for Git. A user who may register a repository chooses an address, and the server connects to it from
+ * inside its network; so a host at a local address is refused with any scheme, unless the operator permits it. A name is resolved
  * once for each connection, and the connection goes to the address that was checked.
  */
 export class HostRules {
@@ -52,7 +52,7 @@ export class HostRules {
   }
 
   /**
-   * True for a host whose text alone says that it is local: an IP address, or `localhost`. Other names are to be resolved and checked;
+   * True for a host whose text alone shows that it is local: an IP address, or `localhost`. Other names are to be resolved and checked;
    * see `addresses`.
    */
   isRefused(host: string, port: number): boolean {
@@ -71,7 +71,7 @@ export class HostRules {
     const name = plainHost(host);
     const family = isIP(name);
     const found = family === 0 ? await this.#lookUp(name, endpoint) : [{ address: name, family }];
-    if (found.some(({ address }) => this.#isLocal(address))) throw localHostRefused(endpoint);
+    if (found.some(({ address }) => this.#isLocal(address))) throw localHostError(endpoint);
     return found;
   }
 
@@ -80,21 +80,21 @@ export class HostRules {
     try {
       found = await this.#resolve(name);
     } catch (error) {
-      const message = `remote ${url} cannot be used now: its host cannot be resolved (${messageOf(error)}); check the name`;
+      const message = `cannot connect to remote ${url}: cannot resolve its host (${messageOf(error)}); check the name`;
       throw new SluiceError('Unavailable', message, { cause: error });
     }
     if (found.length > 0) return found;
-    throw new SluiceError('Unavailable', `remote ${url} cannot be used now: its host has no address; check the name`);
+    throw new SluiceError('Unavailable', `cannot connect to remote ${url}: its host has no address; check the name`);
   }
 }
 
-/** For a library that is used on its own: repositories on this machine can be reached. */
+/** For use as a library: repositories on this machine are permitted. */
 export const LOOPBACK_ALLOWED = new HostRules(['localhost', '127.0.0.1', '[::1]']);
 
 /** The error for a remote whose host is local and not permitted. */
-export function localHostRefused(endpoint: Endpoint): SluiceError {
+export function localHostError(endpoint: Endpoint): SluiceError {
   const why = 'its host is at a local address, which may be a service that trusts this network';
-  return new SluiceError('Refused', `remote ${endpoint.url} is refused: ${why}; ${permitHint(endpoint)}`);
+  return new SluiceError('Refused', `cannot connect to remote ${endpoint.url}: ${why};  ${permitHint(endpoint)}`);
 }
 
 /** What to do about a host that is not permitted, for messages. */

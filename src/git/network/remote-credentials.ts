@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitCredentials, GitRemote, SshCredentials } from '../git-repository.ts';
 
-/** The credentials of a remote for one request; undefined for none. Throws InvalidInput for what no protocol can carry. */
+/** The credentials of a remote for one request; undefined for none. Throws InvalidInput for characters that no protocol can carry. */
 export async function readCredentials(remote: GitRemote): Promise<GitCredentials | undefined> {
   const credentials = await remote.credentials?.();
   const { basic } = credentials ?? {};
@@ -16,6 +16,6 @@ export async function readSshCredentials(remote: GitRemote): Promise<SshCredenti
   if (ssh !== undefined) return ssh;
   throw new SluiceError(
     'Refused',
-    `remote ${remote.url} is reached over ssh, which takes a key: give a Secret with identity and known_hosts`,
+    `cannot connect to remote ${remote.url}: ssh requires a key; set secretRef to a Secret with identity and known_hosts`,
   );
 }

@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { type Endpoint, type HostRules, localHostRefused, permitHint } from './host-rules.ts';
+import { type Endpoint, type HostRules, localHostError, permitHint } from './host-rules.ts';
 import { looksLikeSsh, readSshAddress } from './ssh-address.ts';
 
 export interface RemoteAddress {
@@ -21,7 +21,7 @@ export function checkRemoteUrl(text: string, hosts: HostRules): RemoteAddress {
   const { endpoint, protocol } = address;
   if (endpoint === undefined) return address;
   const { host, port } = endpoint;
-  if (hosts.isRefused(host, port)) throw localHostRefused(endpoint);
+  if (hosts.isRefused(host, port)) throw localHostError(endpoint);
   if (protocol === 'http' && !hosts.isAllowed(host, port))
     throw refused(text, `http sends everything in clear text; ${permitHint(endpoint)}`);
   return address;
@@ -38,7 +38,7 @@ export function readRemoteUrl(text: string): RemoteAddress {
   const url = /[\s\x00-\x1f\x7f]/.test(text) ? null : URL.parse(text);
   if (url === null) throw refused(text, 'it is not a URL');
   if (url.username !== '' || url.password !== '')
-    throw refused(text, 'it contains a user name or password: give credentials apart from it');
+    throw refused(text, 'it contains a user name or password: put credentials into the Secret in secretRef');
   if (url.search !== '' || url.hash !== '') throw refused(text, 'it has a query or a fragment');
   switch (url.protocol) {
     case 'https:':
@@ -59,7 +59,7 @@ export function endpointOf({ href, protocol, hostname, port }: URL): Endpoint {
   return { url: href, host: hostname, port: port === '' ? usual : Number(port) };
 }
 
-/** Text from outside for a message: no user or password in URLs, no control characters, bounded. */
+/** Makes foreign text safe for a message: no user or password in URLs, no control characters, bounded. */
 export function cleanText(text: string): string {
   return text
     .replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1')
@@ -70,7 +70,7 @@ export function cleanText(text: string): string {
 }
 
 /** Lines that a server wrote for people, as one line for a message. */
-export function wordsOf(lines: readonly string[]): string {
+export function toOneLine(lines: readonly string[]): string {
   return lines
     .map((line) => cleanText(line))
     .filter((line) => line !== '')

@@ -63,7 +63,7 @@ test.each([
   expect(readSshAddress(text)).toHaveProperty('problem');
 });
 
-test('whatever is taken has one form, which holds nothing that a program or a shell takes for its own', () => {
+test('an accepted address has one form, which holds nothing with a meaning for a program or a shell', () => {
   const piece = fc.constantFrom(
     'ssh://',
     'git',

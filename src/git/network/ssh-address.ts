@@ -1,6 +1,6 @@
 /** Where a repository is reached over ssh. */
 export interface SshAddress {
-  /** The one form of it, `ssh://user@host[:port]/path`, whatever form it was written in. */
+  /** The one form of it, `ssh://user@host[:port]/path`, for every way to write it. */
   readonly url: string;
   readonly user: string;
   /** Lower case; an IPv6 address without brackets. */
@@ -12,10 +12,10 @@ export interface SshAddress {
 
 const DEFAULT_USER = 'git';
 const DEFAULT_PORT = 22;
-const LONGEST = 2048;
+const MAX_ADDRESS_CHARACTERS = 2048;
 
 const URL_FORM = /^ssh:\/\/(?:([^@/]*)@)?(\[[^\]/]*\]|[^:/[\]]*)(?::([^/]*))?(\/.*)$/i;
-/** The user is asked for: `host:path` alone may as well be a mistyped path or another kind of address. */
+/** The user is required: `host:path` alone may as well be a mistyped path or another kind of address. */
 const SHORT_FORM = /^([^@/:]+)@(\[[^\]/]*\]|[^:/[\]]+):(?!\/\/)(.+)$/;
 
 // Neither may begin like an option of a program.
@@ -35,7 +35,7 @@ export function looksLikeSsh(text: string): boolean {
  * first. Without a user it is `git`. Returns what is wrong, as the rest of a sentence that begins with the address, if it is neither.
  */
 export function readSshAddress(text: string): SshAddress | { readonly problem: string } {
-  if (text.length > LONGEST) return { problem: 'is too long' };
+  if (text.length > MAX_ADDRESS_CHARACTERS) return { problem: 'is too long' };
   const [, givenUser, givenHost = '', givenPort, urlPath] = URL_FORM.exec(text) ?? [];
   const [, shortUser, shortHost = '', shortPath] = urlPath === undefined ? (SHORT_FORM.exec(text) ?? []) : [];
   const user = givenUser ?? shortUser ?? DEFAULT_USER;
@@ -43,7 +43,7 @@ export function readSshAddress(text: string): SshAddress | { readonly problem: s
   const port = portOf(givenPort);
   const path = urlPath === undefined ? shortPath : decoded(urlPath);
   if (user.includes(':'))
-    return { problem: 'must not contain a password; ssh takes a key, from the Secret in secretRef' };
+    return { problem: 'must not contain a password; ssh uses a key, from the Secret in secretRef' };
   if (!USER.test(user)) return { problem: 'must name a user of letters, digits and ._+-' };
   if (!HOST.test(host) && !IPV6.test(host))
     return { problem: 'must name a host, such as ssh://git@git.example.com/a.git' };
@@ -73,7 +73,7 @@ function decoded(path: string): string | undefined {
   }
 }
 
-/** Only what does not stand for itself in a URL: `~` and `@` stay readable. */
+/** Encodes only characters with a meaning in a URL: `~` and `@` stay readable. */
 function encodeSegment(segment: string): string {
   return encodeURI(segment).replaceAll('#', '%23').replaceAll('?', '%3F');
 }

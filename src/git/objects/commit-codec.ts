@@ -13,7 +13,7 @@ export function encodeCommit(commit: NewCommit): Buffer {
   return Buffer.from(`${lines.join('\n')}\n\n${commit.message}`, 'utf8');
 }
 
-/** The commit with the signer's text as its `gpgsig` header, which stands last and is folded by a space in front of each line. */
+/** The commit with the signer's text as its `gpgsig` header, the last one, folded by a space in front of each line. */
 export function embedSignature(payload: Buffer, signature: string): Buffer {
   const text = checkSignature(signature);
   const headersEnd = payload.indexOf('\n\n') + 1;
@@ -29,12 +29,12 @@ export function checkSignature(signature: string): string {
   return text;
 }
 
-/** Signatures, and the tags of a merge, stand in headers. */
+/** Signatures, and the tags of a merge, are in headers. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 
 /**
- * Parses a commit object. Throws Corrupt unless it names a tree and its parents, and for headers of more than a mebibyte; what is odd
- * about the people or dates in it is tolerated (any user may push it), and headers that are not known are skipped.
+ * Parses a commit object. Throws Corrupt unless it names a tree and its parents, and for headers of more than a mebibyte; malformed
+ * names and dates are tolerated (any user may push them), and unknown headers are skipped.
  */
 export function parseCommit(data: Buffer, oid: Oid): Commit {
   const end = data.indexOf('\n\n');
@@ -101,7 +101,7 @@ function decoderFor(encoding: string | undefined): (data: Buffer) => string {
       const decoder = new TextDecoder(encoding);
       return (data) => decoder.decode(data);
     } catch {
-      // An encoding nobody knows: UTF-8 shows most of the text, and the text decides nothing.
+      // An unknown encoding: UTF-8 shows most of the text, and no decision depends on the text.
     }
   }
   return (data) => data.toString('utf8');

@@ -28,10 +28,10 @@ const sync = promisify(fsync);
 /** Above this, compressing would hold up the event loop. */
 const BACKGROUND_BYTES = 32 * 1024;
 /** Speed before size: maintenance packs the objects anyway. */
-const LEVEL = 1;
-const ATTEMPTS = 10;
-/** Files that are written at once: each waits for the disk. */
-const PARALLEL = 8;
+const COMPRESSION_LEVEL = 1;
+const MAX_ATTEMPTS = 10;
+/** Files that are written in parallel: each waits for the disk. */
+const MAX_OPEN_FILES = 8;
 
 let lastNumber = 0;
 function nextNumber(): number {
@@ -54,14 +54,14 @@ export class LooseObjectWriter {
   }
 
   /**
-   * True if the object is there as a loose file. Its time is renewed, as Git does, so that a collection of old garbage that runs
+   * True if the object is there as a loose file. Its time is renewed, as Git does, so that a garbage collection that runs
    * at this moment keeps it.
    */
   has(oid: Oid): boolean {
     try {
       const now = new Date();
       utimesSync(this.#path(oid), now, now);
-      // A crash of the machine may leave the name of a file without its contents; it is written anew.
+      // A crash of the machine may leave the name of a file without its contents; it is written again.
       return statSync(this.#path(oid)).size > 0;
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return false;
@@ -70,18 +70,18 @@ export class LooseObjectWriter {
     }
   }
 
-  /** Writes objects; those that an object refers to must stand before it. */
+  /** Writes objects; those that an object refers to must come before it. */
   async write(objects: readonly NewObject[]): Promise<void> {
     if (objects.length === 0) return;
     expectRoom(this.#objects);
     const files = new Map<Oid, string>();
     try {
-      await mapLimited(objects, PARALLEL, async (object) => {
+      await mapLimited(objects, MAX_OPEN_FILES, async (object) => {
         files.set(object.oid, await this.#writeTemporary(object));
       });
       await inSlices(objects, ({ oid }) => this.#name(files, oid));
     } catch (error) {
-      await mapLimited([...files.values()], PARALLEL, removeFile);
+      await mapLimited([...files.values()], MAX_OPEN_FILES, removeFile);
       throw diskError(error, this.#objects) ?? error;
     }
   }
@@ -104,13 +104,13 @@ export class LooseObjectWriter {
     const content = Buffer.concat([objectHeader(type, data.length), data]);
     const compressed =
       content.length > BACKGROUND_BYTES
-        ? await deflateInBackground(content, { level: LEVEL })
-        : deflateSync(content, { level: LEVEL });
-    // Git sweeps leftovers of this name too.
+        ? await deflateInBackground(content, { level: COMPRESSION_LEVEL })
+        : deflateSync(content, { level: COMPRESSION_LEVEL });
+    // Git removes leftovers of this name too.
     const file = join(this.#folder(oid), `tmp_obj_${process.pid}_${process.hrtime.bigint()}_${nextNumber()}`);
     const descriptor = await this.#create(file, oid);
     try {
-      // What is small is copied by the system at once; what is not may have to wait for the disk.
+      // The system copies a small file at once; a large one may have to wait for the disk.
       if (compressed.length > BACKGROUND_BYTES) await writeInBackground(descriptor, compressed);
       else writeFileSync(descriptor, compressed);
       if (this.#durable) await sync(descriptor);
@@ -129,7 +129,7 @@ export class LooseObjectWriter {
       try {
         return openSync(file, 'wx', 0o444);
       } catch (error) {
-        if (errnoOf(error) !== 'ENOENT' || attempt === ATTEMPTS) throw error;
+        if (errnoOf(error) !== 'ENOENT' || attempt === MAX_ATTEMPTS) throw error;
         await mkdir(this.#folder(oid), { recursive: true });
         if (this.#durable) this.#folders.add(this.#objects);
       }
@@ -141,7 +141,7 @@ export class LooseObjectWriter {
       accessSync(this.#path(oid), constants.R_OK);
       return true;
     } catch {
-      // Not there or not readable: writing it anew gives the right error, or repairs it.
+      // Absent or not readable: writing it again throws the right error, or repairs it.
       return false;
     }
   }

@@ -7,11 +7,11 @@ import { checkOid, isOid } from './object-id.ts';
 import type { ObjectSource } from './object-source.ts';
 import { checkReadPath } from './paths.ts';
 import { decodeEntry, encodeName, parseTree, pickEntries } from './tree-codec.ts';
-import { DEFAULT_LIMIT, diffTrees, listFiles } from './tree-walk.ts';
+import { diffTrees, listFiles, MAX_LISTED_ENTRIES } from './tree-walk.ts';
 
 /**
- * The reading half of the port, the same for both engines. It checks specifications, and it tells an object that is absent from one
- * that cannot be found because the repository is damaged: taking the second for the first would look like a removal.
+ * The reading half of the port, the same for both engines. It checks specifications, and it distinguishes an absent object from one
+ * that cannot be found because the repository is damaged: the second taken for the first would look like a removal.
  */
 export class ObjectAccess {
   readonly #source: ObjectSource;
@@ -53,7 +53,7 @@ export class ObjectAccess {
     return object?.type === 'tree' ? parseTree(object.data, object.oid).map(decodeEntry) : undefined;
   }
 
-  async listFiles(specification: string, limit = DEFAULT_LIMIT): Promise<FileEntry[]> {
+  async listFiles(specification: string, limit = MAX_LISTED_ENTRIES): Promise<FileEntry[]> {
     const [stat] = await this.statObjects([specification]);
     if (stat?.type !== 'tree')
       throw new SluiceError('NotFound', `${JSON.stringify(specification.slice(0, 200))} names no tree`);
@@ -65,7 +65,7 @@ export class ObjectAccess {
     return diffTrees(this.#source, checkOid(from, 'tree to compare'), checkOid(to, 'tree to compare'));
   }
 
-  /** Throws Corrupt if one of the specifications that led to nothing should have led to something. */
+  /** Throws Corrupt if one of the missing specifications should exist. */
   async #confirmMissing(specifications: readonly string[]): Promise<void> {
     if (specifications.length === 0) return;
     const parents = new Map<string, Promise<GitObject | undefined>>();
@@ -81,7 +81,7 @@ export class ObjectAccess {
 
   async #confirmNoObject(oid: Oid): Promise<void> {
     if (!(await this.#hasLooseFile(oid))) return;
-    // Asked again, since it may have been written a moment ago.
+    // Read again, since it may have been written a moment ago.
     const [stat] = await this.#source.statObjects([oid]);
     if (stat === undefined) throw unreadable(oid);
   }

@@ -6,7 +6,7 @@ export const MAX_OBJECT_BYTES = 64 * 1024 * 1024;
 /** The most that one call reads into memory. */
 export const MAX_BATCH_BYTES = 512 * 1024 * 1024;
 
-/** What an engine offers to the code that both share: objects by specification, and writing. */
+/** What an engine provides to the code that both share: objects by specification, and writing. */
 export interface ObjectSource {
   readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]>;
   statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]>;
@@ -30,6 +30,6 @@ export function objectTooLarge(specification: string, size: number): SluiceError
 export function batchTooLarge(): SluiceError {
   return new SluiceError(
     'LimitExceeded',
-    `the objects asked for have more than ${MAX_BATCH_BYTES} bytes together: ask for fewer in one call`,
+    `the requested objects have more than ${MAX_BATCH_BYTES} bytes together: read fewer in one call`,
   );
 }

@@ -6,13 +6,13 @@ import type { LooseObjectWriter } from './loose-object-writer.ts';
 import type { NewObject } from './object-source.ts';
 import type { StagedObjects } from './staged-objects.ts';
 
-/** So many objects are brought to the disk as one pack: to make a file takes longer than to fill it. */
-const PACK_FROM = 40;
+/** From this number on, objects are written as one pack: to create a file takes longer than to fill it. */
+const MIN_PACKED_OBJECTS = 40;
 
-/** Brings objects to the disk as a pack. */
+/** Writes objects to the disk as a pack. */
 export type WritePack = (objects: readonly NewObject[]) => Promise<void>;
 
-/** Takes objects into the stage, and brings what waits there to the disk all at once. */
+/** Stages objects in memory, and writes the staged ones to the disk together. */
 export class ObjectStore {
   readonly #stage: StagedObjects;
   readonly #writer: LooseObjectWriter;
@@ -27,7 +27,7 @@ export class ObjectStore {
     this.#writePack = writePack;
   }
 
-  /** Stages objects, those that others refer to first. When too much waits, it goes to the disk first: if that fails, nothing is added. */
+  /** Stages objects, those that others refer to first. When too much is staged, it is flushed first: if that fails, nothing is added. */
   async add(objects: readonly NewObject[]): Promise<void> {
     this.#checkOpen();
     if (this.#stage.full) await this.flush();
@@ -36,8 +36,8 @@ export class ObjectStore {
   }
 
   /**
-   * Makes everything that was added before this call durable. Flushes take turns, so that of several callers at once the first
-   * takes along what the others added so far. After an error everything is still staged.
+   * Makes everything that was added before this call durable. Flushes run one at a time, so that of several callers at once the first
+   * also writes what the others added so far. After an error everything is still staged.
    */
   flush(): Promise<void> {
     return this.#queue.run(() => this.#flush());
@@ -52,8 +52,8 @@ export class ObjectStore {
   }
 
   /**
-   * What is packed already is written too: a pack that nothing refers to may be on its way out, and what is written now is new. Only a
-   * loose file, whose time is renewed by looking, is as good.
+   * Objects in packs are written too: a pack that nothing refers to may be removed soon, and what is written now is new. Only a
+   * loose file is as good, since the check renews its time.
    */
   async #flush(): Promise<void> {
     this.#checkOpen();
@@ -70,7 +70,7 @@ export class ObjectStore {
   }
 
   async #isPacked(objects: readonly NewObject[]): Promise<boolean> {
-    if (this.#writePack === undefined || objects.length < PACK_FROM) return false;
+    if (this.#writePack === undefined || objects.length < MIN_PACKED_OBJECTS) return false;
     try {
       await this.#writePack(objects);
       return true;
@@ -83,7 +83,7 @@ export class ObjectStore {
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw new SluiceError('Internal', 'the repository is used after close()');
+    if (this.#closed) throw new SluiceError('Internal', 'the repository was used after close()');
   }
 }
 

@@ -1,14 +1,14 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
-const LONGEST_SEGMENT = 255;
-const LONGEST_PATH = 4096;
+const MAX_SEGMENT_BYTES = 255;
+const MAX_PATH_BYTES = 4096;
 
 /** Code points that HFS+ ignores when it compares names, so that `.g<U+200C>it` opens `.git` there. */
 const HFS_IGNORED = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
 
 /**
- * Checks a repository-relative path before something is written there and returns its segments. Refuses (InvalidInput) what could
- * leave a folder or take the place of `.git` on any file system on which someone may check the repository out.
+ * Checks a repository-relative path before something is written there and returns its segments. Throws InvalidInput for what could
+ * leave a folder or replace `.git` on any file system on which a user may check the repository out.
  */
 export function checkPath(path: string): string[] {
   const problem = pathProblem(path);
@@ -27,7 +27,7 @@ export function checkReadPath(path: string): void {
 }
 
 function pathProblem(path: string): string | undefined {
-  if (Buffer.byteLength(path) > LONGEST_PATH) return `it is longer than ${LONGEST_PATH} bytes`;
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) return `it is longer than ${MAX_PATH_BYTES} bytes`;
   for (const segment of path.split('/')) {
     const problem = segmentProblem(segment);
     if (problem !== undefined) return problem;
@@ -40,7 +40,7 @@ function segmentProblem(segment: string): string | undefined {
   if (segment === '.' || segment === '..') return 'it has a "." or ".." segment';
   if (/[\\\0\n\r]/.test(segment)) return 'it contains a backslash, a line break or a NUL character';
   if (!segment.isWellFormed()) return 'it is not valid Unicode';
-  if (Buffer.byteLength(segment) > LONGEST_SEGMENT) return `a segment is longer than ${LONGEST_SEGMENT} bytes`;
+  if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) return `a segment is longer than ${MAX_SEGMENT_BYTES} bytes`;
   if (isDotGit(segment)) return `${JSON.stringify(segment)} means Git's own folder on some file systems`;
   return undefined;
 }

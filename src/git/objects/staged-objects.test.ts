@@ -75,7 +75,7 @@ describe('staged objects', () => {
     expect(stage.get(large.oid)).toBeUndefined();
   });
 
-  test('that reached the disk a moment ago need not be looked for, older ones do', () => {
+  test('that reached the disk a moment ago need no check, older ones do', () => {
     const stage = new StagedObjects(clock);
     const object = blob('a');
     stage.add([object]);

@@ -2,21 +2,21 @@ import type { Clock } from '../../foundation/clock.ts';
 import type { Oid } from '../git-repository.ts';
 import type { NewObject } from './object-source.ts';
 
-/** What may wait in memory. Above either, what waits is brought to the disk early, so that imports of any size work. */
-const MOST_BYTES = 16 * 1024 * 1024;
-const MOST_OBJECTS = 10_000;
+/** What may be staged in memory. Above either, it is written to the disk early, so that imports of any size work. */
+const MAX_STAGED_BYTES = 16 * 1024 * 1024;
+const MAX_STAGED_OBJECTS = 10_000;
 /**
- * What stays readable after it reached the disk, because what was written is read again at once; and so long, in milliseconds, at
- * most: hundreds of repositories may be open, and few of them are written to.
+ * Objects stay readable here after they reached the disk, because they are often read again at once; and no longer than this, since
+ * hundreds of repositories may be open, and few of them are written to.
  */
 const RECENT_MS = 60_000;
-const RECENT_BYTES = 8 * 1024 * 1024;
-const LARGEST_RECENT = 256 * 1024;
-/** What an object takes beside its data. */
-const OVERHEAD = 200;
+const MAX_RECENT_BYTES = 8 * 1024 * 1024;
+const MAX_RECENT_OBJECT_BYTES = 256 * 1024;
+/** Memory of an object beside its data. */
+const OVERHEAD_BYTES = 200;
 /**
- * So long, in milliseconds, an object that this process brought to the disk counts as there without another look. Far below the age
- * at which Git lets go of what nothing refers to.
+ * For this time an object that this process wrote to the disk counts as present without a check. Far below the age
+ * at which Git removes unreachable objects.
  */
 const FRESH_MS = 60_000;
 
@@ -32,7 +32,7 @@ interface Recent {
  */
 export class StagedObjects {
   readonly #clock: Clock;
-  /** In the order of writing: what an object refers to stands before it. */
+  /** In the order of writing: what an object refers to comes before it. */
   readonly #staged = new Map<Oid, NewObject>();
   #stagedBytes = 0;
   /** The one that was not used for the longest time first. */
@@ -46,7 +46,7 @@ export class StagedObjects {
 
   /** True if nothing more should be added before what waits is on disk. */
   get full(): boolean {
-    return this.#stagedBytes > MOST_BYTES || this.#staged.size > MOST_OBJECTS;
+    return this.#stagedBytes > MAX_STAGED_BYTES || this.#staged.size > MAX_STAGED_OBJECTS;
   }
 
   /** Adds objects, those that others refer to first. The data is copied: it belongs to the caller. */
@@ -76,12 +76,12 @@ export class StagedObjects {
     return [...this.#staged.values()];
   }
 
-  /** Takes note that objects have reached the disk. */
+  /** Notes that objects have reached the disk. */
   onDisk(objects: readonly NewObject[]): void {
     const at = this.#clock.now();
     for (const object of objects) {
       if (this.#staged.delete(object.oid)) this.#stagedBytes -= cost(object);
-      if (object.data.length <= LARGEST_RECENT) this.#remember(object, at);
+      if (object.data.length <= MAX_RECENT_OBJECT_BYTES) this.#remember(object, at);
     }
     this.#sweepLater();
   }
@@ -111,7 +111,7 @@ export class StagedObjects {
     this.#recent.set(object.oid, { object, at });
     this.#recentBytes += cost(object);
     for (const oid of this.#recent.keys()) {
-      if (this.#recentBytes <= RECENT_BYTES) return;
+      if (this.#recentBytes <= MAX_RECENT_BYTES) return;
       this.#forget(oid);
     }
   }
@@ -132,5 +132,5 @@ export class StagedObjects {
 }
 
 function cost({ data }: NewObject): number {
-  return data.length + OVERHEAD;
+  return data.length + OVERHEAD_BYTES;
 }

@@ -13,7 +13,7 @@ import { encodeName, findEntry } from './tree-codec.ts';
 
 /**
  * Serves objects from memory as far as they are there, and the rest from the repository in one round trip. A path is followed in
- * memory as far as its trees are there. What is on disk refers only to what is on disk, so that the way never leads back.
+ * memory as far as its trees are there. What is on disk refers only to what is on disk, so that a path on disk never leads back to memory.
  */
 export class StagedSource implements ObjectSource {
   readonly #stage: StagedObjects;
@@ -30,7 +30,7 @@ export class StagedSource implements ObjectSource {
       bytes += data.length;
       if (data.length > MAX_OBJECT_BYTES) throw objectTooLarge(oid, data.length);
       if (bytes > MAX_BATCH_BYTES) throw batchTooLarge();
-      // A copy: the reader may do with it as it likes.
+      // A copy: the reader may change it.
       return { oid, type, size: data.length, data: Buffer.from(data) };
     };
     return this.#read(specifications, fromMemory, (rest) => this.#source.readObjects(rest));
@@ -57,7 +57,7 @@ export class StagedSource implements ObjectSource {
     });
   }
 
-  /** The object, or undefined if there is certainly none, or what to ask the repository for. */
+  /** The object, or undefined if there is certainly none, or what to read from the repository. */
   #locate(specification: string): NewObject | string | undefined {
     const colon = specification.indexOf(':');
     if (colon < 0) return this.#stage.get(specification) ?? specification;

@@ -15,7 +15,7 @@ export function encodeTag({ object, type, name, tagger, message }: NewTag): Buff
     `tag ${name}`,
     `tagger ${encodeSignature(tagger, 'tagger')}`,
   ];
-  // A signature stands on lines of its own behind the message.
+  // A signature is on lines of its own behind the message.
   const body = message === '' || message.endsWith('\n') ? message : `${message}\n`;
   return Buffer.from(`${headers.join('\n')}\n\n${body}`, 'utf8');
 }

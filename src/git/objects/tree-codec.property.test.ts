@@ -33,12 +33,12 @@ test('a tree with entries spliced in and out is the tree of the entries that it 
   );
 });
 
-test('a file and a folder of one name are refused however far apart they stand', () => {
+test('a file and a folder of one name are refused at any distance', () => {
   const between = ['a!', 'a-', 'a-b', 'a.'].map((other) => rawEntry('100644', other, ID));
   const data = Buffer.concat(
     [rawEntry('100644', 'a', ID), ...between, rawEntry('040000', 'a', ID)].map((e) => e.bytes),
   );
-  expect(() => parseTree(data, ID)).toThrow('"a" is there twice');
+  expect(() => parseTree(data, ID)).toThrow('"a" occurs twice');
 });
 
 function sortBytes(entry: RawTreeEntry): Buffer {

@@ -7,7 +7,7 @@ export interface RawTreeEntry {
   /** One UTF-16 code unit for each byte of the name. */
   readonly rawName: string;
   readonly oid: Oid;
-  /** The stored bytes of the entry, so that entries nobody edits are written back as they were. */
+  /** The stored bytes of the entry, so that unchanged entries are written back as they were. */
   readonly bytes: Buffer;
 }
 
@@ -27,7 +27,7 @@ const MODES = new Map<string, FileMode>([
 
 const SPACE = 0x20;
 const OID_BYTES = 20;
-const LONGEST_MODE = 6;
+const MAX_MODE_DIGITS = 6;
 
 /**
  * The entries of a tree object. Throws Corrupt for anything Git itself would not write: unknown modes, empty names, names with
@@ -37,7 +37,7 @@ export function parseTree(data: Buffer, oid: Oid): RawTreeEntry[] {
   return Array.from(placesIn(data, oid), (place) => entryAt(data, place));
 }
 
-/** Where an entry stands. The same object is used for one after the other. */
+/** The place of an entry. The same object is reused for each. */
 interface Place {
   mode: FileMode;
   rawName: string;
@@ -51,7 +51,7 @@ function* placesIn(data: Buffer, oid: Oid): Generator<Readonly<Place>, void> {
   const files: string[] = [];
   for (let at = 0; at < data.length; at = place.end) {
     const space = data.indexOf(SPACE, at);
-    const end = space < 0 || space - at > LONGEST_MODE ? -1 : data.indexOf(0, space);
+    const end = space < 0 || space - at > MAX_MODE_DIGITS ? -1 : data.indexOf(0, space);
     if (end < 0 || end + OID_BYTES >= data.length) throw corrupt(oid, 'it is cut off or has a malformed entry');
     const storedMode = data.toString('latin1', at, space);
     const mode = MODES.get(storedMode);
@@ -60,7 +60,7 @@ function* placesIn(data: Buffer, oid: Oid): Generator<Readonly<Place>, void> {
     if (rawName === '' || rawName.includes('/')) throw corrupt(oid, `${shown(rawName)} is not a name`);
     if (at > 0 && !isBefore(place, { mode, rawName })) throw corrupt(oid, `${shown(rawName)} is not in order`);
     while (files.length > 0 && !rawName.startsWith(files.at(-1) ?? '')) files.pop();
-    if (files.at(-1) === rawName) throw corrupt(oid, `${shown(rawName)} is there twice`);
+    if (files.at(-1) === rawName) throw corrupt(oid, `${shown(rawName)} occurs twice`);
     if (mode !== '040000') files.push(rawName);
     place.mode = mode;
     place.rawName = rawName;
@@ -74,7 +74,7 @@ function entryAt(data: Buffer, { mode, rawName, start, end }: Place): RawTreeEnt
   return { mode, rawName, oid: data.toString('hex', end - OID_BYTES, end), bytes: data.subarray(start, end) };
 }
 
-/** The entries of some names, by name; the others, of which there may be tens of thousands, are only passed over. */
+/** The entries of some names, by name; the others, of which there may be tens of thousands, are skipped. */
 export function pickEntries(
   data: Buffer,
   oid: Oid,
@@ -85,7 +85,7 @@ export function pickEntries(
   return found;
 }
 
-/** The tree with entries replaced, added or (undefined) removed, by name. What stands between them is copied as it is. */
+/** The tree with entries replaced, added or (undefined) removed, by name. The rest is copied as it is. */
 export function spliceTree(data: Buffer, oid: Oid, changes: ReadonlyMap<string, RawTreeEntry | undefined>): Buffer {
   const added = [...changes.values()].filter((entry) => entry !== undefined).sort((a, b) => (isBefore(a, b) ? -1 : 1));
   const parts: Uint8Array[] = [];

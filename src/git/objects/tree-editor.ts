@@ -80,7 +80,7 @@ async function checkGivenObjects(source: ObjectSource, edits: ReadonlyMap<string
 class TreeReader {
   readonly #source: ObjectSource;
   readonly #trees = new Map<Oid, Buffer>([[EMPTY_TREE, Buffer.alloc(0)]]);
-  /** What edits of a node found in the tree they were made for: a tree can be large, and is gone through once. */
+  /** The entries that the edits of a node found in its tree: a tree can be large, and is scanned once. */
   readonly #picked = new Map<EditNode, { readonly oid: Oid; readonly entries: ReadonlyMap<string, RawTreeEntry> }>();
 
   constructor(source: ObjectSource) {
@@ -112,7 +112,7 @@ class TreeReader {
     return data;
   }
 
-  /** The entries that the edits below a node are about, by name. */
+  /** The entries that the edits below a node concern, by name. */
   entries(oid: Oid, node: EditNode): ReadonlyMap<string, RawTreeEntry> {
     const known = this.#picked.get(node);
     if (known?.oid === oid) return known.entries;
@@ -125,7 +125,7 @@ class TreeReader {
     const next: [Oid, EditNode][] = [];
     for (const entry of this.entries(oid, node).values()) {
       const child = node.children.get(entry.rawName);
-      // Folders that are replaced or removed as a whole are not looked into.
+      // Folders that are replaced or removed as a whole are not read.
       const passes = child !== undefined && child.children.size > 0 && (child.edit === undefined || isBlob(child.edit));
       if (passes && entry.mode === '040000') next.push([entry.oid, child]);
     }
@@ -181,7 +181,7 @@ class Editor {
     return oid;
   }
 
-  /** What stands at a name after its edit and those below it. */
+  /** What a name refers to after its edit and those below it. */
   #entry(old: RawTreeEntry | undefined, name: string, node: EditNode): RawTreeEntry | undefined {
     const { edit } = node;
     if (edit === undefined) {

@@ -4,8 +4,8 @@ import { EMPTY_TREE } from '../git-repository.ts';
 import type { ObjectSource } from './object-source.ts';
 import { decodeEntry, decodeName, parseTree, type RawTreeEntry } from './tree-codec.ts';
 
-export const DEFAULT_LIMIT = 100_000;
-const LONGEST_PATH = 4096;
+export const MAX_LISTED_ENTRIES = 100_000;
+const MAX_PATH_CHARACTERS = 4096;
 
 interface Folder {
   readonly path: string;
@@ -70,7 +70,7 @@ export async function diffTrees(source: ObjectSource, before: Oid, after: Oid): 
       for (const [rawName, [old, new_]] of pairUp(trees.get(pair.before) ?? [], trees.get(pair.after) ?? [])) {
         if (old?.oid === new_?.oid && old?.mode === new_?.mode) continue;
         seen += 1;
-        if (seen > DEFAULT_LIMIT) throw tooMany(pair.after, DEFAULT_LIMIT);
+        if (seen > MAX_LISTED_ENTRIES) throw tooMany(pair.after, MAX_LISTED_ENTRIES);
         const path = join(pair.path, rawName);
         const [oldFile, oldFolder] = split(old);
         const [newFile, newFolder] = split(new_);
@@ -112,8 +112,8 @@ async function readTrees(source: ObjectSource, oids: readonly Oid[]): Promise<Ma
 function join(folder: string, rawName: string): string {
   const name = decodeName(rawName);
   const path = folder === '' ? name : `${folder}/${name}`;
-  if (path.length > LONGEST_PATH)
-    throw new SluiceError('LimitExceeded', `a path in the tree is longer than ${LONGEST_PATH} characters`);
+  if (path.length > MAX_PATH_CHARACTERS)
+    throw new SluiceError('LimitExceeded', `a path in the tree is longer than ${MAX_PATH_CHARACTERS} characters`);
   return path;
 }
 

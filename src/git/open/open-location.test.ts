@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test('a repository that is kept here is made when it is opened first, for its owner only, and has one address', async () => {
+test('a repository in the data folder is created when it is first opened, for its owner only, and has one address', async () => {
   const hostedFolder = join(folder, 'repositories');
   const mirrorPath = join(folder, 'mirror');
   for (let round = 0; round < 2; round += 1) {

@@ -10,7 +10,7 @@ import { initRepository, openRepository, type RepositoryOptions } from './open-r
 export interface LocationOptions {
   /** `https://…`, `ssh://…`, `<user>@<host>:<path>`, `http://…` to a host that is permitted, `file:///…`, an absolute path, or `sluice:///<name>.git`. */
   readonly url: string;
-  /** Where repositories of the last form are kept; they are made when they are opened first. */
+  /** Where repositories of the last form are stored; they are created when they are opened first. */
   readonly hostedFolder?: string | undefined;
   /** Where the mirror of a remote repository is kept. */
   readonly mirrorPath: string;
@@ -19,8 +19,8 @@ export interface LocationOptions {
   readonly pushOptions?: readonly string[];
   readonly repository?: RepositoryOptions;
   /**
-   * True for who has a damaged mirror made whole (`GitRepository.repair`). It need not outlive a crash of the machine then, and waits
-   * for no disk.
+   * True if the caller repairs a damaged mirror (`GitRepository.repair`). It need not survive a crash of the machine then, so that
+   * writes need no sync.
    */
   readonly repairsMirror?: boolean;
 }
@@ -42,7 +42,7 @@ export async function openLocation(options: LocationOptions): Promise<OpenLocati
   }
   await mkdir(dirname(options.mirrorPath), { recursive: true });
   const git = await openMirror(options.mirrorPath, {
-    // The address may come from anyone: without a word of the operator nothing local is connected to.
+    // The address may come from any user: without permission of the operator Sluice connects to nothing local.
     network: PUBLIC_NETWORK,
     ...options.repository,
     durable: options.repairsMirror !== true,
@@ -75,7 +75,7 @@ export function isHosted(url: string): boolean {
   return url.startsWith('sluice:');
 }
 
-/** A mirror is a copy: one that cannot be opened is put aside, and made anew. */
+/** A mirror is a copy: one that cannot be opened is moved aside, and fetched again. */
 async function openMirror(path: string, options: RepositoryOptions | undefined): Promise<GitRepository> {
   try {
     return await initRepository(path, options);
@@ -95,7 +95,7 @@ async function openHosted(path: string, { url, hostedFolder, repository }: Locat
   return initRepository(path, repository);
 }
 
-/** One repository has one address: under a second one the policies for the first would be passed by. */
+/** One repository has one address: under a second one the policies for the first would be bypassed. */
 async function refuseHosted(path: string, { url, hostedFolder }: LocationOptions): Promise<void> {
   if (hostedFolder === undefined || !(await exists(hostedFolder)) || !(await exists(path))) return;
   const [folder, real] = await Promise.all([realpath(hostedFolder), realpath(path)]);
@@ -108,7 +108,7 @@ async function checkBare(path: string): Promise<void> {
   if (await exists(join(path, '.git'))) {
     throw new SluiceError(
       'InvalidInput',
-      `${path} has a work tree, and changing its branches would pull them from under it; use a bare repository (git clone --bare ${path} ${path}.git)`,
+      `${path} has a work tree, and changing its branches would make it inconsistent; use a bare repository (git clone --bare ${path} ${path}.git)`,
     );
   }
   throw new SluiceError('NotFound', `there is no Git repository at ${path}; create one with: git init --bare ${path}`);
@@ -119,7 +119,7 @@ async function exists(path: string): Promise<boolean> {
     await access(path);
     return true;
   } catch {
-    // Whatever keeps us from seeing it, it cannot be used; the caller says so.
+    // It cannot be used for any of these reasons; the caller reports that.
     return false;
   }
 }

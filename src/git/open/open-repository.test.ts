@@ -21,7 +21,7 @@ describe('opening a repository', () => {
     folder.remove();
   });
 
-  test('init makes what git takes for a bare repository, and leaves one that is there', async () => {
+  test('init creates a bare repository that git accepts, and leaves an existing one', async () => {
     const repository = await initRepository(path);
     expect(repository).toMatchObject({ engine: 'native', path });
     expect(repository.engineNote).toBeUndefined();
@@ -36,7 +36,7 @@ describe('opening a repository', () => {
     fsck(path);
   });
 
-  test('init takes up a creation that was interrupted, and refuses a folder with other things', async () => {
+  test('init resumes an interrupted creation, and refuses a folder with other files', async () => {
     await (await initRepository(path)).close();
     rmSync(join(path, 'HEAD'));
     writeFileSync(join(path, 'HEAD.1.new'), '');
@@ -73,7 +73,7 @@ describe('opening a repository', () => {
     }
   });
 
-  test('without git, or with one that is too old, the other engine takes over and says what that limits', async () => {
+  test('without git, or with one that is too old, the other engine is used and its note names the limits', async () => {
     initBare(path);
     const bin = join(folder.path, 'bin');
     mkdirSync(bin);
@@ -94,7 +94,7 @@ describe('opening a repository', () => {
     ])
       await expect(call()).rejects.toMatchObject({
         code: 'Unsupported',
-        message: expect.stringContaining('Install git'),
+        message: expect.stringContaining('nstall git'),
       });
     writeFileSync(join(bin, 'git'), '#!/bin/sh\necho git version 2.38.1\n');
     chmodSync(join(bin, 'git'), 0o755);
@@ -118,7 +118,7 @@ describe('opening a repository', () => {
     initBare(path);
     const open = () => openRepository(path, { engine: 'isomorphic-git' });
     const refused = async (words: string) => {
-      const message = expect.stringMatching(new RegExp(`${words}.*Install git`));
+      const message = expect.stringMatching(new RegExp(`${words}.*[Ii]nstall git`));
       await expect(open()).rejects.toMatchObject({ code: 'Unavailable', message });
     };
     writeFileSync(join(path, 'objects/info/alternates'), '/srv/other.git/objects\n');
@@ -132,6 +132,6 @@ describe('opening a repository', () => {
     truncateSync(pack, 70 * 1024 ** 2);
     expect((await open()).engineNote).toContain('is slow without git');
     truncateSync(pack, 600 * 1024 ** 2);
-    await refused('at most 512 MiB');
+    await refused('the maximum is 512 MiB');
   });
 });

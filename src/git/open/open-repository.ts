@@ -12,7 +12,7 @@ const ENGINES = ['auto', 'native', 'isomorphic-git'] as const;
 
 export interface RepositoryOptions {
   /**
-   * `auto` takes the system's git where there is one that is new enough. Default: the value of the environment variable
+   * `auto` uses the system's git if it is new enough. Default: the value of the environment variable
    * SLUICE_GIT_ENGINE, or `auto`.
    */
   readonly engine?: (typeof ENGINES)[number];
@@ -23,11 +23,11 @@ export interface RepositoryOptions {
   readonly timeouts?: Partial<GitTimeouts>;
   /** Which hosts are connected to, and whose certificates are trusted. Default: public hosts and this machine. */
   readonly network?: GitNetwork;
-  /** How remotes are talked to: `auto` (the default) takes git only where the own client cannot do it. */
+  /** How Sluice connects to remotes: `auto` (the default) uses git only where Sluice's own client cannot. */
   readonly transport?: 'auto' | 'git';
-  /** Ref transactions of so many updates and more are made by one new `packed-refs`. Lowered by tests. */
+  /** Ref transactions of this many updates and more are written as one new `packed-refs`. Lowered by tests. */
   readonly packRefsFrom?: number;
-  /** False if nothing need outlive a crash of the machine: for mirrors that are made whole when they are damaged. */
+  /** False if writes need not survive a crash of the machine: for mirrors that are repaired when they are damaged. */
   readonly durable?: boolean;
   /** Objects of a push that is not accepted yet, for a hook; only the native engine reads them. */
   readonly quarantine?: Quarantine;
@@ -35,7 +35,7 @@ export interface RepositoryOptions {
   readonly readOnly?: boolean;
 }
 
-/** The oldest git whose `cat-file --batch-command -z` and atomic `fetch --prune` this code relies on. */
+/** The oldest version of git whose `cat-file --batch-command -z` and atomic `fetch --prune` this code relies on. */
 const OLDEST_GIT = [2, 39] as const;
 
 const LIMITS =
@@ -43,7 +43,7 @@ const LIMITS =
 
 /**
  * Opens a bare repository. Where `auto` falls back to the isomorphic-git engine, `engineNote` of the result says why and what it
- * limits. Throws NotFound, Unsupported (see checkRepository), or Unavailable if the engine asked for is not there.
+ * limits. Throws NotFound, Unsupported (see checkRepository), or Unavailable if the selected engine is missing.
  */
 export async function openRepository(path: string, options: RepositoryOptions = {}): Promise<GitRepository> {
   const realPath = await checkRepository(path, options.readOnly);
@@ -80,7 +80,7 @@ function engineOfEnvironment(): (typeof ENGINES)[number] {
   );
 }
 
-/** Creates an empty bare repository with `main` as its default branch, or leaves the one that is there, and opens it. */
+/** Creates an empty bare repository with `main` as its default branch, or leaves an existing one, and opens it. */
 export async function initRepository(path: string, options: RepositoryOptions = {}): Promise<GitRepository> {
   await createRepository(path);
   return await openRepository(path, options);
@@ -97,7 +97,7 @@ export async function gitVersion(clock: Clock = systemClock): Promise<string | u
   }
 }
 
-/** Values of PATH that lead to a git that can be used: one is asked once, however many repositories are opened. */
+/** Values of PATH that lead to a git that can be used: each is checked once, however many repositories are opened. */
 const usable = new Set<string | undefined>();
 
 /** Why the native engine cannot be used, or undefined. */

@@ -5,9 +5,9 @@ import { readSshAddress } from '../network/ssh-address.ts';
 import { isHosted, localPath } from './open-location.ts';
 
 /**
- * One text for the addresses of one Git repository, as far as their texts say it, without what most hosts make no difference for: the
- * case of letters, the user of ssh, a port that is usual, an ending `.git` and slashes that are too many. For addresses that a package
- * names: the file system is not looked at for them.
+ * One text for the addresses of one Git repository, as far as their texts show it, without what most hosts make no difference for: the
+ * case of letters, the user of ssh, a default port, a trailing `.git` and redundant slashes. For addresses that a package
+ * names: they are compared without a look at the file system.
  */
 export function comparableAddress(address: string): string {
   if (isHosted(address)) return address;

@@ -3,7 +3,7 @@ import type { ObjectSigner } from '../git-repository.ts';
 import type { GitNetwork } from '../network/git-network.ts';
 import type { Quarantine } from './git-process.ts';
 
-/** How long things may take, in milliseconds. */
+/** In milliseconds. */
 export interface GitTimeouts {
   /** Reading objects without any progress, and one ref transaction. */
   readonly local: number;
@@ -12,11 +12,11 @@ export interface GitTimeouts {
   readonly fetch: number;
   readonly push: number;
   readonly maintain: number;
-  /** How long a lock file must stand unchanged before it counts as left behind by a crash. */
+  /** How long a lock file must be unchanged before it counts as left behind by a crash. */
   readonly staleLock: number;
-  /** How long this process must have seen a file unchanged before it is taken for left behind, or a step of maintenance for settled. */
+  /** How long this process must have observed a file unchanged before it counts as left behind, and the time between steps of maintenance. */
   readonly leftBehind: number;
-  /** How long kept-open processes stay without work. */
+  /** How long idle processes are kept. */
   readonly idle: number;
 }
 
@@ -39,11 +39,11 @@ export interface EngineOptions {
   readonly signer?: ObjectSigner | undefined;
   /** Which hosts are connected to, and whose certificates are trusted. */
   readonly network: GitNetwork;
-  /** `git` does without the client of this house for fetch, listing and push. */
+  /** `git` uses git for fetch, listing and push, in place of Sluice's own client. */
   readonly transport?: 'auto' | 'git' | undefined;
-  /** Ref transactions of so many updates and more are made by one new `packed-refs`. Lowered by tests. */
+  /** Ref transactions of this many updates and more are written as one new `packed-refs`. Lowered by tests. */
   readonly packRefsFrom?: number | undefined;
-  /** False if nothing need outlive a crash of the machine: for mirrors that are made whole when they are damaged. */
+  /** False if writes need not survive a crash of the machine: for mirrors that are repaired when they are damaged. */
   readonly durable?: boolean | undefined;
   /** Objects of a push that is not accepted yet, for a hook. */
   readonly quarantine?: Quarantine | undefined;

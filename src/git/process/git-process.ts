@@ -5,7 +5,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { proxyVariables } from '../network/proxies.ts';
 
 /**
- * Settings for every call. Hooks and automatic housekeeping are off; what Git writes reaches the disk. Objects that arrive by fetch
+ * Settings for every call. Hooks and automatic maintenance are off; what Git writes reaches the disk. Objects that arrive by fetch
  * are hashed anyway and never checked out, so `fsckObjects` stays off: it would refuse whole repositories for flaws in old history.
  */
 const SETTINGS = [
@@ -22,7 +22,7 @@ const SETTINGS = [
   'submodule.recurse=false',
 ] as const;
 
-/** For a repository of which nothing need outlive a crash of the machine. */
+/** For a repository whose writes need not survive a crash of the machine. */
 export const NOT_DURABLE: readonly string[] = ['core.fsync=none'];
 
 /** Nothing of the caller's environment but PATH and, for HTTP, proxies: no system or user configuration, no prompt, no replaced objects. */
@@ -46,7 +46,7 @@ function environment(allowedProtocol: string): NodeJS.ProcessEnv {
   };
 }
 
-/** The proxies that this process is told to use, as curl reads them; never for this machine itself. */
+/** The proxies that the environment of this process names, as curl reads them; never for this machine itself. */
 function proxies(): NodeJS.ProcessEnv {
   const { http, https, none } = proxyVariables();
   return {
@@ -93,13 +93,13 @@ export interface GitResult {
   readonly stderr: string;
 }
 
-const MAX_OUTPUT = 256 * 1024 * 1024;
-const MAX_STDERR = 64 * 1024;
+const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
+const MAX_STDERR_BYTES = 64 * 1024;
 
-/** What Git gets to remove its lock files before it is killed, in milliseconds. */
-const GRACE = 1_000;
+/** How long Git may take to remove its lock files before it is killed. */
+const GRACE_MS = 1_000;
 
-/** Processes that are gone with all that held their output: their number may belong to others by now. */
+/** Processes that have ended with all that held their output: their ids may belong to others by now. */
 const ended = new WeakSet<ChildProcess>();
 
 /** Starts git without a shell, as the leader of a process group of its own, with pipes as standard streams. */
@@ -129,10 +129,10 @@ export function killGroup(child: ChildProcess): void {
   signalGroup(child, 'SIGKILL');
 }
 
-/** Ends a process that may hold locks: Git removes them when it is asked to end. What does not end is killed. */
+/** Ends a process that may hold locks: Git removes them on SIGTERM. One that does not end is killed. */
 export function endGroup(child: ChildProcess, clock: Clock): void {
   signalGroup(child, 'SIGTERM');
-  const cancel = clock.schedule(GRACE, () => signalGroup(child, 'SIGKILL'));
+  const cancel = clock.schedule(GRACE_MS, () => signalGroup(child, 'SIGKILL'));
   child.once('close', cancel);
 }
 
@@ -141,7 +141,7 @@ function signalGroup(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // ESRCH: the whole group has ended already, which is what was wanted.
+    // ESRCH: the whole group has ended already, as intended.
   }
 }
 
@@ -149,7 +149,7 @@ function signalGroup(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
 export function collectStderr(child: ChildProcess): () => string {
   let text = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
-    if (text.length < MAX_STDERR) text += chunk.slice(0, MAX_STDERR);
+    if (text.length < MAX_STDERR_BYTES) text += chunk.slice(0, MAX_STDERR_BYTES);
   });
   return () => {
     const taken = text;
@@ -158,17 +158,17 @@ export function collectStderr(child: ChildProcess): () => string {
   };
 }
 
-/** Writes and ends; that the reader may be gone is told by its exit, not by the broken pipe. */
+/** Writes and ends. If the process ended early, its exit code is the error, not the broken pipe. */
 function send(stream: Writable, text: string): void {
   stream.on('error', () => {
-    // EPIPE or ECONNRESET: the process ended without reading all of it; its exit code says why.
+    // EPIPE or ECONNRESET: the process ended without reading all of it; its exit code has the reason.
   });
   stream.end(text);
 }
 
 /**
- * Runs git to its end and returns whatever exit code it had. Throws Timeout, LimitExceeded, or Unavailable (git missing, call
- * cancelled); then the whole process group is gone.
+ * Runs git to its end and returns its exit code. Throws Timeout, LimitExceeded, or Unavailable (git missing, call
+ * cancelled); then the whole process group has ended.
  */
 export function runGit(run: GitRun): Promise<GitResult> {
   const name = `git ${run.arguments[0] ?? ''}`;
@@ -184,7 +184,7 @@ export function runGit(run: GitRun): Promise<GitResult> {
       failure = error;
       endGroup(child, run.clock);
     };
-    const maxOutput = run.maxOutput ?? MAX_OUTPUT;
+    const maxOutput = run.maxOutput ?? MAX_OUTPUT_BYTES;
     const onAbort = () => stop(cancelled(name));
     const cancelTimer = run.clock.schedule(run.timeout, () =>
       stop(new SluiceError('Timeout', `${name} did not end within ${run.timeout / 1000} s and was stopped`)),
@@ -215,7 +215,7 @@ export function runGit(run: GitRun): Promise<GitResult> {
 }
 
 export function cannotStart(cause: unknown): SluiceError {
-  return new SluiceError('Unavailable', 'git cannot be started: is it installed and in PATH?', { cause });
+  return new SluiceError('Unavailable', 'cannot start git: install git 2.39 or later and put it in PATH', { cause });
 }
 
 function cancelled(name: string): SluiceError {

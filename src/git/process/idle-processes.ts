@@ -1,35 +1,35 @@
-/** Of all repositories together so many processes are kept that nobody uses at the moment. */
-const MOST = 32;
+/** Idle processes that are kept, of all repositories together. */
+const MAX_IDLE_PROCESSES = 32;
 
-/** Something that has a process open, and can let go of it while nobody waits for it. */
-export interface KeepsProcess {
-  letGo(): void;
+/** An owner of a long-lived process that it can end while no request waits. */
+export interface ProcessOwner {
+  releaseProcess(): void;
 }
 
 /**
- * The processes of all repositories that are kept open without work, the one that rests longest first. Each is ended after a while by
- * itself; with hundreds of repositories that were read one after the other, so many would be open at once till then.
+ * The idle processes of all repositories, the one that is idle longest first. Each owner ends its process after a while; with hundreds
+ * of repositories that are read one after the other, too many would be open until then.
  */
 class IdleProcesses {
-  readonly #resting = new Set<KeepsProcess>();
+  readonly #idle = new Set<ProcessOwner>();
 
-  /** Has rested from now on. The one that has rested longest is let go if there are too many. */
-  rests(owner: KeepsProcess): void {
-    this.#resting.delete(owner);
-    this.#resting.add(owner);
-    if (this.#resting.size <= MOST) return;
-    for (const longest of this.#resting) {
-      this.#resting.delete(longest);
-      longest.letGo();
+  /** Marks an owner idle. If there are too many, the process that is idle longest is ended. */
+  markIdle(owner: ProcessOwner): void {
+    this.#idle.delete(owner);
+    this.#idle.add(owner);
+    if (this.#idle.size <= MAX_IDLE_PROCESSES) return;
+    for (const longest of this.#idle) {
+      this.#idle.delete(longest);
+      longest.releaseProcess();
       return;
     }
   }
 
-  /** Is at work, or has no process any more. */
-  restsNoMore(owner: KeepsProcess): void {
-    this.#resting.delete(owner);
+  /** Call when the owner has work, or no process any more. */
+  markBusy(owner: ProcessOwner): void {
+    this.#idle.delete(owner);
   }
 }
 
-/** Those of this process. */
+/** The idle processes of this server or command. */
 export const idleProcesses = new IdleProcesses();

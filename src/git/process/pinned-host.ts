@@ -1,12 +1,12 @@
 import type { Endpoint, HostRules } from '../network/host-rules.ts';
 
-/** So many addresses of a host are tried. */
+/** Addresses of a host that are tried. */
 const MAX_ADDRESSES = 4;
 
-/** What became of a try: what it returned, or what it threw. */
+/** The result of an attempt: what it returned, or what it threw. */
 export type Outcome<Result> = { readonly result: Result } | { readonly error: unknown };
 
-/** True for what ssh says of an address that does not answer: then another one of the host may. */
+/** True for the message of ssh about an address that does not answer: another address of the host may. */
 export function saysUnreachable(said: string): boolean {
   return /\bssh: connect to host /.test(said);
 }

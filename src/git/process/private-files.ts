@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
-/** What stands for itself in a shell, in the configuration of ssh, and in that of git. */
+/** Characters without a meaning in a shell, in the configuration of ssh, and in that of git. */
 const PLAIN_PATH = /^\/[A-Za-z0-9._/+-]*$/;
 
 /**
- * Writes files that nobody else can read into a folder of their own, for a program that takes secrets in no other way, and removes them
- * when `use` has ended. The paths that `use` gets hold no character that means something to a shell. Throws Unsupported where the
- * system's folder for temporary files cannot give such a path.
+ * Writes files that no other user can read into a folder of their own, for a program that accepts secrets in no other way, and removes
+ * them when `use` has ended. The paths that `use` gets hold no character with a meaning in a shell. Throws Unsupported if the path of
+ * the system's folder for temporary files has one.
  */
 export async function withPrivateFiles<Result>(
   files: Readonly<Record<string, string>>,
@@ -19,7 +19,7 @@ export async function withPrivateFiles<Result>(
   if (!PLAIN_PATH.test(place))
     throw new SluiceError(
       'Unsupported',
-      `keys cannot be handed on in the folder ${JSON.stringify(place)}: set TMPDIR to an absolute path of letters, digits and ._+-`,
+      `cannot pass a key to ssh through the folder ${JSON.stringify(place)}: set TMPDIR to an absolute path of letters, digits and ._+-`,
     );
   const folder = await mkdtemp(join(place, 'sluice-'));
   try {

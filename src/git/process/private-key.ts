@@ -1,24 +1,24 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
-const LONGEST = 64 * 1024;
+const MAX_KEY_CHARACTERS = 64 * 1024;
 const ARMOUR = /^-----BEGIN ((?:[A-Z0-9]+ )*)PRIVATE KEY-----\n([A-Za-z0-9+/=:,\-.\s]*?)\n-----END \1PRIVATE KEY-----$/;
 
 /**
- * A private key as ssh reads it from a file. Throws InvalidInput, with no word of the key, for what is none or takes a passphrase:
- * nobody is there to enter it.
+ * Checks a private key as ssh reads it from a file. Throws InvalidInput, with nothing of the key in the message, for other text and for
+ * a key with a passphrase, since no user is present to enter one.
  */
 export function checkPrivateKey(text: string): string {
-  const key = text.length > LONGEST ? '' : text.replaceAll('\r\n', '\n').trim();
+  const key = text.length > MAX_KEY_CHARACTERS ? '' : text.replaceAll('\r\n', '\n').trim();
   const [, kind, body = ''] = ARMOUR.exec(key) ?? [];
   if (kind === undefined)
     throw new SluiceError(
       'InvalidInput',
-      'the private key for ssh is not the text of a key file, which begins with "-----BEGIN … PRIVATE KEY-----": take the file without .pub',
+      'cannot use the private key for ssh: invalid PEM, a key file begins with "-----BEGIN … PRIVATE KEY-----"; use the file without .pub',
     );
   if (kind === 'ENCRYPTED ' || /^Proc-Type:.*ENCRYPTED/m.test(body) || (kind === 'OPENSSH ' && isEncrypted(body)))
     throw new SluiceError(
       'InvalidInput',
-      'the private key for ssh takes a passphrase, which nobody can enter here: use a key without one, made for this purpose (ssh-keygen -t ed25519 -N "" -f <file>)',
+      'cannot use the private key for ssh: it has a passphrase, and the server cannot enter one; use a key without passphrase, made for this purpose (ssh-keygen -t ed25519 -N "" -f <file>)',
     );
   return `${key}\n`;
 }

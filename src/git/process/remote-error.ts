@@ -2,16 +2,24 @@ import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../network/remote-url.ts';
 import { sshError } from './ssh-error.ts';
 
-/** What git says (LC_ALL=C) when a remote cannot be used, and what it means. The first match counts. */
+/** Messages of git (LC_ALL=C) when a remote cannot be used, and what they mean. The first match counts. */
 const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
-  [/could not read (?:Username|Password)|terminal prompts disabled/, 'Refused', 'asks for credentials: give it some'],
-  [/Authentication failed|returned error: 401/, 'Refused', 'does not accept the credentials: renew them'],
-  [/returned error: 403|HTTP 403|access denied|not permitted/i, 'Refused', 'does not allow this'],
-  [/returned error: 30\d|redirect/, 'Refused', 'redirects elsewhere: give its new address'],
-  [/couldn't find remote ref/, 'NotFound', 'lacks a ref that was asked for'],
+  [
+    /could not read (?:Username|Password)|terminal prompts disabled/,
+    'Refused',
+    'requires credentials: put them into the Secret in secretRef',
+  ],
+  [/Authentication failed|returned error: 401/, 'Refused', 'rejected the credentials: renew them'],
+  [
+    /returned error: 403|HTTP 403|access denied|not permitted/i,
+    'Refused',
+    'denied the request: check the rights of the account',
+  ],
+  [/returned error: 30\d|redirect/, 'Refused', 'redirects elsewhere: use its new address'],
+  [/couldn't find remote ref/, 'NotFound', 'lacks a requested ref'],
   [/not found|does not appear to be a git repository|returned error: 404/, 'NotFound', 'has no such repository'],
-  [/does not support --atomic push/, 'Unsupported', 'cannot push all or nothing, so that nothing is pushed to it'],
-  [/does not support push options/, 'Unsupported', 'takes no options with a push: give none for it'],
+  [/does not support --atomic push/, 'Unsupported', 'does not support atomic pushes, so that nothing was pushed'],
+  [/does not support push options/, 'Unsupported', 'does not accept push options: remove them'],
   [
     /certificate verif|certificate problem|verification failed.*certificate|certificate.*(?:not trusted|unknown)/i,
     'Refused',
@@ -21,13 +29,13 @@ const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
   [/transport '\w+' not allowed/, 'Refused', 'leads to a transport that is not allowed'],
 ];
 
-/** Lines of git that hold its own words and those of curl, and nothing that a server sent. */
+/** Lines of git with its own messages and those of curl, and nothing that a server sent. */
 const OWN_WORDS =
   /^(?:fatal|error): (?:unable to access '[^']*': .*|could not read (?:Username|Password).*|Authentication failed.*|repository '[^']*' not found|transport '\w+' not allowed|the receiving end does not support .*|couldn't find remote ref .*|RPC failed; HTTP \d+.*)$/gm;
 
 /**
- * The error for a call that git ended with `stderr`. Of a server over HTTP only what git and curl say themselves follows: the rest may
- * be the answer of a service that was not meant to be shown to the caller.
+ * The error for a call that git ended with `stderr`. Of a server over HTTP, it quotes only messages of git and curl themselves: the rest may
+ * be the answer of a service that must not be shown to the caller.
  */
 export function remoteError(url: string, stderr: string, consequence = ''): SluiceError {
   const ssh = sshError(url, stderr);
@@ -37,8 +45,8 @@ export function remoteError(url: string, stderr: string, consequence = ''): Slui
   const [, code, meaning] = MEANINGS.find(([pattern]) => pattern.test(cleanText(stderr))) ?? [
     undefined,
     'Unavailable' as const,
-    'cannot be used now',
+    'is unavailable',
   ];
-  const hidden = isHttp ? 'nothing that may be shown' : 'nothing';
-  return new SluiceError(code, `remote ${url} ${meaning}${consequence}. Git says: ${said || hidden}`);
+  const hidden = isHttp ? '(not shown)' : '(no output)';
+  return new SluiceError(code, `remote ${url} ${meaning}${consequence}. Output of git: ${said || hidden}`);
 }

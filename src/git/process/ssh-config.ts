@@ -3,11 +3,11 @@ import type { SshCredentials } from '../git-repository.ts';
 import { withPrivateFiles } from './private-files.ts';
 import { checkPrivateKey } from './private-key.ts';
 
-const LONGEST_KNOWN_HOSTS = 1024 * 1024;
+const MAX_KNOWN_HOSTS_CHARACTERS = 1024 * 1024;
 
 /**
- * All that ssh is told. Given with -F, it takes the place of the configuration of user and system; what could still come from elsewhere
- * (an agent, default keys, lists of hosts, a connection that stands already) is switched off by name.
+ * The whole configuration of ssh. Passed with -F, it replaces the configuration of user and system; what could still apply
+ * (an agent, default keys, lists of hosts, a shared connection) is disabled by name.
  */
 const SETTINGS = [
   'BatchMode yes',
@@ -38,7 +38,7 @@ const SETTINGS = [
   'RequestTTY no',
   'EscapeChar none',
   'SendEnv GIT_PROTOCOL',
-  // Seconds. A server that is gone without a word ends the connection; git's own limits do not see what ssh waits for.
+  // Seconds. Ends the connection to a server that vanished; git's own limits do not cover what ssh waits for.
   'ConnectTimeout 30',
   'ConnectionAttempts 1',
   'ServerAliveInterval 15',
@@ -47,7 +47,7 @@ const SETTINGS = [
 
 /**
  * Runs `use` with the arguments of `ssh` that make it use these credentials and nothing else; they hold no secret and no character
- * that means something to a shell. The files that they name are gone afterwards. Throws InvalidInput for a key that cannot be used.
+ * with a meaning in a shell. The files that they name are removed afterwards. Throws InvalidInput for a key that cannot be used.
  */
 export function withSshConfig<Result>(
   { privateKey, knownHosts }: SshCredentials,
@@ -63,9 +63,9 @@ export function withSshConfig<Result>(
 }
 
 function checkKnownHosts(text: string): void {
-  if (text.includes('\0') || text.length > LONGEST_KNOWN_HOSTS || !/^[^#\s]\S*[ \t]+\S/m.test(text))
+  if (text.includes('\0') || text.length > MAX_KNOWN_HOSTS_CHARACTERS || !/^[^#\s]\S*[ \t]+\S/m.test(text))
     throw new SluiceError(
       'InvalidInput',
-      'the known_hosts for ssh hold no line with a host and its key: print one with "ssh-keyscan <host>", and compare its fingerprint with the one that the host publishes',
+      'cannot use known_hosts: it has no line with a host and its key; print one with "ssh-keyscan <host>", and compare its fingerprint with the one that the host publishes',
     );
 }

@@ -2,13 +2,13 @@ import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../network/remote-url.ts';
 import { readSshAddress } from '../network/ssh-address.ts';
 
-/** What ssh says when a connection does not come about, so that nothing was sent, and what it means. The first match counts. */
+/** Messages of ssh when it could not connect, so that nothing was sent, and what they mean. The first match counts. */
 const MEANINGS: readonly (readonly [RegExp, ErrorCode, (address: Place) => string])[] = [
   [
     /REMOTE HOST IDENTIFICATION HAS CHANGED|REVOKED HOST KEY/,
     'Refused',
     ({ host, scan }) =>
-      `shows another host key than known_hosts names: somebody may stand between, or ${host} has a new key; print it with "${scan}", compare its fingerprint with the one that the host publishes, and only then put it into known_hosts of the Secret`,
+      `presents another host key than known_hosts lists: the connection may be intercepted, or ${host} has a new key; print it with "${scan}", compare its fingerprint with the one that the host publishes, and only then put it into known_hosts of the Secret`,
   ],
   [
     /host key is known for|Host key verification failed/,
@@ -19,24 +19,24 @@ const MEANINGS: readonly (readonly [RegExp, ErrorCode, (address: Place) => strin
   [
     /^Load key /m,
     'InvalidInput',
-    () => 'cannot be asked, because ssh cannot read the private key: give a whole key file',
+    () => 'cannot be reached, because ssh cannot read the private key: provide the complete key file',
   ],
   [
     /Permission denied \([^)]*publickey|Too many authentication failures/,
     'Refused',
-    ({ user }) => `does not accept the key for the user ${user}: add its public part there, or give another key`,
+    ({ user }) => `rejected the key for the user ${user}: add its public part there, or use another key`,
   ],
   [
     /cannot run ssh|ssh: (?:command )?not found/,
     'Unavailable',
-    () => 'cannot be asked: the program ssh is not installed (Debian: apt-get install openssh-client)',
+    () => 'cannot be reached: the program ssh is not installed (Debian: apt-get install openssh-client)',
   ],
-  [/Could not resolve hostname/, 'Unavailable', ({ host }) => `cannot be used now: there is no host ${host}`],
+  [/Could not resolve hostname/, 'Unavailable', ({ host }) => `cannot be reached: the host ${host} does not exist`],
   [/^ssh: connect to host .*timed out|timed out during banner exchange/m, 'Timeout', () => 'does not answer'],
-  [/^ssh: connect to host |^kex_exchange_identification: /m, 'Unavailable', () => 'cannot be reached now'],
+  [/^ssh: connect to host |^kex_exchange_identification: /m, 'Unavailable', () => 'cannot be reached'],
 ];
 
-/** Lines with which ssh frames and explains a changed key to somebody at a terminal, who has a file to edit. */
+/** Lines with which ssh frames and explains a changed key to a user at a terminal, who has a file to edit. */
 const ALARM =
   /^(?:@|IT IS POSSIBLE|Someone could|It is also|Please contact|Add correct|Offending| +remove with| +ssh-keygen).*\r?\n?/gm;
 
@@ -47,9 +47,9 @@ interface Place {
   readonly scan: string;
 }
 
-/** The error for a connection over ssh that did not come about, if these words of ssh say so; nothing was sent then. */
+/** The error for a failed connection over ssh, if this output of ssh means one; nothing was sent then. */
 export function sshError(url: string, stderr: string): SluiceError | undefined {
-  // What a hook of the server writes is no word of ssh: its push may have been carried out.
+  // Output of a hook of the server is not from ssh: the push may have been applied.
   const own = stderr.replaceAll(/^remote: .*$/gm, '');
   const found = MEANINGS.find(([pattern]) => pattern.test(own));
   const address = readSshAddress(url);
@@ -57,16 +57,16 @@ export function sshError(url: string, stderr: string): SluiceError | undefined {
   const { host, port, user } = address;
   const [, code, meaning] = found;
   const scan = `ssh-keyscan ${port === 22 ? '' : `-p ${port} `}${host}`;
-  // The files are gone by now, and have other names each time, which would make the same trouble news again and again.
+  // The files have other names each time, which would make each report of one problem look new.
   const said = cleanText(
     withoutAnswers(stderr)
       .replaceAll(ALARM, '')
       .replaceAll(/\/\S*\/sluice-[A-Za-z0-9]+\//g, ''),
   );
-  return new SluiceError(code, `remote ${address.url} ${meaning({ host, user, scan })}. ssh says: ${said}`);
+  return new SluiceError(code, `remote ${address.url} ${meaning({ host, user, scan })}. Output of ssh: ${said}`);
 }
 
-/** What ssh says without what a service said to it that is no ssh server, or one that ends the connection. */
+/** The output of ssh, without what a service sent that is not an ssh server, or that ended the connection. */
 function withoutAnswers(stderr: string): string {
   return stderr
     .replaceAll(/(remote protocol version identification|banner line[^:\n]*):.*$/gim, '$1')

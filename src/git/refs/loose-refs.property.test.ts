@@ -35,7 +35,7 @@ describe('loose refs', () => {
     writeFileSync(join(path, name), `${oid}\n`);
   };
 
-  test('what git changes is seen at every look, whatever is remembered', async () => {
+  test('changes by git are seen in every listing, whatever is cached', async () => {
     const step = fc.record({
       name: fc.constantFrom(...NAMES),
       value: fc.integer({ min: -1, max: 2 }),
@@ -64,7 +64,7 @@ describe('loose refs', () => {
     );
   });
 
-  test('folders that nobody changes are not read again, until a minute has passed', async () => {
+  test('unchanged folders are not read again, until a minute has passed', async () => {
     const [one = '', two = ''] = commits;
     write('refs/heads/deep/main', one);
     for (let look = 0; look < 3; look += 1, now += 1_500) await list();
@@ -90,7 +90,7 @@ describe('loose refs', () => {
     expect((await list()).get('refs/heads/main')).toBe(two);
   });
 
-  test('a damaged ref is told at every look, and gone once it is whole', async () => {
+  test('a damaged ref is reported by every listing, until it is restored', async () => {
     write('refs/heads/main', 'rubbish');
     for (let look = 0; look < 4; look += 1, now += 3_000)
       await expect(list()).rejects.toThrow(/refs\/heads\/main is damaged/);
@@ -98,7 +98,7 @@ describe('loose refs', () => {
     expect((await list()).get('refs/heads/main')).toBe(commits[0]);
   });
 
-  test('a folder that goes and comes back is what it is now', async () => {
+  test('a folder that is removed and created again is read again', async () => {
     write('refs/heads/a/b', commits[0]);
     for (let look = 0; look < 4; look += 1, now += 3_000) await list();
     rmSync(join(path, 'refs/heads/a'), { recursive: true });

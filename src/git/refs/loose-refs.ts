@@ -6,14 +6,14 @@ import { DamageError } from '../errors.ts';
 import type { Oid } from '../git-repository.ts';
 import { isRefName } from '../ref-name.ts';
 
-/** Milliseconds within which two changes of a folder may get the same time from a coarse file system, and so look like one. */
-const COARSE = 2_500;
-/** Milliseconds after which a folder is read again though it looks unchanged: somebody may have written into a file in place. */
-const REREAD = 60_000;
+/** Within this time, two changes of a folder may get the same timestamp from a coarse file system, and so look like one. */
+const COARSE_CLOCK_MS = 2_500;
+/** After this time a folder is read again though it looks unchanged: a process may have written into a file in place. */
+const MAX_SNAPSHOT_AGE_MS = 60_000;
 
 /** What a folder held when it was read. */
 interface Snapshot {
-  /** Inode and times: every ref that comes, goes or is moved by a new file changes them. */
+  /** Inode and times: every ref that is created, deleted or replaced by a new file changes them. */
   readonly stamp: string;
   /** When the stamp was first seen, and when the folder was read. */
   readonly seenAt: number;
@@ -88,7 +88,7 @@ export class LooseRefs {
 
   /** True if the folder is certain to hold what it held when it was read. */
   #holds({ stamp, seenAt, readAt }: Snapshot, now: string): boolean {
-    return stamp === now && readAt - seenAt > COARSE && this.#now() - readAt < REREAD;
+    return stamp === now && readAt - seenAt > COARSE_CLOCK_MS && this.#now() - readAt < MAX_SNAPSHOT_AGE_MS;
   }
 
   async #read(

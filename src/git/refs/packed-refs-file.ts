@@ -5,15 +5,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { errnoOf, removeFile, syncFolder } from '../../foundation/file-system.ts';
 import type { PackedRefs } from './packed-refs.ts';
 import type { RefFiles } from './ref-files.ts';
-import { locked } from './ref-updates.ts';
+import { lockedError } from './ref-updates.ts';
 
 /** As long as Git waits. Rewriting the file takes some ten milliseconds at 30,000 refs. */
-const PATIENCE_MS = 1_000;
+const LOCK_TIMEOUT_MS = 1_000;
 
 /** The `packed-refs` file while its lock is held. Git deletes no ref without that lock. */
 export interface LockedPackedRefs {
   readonly refs: PackedRefs;
-  /** Replaces the file. `lastLook` is called at the last moment; if it throws, the file stays. */
+  /** Replaces the file. `lastLook` is called immediately before that; if it throws, the file stays. */
   replace(refs: PackedRefs, lastLook?: () => void): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ async function takeLock(path: string): Promise<void> {
       return;
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;
-      if (waited >= PATIENCE_MS) throw locked('packed-refs');
+      if (waited >= LOCK_TIMEOUT_MS) throw lockedError('packed-refs');
       await delay(20);
     }
   }

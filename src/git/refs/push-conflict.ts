@@ -1,21 +1,21 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { PushRefusedError, RefConflictError } from '../errors.ts';
 import type { Ref, RefUpdate } from '../git-repository.ts';
-import { ancestors, collision, expectedValue, locked, moved } from './ref-updates.ts';
+import { ancestors, collisionError, expectedValue, lockedError, moved } from './ref-updates.ts';
 
 export interface PushRejection {
   readonly ref: string;
   readonly reason: string;
 }
 
-/** Said of every ref when another one of an atomic push was the reason. */
+/** The reason for every ref of an atomic push that failed because of another one. */
 const FOLLOWS = /^atomic (?:push|transaction)/;
 /** The local git compared with what the server advertised. */
 const STALE = /^(?:stale info|fetch first|non-fast-forward|already exists|needs force)$/;
-/** The server tried and could not, without saying why: it was overtaken between advertising and updating, or names collide. */
+/** The server failed without a reason: another writer was faster between advertising and updating, or names collide. */
 const UNEXPLAINED = /^(?:failed to (?:update|lock|delete)|cannot lock|unable to|reference already exists|transaction)/;
 
-/** True if the rejections of an atomic push do not say what the reason was: then the refs of the remote do. */
+/** True if the rejections of an atomic push do not name the reason: then the refs of the remote show it. */
 export function isUnexplained(rejections: readonly PushRejection[]): boolean {
   const cause = causeOf(rejections);
   return cause === undefined || UNEXPLAINED.test(cause.reason);
@@ -32,16 +32,16 @@ export function compareWithRemote(updates: readonly RefUpdate[], refs: readonly 
     if (type !== 'create') continue;
     const other =
       ancestors(ref).find((name) => values.has(name)) ?? refs.find(({ name }) => name.startsWith(`${ref}/`))?.name;
-    if (other !== undefined) return collision(ref, other);
+    if (other !== undefined) return collisionError(ref, other);
   }
   return undefined;
 }
 
 /**
- * What the rejections of an atomic push come to: a conflict, or a rule of the server. `words` is what the server said beside them. Where
- * it gives no reason and its refs are as expected, another writer held one of them a moment ago.
+ * The error for the rejections of an atomic push: a conflict, or a rule of the server. `words` is what the server reported beside them. If
+ * it names no reason and its refs are as expected, another writer held one of them a moment ago.
  */
-export function refusal(
+export function rejectionError(
   rejections: readonly PushRejection[],
   updates: readonly RefUpdate[],
   words: string,
@@ -51,12 +51,12 @@ export function refusal(
   if (cause !== undefined && update !== undefined && STALE.test(cause.reason))
     return moved(cause.ref, expectedValue(update));
   const held = /cannot lock ref '([^']+)': Unable to create [^:]*\.lock': File exists/.exec(words)?.[1];
-  if (held !== undefined && isUnexplained(rejections)) return locked(held);
-  // A hook that judges the push as a whole gives every ref the same reason: then it named none.
+  if (held !== undefined && isUnexplained(rejections)) return lockedError(held);
+  // A hook that rejects the push as a whole reports the same reason for every ref: then it named none.
   const same = rejections.filter(({ reason }) => reason === cause?.reason);
   const ref = same.length === 1 ? cause?.ref : undefined;
-  const reason = cause?.reason ?? rejections[0]?.reason ?? 'no reason given';
-  const message = `the remote refuses ${ref ?? 'the push'}: ${reason}${words === '' ? '' : `. It says: ${words}`}`;
+  const reason = cause?.reason ?? rejections[0]?.reason ?? 'the server named no reason';
+  const message = `the remote rejected ${ref ?? 'the push'}: ${reason}${words === '' ? '' : `. It reports: ${words}`}`;
   if (isUnexplained(rejections)) return new RefConflictError({ ref, kind: 'locked' }, `${message}. Try again`);
   return new PushRefusedError(
     { ref },
@@ -65,10 +65,10 @@ export function refusal(
 }
 
 /**
- * The error for a push that was to be all or nothing and was carried out in part; undefined if no ref changed. Servers do that: Git's
+ * The error for an atomic push that was applied in part; undefined if no ref changed. Servers do that: Git's
  * own leaves refs that it hides out of the transaction.
  */
-export function carriedOutInPart(
+export function partialPushError(
   url: string,
   changed: readonly string[],
   rejections: readonly PushRejection[],
@@ -78,8 +78,8 @@ export function carriedOutInPart(
   const more = changed.length > 1 ? ` and ${changed.length - 1} more` : '';
   return new SluiceError(
     'Unsupported',
-    `remote ${url} carried out a push in part that was to be all or nothing: it changed ${changed[0]}${more} and refused ` +
-      `${first.ref} (${first.reason}). Let it take both, and look at what it has now`,
+    `remote ${url} applied an atomic push in part: it changed ${changed[0]}${more} and rejected ` +
+      `${first.ref} (${first.reason}). Permit both there, and check its refs`,
     { details: { changed } },
   );
 }

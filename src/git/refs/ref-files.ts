@@ -30,7 +30,7 @@ export class RefFiles {
     return mergeSorted(stillPacked, changed.sort(byName));
   }
 
-  /** The refs below a folder (`refs/`) that have a loose file, in no order, read anew. */
+  /** The refs below a folder (`refs/`) that have a loose file, in no order, without the cache. */
   async listLoose(prefix: string): Promise<Ref[]> {
     const loose = new Map<string, Oid | undefined>();
     await new LooseRefs(this.gitDir).addBelow(prefix, loose);
@@ -88,7 +88,7 @@ function mergeSorted(many: readonly Ref[], few: readonly Ref[]): Ref[] {
   return merged.concat(many.slice(next));
 }
 
-/** Changes whenever the file is replaced; undefined if there is none. Asked every second or so: waiting would cost more than it takes. */
+/** Changes whenever the file is replaced; undefined if there is none. Called every second or so: an asynchronous call would cost more than it takes. */
 function fileKey(path: string): string | undefined {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? undefined : `${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`;

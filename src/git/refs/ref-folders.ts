@@ -4,18 +4,18 @@ import { isMissing, syncFolder } from '../../foundation/file-system.ts';
 import { mapLimited } from '../../foundation/map-limited.ts';
 import type { RefUpdate } from '../git-repository.ts';
 
-const PARALLEL = 8;
-/** Folders that are remembered. Of others, all folders above are synced each time. */
-const MOST_REMEMBERED = 20_000;
+const MAX_PARALLEL_SYNCS = 8;
+/** Folders that are known to be durable. Of others, all folders above are synced each time. */
+const MAX_KNOWN_FOLDERS = 20_000;
 
 /**
  * Makes the names of changed ref files durable: Git syncs what is in the files, not the folders that they are renamed in. Beside the
- * folder of a ref, those above it count only where a folder is new or gone, which is told by what this process has synced before.
+ * folder of a ref, those above it matter only where a folder is new or removed, which follows from what this process has synced before.
  */
 export class RefFolders {
   readonly #gitDir: string;
   readonly #sync: (folder: string) => Promise<void>;
-  /** The folders whose own name is known to be durable, with what tells each from a later one of the same name. */
+  /** The folders whose own name is known to be durable, with what distinguishes each from a later one of the same name. */
   readonly #durable = new Map<string, string>();
 
   constructor(gitDir: string, sync = syncFolder) {
@@ -23,7 +23,7 @@ export class RefFolders {
     this.#sync = sync;
   }
 
-  /** Call after the updates were made. When it returns, a power cut takes none of them back. */
+  /** Call after the updates were made. When it returns, a power cut reverts none of them. */
   async sync(updates: readonly RefUpdate[]): Promise<void> {
     const changed = new Set<string>();
     const unknown = new Map<string, string>();
@@ -39,16 +39,16 @@ export class RefFolders {
         if (identity !== undefined) unknown.set(folder, identity);
       }
     }
-    await mapLimited([...changed], PARALLEL, (folder) => this.#sync(join(this.#gitDir, folder)));
+    await mapLimited([...changed], MAX_PARALLEL_SYNCS, (folder) => this.#sync(join(this.#gitDir, folder)));
     for (const [folder, identity] of unknown)
-      if (this.#durable.size < MOST_REMEMBERED) this.#durable.set(folder, identity);
+      if (this.#durable.size < MAX_KNOWN_FOLDERS) this.#durable.set(folder, identity);
   }
 
-  /** Undefined if there is no such folder (Git removes it with the last ref in it), or nothing to tell it from another by. */
+  /** Undefined if there is no such folder (Git removes it with the last ref in it), or if the file system has no times of creation. */
   #identity(folder: string): string | undefined {
     try {
       const { dev, ino, birthtimeNs } = statSync(join(this.#gitDir, folder), { bigint: true });
-      // The number of a folder that is gone is given to the next one at once.
+      // The inode of a removed folder is soon used again.
       return birthtimeNs === 0n ? undefined : `${dev}:${ino}:${birthtimeNs}`;
     } catch (error) {
       if (isMissing(error)) return undefined;

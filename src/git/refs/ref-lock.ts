@@ -1,9 +1,9 @@
 import { closeSync, linkSync, mkdirSync, openSync, rmdirSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errnoOf, isMissing } from '../../foundation/file-system.ts';
-import { ancestors, locked } from './ref-updates.ts';
+import { ancestors, lockedError } from './ref-updates.ts';
 
-const ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 const NO_LINK = new Set(['EMLINK', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM', 'EACCES']);
 
 /**
@@ -18,9 +18,9 @@ export function lockRef(gitDir: string, ref: string, linkTo?: string): void {
       create(path, linkTo === undefined ? undefined : join(gitDir, `${linkTo}.lock`));
       return;
     } catch (error) {
-      if (errnoOf(error) === 'EEXIST') throw locked(ref);
+      if (errnoOf(error) === 'EEXIST') throw lockedError(ref);
       // Another process may remove the folder as empty between the two calls.
-      if (errnoOf(error) !== 'ENOENT' || attempt === ATTEMPTS) throw error;
+      if (errnoOf(error) !== 'ENOENT' || attempt === MAX_ATTEMPTS) throw error;
       mkdirSync(dirname(path), { recursive: true });
     }
   }

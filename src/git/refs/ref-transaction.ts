@@ -15,24 +15,24 @@ import type { PackedRefs } from './packed-refs.ts';
 import { type LockedPackedRefs, withPackedRefs } from './packed-refs-file.ts';
 import type { RefFiles } from './ref-files.ts';
 import { lockRef, removeEmptyParents, unlockRef } from './ref-lock.ts';
-import { ancestors, collision, expectedValue, locked, moved, newValue } from './ref-updates.ts';
+import { ancestors, collisionError, expectedValue, lockedError, moved, newValue } from './ref-updates.ts';
 
-/** How long the locks of refs are waited for, as Git does: they are held for moments. */
-const PATIENCE_MS = 100;
-const PAUSE_MS = 10;
+/** As long as Git waits for the locks of refs, which are held for moments. */
+const LOCK_TIMEOUT_MS = 100;
+const LOCK_RETRY_MS = 10;
 
-/** What the transaction needs to know of a ref, with its lock held. */
+/** The state of a ref, with its lock held. */
 interface Found {
   readonly update: RefUpdate;
   readonly isLoose: boolean;
 }
 
 /**
- * A ref transaction in Git's formats and with Git's locks, whose outcome is one new `packed-refs` file: it costs a sync or two however
+ * A ref transaction in Git's formats and with Git's locks, whose outcome is one new `packed-refs` file: it needs one or two syncs however
  * many refs change, and no crash leaves a part of it.
  *
  * A loose file counts before the packed line. So refs that change and have one are first packed with the value that they have; from
- * then on the file says all, and replacing it changes all at once.
+ * then on the file has all values, and replacing it changes all at once.
  */
 export class RefTransaction {
   readonly #refs: RefFiles;
@@ -46,19 +46,19 @@ export class RefTransaction {
   }
 
   /**
-   * Applies checked updates, all or none. Throws RefConflictError, NotFound or InvalidInput for a new value that cannot be, and
+   * Applies checked updates, all or none. Throws RefConflictError, NotFound or InvalidInput for an impossible new value, and
    * Unsupported for a symbolic ref.
    */
   async run(updates: readonly RefUpdate[]): Promise<void> {
     const peeled = await this.#checkTargets(updates);
-    for (let waited = 0; ; waited += PAUSE_MS) {
+    for (let waited = 0; ; waited += LOCK_RETRY_MS) {
       try {
         return await this.#locked(updates, () =>
           withPackedRefs(this.#refs, this.#durable, (packed) => this.#apply(updates, peeled, packed)),
         );
       } catch (error) {
-        if (!isRefLocked(error) || waited >= PATIENCE_MS) throw diskError(error, this.#refs.gitDir) ?? error;
-        await delay(PAUSE_MS);
+        if (!isRefLocked(error) || waited >= LOCK_TIMEOUT_MS) throw diskError(error, this.#refs.gitDir) ?? error;
+        await delay(LOCK_RETRY_MS);
       }
     }
   }
@@ -112,7 +112,7 @@ export class RefTransaction {
     await packed.replace(refs);
     for (const ref of values.keys()) await removeFile(join(gitDir, ref));
     const folders = new Set([...values.keys()].map((ref) => join(gitDir, dirname(ref))));
-    // Or a power cut might bring an old value back beside a new packed one.
+    // Otherwise a power cut might restore an old value beside a new packed one.
     if (this.#durable) await mapLimited([...folders], 8, syncFolder);
     return refs;
   }
@@ -161,12 +161,12 @@ export class RefTransaction {
     return { update, isLoose: loose !== undefined };
   }
 
-  /** The lock of a ref stands beside it: the folder cannot be where a ref is. */
+  /** The lock of a ref is a file beside it: its folder cannot have the name of a ref. */
   #expectFolders(ref: string): void {
     for (const name of ancestors(ref)) {
       const found = statSync(join(this.#refs.gitDir, name), { throwIfNoEntry: false });
       if (found === undefined) return;
-      if (!found.isDirectory()) throw collision(ref, name);
+      if (!found.isDirectory()) throw collisionError(ref, name);
     }
   }
 }
@@ -179,7 +179,7 @@ function staysBranch({ type, ref }: RefUpdate): boolean {
   return type !== 'delete' && ref.startsWith('refs/heads/');
 }
 
-/** The lock of packed-refs is another one: it has been waited for already, and much longer. */
+/** Not for the lock of packed-refs: that wait is over already, and was much longer. */
 function isRefLocked(error: unknown): boolean {
   const conflict = error instanceof RefConflictError ? error.details : undefined;
   return conflict?.kind === 'locked' && conflict.ref !== 'packed-refs';
@@ -198,23 +198,24 @@ class Names {
   }
 
   /**
-   * Refuses a ref that would be the folder of another one, or the other way round, also of one that somebody is about to make. Does not
-   * wait: between looking and naming there must be no time for others.
+   * Refuses a ref that would be the folder of another one, or the other way round, also of one that another writer is about to create. Synchronous:
+   * no other code may run between the check and the change.
    */
   expectFree(ref: string): void {
     const { gitDir } = this.#refs;
     for (const name of ancestors(ref)) {
       if (this.#folders.has(name)) continue;
-      if (this.#packed.get(name) !== undefined || this.#refs.readLoose(name) !== undefined) throw collision(ref, name);
-      if (statSync(join(gitDir, `${name}.lock`), { throwIfNoEntry: false }) !== undefined) throw locked(name);
+      if (this.#packed.get(name) !== undefined || this.#refs.readLoose(name) !== undefined)
+        throw collisionError(ref, name);
+      if (statSync(join(gitDir, `${name}.lock`), { throwIfNoEntry: false }) !== undefined) throw lockedError(name);
       this.#folders.add(name);
     }
     const [packed] = this.#packed.withPrefix(`${ref}/`);
-    if (packed !== undefined) throw collision(ref, packed.name);
+    if (packed !== undefined) throw collisionError(ref, packed.name);
     const file = firstFileBelow(gitDir, ref);
     if (file === undefined) return;
-    if (file.endsWith('.lock')) throw locked(file.slice(0, -'.lock'.length));
-    if (isRefName(file)) throw collision(ref, file);
+    if (file.endsWith('.lock')) throw lockedError(file.slice(0, -'.lock'.length));
+    if (isRefName(file)) throw collisionError(ref, file);
     throw new SluiceError(
       'Corrupt',
       `${join(gitDir, ref)} is a folder with files that are no refs: remove them to use the name`,

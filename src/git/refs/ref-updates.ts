@@ -6,7 +6,7 @@ import { checkRefName } from '../ref-name.ts';
 
 /**
  * Checks the form of a set of ref updates: names, ids, no ref twice (InvalidInput), and that no two collide as `a/b` and `a/b/c` do
- * (RefConflictError; Git refuses such a pair even where one of them is deleted). What the repository holds is not looked at.
+ * (RefConflictError; Git refuses such a pair even where one of them is deleted). It does not read the repository.
  */
 export function checkRefUpdates(updates: readonly RefUpdate[]): void {
   const names = new Set<string>();
@@ -20,16 +20,16 @@ export function checkRefUpdates(updates: readonly RefUpdate[]): void {
   }
   for (const name of names) {
     const parent = ancestors(name).find((ancestor) => names.has(ancestor));
-    if (parent !== undefined) throw collision(name, parent);
+    if (parent !== undefined) throw collisionError(name, parent);
   }
 }
 
-/** What an update expects to find: null for nothing. */
+/** The value that an update expects: null for no ref. */
 export function expectedValue(update: RefUpdate): Oid | null {
   return update.type === 'create' ? null : update.old;
 }
 
-/** What an update leaves behind: null for nothing. */
+/** The value after an update: null for no ref. */
 export function newValue(update: RefUpdate): Oid | null {
   if (update.type === 'delete') return null;
   return update.type === 'verify' ? update.old : update.new;
@@ -41,7 +41,7 @@ export function ancestors(name: string): string[] {
   return segments.slice(2, -1).map((_, index) => segments.slice(0, index + 3).join('/'));
 }
 
-export function collision(name: string, other: string): RefConflictError {
+export function collisionError(name: string, other: string): RefConflictError {
   return new RefConflictError(
     { ref: name, kind: 'collision' },
     `${name} cannot exist beside ${other}: one name is a folder of the other. Choose another name or remove ${other} first`,
@@ -53,11 +53,11 @@ export function moved(ref: string, expected: Oid | null, actual?: Oid | null): R
   const wanted = expected === null ? 'absent' : `at ${expected}`;
   return new RefConflictError(
     { ref, kind: 'moved' },
-    `${ref} ${found} ${wanted} as expected: somebody else changed it. Read it again and decide anew`,
+    `${ref} ${found} ${wanted} as expected: another writer changed it. Read it again, then retry`,
   );
 }
 
-export function locked(ref: string): RefConflictError {
+export function lockedError(ref: string): RefConflictError {
   return new RefConflictError({ ref, kind: 'locked' }, `${ref} is locked by another writer. Try again`);
 }
 

@@ -1,17 +1,20 @@
 import { join } from 'node:path';
 import { removeFile } from '../../foundation/file-system.ts';
-import { MetFiles } from '../disk/met-files.ts';
+import { ObservedFiles } from '../disk/observed-files.ts';
 
 /**
- * Frees refs whose lock was left behind by a writer that was killed. Git never does that by itself: the ref would stay locked for
- * ever. A lock counts as left behind when this process has met the very same file twice, `staleAfter` milliseconds of its own
+ * Releases refs whose lock was left behind by a writer that was killed. Git never does that: the ref would stay locked
+ * forever. A lock counts as left behind when this process has observed the very same file twice, `staleAfter` milliseconds of its own
  * running time apart.
  */
 export class StaleLocks {
   readonly #gitDir: string;
   readonly #staleAfter: number;
-  /** Locks of one transaction may be links to one file, whose time of change tells of each that is removed. */
-  readonly #met = new MetFiles(undefined, ({ ino, birthtimeNs, mtimeNs }) => `${ino}:${birthtimeNs}:${mtimeNs}`);
+  /** Locks of one transaction may be links to one file, whose time of change changes with each that is removed. */
+  readonly #observed = new ObservedFiles(
+    undefined,
+    ({ ino, birthtimeNs, mtimeNs }) => `${ino}:${birthtimeNs}:${mtimeNs}`,
+  );
 
   constructor(gitDir: string, staleAfter: number) {
     this.#gitDir = gitDir;
@@ -27,10 +30,10 @@ export class StaleLocks {
   }
 
   async #release(path: string): Promise<boolean> {
-    const age = await this.#met.age(path);
-    // Met now for the first time, it may be at work, however short the time is that was asked for.
+    const age = await this.#observed.age(path);
+    // Observed for the first time, its writer may be at work, even if `staleAfter` is 0.
     if (age === undefined || age === 0 || age < this.#staleAfter) return false;
-    this.#met.forget(path);
+    this.#observed.forget(path);
     await removeFile(path);
     return true;
   }

@@ -1,26 +1,26 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { diskFull, saysDiskFull } from '../disk/disk-room.ts';
+import { diskFull, isDiskFullMessage } from '../disk/disk-room.ts';
 import type { RefUpdate } from '../git-repository.ts';
-import { collision, expectedValue, locked, moved } from './ref-updates.ts';
+import { collisionError, expectedValue, lockedError, moved } from './ref-updates.ts';
 
 /**
- * Turns what `git update-ref` says when it refuses a transaction into an error. The texts are those of Git 2.39 and later with
- * LC_ALL=C; one that is not known becomes an Internal error with the text.
+ * Turns the message of `git update-ref` about a refused transaction into an error. The texts are those of Git 2.39 and later with
+ * LC_ALL=C; an unknown one becomes an Internal error with the text.
  */
 export function updateRefError(text: string, updates: readonly RefUpdate[]): SluiceError {
   const said = text.replace(/^fatal: (?:prepare: |commit: )?/, '').trim();
   const ref = /^cannot (?:lock|update) ref '([^']+)'/.exec(said)?.[1];
   const update = updates.find((candidate) => candidate.ref === ref);
   if (/[Uu]nable to create .*(?:\.lock|packed-refs\.new)': File exists/.test(said))
-    return locked(ref ?? updates.find(({ type }) => type === 'delete')?.ref ?? updates[0]?.ref ?? 'a ref');
-  if (saysDiskFull(said)) return diskFull('the repository', said.slice(0, 500));
+    return lockedError(ref ?? updates.find(({ type }) => type === 'delete')?.ref ?? updates[0]?.ref ?? 'a ref');
+  if (isDiskFullMessage(said)) return diskFull('the repository', said.slice(0, 500));
   if (ref === undefined) return new SluiceError('Internal', `git update-ref failed: ${said.slice(0, 500)}`);
 
   const other =
     /'([^']+)' exists; cannot create/.exec(said)?.[1] ??
     /cannot process '[^']+' and '([^']+)' at the same time/.exec(said)?.[1] ??
     /refs under '([^']+)'/.exec(said)?.[1];
-  if (other !== undefined) return collision(ref, other);
+  if (other !== undefined) return collisionError(ref, other);
 
   if (said.includes('non-empty directory'))
     return new SluiceError('Corrupt', `${ref} cannot be written: ${said.slice(0, 500)}. Remove what is no ref there`);

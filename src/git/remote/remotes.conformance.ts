@@ -112,7 +112,7 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
         await refused([{ type: 'verify', ref: 'refs/heads/none', old: first }], moved('refs/heads/none'));
       });
 
-      test('names that collide with folders are told as such', async () => {
+      test('names that collide with folders are reported as such', async () => {
         await repository.push(remote, [create('refs/heads/drafts/a/b')]);
         const details = { kind: 'collision', ref: 'refs/heads/drafts/a/b/c' };
         const message = await refused([create('refs/heads/fine'), create('refs/heads/drafts/a/b/c')], details);
@@ -120,7 +120,7 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
         await refused([create('refs/heads/drafts/a')], { kind: 'collision' });
       });
 
-      test('a hook that refuses one ref refuses all, with its words', async () => {
+      test('a hook that refuses one ref refuses all, with its message', async () => {
         const bad = { ref: 'refs/heads/bad' };
         const message = await refused([create('refs/heads/ok'), create('refs/heads/bad')], bad, PushRefusedError);
         expect(message).toContain('no bad names');
@@ -135,22 +135,22 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
         expect(all).toContain('closed for today');
       });
 
-      test('what a server does in part though it was to be all or nothing is told as that', async () => {
+      test('an atomic push that a server applied in part is reported as that', async () => {
         git(origin, ['config', 'receive.hideRefs', 'refs/hidden']);
         const updates = [create('refs/heads/main'), create('refs/hidden/x')];
         const error = await repository.push(remote, updates).catch((thrown: unknown) => thrown);
         expect(error).toMatchObject({ code: 'Unsupported', details: { changed: ['refs/heads/main'] } });
-        expect((error as Error).message).toContain('refused refs/hidden/x (deny updating a hidden ref)');
+        expect((error as Error).message).toContain('rejected refs/hidden/x (deny updating a hidden ref)');
         expect(refsOf(origin).size).toBe(1);
       });
 
-      test('when the connection breaks, the outcome is not known, and a second push settles it', async () => {
+      test('when the connection breaks, the outcome is unknown, and a second push confirms it', async () => {
         const updates = [create('refs/heads/main'), create('refs/tags/v1', second)];
         for (const moment of ['before', 'after'] as const) {
           server.behaviour.dropPush = moment;
           await expect(repository.push(remote, updates)).rejects.toMatchObject({
             code: 'Unavailable',
-            message: expect.stringContaining('not known'),
+            message: expect.stringContaining('outcome is unknown'),
           });
           expect(refsOf(origin).size).toBe(moment === 'before' ? 0 : 2);
         }
@@ -159,7 +159,7 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
         expect(refsOf(origin).size).toBe(2);
       });
 
-      test('what cannot be pushed is told before anything is sent', async () => {
+      test('what cannot be pushed is reported before anything is sent', async () => {
         const missing = create('refs/heads/x', '1234567890123456789012345678901234567890');
         await expect(repository.push(remote, [missing])).rejects.toMatchObject({ code: 'NotFound' });
         await expect(repository.push(remote, [create('x')])).rejects.toMatchObject({ code: 'InvalidInput' });
@@ -198,7 +198,7 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
         ]);
       });
 
-      test('brings what the refspecs say, and tells what changed', async () => {
+      test('fetches what the refspecs name, and returns what changed', async () => {
         const refspecs = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/remote-tags/*'];
         expect(await repository.fetch(remote, { refspecs })).toEqual([
           { name: 'refs/heads/a/b', before: undefined, after: second },
@@ -244,7 +244,7 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
         expect([...refsOf(path).keys()]).toEqual(['refs/heads/main/folder']);
       });
 
-      test('a ref that takes the place of a folder is brought when its predecessors are pruned', async () => {
+      test('a ref that takes the place of a folder is fetched when its predecessors are pruned', async () => {
         const refspecs = ['+refs/heads/*:refs/heads/*'];
         await repository.fetch(remote, { refspecs });
         await repository.push(remote, [remove('refs/heads/a/b', second)]);
@@ -256,7 +256,7 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
         ]);
       });
 
-      test('a history that was rewritten needs a refspec that takes it', async () => {
+      test('a history that was rewritten needs a refspec with "+"', async () => {
         await repository.transaction([create('refs/heads/main', second)]);
         const plain = { refspecs: ['refs/heads/main:refs/heads/main'] };
         await expect(repository.fetch(remote, plain)).rejects.toMatchObject(
@@ -267,7 +267,7 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
         await expect(repository.fetch(remote, none)).rejects.toMatchObject({ code: 'NotFound' });
       });
 
-      test('refspecs must say where they write', async () => {
+      test('refspecs must name where they write', async () => {
         for (const refspec of [
           '',
           'main',
@@ -292,7 +292,7 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
         expect(names).toEqual(['refs/heads/main', 'refs/pins/head', 'refs/pins/one']);
       });
 
-      test('what is written here and comes from there too is one object', async () => {
+      test('an object that is written here and fetched too is one object', async () => {
         const tree = await repository.editTree(undefined, new Map([['twice', { data: Buffer.from('twice') }]]));
         const commit = await repository.writeCommit(commitOf(tree, [first]));
         const other = await initRepository(`${folder.path}/other.git`, options);
@@ -318,7 +318,7 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
     });
 
     describe('trouble', () => {
-      test('a server that takes the connection and never answers is given up, with all processes', async () => {
+      test('a server that accepts the connection and never answers causes a timeout, which ends all processes', async () => {
         const silent = createServer((socket) => socket.on('error', () => undefined).resume());
         await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
         const address = silent.address();

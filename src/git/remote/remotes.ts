@@ -6,68 +6,68 @@ import { checkRefPrefix } from '../ref-name.ts';
 import { checkRefUpdates, expectedValue, moved, newValue } from '../refs/ref-updates.ts';
 import { checkRefspecs } from '../refs/refspec.ts';
 import type { LocalRepository } from './client/local-repository.ts';
-import { type LeftToGit, OwnClient } from './client/own-client.ts';
+import { type GitFallback, OwnClient } from './client/own-client.ts';
 import type { GitTransport } from './git/git-transport.ts';
 
-/** What GitHub takes at once where it has rules for pushes. A group of writes stays far below; see MOST_WRITES. */
-const MOST_UPDATES = 1_000;
+/** What GitHub accepts at once where it has rules for pushes. A group of writes stays far below. */
+const MAX_UPDATES = 1_000;
 
 const JOBS = ['fetch', 'push'] as const;
 type Job = (typeof JOBS)[number];
 
-/** By whom a job is done, if it can be done at all, and the rest of a sentence that begins with the job. */
-interface Way {
-  readonly by: 'own client' | 'git' | 'nobody';
+/** Who does a job, and the explanation as the rest of a sentence that begins with the job. */
+interface TransportChoice {
+  readonly by: 'own client' | 'git' | 'none';
   readonly how: string;
 }
 
-/** Failures of a probe that stay until somebody changes something. */
-const LASTING: ReadonlySet<string> = new Set(['Unsupported', 'Refused', 'NotFound']);
+/** Failures of a probe that last until a user changes something. */
+const PERMANENT_CODES: ReadonlySet<string> = new Set(['Unsupported', 'Refused', 'NotFound']);
 
 /**
- * Fetch, listing and push: over HTTP and ssh by the client of this house, as far as the server offers what that needs, and else by
- * git. Which of them is in use, and why, is kept for each remote.
+ * Fetch, listing and push: over HTTP and ssh by Sluice's own client if the server offers what it needs, otherwise by
+ * git. Which of them is in use, and why, is noted for each remote.
  */
 export class Remotes {
   readonly #options: EngineOptions;
   readonly #local: LocalRepository;
   readonly #git: GitTransport | undefined;
   readonly #clients = new Map<string, OwnClient>();
-  readonly #ways = new Map<string, Partial<Record<Job, Way>>>();
+  readonly #choices = new Map<string, Partial<Record<Job, TransportChoice>>>();
 
-  /** Without `git`, what is left to it is refused. */
+  /** Without `git`, jobs that need it are refused. */
   constructor(options: EngineOptions, local: LocalRepository, git: GitTransport | undefined) {
     this.#options = options;
     this.#local = local;
     this.#git = git;
   }
 
-  /** How remotes are talked to, as far as that was needed so far; the message has a line for each. */
+  /** How Sluice connects to remotes, as far as that was needed so far; the message has a line for each. */
   get note(): RemoteNote | undefined {
-    if (this.#ways.size === 0) return undefined;
-    const lines = [...this.#ways].map(([url, jobs]) => {
+    if (this.#choices.size === 0) return undefined;
+    const lines = [...this.#choices].map(([url, jobs]) => {
       const parts = JOBS.flatMap((job) => (jobs[job] === undefined ? [] : [`${job} ${jobs[job].how}`]));
       return `${url}: ${parts.join('; ')}`;
     });
-    const ways = [...this.#ways.values()];
-    const byGit = ways.some(({ fetch, push }) => fetch?.by === 'git' || push?.by === 'git');
-    const readOnly = ways.some(({ push }) => push?.by === 'nobody');
+    const choices = [...this.#choices.values()];
+    const byGit = choices.some(({ fetch, push }) => fetch?.by === 'git' || push?.by === 'git');
+    const readOnly = choices.some(({ push }) => push?.by === 'none');
     return { way: readOnly ? 'ReadOnly' : byGit ? 'Git' : 'OwnClient', message: lines.sort().join('\n') };
   }
 
   /**
-   * Finds out how a remote is to be talked to, as far as it says so without being fetched from or pushed to. What is in the way of
-   * pushes is only noted: it may be meant for reading. Throws what hinders fetching.
+   * Finds out how to connect to a remote, without a fetch or a push. What prevents pushes is only noted: the remote may be meant
+   * for reading. Throws what prevents fetching.
    */
   async probe(remote: GitRemote, signal: AbortSignal | undefined): Promise<void> {
-    const { url, client, why } = this.#way(remote);
+    const { url, client, why } = this.#resolve(remote);
     if (client === undefined) {
       for (const job of JOBS) this.#noteGit(url, job, why);
-      this.#expectGit(url, 'fetch', { leftToGit: why });
+      this.#requireGit(url, 'fetch', { fallbackReason: why });
       return;
     }
     const problem = await client.fetchProblem(remote, signal);
-    if (problem !== undefined) this.#expectGit(url, 'fetch', { leftToGit: problem });
+    if (problem !== undefined) this.#requireGit(url, 'fetch', { fallbackReason: problem });
     if (problem === undefined) this.#noteOwn(url, 'fetch', client);
     else this.#noteGit(url, 'fetch', problem);
     try {
@@ -75,7 +75,7 @@ export class Remotes {
       this.#noteOwn(url, 'push', client);
     } catch (error) {
       if (!isSluiceError(error)) throw error;
-      if (LASTING.has(error.code)) this.#noteNobody(url, 'push', error.message);
+      if (PERMANENT_CODES.has(error.code)) this.#noteUnavailable(url, 'push', error.message);
     }
   }
 
@@ -104,10 +104,10 @@ export class Remotes {
 
   async push(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<void> {
     checkRefUpdates(updates);
-    if (updates.length > MOST_UPDATES)
-      throw new SluiceError('LimitExceeded', `a push changes at most ${MOST_UPDATES} refs, not ${updates.length}`);
+    if (updates.length > MAX_UPDATES)
+      throw new SluiceError('LimitExceeded', `a push changes at most ${MAX_UPDATES} refs, not ${updates.length}`);
     await this.#checkObjects(updates);
-    // There is no way to ask a server that a ref stays absent; what can be done is to look first.
+    // The protocol cannot express that a ref stays absent; it can only be checked first.
     const absent = updates.filter((update) => update.type === 'verify' && update.old === null);
     const sent = updates.filter((update) => !absent.includes(update));
     const onlyLooks = sent.every(({ type }) => type === 'verify');
@@ -136,7 +136,7 @@ export class Remotes {
       signal,
     );
     const values = new Map(refs.map(({ name, oid }) => [name, oid]));
-    // Somebody else can give a ref the value that this push would have given it, but then others are still as they were.
+    // Another writer can give a ref the value of this push, but then the other refs are unchanged.
     const isOpen = (update: RefUpdate) =>
       update.type !== 'verify' && (values.get(update.ref) ?? null) === expectedValue(update);
     if (updates.some(isOpen)) return 'not done';
@@ -152,41 +152,41 @@ export class Remotes {
     this.#clients.clear();
   }
 
-  /** Does a job by the own client where that can, else by git, and notes which of both did it. */
+  /** Runs a job by the own client if possible, otherwise by git, and notes which. */
   async #do<Result>(
     remote: GitRemote,
     job: Job,
-    byOwn: (client: OwnClient) => Promise<Result | LeftToGit>,
+    byOwn: (client: OwnClient) => Promise<Result | GitFallback>,
     byGit: (git: GitTransport) => Promise<Result>,
   ): Promise<Result> {
-    const { url, client, why } = this.#way(remote);
-    let left: LeftToGit = { leftToGit: why };
+    const { url, client, why } = this.#resolve(remote);
+    let left: GitFallback = { fallbackReason: why };
     if (client !== undefined) {
       const result = await this.#noting(url, job, () => byOwn(client));
-      if (!isLeftToGit(result)) {
+      if (!isGitFallback(result)) {
         this.#noteOwn(url, job, client);
         return result;
       }
       left = result;
     }
-    const git = this.#expectGit(url, job, left);
-    this.#noteGit(url, job, left.leftToGit);
+    const git = this.#requireGit(url, job, left);
+    this.#noteGit(url, job, left.fallbackReason);
     return await this.#noting(url, job, () => byGit(git));
   }
 
-  /** The transport by git. Throws what says that there is none, and why it is needed. */
-  #expectGit(url: string, job: Job, { leftToGit, passing = false }: LeftToGit): GitTransport {
+  /** The transport by git. If there is none, throws an error with the reason why it is needed. */
+  #requireGit(url: string, job: Job, { fallbackReason, passing = false }: GitFallback): GitTransport {
     if (this.#git !== undefined) return this.#git;
     const error = new SluiceError(
       passing ? 'Unavailable' : 'Unsupported',
-      `remote ${url}: ${job} is not possible without git, because ${leftToGit}. ${passing ? 'Try again, or install' : 'Install'} git 2.39 or later`,
+      `remote ${url}: ${job} is not possible without git, because ${fallbackReason}. ${passing ? 'Try again, or install' : 'Install'} git 2.39 or later`,
     );
-    if (!passing) this.#noteNobody(url, job, error.message);
+    if (!passing) this.#noteUnavailable(url, job, error.message);
     throw error;
   }
 
   /** The address of a remote in its one form, and the own client, or why there is none for it. */
-  #way(remote: GitRemote): {
+  #resolve(remote: GitRemote): {
     readonly url: string;
     readonly client: OwnClient | undefined;
     readonly why: string;
@@ -194,7 +194,7 @@ export class Remotes {
     const { url, protocol } = checkRemoteUrl(remote.url, this.#options.network.hosts);
     if (protocol === 'file') return { url, client: undefined, why: 'the remote is on this machine' };
     if (protocol === 'ssh' && this.#git === undefined) return { url, client: undefined, why: 'it is reached over ssh' };
-    if (this.#options.transport === 'git') return { url, client: undefined, why: 'it was asked for' };
+    if (this.#options.transport === 'git') return { url, client: undefined, why: 'the transport git was selected' };
     let client = this.#clients.get(url);
     if (client === undefined) {
       client = new OwnClient(url, this.#options, this.#local);
@@ -208,7 +208,7 @@ export class Remotes {
     try {
       return await work();
     } catch (error) {
-      if (isSluiceError(error, 'Unsupported')) this.#noteNobody(url, job, error.message);
+      if (isSluiceError(error, 'Unsupported')) this.#noteUnavailable(url, job, error.message);
       throw error;
     }
   }
@@ -221,12 +221,12 @@ export class Remotes {
     this.#note(url, job, { by: 'git', how: `by git, because ${why}` });
   }
 
-  #noteNobody(url: string, job: Job, why: string): void {
-    this.#note(url, job, { by: 'nobody', how: `not possible: ${why}` });
+  #noteUnavailable(url: string, job: Job, why: string): void {
+    this.#note(url, job, { by: 'none', how: `not possible: ${why}` });
   }
 
-  #note(url: string, job: Job, way: Way): void {
-    this.#ways.set(url, { ...this.#ways.get(url), [job]: way });
+  #note(url: string, job: Job, way: TransportChoice): void {
+    this.#choices.set(url, { ...this.#choices.get(url), [job]: way });
   }
 
   async #checkObjects(updates: readonly RefUpdate[]): Promise<void> {
@@ -234,7 +234,7 @@ export class Remotes {
     const stats = await this.#local.statObjects(oids);
     const missing = oids.find((_, index) => stats[index] === undefined);
     if (missing !== undefined)
-      throw new SluiceError('NotFound', `${missing} cannot be pushed: there is no such object here`);
+      throw new SluiceError('NotFound', `${missing} cannot be pushed: the local repository has no such object`);
   }
 
   /** Compares verifications with what the remote has now. */
@@ -254,6 +254,6 @@ function allRefspecs({ refspecs, later }: FetchOptions): readonly string[] {
   return later === undefined ? refspecs : [...refspecs, ...later.refspecs];
 }
 
-function isLeftToGit(result: unknown): result is LeftToGit {
-  return typeof result === 'object' && result !== null && 'leftToGit' in result;
+function isGitFallback(result: unknown): result is GitFallback {
+  return typeof result === 'object' && result !== null && 'fallbackReason' in result;
 }

@@ -16,7 +16,7 @@ const key = sshSigningKey(privateKey, 'x').publicKey;
 const NAMESPACE = 'statement@sluice.dev';
 const AT = Date.UTC(2026, 5, 15, 12);
 
-test('principals, options and keys are read, with the line on which they stand', () => {
+test('principals, options and keys are read, with their line', () => {
   const text = [
     '# who may sign',
     '',
@@ -83,7 +83,7 @@ test.each([
   [`eve no-touch-required ${key.line}`, 'the option no-touch-required is unknown'],
   [`eve namespaces=git ${key.line}`, 'it has neither options nor a type of key'],
   [`eve namespaces ${key.line}`, 'the option namespaces needs a value in quotes'],
-  [`eve namespaces="a",namespaces="b" ${key.line}`, 'stands there twice'],
+  [`eve namespaces="a",namespaces="b" ${key.line}`, 'occurs twice'],
   [`eve valid-after="yesterday" ${key.line}`, '"yesterday" is no time'],
   [`eve valid-after="20261301Z" ${key.line}`, '"20261301Z" is no time'],
   [`eve valid-after="20260231Z" ${key.line}`, '"20260231Z" is no time'],

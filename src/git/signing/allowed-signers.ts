@@ -23,7 +23,7 @@ export interface AllowedSigner {
 
 /**
  * Reads an allowed-signers file. Throws InvalidInput with the number of the line for what OpenSSH would skip with a message, and for
- * `cert-authority`: certificates are not supported, and leaving such a line out would distrust keys without a word.
+ * `cert-authority`: certificates are not supported, and skipping such a line would silently distrust keys.
  */
 export function parseAllowedSigners(text: string): AllowedSigner[] {
   if (text.length > MAX_TEXT_CHARACTERS)
@@ -84,7 +84,7 @@ function parseOptions(text: string): Pick<AllowedSigner, 'namespaces' | 'validAf
       throw refused('cert-authority is not supported; list the keys that sign themselves');
     if (field === undefined) throw refused(`the option ${name} is unknown`);
     if (value === undefined) throw refused(`the option ${name} needs a value in quotes`);
-    if (options[field] !== undefined) throw refused(`the option ${name} stands there twice`);
+    if (options[field] !== undefined) throw refused(`the option ${name} occurs twice`);
     options = { ...options, [field]: field === 'namespaces' ? value.replace(/\\(.)/g, '$1') : timeOf(value) };
   }
   const { validAfter, validBefore } = options;

@@ -70,13 +70,13 @@ test('a key that has expired does not sign, and one that has not yet does', asyn
   await expect(signer(Buffer.from('x'))).rejects.toThrow(/^the OpenPGP key [0-9A-F]{16} cannot sign: .*expired/);
 });
 
-test('what is no private key is refused without a word of it', async () => {
+test('what is not a private key is refused without quoting it', async () => {
   const { privateKey, publicKey } = await generateKey({ type: 'ecc', userIDs: USER, format: 'armored' });
   const withoutBlankLine = privateKey.replace(/\n\n/, '\n');
   const texts = ['', 'geheim', publicKey, withoutBlankLine, privateKey.slice(0, 300), 'x'.repeat(2_000_000)];
   for (const text of texts) {
     await expect(openPgpSigner(text, undefined, systemClock)).rejects.toThrow(
-      /^there is no OpenPGP private key; export it with gpg --export-secret-keys --armor$/,
+      /^cannot read the OpenPGP private key: the text holds none; export it with gpg --export-secret-keys --armor$/,
     );
   }
 });

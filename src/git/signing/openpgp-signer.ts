@@ -4,7 +4,7 @@ import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { ObjectSigner } from '../git-repository.ts';
 
 /** A key with many subkeys and signatures of others has some 100 KB. */
-const LONGEST_TEXT = 1024 * 1024;
+const MAX_TEXT_CHARACTERS = 1024 * 1024;
 
 /**
  * Signs as `gpg --detach-sign --armor` does, with the first key of an armored text. Throws InvalidInput for text that is no private
@@ -55,7 +55,7 @@ async function unlocked(
   try {
     return await decryptKey({ privateKey: key, passphrase });
   } catch {
-    // Nothing else goes wrong here, and what the library says is about its packets.
+    // No other error is possible here, and the library's message is about its packets.
     throw new SluiceError('InvalidInput', `the passphrase of the OpenPGP key ${idOf(key)} is wrong`);
   }
 }
@@ -65,13 +65,13 @@ async function readKey(
   armoredKey: string,
 ): Promise<PrivateKey> {
   try {
-    if (armoredKey.length <= LONGEST_TEXT) return await readPrivateKey({ armoredKey });
+    if (armoredKey.length <= MAX_TEXT_CHARACTERS) return await readPrivateKey({ armoredKey });
   } catch {
     // The library quotes lines that it cannot read, which can be lines of the key.
   }
   throw new SluiceError(
     'InvalidInput',
-    'there is no OpenPGP private key; export it with gpg --export-secret-keys --armor',
+    'cannot read the OpenPGP private key: the text holds none; export it with gpg --export-secret-keys --armor',
   );
 }
 

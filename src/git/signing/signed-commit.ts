@@ -10,7 +10,7 @@ const SPACE = 0x20;
 
 /**
  * Splits a commit object into what was signed and the signature. Undefined if it is not signed, and where more than one header holds
- * a signature: git takes several out, and which of them counts would be a matter of opinion.
+ * a signature: git takes several out, and which of them counts is not defined.
  */
 export function signedCommit(data: Buffer): SignedCommit | undefined {
   const end = data.indexOf('\n\n');

@@ -3,7 +3,7 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { SshReader, withoutZeros } from './ssh-wire.ts';
 
 /** The largest keys in use, RSA with 16,384 bits, take a fifth of it. */
-const LONGEST_TEXT = 64 * 1024;
+const MAX_TEXT_CHARACTERS = 64 * 1024;
 const OPENSSH = /^-----BEGIN OPENSSH PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+)-----END OPENSSH PRIVATE KEY-----\s*$/;
 const MAGIC = 'openssh-key-v1\0';
 /** Names of the curves in SSH and in a JSON Web Key, and the bytes of a coordinate. */
@@ -19,12 +19,12 @@ const CURVES: ReadonlyMap<string, readonly [name: string, bytes: number]> = new 
  */
 export function parseSshPrivateKey(text: string): KeyObject {
   try {
-    if (text.length > LONGEST_TEXT) throw new SluiceError('InvalidInput', 'it is too long');
+    if (text.length > MAX_TEXT_CHARACTERS) throw new SluiceError('InvalidInput', 'it is too long');
     const encoded = OPENSSH.exec(text.trim())?.[1];
     if (encoded === undefined) return createPrivateKey(text);
     return createPrivateKey({ key: parseOpenSsh(Buffer.from(encoded, 'base64')), format: 'jwk' });
   } catch (error) {
-    // What the crypto library says can hold pieces of what it was given.
+    // A message of the crypto library can hold parts of the key.
     const reason = isSluiceError(error) ? error.message : 'it is no private key in the form of OpenSSH or PEM';
     throw new SluiceError('InvalidInput', `the SSH key cannot be used: ${reason}; it has to be without a passphrase`);
   }

@@ -55,7 +55,7 @@ describe('SSH signatures', skipFor(!isInstalled('ssh-keygen') && 'ssh-keygen is 
     expect(() => sshSigner(privateKey)).toThrow('the SSH key cannot be used: it is encrypted; it has to be without');
   });
 
-  test('a key that is cut off or changed is refused without a word of it', () => {
+  test('a key that is cut off or changed is refused without quoting it', () => {
     const { privateKey } = sshKey(folder.path, 'rsa', ['-b', '2048', '-C', 'damaged']);
     const body = privateKey.split('\n').slice(1, -2).join('');
     for (let length = 0; length < body.length; length += 52) {
@@ -76,7 +76,7 @@ test.each([
   expect(() => sshSigner(text)).toThrow(/^the SSH key cannot be used: it is [a-zA-Z ]+; it has to be without a pass/);
 });
 
-test('keys that Git would not take, or nobody should, are refused', () => {
+test('keys that Git does not accept, and weak keys, are refused', () => {
   const pem = { type: 'pkcs8', format: 'pem' } as const;
   const { privateKey: short } = generateKeyPairSync('rsa', { modulusLength: 1024 });
   const small = `${short.export(pem)}`;

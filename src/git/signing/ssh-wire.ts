@@ -50,6 +50,6 @@ export class SshReader {
   }
   /** Throws InvalidInput where there is data left. */
   end(): void {
-    if (this.#rest.length > 0) throw new SluiceError('InvalidInput', `${this.#name} goes on after its end`);
+    if (this.#rest.length > 0) throw new SluiceError('InvalidInput', `${this.#name} has data after its end`);
   }
 }

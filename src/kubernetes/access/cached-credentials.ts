@@ -1,7 +1,7 @@
 import type { Clock } from '../../foundation/clock.ts';
 import type { Credentials, Proof } from './cluster-access.ts';
 
-/** Keeps a proof for some milliseconds, and has it made once for all who ask at the same time. */
+/** Caches a proof for `lifetime` milliseconds; concurrent callers share one `make`. */
 export function cached(clock: Clock, lifetime: number, make: () => Promise<Proof>): Credentials {
   let current: Promise<Proof> | undefined;
   let until = 0;

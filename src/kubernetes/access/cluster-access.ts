@@ -1,45 +1,45 @@
 import type { Actor } from '../../resource/object/request-context.ts';
 
-/** What proves to a server who asks; may change from call to call. */
+/** What authenticates the caller to a server; may change from call to call. */
 export interface Proof {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** PEM of a client certificate and its key that a plugin gave; those of a kubeconfig stand in `ClusterTls`. */
+  /** PEM of a client certificate and its key from a plugin; those of a kubeconfig are in `ClusterTls`. */
   readonly certificate?: { readonly cert: string; readonly key: string };
 }
 
 export interface Credentials {
-  /** What to show now. Unauthenticated if it cannot be had, with what to do. */
+  /** The current proof. Throws Unauthenticated, with the next step, if there is none. */
   proof(): Promise<Proof>;
-  /** The server did not accept the last proof: the next one is made anew. */
+  /** Drops the last proof, since the server did not accept it: the next one is created again. */
   forget(): void;
 }
 
 export interface ClusterTls {
-  /** PEM. The authorities of the machine if absent. */
+  /** PEM. If absent, the certificate authorities of the machine. */
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
   /** The name that the server's certificate must have, if not the one in the address. */
   readonly serverName?: string;
-  /** True: whoever answers is believed to be the server. */
+  /** True if the certificate of the server is not verified. */
   readonly insecure: boolean;
 }
 
-/** Everything that is needed to talk to one Kubernetes API server as one user. */
+/** Everything that is required to call one Kubernetes API server as one user. */
 export interface ClusterAccess {
   /** `https://host:port` with an optional path and no slash at the end. */
   readonly server: string;
-  /** Where this comes from, for messages: `context "sluice" of /home/anna/.kube/config`. */
+  /** The source, for messages: `context "sluice" of /home/anna/.kube/config`. */
   readonly source: string;
-  /** The user's name in the kubeconfig; the server may know another one. */
+  /** The user's name in the kubeconfig; the server may use another one. */
   readonly user: string;
-  /** What commands use if nobody names a namespace. */
+  /** The namespace of commands without --namespace. */
   readonly namespace: string;
   readonly tls: ClusterTls;
   /** Address of an HTTP proxy. */
   readonly proxy?: string;
   readonly credentials: Credentials;
-  /** Act as somebody else from the start. */
+  /** The user to impersonate in every request. */
   readonly impersonate?: Actor;
 }

@@ -6,10 +6,10 @@ import { cached } from './cached-credentials.ts';
 import type { Credentials, Proof } from './cluster-access.ts';
 import { type KubeconfigUser, pluginCredentials } from './plugin-credentials.ts';
 
-/** How long a token from a file is used before the file is read again, in milliseconds: clusters renew them by the hour. */
-const TOKEN_FILE_LIFETIME = 60_000;
+/** How long a token from a file is used before the file is read again: clusters renew tokens every hour. */
+const TOKEN_FILE_LIFETIME_MS = 60_000;
 
-/** What a user of a kubeconfig shows besides a client certificate. */
+/** The credentials of a user of a kubeconfig, apart from a client certificate. */
 export function kubeconfigCredentials(options: KubeconfigUser): Credentials {
   const { user, folder, source, clock } = options;
   if (user === undefined) return fixedCredentials({});
@@ -23,9 +23,9 @@ export function kubeconfigCredentials(options: KubeconfigUser): Credentials {
   return fixedCredentials({ authorization: `Basic ${pair}` });
 }
 
-/** Shows the token in a file, and the new one soon after the file changed. */
+/** The token in a file, and the new one soon after the file changed. */
 export function fileCredentials(path: string, source: string, clock: Clock): Credentials {
-  return cached(clock, TOKEN_FILE_LIFETIME, async () => {
+  return cached(clock, TOKEN_FILE_LIFETIME_MS, async () => {
     try {
       return { headers: bearer((await readFile(path, 'utf8')).trim(), source) };
     } catch (error) {
@@ -42,8 +42,8 @@ function fixedCredentials(headers: Proof['headers']): Credentials {
 }
 
 function bearer(token: string, source: string): Proof['headers'] {
-  // The HTTP library would show the header in its error.
+  // The error of the HTTP library would contain the header.
   if (!/^[\x21-\x7e]+$/.test(token))
-    throw new SluiceError('InvalidInput', `${source}: the token is empty or has characters that no token has`);
+    throw new SluiceError('InvalidInput', `${source}: the token is empty or has invalid characters`);
   return { authorization: `Bearer ${token}` };
 }

@@ -6,10 +6,10 @@ import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { fileCredentials } from './credentials.ts';
 
-/** Where Kubernetes puts what a pod needs to talk to its cluster. */
+/** The folder in which Kubernetes provides the credentials of a pod. */
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** How a pod talks to its cluster; undefined outside of one. InvalidInput if its service account cannot be read. */
+/** The access of a pod to its cluster; undefined outside of a pod. Throws InvalidInput if its service account cannot be read. */
 export async function inClusterAccess(
   environment: Readonly<Record<string, string | undefined>>,
   clock: Clock,

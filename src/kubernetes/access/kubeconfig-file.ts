@@ -6,7 +6,7 @@ import { causesOf } from '../../resource/object/invalid-object.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
-/** Kubeconfigs written by Go programs have empty strings and null for what is not set. */
+/** Kubeconfigs written by Go programs have empty strings and null for fields that are not set. */
 const text = z
   .string()
   .nullish()
@@ -64,8 +64,8 @@ export type UserEntry = z.output<typeof user>;
 export type ContextEntry = z.output<typeof context>;
 
 /**
- * Reads one kubeconfig; undefined if there is no such file. Fields that nobody here needs are passed over. Throws
- * InvalidInput that names the file and the line or the field, and never shows a value: it may be a secret.
+ * Reads one kubeconfig; undefined if there is no such file. Unknown fields are ignored. Throws
+ * InvalidInput that names the file and the line or the field, and never contains a value, which may be a secret.
  */
 export async function readKubeconfigFile(path: string): Promise<KubeconfigFile | undefined> {
   const content = await readBounded(path);
@@ -99,8 +99,8 @@ function parseYaml(path: string, content: string): unknown {
     return document ?? {};
   } catch (error) {
     if (error instanceof SluiceError) throw error;
-    // The library's message quotes the text around the place, and its cause would too: tokens stand there.
-    if (!(error instanceof YAMLException)) throw new SluiceError('InvalidInput', `${path} is no YAML`);
+    // The message and the cause of the library quote the text around the place, which may contain tokens.
+    if (!(error instanceof YAMLException)) throw new SluiceError('InvalidInput', `${path} is not valid YAML`);
     const line = error.mark === undefined ? '' : `:${error.mark.line + 1}`;
     throw new SluiceError('InvalidInput', `${path}${line}: ${error.reason}`);
   }

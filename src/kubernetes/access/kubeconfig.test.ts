@@ -57,7 +57,7 @@ async function failure(promise: Promise<unknown>): Promise<SluiceError> {
 const proofOf = (access: ClusterAccess) => access.credentials.proof();
 
 describe('which file', () => {
-  test('the one that is named, else those of KUBECONFIG, else the one at home', async () => {
+  test('the named one, else those of KUBECONFIG, else the one in the home folder', async () => {
     await file('.kube/config', config({}, { server: 'https://home' }));
     const one = await file('one', config({}, { server: 'https://one' }));
     const two = await file('two', config({}, { server: 'https://two' }));
@@ -67,7 +67,7 @@ describe('which file', () => {
     expect((await find({ environment: { KUBECONFIG: '' } })).server).toBe('https://home');
   });
 
-  test('of several the first that says something wins, and those that are missing do not matter', async () => {
+  test('of several files the first that sets a field wins, and missing files are ignored', async () => {
     const one = await file('one', {
       'current-context': '',
       clusters: [{ name: 'c', cluster: { server: 'https://one' } }],
@@ -91,7 +91,7 @@ describe('which file', () => {
     expect((await find({ environment: { KUBECONFIG }, context: 'other' })).source).toBe(`context "other" of ${three}`);
   });
 
-  test('none at all is said, with where was looked and what to do', async () => {
+  test('the error without any names the paths and the next step', async () => {
     const { message } = await failure(find());
     expect(message).toContain(join(folder, '.kube', 'config'));
     expect(message).toMatch(/sluice up.*--kubeconfig or KUBECONFIG/);
@@ -104,7 +104,7 @@ describe('which file', () => {
     expect(named.message).toContain(join(folder, 'x'));
   });
 
-  test('the one that a server writes can be read', async () => {
+  test('the kubeconfig that a server writes can be read', async () => {
     const path = join(folder, 'written');
     await writeKubeconfig({
       path,
@@ -119,7 +119,7 @@ describe('which file', () => {
   });
 });
 
-describe('what stands in it', () => {
+describe('its content', () => {
   const read = async (...parts: Parameters<typeof config>) => find({ kubeconfig: await file('k', config(...parts)) });
 
   test('certificates as data or in files beside it, the data first', async () => {
@@ -178,7 +178,7 @@ describe('what stands in it', () => {
     ['a context without its cluster', [{}, {}, { cluster: 'x' }], /context "main": there is no cluster "x"/],
     ['a context without its user', [{}, {}, { user: 'x' }], /there is no user "x"/],
     ['plain HTTP to elsewhere', [{}, { server: 'http://example.org' }], /neither HTTPS nor on this machine/],
-    ['a password in the address', [{}, { server: 'https://a:hunter2@h' }], /must not hold a password/],
+    ['a password in the address', [{}, { server: 'https://a:hunter2@h' }], /must not contain a password/],
     ['another protocol', [{}, { server: 'ftp://h' }], /must begin with https/],
     ['no address', [{}, { server: 'https://' }], /must be an address/],
     ['a SOCKS proxy', [{}, { 'proxy-url': 'socks5://h' }], /proxy-url must be an address/],
@@ -193,20 +193,20 @@ describe('what stands in it', () => {
       /client-certificate needs client-key/,
     ],
     [
-      'an authority that is no PEM',
+      'an authority that is not PEM',
       [{}, { 'certificate-authority-data': 'aHVudGVyMg==' }],
-      /certificate-authority-data holds no PEM/,
+      /certificate-authority-data is invalid PEM/,
     ],
     [
       'a broken authority',
       [{}, { 'certificate-authority-data': 'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==' }],
       /cannot be used/,
     ],
-    ['a broken token', [{ token: 'hunter2\nx' }], /the token is empty or has characters/],
+    ['a broken token', [{ token: 'hunter2\nx' }], /the token is empty or has invalid characters/],
     ['a token of the wrong type', [{ token: { hunter2: 1 } }], /users\[0\]\.user\.token: .*expected string/],
     ['further impersonation', [{ as: 'a', 'as-uid': 'b' }], /as-uid and as-user-extra are not supported/],
     [
-      'a plugin of before exec',
+      'an auth-provider',
       [{ 'auth-provider': { name: 'oidc', config: { 'client-secret': 'hunter2' } } }],
       /context "main": auth-provider of user "u" is not supported; use a plugin .* under exec/,
     ],
@@ -220,12 +220,16 @@ describe('what stands in it', () => {
 
   test.each<[string, string, RegExp]>([
     ['no YAML', 'users:\n- name: x\n  user: {token: hunter2', /k:\d+: /],
-    ['nested without end', '['.repeat(10_000), /nesting/],
+    ['too deep nesting', '['.repeat(10_000), /nesting/],
     ['a list', '- hunter2', /the file: .*expected object/],
     ['several documents', 'a: 1\n---\nb: hunter2\n', /several documents/],
-    ['nothing chosen', 'contexts: [{name: x, context: {cluster: c, user: u}}]', /no current-context.*there are: "x"/],
+    [
+      'no current context',
+      'contexts: [{name: x, context: {cluster: c, user: u}}]',
+      /no current-context.*there are: "x"/,
+    ],
     ['an unknown context', 'current-context: y', /no context "y"; choose one of: none/],
-    ['one name twice', 'users: [{name: x, user: {}}, {name: x, user: {}}]', /user "x" stands there twice/],
+    ['a duplicate name', 'users: [{name: x, user: {}}, {name: x, user: {}}]', /user "x" is duplicated/],
     ['an empty file', '', /no current-context/],
   ])('a file with %s is refused', async (_what, content, message) => {
     const error = await failure(find({ kubeconfig: await file('k', content) }));
@@ -233,7 +237,7 @@ describe('what stands in it', () => {
     expect(error.message + String(error.cause)).not.toContain('hunter2');
   });
 
-  test('a file that is too long or none is refused', async () => {
+  test('a file that is too large, or not a file, is refused', async () => {
     const long = await file('long', ' '.repeat(4 * 1024 * 1024 + 1));
     expect((await failure(find({ kubeconfig: long }))).code).toBe('LimitExceeded');
     expect((await failure(find({ kubeconfig: folder }))).message).toContain('is not a file');
@@ -254,7 +258,7 @@ describe('login plugins', () => {
     return find({ kubeconfig: await file('k', config({ exec })), clock });
   }
 
-  test('a program beside the kubeconfig gives a token, and is asked once as long as that is valid', async () => {
+  test('a program beside the kubeconfig provides a token, and runs once while the token is valid', async () => {
     const access = await plugin(`
       import { appendFileSync, readFileSync } from 'node:fs';
       appendFileSync(${JSON.stringify(join(folder, 'runs'))}, 'x');
@@ -284,7 +288,7 @@ describe('login plugins', () => {
     ['an object without a status', '{"token": "hunter2"}'],
     ['null', 'null'],
     ['a status without a credential', '{"status": {"expirationTimestamp": "2020-01-01T00:00:00Z"}}'],
-  ])('a program that prints %s is refused without a word of it', async (_what, output) => {
+  ])('a program that prints %s is refused, and the error does not quote it', async (_what, output) => {
     const access = await plugin(`console.log(${JSON.stringify(output)})`);
     const { code, message } = await failure(proofOf(access));
     expect(code).toBe('Unauthenticated');
@@ -304,7 +308,7 @@ describe('login plugins', () => {
     expect(await proofOf(access)).not.toEqual(first);
   });
 
-  test('a program that fails is told of', async () => {
+  test('the failure of a program is reported', async () => {
     const access = await plugin(`console.error('you must log in first'); process.exit(3)`);
     expect(await failure(proofOf(access))).toMatchObject({
       code: 'Unauthenticated',

@@ -19,9 +19,9 @@ import {
 import { serverAddress } from './server-address.ts';
 
 export interface FindAccessOptions {
-  /** What `--kubeconfig` names; then nothing else is looked at. */
+  /** The file of `--kubeconfig`; then no other file is read. */
   readonly kubeconfig?: string | undefined;
-  /** The context to use in place of the current one. */
+  /** The context to use instead of the current one. */
   readonly context?: string | undefined;
   /** Default: the environment and the home folder of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -29,7 +29,7 @@ export interface FindAccessOptions {
   readonly clock?: Clock;
 }
 
-/** An entry of a merged kubeconfig, and the file it is from: relative paths in it start at that file's folder. */
+/** An entry of a merged kubeconfig, and its file: relative paths in it start at that file's folder. */
 interface Entry<T> {
   readonly value: T;
   readonly file: string;
@@ -44,12 +44,12 @@ interface MergedKubeconfig {
 }
 
 /**
- * Which server to talk to, and as whom, found as kubectl does: the file that is named, else the files of `KUBECONFIG`,
+ * The server and the user, found as kubectl does: from the named file, else the files of `KUBECONFIG`,
  * else `~/.kube/config`, else the service account of the pod. Of several files the first that sets something wins; those
- * of `KUBECONFIG` that are not there are passed over. Throws InvalidInput that names the file, the context and the next
- * step; no secret is ever part of it.
+ * of `KUBECONFIG` that do not exist are ignored. Throws InvalidInput that names the file, the context and the next
+ * step, and never contains a secret.
  *
- * The kubeconfig is read here and not by `@kubernetes/client-node`, whose loader (2.0.1) departs from kubectl where that matters: it
+ * The kubeconfig is read here and not by `@kubernetes/client-node`, whose loader (2.0.1) differs from kubectl in important points: it
  * ignores `tokenFile`, `as-groups` and `as-uid`, the authorities of a user-less context and a current-context that does not exist,
  * prefers files to data, the last current-context of `KUBECONFIG` to the first, and refuses files of it that are missing or name the
  * same entry; its errors quote lines that can hold tokens; and it takes half a second to load. It does run login plugins, see
@@ -81,14 +81,14 @@ async function readKubeconfigs(paths: readonly string[]): Promise<MergedKubeconf
     if (file === undefined) continue;
     files.push(path);
     currentContext ??= file['current-context'];
-    take(clusters, path, 'cluster', file);
-    take(contexts, path, 'context', file);
-    take(users, path, 'user', file);
+    addEntries(clusters, path, 'cluster', file);
+    addEntries(contexts, path, 'context', file);
+    addEntries(users, path, 'user', file);
   }
   return { files, currentContext, clusters, contexts, users };
 }
 
-function take<Key extends 'cluster' | 'context' | 'user', T>(
+function addEntries<Key extends 'cluster' | 'context' | 'user', T>(
   into: Map<string, Entry<T>>,
   file: string,
   key: Key,
@@ -97,7 +97,7 @@ function take<Key extends 'cluster' | 'context' | 'user', T>(
   const seen = new Set<string>();
   for (const item of content[`${key}s`] as readonly ({ readonly name: string } & Record<Key, T>)[]) {
     if (seen.has(item.name))
-      throw new SluiceError('InvalidInput', `${file}: ${key} "${item.name}" stands there twice; take one away`);
+      throw new SluiceError('InvalidInput', `${file}: ${key} "${item.name}" is duplicated; remove one`);
     seen.add(item.name);
     if (!into.has(item.name)) into.set(item.name, { value: item[key], file });
   }
@@ -119,7 +119,7 @@ async function select(config: MergedKubeconfig, wanted: string | undefined, cloc
     new SluiceError('InvalidInput', `${context.file}: context "${name}": ${problem}`, { cause });
   const cluster = config.clusters.get(context.value.cluster);
   if (cluster === undefined) throw fail(`there is no cluster "${context.value.cluster}"`);
-  // A context without a user is allowed: some servers let everybody read.
+  // A context without a user is allowed: some servers permit anonymous reads.
   const user = context.value.user === '' ? undefined : config.users.get(context.value.user);
   if (user === undefined && context.value.user !== '') throw fail(`there is no user "${context.value.user}"`);
   if (user?.value['auth-provider'])
@@ -153,9 +153,9 @@ type Fail = (problem: string, cause?: unknown) => SluiceError;
 
 function impersonated(user: UserEntry, fail: Fail): Actor | undefined {
   const { as: name, 'as-uid': uid, 'as-groups': groups, 'as-user-extra': extra } = user;
-  // To leave these out in silence would mean acting with other rights than were asked for.
+  // Ignoring these silently would mean acting with other rights than requested.
   if (uid !== undefined || (extra !== undefined && extra !== null && Object.keys(extra).length > 0))
-    throw fail('as-uid and as-user-extra are not supported; take them out of the user');
+    throw fail('as-uid and as-user-extra are not supported; remove them from the user');
   if (name === undefined) {
     if (groups !== undefined && groups !== null && groups.length > 0) throw fail('as-groups needs "as"');
     return undefined;
@@ -171,7 +171,7 @@ async function tlsOf(
   const insecure = cluster.value['insecure-skip-tls-verify'];
   const names = cluster.value['certificate-authority-data'] ?? cluster.value['certificate-authority'];
   if (insecure && names !== undefined)
-    throw fail('certificate-authority and insecure-skip-tls-verify exclude each other; take one out');
+    throw fail('certificate-authority and insecure-skip-tls-verify exclude each other; remove one');
   const ca = await pem(cluster, 'certificate-authority', fail);
   const cert = user === undefined ? undefined : await pem(user, 'client-certificate', fail);
   const key = user === undefined ? undefined : await pem(user, 'client-key', fail);
@@ -183,7 +183,7 @@ async function tlsOf(
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
   };
   try {
-    // An authority that cannot be read would be passed over here, and then nothing be trusted.
+    // An authority that cannot be parsed would be ignored here, and then no server be trusted.
     if (ca !== undefined) new X509Certificate(ca);
     createSecureContext(tls);
   } catch (error) {
@@ -192,7 +192,7 @@ async function tlsOf(
   return { ...tls, insecure, ...(serverName === undefined ? {} : { serverName }) };
 }
 
-/** The content of a PEM that stands in the kubeconfig as base64, or in a file beside it; the former counts first. */
+/** The content of a PEM from the kubeconfig in base64, or from a file beside it; the former has priority. */
 async function pem<Name extends string>(
   entry: Entry<Readonly<Partial<Record<Name | `${Name}-data`, string | undefined>>>>,
   name: Name,
@@ -212,6 +212,6 @@ async function pem<Name extends string>(
     }
   }
   if (!text.includes('-----BEGIN '))
-    throw fail(`${data === undefined ? name : `${name}-data`} holds no PEM; write the kubeconfig anew`);
+    throw fail(`${data === undefined ? name : `${name}-data`} is invalid PEM; create the kubeconfig again`);
   return text;
 }

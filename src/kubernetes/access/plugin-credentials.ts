@@ -6,26 +6,26 @@ import type { Credentials, Proof } from './cluster-access.ts';
 import type { UserEntry } from './kubeconfig-file.ts';
 
 /**
- * How long a proof is used before the plugin is asked again, in milliseconds. The library asks the plugin's program only
- * when a token has expired, but does not tell us when that is.
+ * How long a proof is used before the library is called again. The library runs the plugin's program only
+ * when a token has expired, but does not expose the time of expiry.
  */
-const LIFETIME = 10_000;
-/** How long a plugin may take, in milliseconds; some wait for a person at a browser. */
-const PLUGIN_LIMIT = 120_000;
-const LONGEST_MESSAGE = 1000;
+const LIFETIME_MS = 10_000;
+/** How long a plugin may take; some wait for a user at a browser. */
+const PLUGIN_TIMEOUT_MS = 120_000;
+const MAX_MESSAGE_CHARACTERS = 1000;
 const NO_CREDENTIAL = 'it printed no ExecCredential with a token or a certificate as JSON';
 
 export interface KubeconfigUser {
   readonly name: string;
-  /** Undefined: a user who shows nothing. */
+  /** Undefined for a user without credentials. */
   readonly user: UserEntry | undefined;
-  /** Where relative paths begin. */
+  /** The folder that relative paths start at. */
   readonly folder: string;
   readonly source: string;
   readonly clock: Clock;
 }
 
-/** What the library fills in. */
+/** The options that the library fills in. */
 interface FilledOptions {
   headers?: Readonly<Record<string, string>>;
   cert?: string | Buffer;
@@ -35,9 +35,9 @@ interface FilledOptions {
 export type PluginUser = KubeconfigUser & { readonly exec: NonNullable<UserEntry['exec']> };
 
 /**
- * Credentials that a plugin of the kubeconfig makes (`exec`). The library runs it and keeps what it returns until that expires; it takes
- * half a second to load, so it is loaded for these users only. It does not interpret `interactiveMode`: a plugin is always told that
- * no terminal is there.
+ * Credentials from a plugin of the kubeconfig (`exec`). The library runs it and caches its result until it expires; loading the library takes
+ * half a second, so it is loaded for these users only. It does not interpret `interactiveMode`: plugins always run with the information that
+ * there is no terminal.
  */
 export function pluginCredentials(options: PluginUser): Credentials {
   const { source, clock } = options;
@@ -54,13 +54,15 @@ export function pluginCredentials(options: PluginUser): Credentials {
       ...(cert === undefined || key === undefined ? {} : { certificate: { cert: String(cert), key: String(key) } }),
     };
   };
-  const credentials = cached(clock, LIFETIME, async () => {
+  const credentials = cached(clock, LIFETIME_MS, async () => {
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const cancel = clock.schedule(PLUGIN_LIMIT, () => reject(new Error(`no answer within ${PLUGIN_LIMIT / 1000} s`)));
+    const cancel = clock.schedule(PLUGIN_TIMEOUT_MS, () =>
+      reject(new Error(`no result within ${PLUGIN_TIMEOUT_MS / 1000} s`)),
+    );
     try {
       return await Promise.race([make(), late]);
     } catch (error) {
-      const why = explain(error).trim().slice(0, LONGEST_MESSAGE) || 'it failed without a message';
+      const why = explain(error).trim().slice(0, MAX_MESSAGE_CHARACTERS) || 'it failed without a message';
       throw new SluiceError('Unauthenticated', `${source}: the login plugin of user "${options.name}" failed: ${why}`);
     } finally {
       cancel();
@@ -69,14 +71,14 @@ export function pluginCredentials(options: PluginUser): Credentials {
   return {
     ...credentials,
     forget() {
-      // The library keeps what the plugin gave it, too.
+      // The library caches the result of the plugin, too.
       filler = undefined;
       credentials.forget();
     },
   };
 }
 
-/** The library lets the errors of JSON.parse through, which quote the credential, and those of what it did not find in it. */
+/** The library passes on errors of JSON.parse, which quote the credential, and errors about missing fields of it. */
 function explain(error: unknown): string {
   return error instanceof SyntaxError || error instanceof TypeError ? NO_CREDENTIAL : messageOf(error);
 }
@@ -86,7 +88,7 @@ async function loadPlugin(options: PluginUser): Promise<(into: FilledOptions) =>
   const { name, exec, folder } = options;
   const config = new KubeConfig();
   config.loadFromOptions({
-    // The address is not used: only what the user shows is asked for.
+    // The address is not used: only the credentials of the user are requested.
     clusters: [{ name: 'cluster', server: 'https://localhost', skipTLSVerify: false }],
     users: [{ name, exec: withEnvironment(exec, folder) }],
     contexts: [{ name: 'context', cluster: 'cluster', user: name }],
@@ -95,7 +97,7 @@ async function loadPlugin(options: PluginUser): Promise<(into: FilledOptions) =>
   return (into) => config.applyToHTTPSOptions(into);
 }
 
-/** A program beside the kubeconfig is found from there, and every program is told what it is asked for. */
+/** Resolves the path of a program from the folder of the kubeconfig, and adds the variable with the request to the plugin. */
 function withEnvironment(exec: PluginUser['exec'], folder: string): unknown {
   const { command, apiVersion, env } = exec;
   const request = { apiVersion, kind: 'ExecCredential', spec: { interactive: false } };

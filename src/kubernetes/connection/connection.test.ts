@@ -36,7 +36,7 @@ function connect(options: ConnectionOptions & { access?: Partial<ClusterAccess> 
 const get = (connection: Connection, signal?: AbortSignal) =>
   connection.call({ method: 'GET', path: '/version', ...(signal === undefined ? {} : { signal }) });
 
-/** Answers by the handlers in turn, the last one for all that follow. */
+/** Responds by the handlers in turn, by the last one to all further requests. */
 function inTurn(...handlers: Handler[]): void {
   server.handle = (request, response) => (handlers.length > 1 ? handlers.shift() : handlers[0])?.(request, response);
 }
@@ -53,7 +53,7 @@ const busy =
     sendStatus(response, status, '', 'not now');
   };
 
-describe('what is tried again', () => {
+describe('retries', () => {
   test('a read after a broken connection', async () => {
     inTurn(reset, resetInBody, fine);
     await expect(get(connect())).resolves.toMatchObject({ status: 200, text: '{}' });
@@ -61,7 +61,7 @@ describe('what is tried again', () => {
     inTurn(reset);
     await expect(get(connect())).rejects.toMatchObject({
       code: 'Unavailable',
-      message: expect.stringMatching(/broke the connection off.*context "test"/),
+      message: expect.stringMatching(/closed the connection.*context "test"/),
     });
     expect(server.received).toHaveLength(7);
   });
@@ -73,13 +73,13 @@ describe('what is tried again', () => {
       const write = connect().call({ method: 'POST', path: '/x', body: '{}' });
       await expect(write).rejects.toMatchObject({
         code: 'Unavailable',
-        message: expect.stringContaining('done or not'),
+        message: expect.stringContaining('outcome of the request is unknown'),
       });
       expect(server.received).toHaveLength(1);
     }
   });
 
-  test('everything after 429, reads after 503 with a time', async () => {
+  test('every request after 429, reads after 503 with Retry-After', async () => {
     inTurn(busy(429, '0'), busy(429), fine);
     await expect(connect().call({ method: 'POST', path: '/x', body: '{}' })).resolves.toMatchObject({ status: 200 });
     expect(server.received.map(({ body }) => body)).toEqual(['{}', '{}', '{}']);
@@ -93,7 +93,7 @@ describe('what is tried again', () => {
     expect(server.received).toHaveLength(2);
   });
 
-  test('also if the process has nothing else to do meanwhile', async () => {
+  test('also while the process has nothing else to do', async () => {
     inTurn(busy(429), fine);
     const { server: address } = server.access();
     const script = `
@@ -106,7 +106,7 @@ describe('what is tried again', () => {
     expect(stdout).toBe('{}\n');
   });
 
-  test('not for ever, and not after a long time', async () => {
+  test('not without end, and not after a long Retry-After', async () => {
     inTurn(busy(429, '0'));
     await expect(get(connect())).rejects.toMatchObject({ code: 'TooManyRequests' });
     expect(server.received).toHaveLength(4);
@@ -117,7 +117,7 @@ describe('what is tried again', () => {
 });
 
 describe('limits', () => {
-  test('an answer that does not begin, or does not go on, is a Timeout', async () => {
+  test('a response that does not begin, or stalls, is a Timeout', async () => {
     const limits = { headers: 20, body: 20 };
     inTurn(() => undefined);
     await expect(get(connect({ limits }))).rejects.toMatchObject({ code: 'Timeout' });
@@ -125,7 +125,7 @@ describe('limits', () => {
     await expect(get(connect({ limits }))).rejects.toMatchObject({ code: 'Timeout' });
   });
 
-  test('an answer that trickles for too long is a Timeout', async () => {
+  test('a response that trickles for too long is a Timeout', async () => {
     const clock = new ManualClock();
     const connection = connect({ clock, limits: { call: 5000 } });
     const began = Promise.withResolvers<void>();
@@ -143,12 +143,12 @@ describe('limits', () => {
     expect(clock.pending).toBe(0);
   });
 
-  test('an answer that is too long is refused', async () => {
+  test('a response that is too large is refused', async () => {
     inTurn((_request, response) => void response.end('x'.repeat(1001)));
     await expect(get(connect({ limits: { answerBytes: 1000 } }))).rejects.toMatchObject({ code: 'LimitExceeded' });
   });
 
-  test('an abort ends a call, also between two tries', async () => {
+  test('an abort ends a call, also between two attempts', async () => {
     for (const handler of [() => undefined, busy(429, '20')]) {
       const end = new AbortController();
       const clock = new ManualClock();
@@ -158,7 +158,7 @@ describe('limits', () => {
         code: 'Unavailable',
         cause: { message: 'stop' },
       });
-      // Where it was answered, the connection waits for the time of the next try.
+      // After the response the connection waits for the time of the next attempt.
       await expect.poll(() => server.received.length).toBe(1);
       if (handler.length > 0) await expect.poll(() => clock.nextDelay).toBe(20_000);
       end.abort(new Error('stop'));
@@ -170,7 +170,7 @@ describe('limits', () => {
   });
 });
 
-test('warnings are told', async () => {
+test('warnings are passed on', async () => {
   const warnings: string[] = [];
   inTurn((_request, response) => {
     response.setHeader('warning', [
@@ -184,7 +184,7 @@ test('warnings are told', async () => {
   expect(warnings).toEqual(['unknown field "spec.foo"', 'second']);
 });
 
-test('a path before the API stays, and a redirect is no answer', async () => {
+test('a path before the API is kept, and a redirect is an error', async () => {
   inTurn(fine);
   const { server: address } = server.access();
   await get(connect({ access: { server: `${address}/k8s/clusters/c-1` } }));
@@ -196,12 +196,14 @@ test('a path before the API stays, and a redirect is no answer', async () => {
   });
 });
 
-test('a server that is not there is named', async () => {
+test('the error names a server that does not listen', async () => {
   const connection = connect();
   await server.stop();
   const error = (await get(connection).catch((thrown: unknown) => thrown)) as SluiceError;
   expect(error).toMatchObject({ code: 'Unavailable' });
-  expect(error.message).toMatch(/^nothing listens at http:\/\/127\.0\.0\.1:\d+: start the server/);
+  expect(error.message).toMatch(
+    /^cannot connect to http:\/\/127\.0\.0\.1:\d+: nothing listens there; start the server/,
+  );
   await server.start();
 });
 
@@ -229,7 +231,7 @@ describe('TLS', () => {
     return (await get(connection)).text;
   }
 
-  test('the server must be who the kubeconfig says', async () => {
+  test('the certificate of the server must match the kubeconfig', async () => {
     const { secure, ca } = await secureServer(['127.0.0.1']);
     try {
       const { certificate: cert, key } = await issue('client');
@@ -252,7 +254,7 @@ describe('TLS', () => {
     }
   });
 
-  test('tls-server-name stands in for the name in the address', async () => {
+  test('tls-server-name replaces the name in the address', async () => {
     const { secure, ca } = await secureServer(['api.example']);
     try {
       const tls = { ca, insecure: false, serverName: 'api.example' };
@@ -262,7 +264,7 @@ describe('TLS', () => {
     }
   });
 
-  test('a proxy is passed through, for what is meant for the server alone', async () => {
+  test('a proxy is used, and does not receive what is for the server', async () => {
     const { secure, ca } = await secureServer(['127.0.0.1']);
     const asked: unknown[] = [];
     const proxy = createServer().on('connect', (request, socket: Socket) => {
@@ -291,7 +293,7 @@ describe('TLS', () => {
     expect(error.message).not.toContain('hunter2');
   });
 
-  test('a server without TLS is recognised', async () => {
+  test('a server without TLS is recognized', async () => {
     inTurn(fine);
     const address = server.access().server.replace('http:', 'https:');
     await expect(answer(server.access({ server: address }))).rejects.toMatchObject({
@@ -299,7 +301,7 @@ describe('TLS', () => {
     });
   });
 
-  test('another client certificate of a plugin is used from the next call on', async () => {
+  test('a new client certificate of a plugin is used from the next call on', async () => {
     const { secure, ca } = await secureServer(['127.0.0.1']);
     try {
       const { certificate: cert, key } = await issue('client');

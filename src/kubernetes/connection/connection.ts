@@ -13,7 +13,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface Call {
   readonly method: Method;
-  /** With a slash at its start, encoded, and with the query. */
+  /** With a leading slash, encoded, and with the query. */
   readonly path: string;
   readonly body?: string;
   readonly contentType?: string;
@@ -34,46 +34,46 @@ export interface ConnectionOptions {
   readonly clock?: Clock;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
-  /** What the server sees of the program; field managers are named after its first part. Default `sluice`. */
+  /** The User-Agent header; field managers are named after its first part. Default `sluice`. */
   readonly userAgent?: string;
-  /** Told what the server warns of, as kubectl prints it after `Warning: `. */
+  /** Receives warnings of the server, as kubectl prints them after `Warning: `. */
   readonly onWarning?: (text: string) => void;
-  /** Limits other than the usual ones. */
+  /** Limits that differ from the defaults. */
   readonly limits?: Partial<ConnectionLimits>;
 }
 
 export interface ConnectionLimits {
-  /** Until a connection is open, until an answer begins, and between two pieces of it. Milliseconds. */
+  /** Until a connection is open, until a response begins, and between two chunks of it. Milliseconds. */
   readonly connect: number;
   readonly headers: number;
   readonly body: number;
-  /** For a whole call with all its tries, watches excepted. Milliseconds. */
+  /** For a whole call with all its attempts, except watches. Milliseconds. */
   readonly call: number;
-  /** Before the second try where the server names no time; doubled before each further one. Milliseconds. */
+  /** Before the second attempt where the server sends no Retry-After; doubled before each further one. Milliseconds. */
   readonly retry: number;
-  /** The longest answer that is read. Bytes. */
+  /** The largest response that is read. Bytes. */
   readonly answerBytes: number;
 }
 
 const LIMITS: ConnectionLimits = {
   connect: 10_000,
-  // Some servers render packages before they answer, and cut that off after 34 to 60 seconds.
+  // Some servers render packages before they respond, and abort that after 34 to 60 seconds.
   headers: 90_000,
   body: 60_000,
   call: 300_000,
   retry: 100,
   answerBytes: 256 * 1024 * 1024,
 };
-const ERROR_BYTES = 1024 * 1024;
-const TRIES = 4;
+const MAX_ERROR_BYTES = 1024 * 1024;
+const MAX_ATTEMPTS = 4;
 
 /**
- * The connections to one server: one pool for all that is asked, kept open between calls.
+ * The connections to one server: one pool for all requests, kept open between calls.
  *
- * - A read is tried again if the connection breaks, and after 503 with Retry-After; every call after 429, which says that
- *   nothing was done. Nothing else is tried again: after a broken connection nobody knows whether a write was done.
- * - Errors: what the server says with a status from 400 (`statusErrorOf`); Unavailable and Timeout with the server's
- *   address if it cannot be talked to or the caller's signal aborts; LimitExceeded for an answer that is too long.
+ * - A read is retried if the connection breaks, and after 503 with Retry-After; every call after 429, which means that
+ *   nothing was done. Other calls are not retried: after a broken connection the outcome of a write is unknown.
+ * - Errors: those of the server with a status from 400 (`statusErrorOf`); Unavailable and Timeout with the server's
+ *   address if the connection fails or the caller's signal aborts; LimitExceeded for a response that is too large.
  */
 export class Connection {
   readonly access: ClusterAccess;
@@ -100,18 +100,18 @@ export class Connection {
     this.#dispatcher = openPool(access, undefined, this.#limits.connect);
   }
 
-  /** Asks and reads the whole answer. */
+  /** Sends a request and reads the whole response. */
   async call(call: Call): Promise<Answer> {
     const end = this.#deadline(call.signal);
     try {
       for (let attempt = 1; ; attempt += 1) {
         const result = await this.#attempt(call, end.signal).catch((error: unknown) => {
-          if (call.method !== 'GET' || attempt >= TRIES || end.signal.aborted || !isReset(error)) throw error;
+          if (call.method !== 'GET' || attempt >= MAX_ATTEMPTS || end.signal.aborted || !isReset(error)) throw error;
           return { retryAfter: undefined };
         });
         if ('text' in result) return result;
         const delay = retryDelay(attempt, result.retryAfter, this.random, this.#limits.retry);
-        if ('error' in result && (attempt >= TRIES || delay === undefined)) throw result.error;
+        if ('error' in result && (attempt >= MAX_ATTEMPTS || delay === undefined)) throw result.error;
         await this.#pause(delay ?? 0, end.signal);
       }
     } catch (error) {
@@ -121,12 +121,12 @@ export class Connection {
     }
   }
 
-  /** Asks and gives the answer piece by piece; there is no time limit between two pieces. Abort the signal to end it. */
+  /** Sends a request and returns the response in chunks, without a time limit between two of them. Abort the signal to end it. */
   async open(call: Call & { readonly signal: AbortSignal }): Promise<AsyncIterator<Uint8Array>> {
     try {
       const response = await this.#send(call, call.signal);
       if (response.statusCode >= 300) throw await this.#errorOf(response);
-      // Whoever reads hears of an error; an abort before that must not end the process.
+      // The reader receives errors; an abort before the first read must not end the process.
       response.body.on('error', () => undefined);
       return response.body[Symbol.asyncIterator]();
     } catch (error) {
@@ -134,12 +134,12 @@ export class Connection {
     }
   }
 
-  /** Closes all connections; calls that are under way fail. */
+  /** Closes all connections; calls in flight fail. */
   async close(): Promise<void> {
     await this.#dispatcher.destroy();
   }
 
-  /** The error to throw for whatever a call or the reading of an opened answer threw. */
+  /** The error to throw for an error of a call or of the reading of an opened response. */
   explain(error: unknown): SluiceError {
     return error instanceof SluiceError ? error : connectionError(error, this.access);
   }
@@ -178,7 +178,7 @@ export class Connection {
       body: body ?? null,
       signal,
       headersTimeout: this.#limits.headers,
-      // Pieces of an answer are waited for in #read, by the clock of this connection: the pool's timer is a second late.
+      // #read applies the limit between chunks by the clock of this connection, since the pool's timer is a second late.
       bodyTimeout: 0,
     });
     if (this.#onWarning !== undefined)
@@ -186,7 +186,7 @@ export class Connection {
     return response;
   }
 
-  /** The whole answer; Timeout if its next piece does not come in time, LimitExceeded if it has more bytes than `limit`. */
+  /** The whole response; Timeout if its next chunk does not arrive in time, LimitExceeded if it has more bytes than `limit`. */
   async #read(body: Dispatcher.ResponseData['body'], limit: number): Promise<string> {
     const wait = () => this.clock.schedule(this.#limits.body, () => body.destroy(new errors.BodyTimeoutError()));
     const pieces: Uint8Array[] = [];
@@ -199,7 +199,7 @@ export class Connection {
         if (size > limit)
           throw new SluiceError(
             'LimitExceeded',
-            `the answer has more than ${limit} bytes; ask for less, for instance by a selector`,
+            `the response has more than ${limit} bytes; request less, for instance by a selector`,
           );
         pieces.push(piece);
         cancel = wait();
@@ -211,21 +211,21 @@ export class Connection {
   }
 
   async #errorOf(response: Dispatcher.ResponseData): Promise<SluiceError> {
-    const error = statusErrorOf(response.statusCode, await this.#read(response.body, ERROR_BYTES));
+    const error = statusErrorOf(response.statusCode, await this.#read(response.body, MAX_ERROR_BYTES));
     if (!isSluiceError(error, 'Unauthenticated')) return error;
     const { credentials, server, source, user } = this.access;
     credentials.forget();
     const who = user === '' ? 'without a user' : `as user "${user}"`;
     return new SluiceError(
       'Unauthenticated',
-      `${error.message}: ${server} does not accept the credentials (${who}, ${source}); log in again, or take the kubeconfig that the server wrote last`,
+      `${error.message}: ${server} does not accept the credentials (${who}, ${source}); log in again, or use the kubeconfig that the server wrote last`,
       { details: error.details },
     );
   }
 
   #explained(error: unknown, signal: AbortSignal | undefined): SluiceError {
     if (signal?.aborted === true)
-      return new SluiceError('Unavailable', `the call to ${this.access.server} was given up`, { cause: signal.reason });
+      return new SluiceError('Unavailable', `the call to ${this.access.server} was aborted`, { cause: signal.reason });
     return this.explain(error);
   }
 
@@ -237,7 +237,7 @@ export class Connection {
       end.abort(
         new SluiceError(
           'Timeout',
-          `${this.access.server} did not answer within ${this.#limits.call / 1000} s; try again`,
+          `${this.access.server} did not respond within ${this.#limits.call / 1000} s; try again`,
         ),
       ),
     );
@@ -257,7 +257,7 @@ export class Connection {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const giveUp = () => reject(signal.reason);
     const cancel = this.clock.schedule(milliseconds, resolve);
-    // Neither the clock nor an idle connection keeps the process alive, but somebody waits for the answer.
+    // Neither the clock nor an idle connection keeps the process alive, but a caller waits for the response.
     const hold = setInterval(() => undefined, 60_000);
     if (signal.aborted) giveUp();
     signal.addEventListener('abort', giveUp);
@@ -268,20 +268,20 @@ export class Connection {
     });
   }
 
-  /** The pool, a new one if a plugin gave another client certificate. */
+  /** The pool, a new one if a plugin returned another client certificate. */
   #poolFor({ certificate }: Proof): Dispatcher {
     if (certificate?.cert === this.#certificate?.cert && certificate?.key === this.#certificate?.key)
       return this.#dispatcher;
     const old = this.#dispatcher;
     this.#dispatcher = openPool(this.access, certificate, this.#limits.connect);
     this.#certificate = certificate;
-    // Calls under way end in their own time; their callers hear of errors, nobody waits for the closing itself.
+    // Calls in flight complete, and their callers receive errors; closing is not awaited.
     old.close().catch(() => undefined);
     return this.#dispatcher;
   }
 }
 
-/** The seconds of Retry-After; undefined for none and for the form with a date, which nobody sends here. */
+/** The seconds of Retry-After; undefined for none and for the form with a date, which Kubernetes does not use. */
 function secondsOf(header: string | string[] | undefined): number | undefined {
   const text = Array.isArray(header) ? header[0] : header;
   return text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) : undefined;

@@ -15,7 +15,7 @@ export function openPool(
     timeout: connectTimeout,
     ...(serverName === undefined ? {} : { servername: serverName }),
   };
-  // HTTP/1.1: a connection for every watch, so that a stalled one holds up nothing else.
+  // HTTP/1.1: one connection for each watch, so that a stalled one delays no other request.
   const allowH2 = false;
   if (proxy !== undefined) return new ProxyAgent({ uri: proxy, allowH2, requestTls: secure, connectTimeout });
   return new Agent({ allowH2, connect: { ...secure, keepAlive: true, keepAliveInitialDelay: 30_000 } });

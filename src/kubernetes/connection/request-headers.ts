@@ -1,16 +1,16 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Actor } from '../../resource/object/request-context.ts';
 
-/** Carries why something is asked for, percent-encoded; servers that do not know it pass it over. */
+/** Carries the reason of a request, percent-encoded; other servers ignore it. */
 const REASON_HEADER = 'sluice-reason';
-const LONGEST_REASON = 1024;
+const MAX_REASON_CHARACTERS = 1024;
 const MAX_GROUPS = 100;
 
 export type RequestHeaders = Readonly<Record<string, string | readonly string[]>>;
 
-/** Asks the server to act for somebody else. */
+/** Headers that impersonate another user. */
 export function impersonationHeaders({ name, groups = [] }: Actor): RequestHeaders {
-  if (name === '') throw new SluiceError('InvalidInput', 'nobody can act for a user without a name');
+  if (name === '') throw new SluiceError('InvalidInput', 'cannot impersonate a user without a name');
   if (groups.length > MAX_GROUPS)
     throw new SluiceError(
       'InvalidInput',
@@ -24,12 +24,12 @@ export function impersonationHeaders({ name, groups = [] }: Actor): RequestHeade
 
 export function reasonHeaders(reason: string | undefined): RequestHeaders {
   if (reason === undefined || reason === '') return {};
-  return { [REASON_HEADER]: encodeURIComponent(reason.slice(0, LONGEST_REASON).toWellFormed()) };
+  return { [REASON_HEADER]: encodeURIComponent(reason.slice(0, MAX_REASON_CHARACTERS).toWellFormed()) };
 }
 
-/** Servers written in Go take header values for UTF-8; HTTP libraries for JavaScript want a character for each byte. */
+/** Servers written in Go parse header values as UTF-8; HTTP libraries for JavaScript require one character for each byte. */
 function headerValue(text: string): string {
   if (/[\0-\x1f\x7f]/.test(text))
-    throw new SluiceError('InvalidInput', `${JSON.stringify(text)} is no name of a user or a group`);
+    throw new SluiceError('InvalidInput', `${JSON.stringify(text)} is not a valid name of a user or a group`);
   return Buffer.from(text, 'utf8').toString('latin1');
 }

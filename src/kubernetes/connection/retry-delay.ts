@@ -1,9 +1,9 @@
-/** Nobody is kept waiting longer than this for the next try. */
-const LONGEST = 30_000;
+/** The longest delay before an attempt. */
+const MAX_DELAY_MS = 30_000;
 
 /**
- * Milliseconds to wait before the next try: what the server asks for in `retryAfter` seconds, else doubling from `first`;
- * spread a little so that many clients do not come back at once. Undefined if the server asks for more than 30 seconds.
+ * Milliseconds to wait before the next attempt: `retryAfter` seconds if the server requests a delay, else doubling from `first`;
+ * with jitter, so that many clients do not retry at once. Undefined if the server requests more than 30 seconds.
  */
 export function retryDelay(
   attempt: number,
@@ -11,6 +11,6 @@ export function retryDelay(
   random: () => number,
   first: number,
 ): number | undefined {
-  const asked = retryAfter === undefined ? first * 2 ** (attempt - 1) : retryAfter * 1000;
-  return asked > LONGEST ? undefined : asked * (1 + random() / 4);
+  const requested = retryAfter === undefined ? first * 2 ** (attempt - 1) : retryAfter * 1000;
+  return requested > MAX_DELAY_MS ? undefined : requested * (1 + random() / 4);
 }

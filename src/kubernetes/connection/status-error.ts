@@ -1,28 +1,28 @@
 import { ERROR_CODES, type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
 import type { FieldCause } from '../../resource/object/invalid-object.ts';
 
-/** A cause as the server gave it. `field` is a field path, or empty. */
+/** A cause from the server. `field` is a field path, or empty. */
 export interface StatusCause extends FieldCause {
   /** `FieldValueInvalid` and the like. */
   readonly reason: string;
 }
 
-/** What a server said besides the message. */
+/** The details of a server's error besides the message. */
 export interface StatusErrorDetails {
   /** The HTTP status. */
   readonly status: number;
   /** `NotFound`, `Invalid`; empty if the answer was no Status object. */
   readonly reason: string;
   readonly causes: readonly StatusCause[];
-  /** What the error is about, where the server says so. */
+  /** The object that the error is about, where the server names it. */
   readonly name?: string;
   readonly retryAfterSeconds?: number;
 }
 
 const MAX_CAUSES = 1000;
-const LONGEST_TEXT = 500;
+const MAX_TEXT_CHARACTERS = 500;
 
-/** Codes whose reason another code has too; which one is meant cannot be seen from it. */
+/** Codes that share their reason with another code, so that the reason does not identify them. */
 const SHADOWED: ReadonlySet<ErrorCode> = new Set(['Busy', 'Corrupt', 'PushRefused', 'RenderFailed']);
 const BY_REASON = new Map<string, ErrorCode>([
   ...(Object.keys(ERROR_CODES) as ErrorCode[])
@@ -34,25 +34,25 @@ const BY_REASON = new Map<string, ErrorCode>([
 const BY_STATUS = new Map<number, ErrorCode>(
   [...BY_REASON.values()].reverse().map((code): [number, ErrorCode] => [ERROR_CODES[code].status, code]),
 );
-/** What Porch says, and client-go of it, while another request works on the same revision. */
+/** The message of Porch while another request changes the same revision. */
 const BUSY = /another request is already in progress/i;
 
-/** What Porch says of a push that its pipeline refuses, as an internal error. */
+/** The message of Porch, as an internal error, for a push that its pipeline refuses. */
 const RENDER_FAILED = /error rendering package in kpt function pipeline/i;
 
-/** The error that an answer with an HTTP status from 400 stands for. `body` is its text. */
+/** The error of a response with an HTTP status from 400. `body` is its text. */
 export function statusErrorOf(status: number, body: string): SluiceError<StatusErrorDetails> {
   return statusError(readStatus(body) ?? { message: plainMessage(status, body) }, status);
 }
 
 /**
- * The error that a Status object stands for, with the server's message untouched. `status` is the HTTP status if the
+ * The error of a Status object, with the server's message unchanged. `status` is the HTTP status if the
  * object names none.
  */
 export function statusError(object: Record<string, unknown>, status: number): SluiceError<StatusErrorDetails> {
   const code = typeof object.code === 'number' ? object.code : status;
   const reason = textOf(object.reason);
-  const message = textOf(object.message) || `the server answered ${reason || code}`;
+  const message = textOf(object.message) || `the server returned ${reason || code}`;
   const given = isRecord(object.details) ? object.details : {};
   const { retryAfterSeconds, name } = given;
   return new SluiceError(errorCode(code, reason, message), message, {
@@ -66,7 +66,7 @@ export function statusError(object: Record<string, unknown>, status: number): Sl
   });
 }
 
-/** True for a 404 that is not about an object but about the address: the server does not know the kind. */
+/** True for a 404 that is not about an object but about the path: the server does not serve the kind. */
 export function isUnknownAddress(error: unknown): boolean {
   if (!(error instanceof SluiceError) || error.code !== 'NotFound') return false;
   const { reason } = (error.details ?? {}) as Partial<StatusErrorDetails>;
@@ -87,14 +87,14 @@ function readStatus(body: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(body);
     return isRecord(value) && value.kind === 'Status' ? value : undefined;
   } catch {
-    // Proxies and old servers answer with plain text or HTML; the caller shows what it can of it.
+    // Proxies and old servers respond with plain text or HTML, from which the caller makes a message.
     return undefined;
   }
 }
 
 function plainMessage(status: number, body: string): string {
-  const text = body.trimStart().startsWith('<') ? '' : body.trim().slice(0, LONGEST_TEXT);
-  return text === '' ? `the server answered with HTTP status ${status}` : text;
+  const text = body.trimStart().startsWith('<') ? '' : body.trim().slice(0, MAX_TEXT_CHARACTERS);
+  return text === '' ? `the server responded with HTTP status ${status}` : text;
 }
 
 function causesOf(value: unknown): StatusCause[] {

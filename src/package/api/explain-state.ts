@@ -7,7 +7,7 @@ import { type ExplainedRevision, type Explainer, type Findings, sluiceCommand } 
 import { hiddenRefsMessage } from './hidden-refs.ts';
 
 /** What the repository, the record and the lifecycle say of a revision. */
-export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'dependentsOf'>): Explainer {
+export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'dependentsOf' | 'find'>): Explainer {
   return {
     explain(explained) {
       const { judgement, recordFlaw } = explained;
@@ -24,7 +24,7 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
       if (revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed') return { reasons };
       reasons.push(...publicationReasons(judgement));
       if (revision.lifecycle === 'Published') return { reasons };
-      const deletion = deletionFindings(judgement, store.dependentsOf(revision));
+      const deletion = deletionFindings(judgement, dependentsIn(store, revision));
       return { ...deletion, reasons: [...reasons, ...(deletion.reasons ?? [])] };
     },
   };
@@ -85,6 +85,14 @@ function publicationReasons({ record: { steps }, revision }: Judgement): Reason[
   if (approved?.gates === undefined || approved.gates.length === 0) return [];
   const message = `${approved.by} approved it at ${approved.at} while gates were closed: ${approved.gates.join(', ')}`;
   return [{ reason: 'GatesPassedBy', message }];
+}
+
+/** Packages that come from a revision; those of other namespaces, which its readers may not see, are only counted. */
+function dependentsIn(store: Pick<RevisionStore, 'dependentsOf' | 'find'>, revision: PackageRevision): string[] {
+  const all = store.dependentsOf(revision);
+  const own = all.filter((name) => store.find(`${revision.namespace}/${name}`) !== undefined);
+  const others = all.length - own.length;
+  return others === 0 ? own : [...own, `${others} in other namespaces`];
 }
 
 function deletionFindings({ revision }: Judgement, dependents: readonly string[]): Findings {

@@ -108,6 +108,8 @@ export class PackageResourcesStorage implements Storage<Resources> {
 
   async update(context: RequestContext, object: Resources): Promise<Stored<Resources>> {
     const { metadata, spec } = object;
+    // Decided here, so that the plan of the write does not wait for a query while it holds a slot of the repository.
+    if (context.mayWriteStatus !== undefined) await context.mayWriteStatus();
     const entry = this.#existing(metadata);
     const stored = entry.object;
     if (metadata.resourceVersion === undefined || metadata.resourceVersion === '')

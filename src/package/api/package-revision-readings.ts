@@ -112,7 +112,7 @@ async function changesBetween(
   const changes: FileChange[] = [];
   for (const path of changedPaths(before, after)) {
     signal?.throwIfAborted();
-    changes.push(fileChange(path, before.get(path), after.get(path)));
+    changes.push(await fileChange(path, before.get(path), after.get(path)));
     await pause();
   }
   return changes;

@@ -2,9 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { packageKinds, revision, to } from '../../../test/support/package-kinds.ts';
 import { anna, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, outcomeOf, publish } from '../../../test/support/shop.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
 import type { ManagedFieldsEntry } from '../../resource/object/object.ts';
+import { APPROVAL_ANNOTATIONS } from '../model/lifecycle-annotations.ts';
 
 const kind = packageRevisionKind;
 const name = 'packages.shop.v1';
@@ -364,4 +366,39 @@ test('lists come in pages of one state and are selected by index', async () => {
   await publish(store, 'packages.d.v1');
   expect(await names({ labelSelector: 'kpt.dev/latest-revision=true' })).toEqual(['packages.d.v1']);
   expect(await names({ fieldSelector: 'spec.revision=1' })).toEqual(['packages.d.v1']);
+});
+
+describe('rights that are decided by a query', () => {
+  const annotated = (object: RevisionObject, annotations: Record<string, string>) => ({
+    ...object,
+    metadata: { ...object.metadata, resourceVersion: undefined, annotations },
+  });
+
+  test('a write fails where the right cannot be decided', async () => {
+    await using scratch = await scratchRepository();
+    const { revisions, store } = await packageKinds(scratch);
+    await draft(store);
+    const before = await revisions.get(anna, { name });
+    const context = { ...anna, mayApprove: () => Promise.reject(new SluiceError('Unavailable', 'no answer')) };
+    const labelled = { ...before, metadata: { ...before.metadata, labels: { a: 'b' } } };
+    expect(await outcomeOf(revisions.update(context, labelled))).toBe('Unavailable: no answer');
+    expect(await outcomeOf(revisions.delete(context, { name }))).toBe('Unavailable: no answer');
+    expect(await outcomeOf(revisions.create(context, revision('web')))).toBe('Unavailable: no answer');
+    expect((await revisions.list(anna, {})).items).toEqual([before]);
+  });
+
+  test('an approval annotation that goes while the right is decided does not come back', async () => {
+    await using scratch = await scratchRepository();
+    const { revisions, store } = await packageKinds(scratch);
+    await draft(store);
+    const key = APPROVAL_ANNOTATIONS[0] ?? '';
+    const before = await revisions.update(anna, annotated(await revisions.get(anna, { name }), { [key]: 'x' }));
+    expect(before.metadata.annotations).toMatchObject({ [key]: 'x' });
+    const mayApprove = async () => {
+      await revisions.update(anna, annotated(before, {}));
+      return false;
+    };
+    const after = await revisions.update({ ...anna, mayApprove }, annotated(before, { [key]: 'x', mine: 'y' }));
+    expect(after.metadata.annotations).toEqual({ mine: 'y' });
+  });
 });

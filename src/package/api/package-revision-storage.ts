@@ -40,6 +40,7 @@ import {
   changeOf,
   invalidRevision,
   kptfileOf,
+  mayApprove,
   ownMetadata,
   refuseDeletion,
   refuseLateFinalizer,
@@ -139,7 +140,9 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   }
 
   async create(context: RequestContext, asked: RevisionObject): Promise<Stored<RevisionObject>> {
-    const object = withApprovalRights(context, undefined, asked);
+    const object = withApprovalRights(context, undefined, asked, await mayApprove(context));
+    // Decided here, so that the plan of the write does not wait for a query while it holds a slot of the repository.
+    if (context.mayWriteStatus !== undefined) await context.mayWriteStatus();
     const { spec, metadata } = object;
     if (spec.lifecycle !== undefined && spec.lifecycle !== 'Draft') {
       throw invalidRevision(object, ['spec', 'lifecycle'], spec.lifecycle, 'value can be only created as Draft');
@@ -172,13 +175,14 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
 
   /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve, in one transaction. */
   async update(context: RequestContext, asked: RevisionObject): Promise<Stored<RevisionObject>> {
+    const approves = await mayApprove(context);
     const entry = this.#current(asked);
     const stored = entry.object;
-    const object = withApprovalRights(context, stored, asked);
+    const object = withApprovalRights(context, stored, asked, approves);
     refuseOtherIdentity(stored, object);
     refuseManagedLabel(stored, object);
     refuseLateFinalizer(stored, object);
-    refuseRelabelling(context, stored, object);
+    refuseRelabelling(context, stored, object, approves);
     warnOfIgnored(context, stored, object);
     const action = stepByUpdate(stored, object);
     const change = changeOf(stored, object, entry.revision);
@@ -231,10 +235,11 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   }
 
   async delete(context: RequestContext, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<RevisionObject>> {
+    const approves = await mayApprove(context);
     const entry = this.#existing(key);
     const stored = entry.object;
     checkPreconditions(this.kind, stored, options);
-    if (stored.spec.lifecycle === 'DeletionProposed') refuseDeletion(context, stored);
+    if (stored.spec.lifecycle === 'DeletionProposed') refuseDeletion(context, stored, approves);
     const marked = markedForDeletion(stored, options, this.#clock.now());
     if (!isHeld(this.kind, marked)) return this.#remove(context, entry);
     if (sameValue(stored, marked)) return stored;

@@ -147,6 +147,14 @@ function metadataChange(stored: RevisionObject, object: RevisionObject): Revisio
 const EARLIER_OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
 
 /**
+ * Whether the caller may approve. It may take a query, so it is decided before the stored object is read: what is then judged against the
+ * stored object cannot be overtaken by other writers in the meantime.
+ */
+export async function mayApprove(context: RequestContext): Promise<boolean> {
+  return (await context.mayApprove?.()) !== false;
+}
+
+/**
  * The object as it is wanted, with the annotations that request an approval as they were unless the caller may approve: what a
  * controller approves because of them is approved by who set them.
  */
@@ -154,11 +162,12 @@ export function withApprovalRights<T extends RevisionObject>(
   context: RequestContext,
   stored: RevisionObject | undefined,
   object: T,
+  approves: boolean,
 ): T {
   const before = stored?.metadata.annotations ?? {};
   const wanted = object.metadata.annotations ?? {};
   const changed = APPROVAL_ANNOTATIONS.filter((key) => before[key] !== wanted[key]);
-  if (changed.length === 0 || context.mayApprove?.() !== false) return object;
+  if (changed.length === 0 || approves) return object;
   context.warn?.(
     `${changed.join(' and ')} was left as it was, since ${context.actor.name} may not update packagerevisions/approval`,
   );
@@ -175,19 +184,24 @@ export function withApprovalRights<T extends RevisionObject>(
  * Targets select by labels what clusters get, so that labels of a publication are changed by who may publish. Porch lets every editor
  * change them.
  */
-export function refuseRelabelling(context: RequestContext, stored: RevisionObject, object: RevisionObject): void {
+export function refuseRelabelling(
+  context: RequestContext,
+  stored: RevisionObject,
+  object: RevisionObject,
+  approves: boolean,
+): void {
   if (sameValue(ownMetadata(stored).labels, ownMetadata(object).labels)) return;
-  refusePublished(context, stored, 'its labels select where it is delivered');
+  if (!approves) refusePublished(context, stored, 'its labels select where it is delivered');
 }
 
 /** Porch lets every editor delete what is proposed for deletion. Here it takes the right that it took to publish it. */
-export function refuseDeletion(context: RequestContext, stored: RevisionObject): void {
-  refusePublished(context, stored, 'it is published, and its deletion takes it off the clusters that have it');
+export function refuseDeletion(context: RequestContext, stored: RevisionObject, mayApprove: boolean): void {
+  if (!mayApprove)
+    refusePublished(context, stored, 'it is published, and its deletion takes it off the clusters that have it');
 }
 
 function refusePublished(context: RequestContext, { metadata, spec }: RevisionObject, why: string): void {
   if (spec.lifecycle !== 'Published' && spec.lifecycle !== 'DeletionProposed') return;
-  if (context.mayApprove?.() !== false) return;
   throw new SluiceError(
     'Refused',
     `packagerevisions.porch.kpt.dev ${JSON.stringify(metadata.name)} is forbidden: ${why}; that needs the verb "update" on packagerevisions/approval, which User ${JSON.stringify(context.actor.name)} does not have; ask a person who may approve`,

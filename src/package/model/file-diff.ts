@@ -18,17 +18,22 @@ export function changedPaths(before: Files, after: Files): string[] {
   return paths.filter((path) => !same(before.get(path), after.get(path)));
 }
 
-export function fileChange(path: string, before: Buffer | undefined, after: Buffer | undefined): FileChange {
+/** Lets others have their turn while a long difference is searched. */
+export async function fileChange(
+  path: string,
+  before: Buffer | undefined,
+  after: Buffer | undefined,
+): Promise<FileChange> {
   const change = before === undefined ? 'Added' : after === undefined ? 'Removed' : 'Modified';
   const isBinary = before?.includes(0) === true || after?.includes(0) === true;
-  return { path, change, ...(isBinary ? { binary: true } : {}), patch: fileDiff(path, before, after) };
+  return { path, change, ...(isBinary ? { binary: true } : {}), patch: await fileDiff(path, before, after) };
 }
 
 function same(before: Buffer | undefined, after: Buffer | undefined): boolean {
   return before === undefined || after === undefined ? before === after : before.equals(after);
 }
 
-function fileDiff(path: string, before: Buffer | undefined, after: Buffer | undefined): string {
+async function fileDiff(path: string, before: Buffer | undefined, after: Buffer | undefined): Promise<string> {
   const [left, right] = [quoted(`a/${path}`), quoted(`b/${path}`)];
   const lines = [`diff --git ${left} ${right}`];
   if (before === undefined) lines.push('new file mode 100644');
@@ -37,10 +42,8 @@ function fileDiff(path: string, before: Buffer | undefined, after: Buffer | unde
   if (before?.includes(0) || after?.includes(0)) return `${header}Binary files ${left} and ${right} differ\n`;
   const [old, next] = [before?.toString('utf8') ?? '', after?.toString('utf8') ?? ''];
   if (old === next) return header;
-  return `${header}${unifiedDiff(old, next, {
-    before: before === undefined ? undefined : left,
-    after: after === undefined ? undefined : right,
-  })}`;
+  const names = { before: before === undefined ? undefined : left, after: after === undefined ? undefined : right };
+  return `${header}${await unifiedDiff(old, next, names)}`;
 }
 
 /** A path as Git writes it in a patch: in quotes and with octal bytes if it has characters that could mislead. */

@@ -9,12 +9,12 @@ import { unifiedDiff } from './unified-diff.ts';
 
 const names = { before: 'a/f', after: 'b/f' };
 
-test('hunks with three lines around each change', () => {
+test('hunks with three lines around each change', async () => {
   const before = Array.from({ length: 30 }, (_unused, index) => `line ${index + 1}\n`);
   const after = [...before];
   after[4] = 'changed\n';
   after.splice(20, 1);
-  expect(unifiedDiff(before.join(''), after.join(''), names)).toBe(
+  expect(await unifiedDiff(before.join(''), after.join(''), names)).toBe(
     [
       '--- a/f',
       '+++ b/f',
@@ -40,13 +40,15 @@ test('hunks with three lines around each change', () => {
   );
 });
 
-test('equal texts have no difference, a missing last line break is one', () => {
-  expect(unifiedDiff('a\n', 'a\n', names)).toBe('');
-  expect(unifiedDiff('a', 'a\n', names)).toBe('--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n');
+test('equal texts have no difference, a missing last line break is one', async () => {
+  expect(await unifiedDiff('a\n', 'a\n', names)).toBe('');
+  expect(await unifiedDiff('a', 'a\n', names)).toBe(
+    '--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n',
+  );
 });
 
-test('a new file', () => {
-  expect(unifiedDiff('', 'a\nb\n', { before: undefined, after: 'b/f' })).toBe(
+test('a new file', async () => {
+  expect(await unifiedDiff('', 'a\nb\n', { before: undefined, after: 'b/f' })).toBe(
     '--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n',
   );
 });
@@ -57,17 +59,17 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('git applies what was found', () => {
+test('git applies what was found', async () => {
   const line = fc.constantFrom('a', 'b', 'c', '', '-x', '+y', ' z', '@@');
   const text = fc.tuple(fc.array(line, { maxLength: 40 }), fc.boolean()).map(([lines, closed]) => {
     const joined = lines.join('\n');
     return closed && joined !== '' ? `${joined}\n` : joined;
   });
-  fc.assert(
-    fc.property(text, text, (before, after) => {
+  await fc.assert(
+    fc.asyncProperty(text, text, async (before, after) => {
       fc.pre(before !== after && before !== '' && after !== '');
       writeFileSync(join(folder, 'f'), before);
-      writeFileSync(join(folder, 'patch'), unifiedDiff(before, after, names));
+      writeFileSync(join(folder, 'patch'), await unifiedDiff(before, after, names));
       execFileSync('git', ['apply', '--whitespace=nowarn', 'patch'], { cwd: folder });
       expect(readFileSync(join(folder, 'f'), 'utf8')).toBe(after);
     }),
@@ -75,10 +77,18 @@ test('git applies what was found', () => {
   );
 });
 
-test('very different texts are shown as replaced, and not searched for ever', () => {
+test('very different texts are shown as replaced, and their search leaves others their turn', async () => {
   const before = Array.from({ length: 5_000 }, (_unused, index) => `a${index}\n`).join('');
   const after = Array.from({ length: 5_000 }, (_unused, index) => `b${index}\n`).join('');
-  const diff = unifiedDiff(before, after, names);
+  let [turns, isOver] = [0, false];
+  const others = () => {
+    turns += 1;
+    if (!isOver) setImmediate(others);
+  };
+  setImmediate(others);
+  const diff = await unifiedDiff(before, after, names);
+  isOver = true;
+  expect(turns).toBeGreaterThan(2);
   expect(diff.split('\n').filter((line) => line.startsWith('-a'))).toHaveLength(5_000);
   expect(diff.split('\n').filter((line) => line.startsWith('+b'))).toHaveLength(5_000);
 });

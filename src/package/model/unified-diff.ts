@@ -1,4 +1,4 @@
-import { type LineStep, lineSteps } from '../../foundation/line-steps.ts';
+import { type LineStep, lineStepsInSlices } from '../../foundation/line-steps.ts';
 
 /** Lines around a change. */
 const CONTEXT = 3;
@@ -15,10 +15,14 @@ export interface FileDiffOptions {
 }
 
 /** The unified diff of two texts, as `diff -u` and `git apply` read it; empty if they are equal. */
-export function unifiedDiff(before: string, after: string, { before: from, after: to }: FileDiffOptions): string {
+export async function unifiedDiff(
+  before: string,
+  after: string,
+  { before: from, after: to }: FileDiffOptions,
+): Promise<string> {
   if (before === after && from !== undefined && to !== undefined) return '';
   const [left, right] = [split(before), split(after)];
-  const steps = lineSteps(left.lines, right.lines);
+  const steps = await lineStepsInSlices(left.lines, right.lines);
   const out = [`--- ${from ?? '/dev/null'}`, `+++ ${to ?? '/dev/null'}`];
   for (const hunk of hunks(steps, left, right)) out.push(...hunk);
   return `${out.join('\n')}\n`;

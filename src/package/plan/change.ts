@@ -103,7 +103,7 @@ export async function planChange(
   ]);
   const byWriter = written.filter((type) => !byRendering.has(type) && !isSetBy(change, type));
   // Clients push whole packages, conditions included, without a right to give any: those are kept and prove nothing.
-  const mayGive = byWriter.length === 0 || context.mayWriteStatus?.() !== false;
+  const mayGive = byWriter.length === 0 || (await context.mayWriteStatus?.()) !== false;
   if (mayGive) checkIssuer(policy, byWriter, context);
   else warnOfUnproven(context, byWriter);
   let record = before;

@@ -16,14 +16,18 @@ export interface RequestContext {
   readonly reason?: string;
   /** Judges a write and tells what would come of it, and writes nothing. */
   readonly dryRun?: boolean;
-  /** Whether who asks may read a Secret, where that is known; whoever may read one may also have it used. */
-  readonly mayReadSecret?: (secret: { readonly namespace: string; readonly name: string }) => boolean;
+  /**
+   * Whether the caller may read a Secret, where that is known; a caller who may read it may also have it used. This and the following
+   * decisions may query a cluster. They reject, and the call must fail, where they cannot be made; those without parameters are made once for
+   * a request.
+   */
+  readonly mayReadSecret?: (secret: { readonly namespace: string; readonly name: string }) => Promise<boolean>;
   /** Whether the caller may write the status of the object at hand; undefined where every caller may. */
-  readonly mayWriteStatus?: () => boolean;
+  readonly mayWriteStatus?: () => Promise<boolean>;
   /** Whether the caller may approve the object at hand; undefined where every caller may. */
-  readonly mayApprove?: () => boolean;
+  readonly mayApprove?: () => Promise<boolean>;
   /** Whether the caller may read another object of the namespace in the same way; undefined where every caller may. */
-  readonly mayReadOther?: (name: string) => boolean | Promise<boolean>;
+  readonly mayReadOther?: (name: string) => Promise<boolean>;
   /** The caller changes the object whatever it is by now: the request names no version that they read. */
   readonly namesNoVersion?: boolean;
   /** Aborts the call where the storage can still do so without half a change. */

@@ -24,10 +24,10 @@ function target(spec: object): KubernetesObject {
   } as never;
 }
 
-function check(name: string, spec: object, before?: object): void {
+function check(name: string, spec: object, before?: object): Promise<void> {
   const old = before === undefined ? undefined : (target(before) as never);
   const operation = old === undefined ? 'create' : 'update';
-  checkDeliveryTarget(
+  return checkDeliveryTarget(
     { user: user(name), kind: KIND, subResource: '', object: target(spec), old, operation },
     authorizer,
   );
@@ -45,17 +45,19 @@ test.each<[string, object, object | undefined, string]>([
     'spec.allowOutOfBand delivers what',
   ],
   ['moves a target to another repository', OTHER, {}, 'spec.git.repo says which clusters get the packages'],
-])('who may edit and not update Repositories is refused, who %s', (_, after, before, why) => {
-  expect(() => check('edna', after, before)).toThrow(
+])('who may edit and not update Repositories is refused, who %s', async (_, after, before, why) => {
+  await expect(check('edna', after, before)).rejects.toThrow(
     expect.objectContaining({ code: 'Refused', message: expect.stringContaining(`"east" is forbidden: ${why}`) }),
   );
-  expect(() => check('edna', after, before)).toThrow('takes the verb "update" on repositories.config.porch.kpt.dev');
-  expect(() => check('adam', after, before)).not.toThrow();
+  await expect(check('edna', after, before)).rejects.toThrow(
+    'takes the verb "update" on repositories.config.porch.kpt.dev',
+  );
+  await expect(check('adam', after, before)).resolves.toBeUndefined();
 });
 
-test('editors write targets otherwise', () => {
-  expect(() => check('edna', { suspend: true })).not.toThrow();
-  expect(() => check('edna', { suspend: true }, {})).not.toThrow();
-  expect(() => check('edna', {}, { allowOutOfBand: true })).not.toThrow();
-  expect(() => check('edna', { allowOutOfBand: true }, { allowOutOfBand: true })).not.toThrow();
+test('editors write targets otherwise', async () => {
+  await expect(check('edna', { suspend: true })).resolves.toBeUndefined();
+  await expect(check('edna', { suspend: true }, {})).resolves.toBeUndefined();
+  await expect(check('edna', {}, { allowOutOfBand: true })).resolves.toBeUndefined();
+  await expect(check('edna', { allowOutOfBand: true }, { allowOutOfBand: true })).resolves.toBeUndefined();
 });

@@ -3,20 +3,20 @@ import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { permission } from '../authorization/require-allowed.ts';
-import type { PlannedWrite } from '../handlers/resource-call.ts';
+import { isAllowed, permission } from '../authorization/require-allowed.ts';
+import type { PlannedWrite } from '../handlers/handler.ts';
 
 type Target = { readonly spec?: { readonly allowOutOfBand?: boolean; readonly git?: { readonly repo?: string } } };
 
 /**
  * Judges writes of DeliveryTargets. One with `allowOutOfBand` delivers what any user who may push publishes, without gates and approval,
- * and one with another repository delivers to other clusters. Both say what is trusted where, as Repositories do, so that they take the
- * right to update Repositories in the namespace. What stays as it was is not judged again, unless it delivers other packages by it.
+ * and one with another repository delivers to other clusters. Both determine what is trusted where, as Repositories do, so that they need
+ * the right to update Repositories in the namespace. What does not change is not judged again, unless other packages are delivered by it.
  */
-export function checkDeliveryTarget(
+export async function checkDeliveryTarget(
   { user, kind, operation, object, old }: PlannedWrite,
   authorizer: Authorizer,
-): void {
+): Promise<void> {
   if (kind.group !== deliveryTargetKind.group || kind.kind !== deliveryTargetKind.kind || operation === 'delete')
     return;
   const [before, after] = [(old as Target | undefined)?.spec, (object as Target).spec];
@@ -29,7 +29,7 @@ export function checkDeliveryTarget(
   if (why === undefined) return;
   const { name, namespace = '' } = object.metadata;
   const { group, plural: resource } = repositoryKind;
-  if (authorizer.authorize(permission(user, 'update', { group, resource, namespace, name: '' })).allowed) return;
+  if (await isAllowed(authorizer, permission(user, 'update', { group, resource, namespace, name: '' }))) return;
   const right = `the verb "update" on ${resource}.${group} in the namespace`;
   const message = `deliverytargets.sluice.dev ${JSON.stringify(name)} is forbidden: ${why}, and to change that takes ${right}, which User ${JSON.stringify(user.name)} does not have; ask an administrator to write it`;
   throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });

@@ -40,7 +40,7 @@ test('a role may hold what its writer holds there, whole or in parts', () => {
   expect(() => check(clusterRole('everywhere', [READ]))).toThrow();
 });
 
-test('what is missing is told as Kubernetes tells it', () => {
+test('missing rules are listed in the words of Kubernetes', () => {
   const write = () => check(role('a', 'greedy', SECRETS, { verbs: ['*'], nonResourceURLs: ['/metrics'] }));
   expect(write).toThrow(
     expect.objectContaining({
@@ -128,7 +128,7 @@ test('whatever wanted rules allow beyond the held ones is missing', () => {
     }),
     fc.record({ verbs: few(some('get', '*')), nonResourceURLs: few(some('/a', '/a/*', '/a/b', '*')) }),
   );
-  // Every value that a rule can tell apart, and one of each sort that no rule names.
+  // Every value that a rule can distinguish, and one of each sort that no rule names.
   const questions = ['get', 'put', 'other'].flatMap((verb) => [
     ...['', 'g', 'other'].flatMap((group) =>
       ['r', 'q', 'other'].flatMap((resource) =>
@@ -146,13 +146,13 @@ test('whatever wanted rules allow beyond the held ones is missing', () => {
       fc.array(rule, { minLength: 1, maxLength: 2 }),
       (held, wanted) => {
         const missing = missingRules(held, wanted) ?? [];
-        const exceeding = questions.filter((asked) => allows(wanted, asked) && !allows(held, asked));
+        const exceeding = questions.filter((attributes) => allows(wanted, attributes) && !allows(held, attributes));
         if (missing.length === 0) {
           covered += 1;
           expect(exceeding).toEqual([]);
         }
         // Several held rules that only together make up a star count as missing; that is on the safe side.
-        for (const asked of exceeding) expect(allows(missing, asked)).toBe(true);
+        for (const attributes of exceeding) expect(allows(missing, attributes)).toBe(true);
       },
     ),
     { numRuns: runs(2000) },

@@ -17,14 +17,14 @@ import { permission } from '../authorization/require-allowed.ts';
 export interface RbacWrite {
   readonly user: User;
   readonly kind: RbacKind;
-  /** What is about to be stored, complete and with the namespace of the request. */
+  /** The object to store, complete and with the namespace of the request. */
   readonly object: Role | ClusterRole | RoleBinding;
-  /** What is stored; undefined for a create. */
+  /** The stored object; undefined for a create. */
   readonly old?: Role | ClusterRole | RoleBinding | undefined;
 }
 
-/** How much of the missing rules a refusal shows, in characters. */
-const MAX_SHOWN_RULES = 8192;
+/** Characters of missing rules that a refusal shows. */
+const MAX_RULES_CHARACTERS = 8192;
 
 /** True for a kind whose writes `checkEscalation` must judge. */
 export function isRbacKind(kind: { readonly group: string; readonly kind: string }): boolean {
@@ -32,10 +32,10 @@ export function isRbacKind(kind: { readonly group: string; readonly kind: string
 }
 
 /**
- * Judges a create or update of an RBAC object, after the write itself was authorised: nobody gives what he does not hold. Who
- * writes a role must hold all it allows, or the verb `escalate` on it; who writes a binding must hold all that its role
- * allows, or the verb `bind` on the role. A role that gathers the rules of others may gather anything, so it takes full
- * authority. Refused with the text of Kubernetes; NotFound if a binding's role does not exist.
+ * Judges a create or update of an RBAC object, after the write itself was authorised: users cannot grant rights that they do not hold. The
+ * writer of a role must hold all that it allows, or the verb `escalate` on it; the writer of a binding must hold all that its role allows, or
+ * the verb `bind` on the role. A role that aggregates the rules of others may get any rule, so it takes full authority. Refused with the text
+ * of Kubernetes; NotFound if the role of a binding does not exist. It is synchronous, so that all its parts see one state of the index.
  */
 export function checkEscalation(write: RbacWrite, authorizer: RbacAuthorizer): void {
   if (isMaster(write.user)) return;
@@ -48,14 +48,14 @@ function checkRole(write: RbacWrite, authorizer: RbacAuthorizer): void {
   const old = write.old as ClusterRole | undefined;
   if (old !== undefined && sameGrants(old, object)) return;
   if (mayDo(write, 'escalate', RBAC_PLURALS[write.kind], object.metadata.name, authorizer)) return;
-  confirm(write, object.rules ?? [], authorizer);
-  if (!gathers(object) && !gathers(old)) return;
+  requireHeld(write, object.rules ?? [], authorizer);
+  if (!aggregates(object) && !aggregates(old)) return;
   const held = authorizer.rulesFor(write.user, '');
   if (missingRules(held, FULL_AUTHORITY)?.length !== 0)
     throw refusal(write, 'must have cluster-admin privileges to use the aggregationRule');
 }
 
-/** Labels count, since they put a role into those that gather by label. */
+/** Labels count, since other roles aggregate a role by its labels. */
 function sameGrants(old: ClusterRole, next: ClusterRole): boolean {
   return (
     sameValue(old.rules ?? [], next.rules ?? []) &&
@@ -64,7 +64,7 @@ function sameGrants(old: ClusterRole, next: ClusterRole): boolean {
   );
 }
 
-function gathers(role: ClusterRole | undefined): boolean {
+function aggregates(role: ClusterRole | undefined): boolean {
   return (role?.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0;
 }
 
@@ -78,22 +78,22 @@ function checkBinding(write: RbacWrite, { roleRef, subjects }: RoleBinding, auth
     throw new SluiceError('NotFound', `${resource}.${RBAC_GROUP} ${JSON.stringify(roleRef.name)} not found`, {
       details: { name: roleRef.name, group: RBAC_GROUP, kind: resource },
     });
-  confirm(write, rules, authorizer);
+  requireHeld(write, rules, authorizer);
 }
 
-function confirm(write: RbacWrite, wanted: readonly PolicyRule[], authorizer: RbacAuthorizer): void {
+function requireHeld(write: RbacWrite, wanted: readonly PolicyRule[], authorizer: RbacAuthorizer): void {
   const { user } = write;
   const missing = missingRules(authorizer.rulesFor(user, namespaceOf(write)), wanted);
   if (missing?.length === 0) return;
   const list = missing?.map(ruleText).sort().join('\n') ?? 'too many to be compared; write several smaller roles';
-  const shown = list.length > MAX_SHOWN_RULES ? `${list.slice(0, MAX_SHOWN_RULES)}…` : list;
+  const shown = list.length > MAX_RULES_CHARACTERS ? `${list.slice(0, MAX_RULES_CHARACTERS)}…` : list;
   const who = `user ${JSON.stringify(user.name)} (groups=${listText(user.groups)})`;
   throw refusal(write, `${who} is attempting to grant RBAC permissions not currently held:\n${shown}`);
 }
 
 function mayDo(write: RbacWrite, verb: string, resource: string, name: string, authorizer: RbacAuthorizer): boolean {
   const about = { group: RBAC_GROUP, resource, namespace: namespaceOf(write), name };
-  return authorizer.authorize(permission(write.user, verb, about)).allowed;
+  return authorizer.decide(permission(write.user, verb, about)).allowed;
 }
 
 function namespaceOf({ kind, object }: RbacWrite): string {

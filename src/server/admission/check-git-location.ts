@@ -8,14 +8,14 @@ import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { permission } from '../authorization/require-allowed.ts';
-import type { PlannedWrite } from '../handlers/resource-call.ts';
+import { isAllowed, permission } from '../authorization/require-allowed.ts';
+import type { PlannedWrite } from '../handlers/handler.ts';
 import { WEBHOOK_SECRET_ANNOTATION } from '../webhooks/webhook-secrets.ts';
 
-/** What is done with the Secrets that annotations name. */
+/** How Sluice uses the Secrets that annotations name. */
 const USES: Readonly<Record<string, string>> = {
   [SIGNING_ANNOTATION]: 'signs its commits',
-  [WEBHOOK_SECRET_ANNOTATION]: 'tells genuine webhooks',
+  [WEBHOOK_SECRET_ANNOTATION]: 'verifies its webhooks',
 };
 
 type GitObject = { readonly spec?: { readonly git?: GitLocation | undefined } | undefined } | undefined;
@@ -25,45 +25,45 @@ interface GitLocation {
   readonly secretRef?: { readonly name: string } | undefined;
 }
 
-/** What a role allows with the verb `use`; the addresses are its names. No URL leads there. */
+/** A resource for rules alone, with the verb `use`; its names are addresses. It has no URL. */
 const LOCAL_REPOSITORIES = { group: 'sluice.dev', resource: 'localrepositories' } as const;
 
 /**
- * Judges a create or update of an object that says where Sluice reads and writes Git, after the write itself was authorised: Sluice
- * does so with its own rights, so nobody reaches by it what he may not. An address on the machine of the server, be it a path, a port
- * or a repository that Sluice keeps, belongs to no namespace: it takes the verb `use` on `localrepositories`, which a role may give for
- * single addresses. A Secret is sent to the address, and one that an annotation names is used for whoever writes there, so each takes
- * the right to read it. What stays as it was is not judged again. A host that `hosts` refuses is refused whatever the caller may do.
+ * Judges a create or update of an object with an address where Sluice reads and writes Git, after the write itself was authorised: Sluice
+ * uses its own rights there, and callers must not reach by them what they may not reach themselves. An address on the machine of the server,
+ * whether a path, a port or a repository that Sluice keeps, belongs to no namespace: it takes the verb `use` on `localrepositories`, which a
+ * role may grant for single addresses. A Secret is sent to the address, and one that an annotation names is used for all who write there, so
+ * each takes the right to read it. What does not change is not judged again. A host that `hosts` refuses is refused whatever the caller may do.
  */
-export function checkGitLocation(
+export async function checkGitLocation(
   { user, kind, object, old }: PlannedWrite,
   authorizer: Authorizer,
   hosts: HostRules,
-): void {
+): Promise<void> {
   if (![repositoryKind, deliveryTargetKind].some((one) => one.group === kind.group && one.kind === kind.kind)) return;
   const { name, namespace = '', annotations } = object.metadata;
-  const check = (verb: string, about: { group: string; resource: string }, what: string, why: string) => {
-    if (authorizer.authorize(permission(user, verb, { ...about, namespace, name: what })).allowed) return;
+  const check = async (verb: string, about: { group: string; resource: string }, what: string, why: string) => {
+    if (await isAllowed(authorizer, permission(user, verb, { ...about, namespace, name: what }))) return;
     const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${why}`;
     throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
   };
-  const expectReadable = (secret: string, use: string) => {
+  const requireReadable = async (secret: string, use: string) => {
     const why = `the Secret ${namespace}/${secret} ${use}, and User ${JSON.stringify(user.name)} cannot read it`;
-    const way = 'name one that you may read, or ask somebody who may read it to write this';
-    check('get', { group: '', resource: 'secrets' }, secret, `${why}; ${way}`);
+    const way = 'name one that you may read, or ask a user who may read it to write this';
+    await check('get', { group: '', resource: 'secrets' }, secret, `${why}; ${way}`);
   };
   for (const [annotation, use] of Object.entries(USES)) {
     const secret = annotations?.[annotation];
-    if (secret && secret !== old?.metadata.annotations?.[annotation]) expectReadable(secret, use);
+    if (secret && secret !== old?.metadata.annotations?.[annotation]) await requireReadable(secret, use);
   }
   const git = (object as GitObject)?.spec?.git;
   if (git === undefined || sameValue(git, (old as GitObject)?.spec?.git)) return;
   checkHost(git.repo, hosts);
-  // Many a service trusts all that can reach it on this machine, so a port takes the same right as a path.
+  // Many services trust every client on their machine, so a port takes the same right as a path.
   if (isOnThisMachine(git.repo)) {
     const right = `the verb "use" on localrepositories.sluice.dev ${JSON.stringify(git.repo)}`;
     const way = 'use the https:// or ssh:// address of another host, or ask for a role with that right';
-    check(
+    await check(
       'use',
       LOCAL_REPOSITORIES,
       git.repo,
@@ -71,10 +71,10 @@ export function checkGitLocation(
     );
   }
   const secret = git.secretRef?.name ?? '';
-  if (secret !== '') expectReadable(secret, 'is sent to spec.git.repo');
+  if (secret !== '') await requireReadable(secret, 'is sent to spec.git.repo');
 }
 
-/** Refuses early what would be refused when it is opened. A name that leads to a local address is found out only then. */
+/** Refuses early what would be refused when it is opened. A name that resolves to a local address is refused only then. */
 function checkHost(repo: string, hosts: HostRules): void {
   if (!isHosted(repo) && localPath(repo) === undefined) checkRemoteUrl(repo, hosts);
 }

@@ -4,8 +4,8 @@ import { ALLOWED_SIGNERS_KEY } from '../../package/model/people.ts';
 import { configMapKind } from '../../resource/kinds/config-map.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { permission } from '../authorization/require-allowed.ts';
-import type { PlannedWrite } from '../handlers/resource-call.ts';
+import { isAllowed, permission } from '../authorization/require-allowed.ts';
+import type { PlannedWrite } from '../handlers/handler.ts';
 
 type Texts = { readonly data?: Readonly<Record<string, string>> } | undefined;
 
@@ -16,11 +16,15 @@ const MEANINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Judges writes of ConfigMaps that list the keys of people, or their names at the Git host. Who changes the list decides whose signature or
- * push is whose, and so who wrote and approved what; that takes the right to update Repositories in the namespace, which say what a repository trusts. A list counts where
+ * Judges writes of ConfigMaps that list the keys of people, or their names at the Git host. The list decides whose signature or push is
+ * whose, and so who wrote and approved what; to change it takes the right to update Repositories in the namespace, which name what a
+ * repository trusts. A list counts where
  * a Repository names its ConfigMap, now or later, so that every ConfigMap with such a list is judged.
  */
-export function checkPeopleKeys({ user, kind, operation, object, old }: PlannedWrite, authorizer: Authorizer): void {
+export async function checkPeopleKeys(
+  { user, kind, operation, object, old }: PlannedWrite,
+  authorizer: Authorizer,
+): Promise<void> {
   if (kind.group !== configMapKind.group || kind.kind !== configMapKind.kind) return;
   const listOf = (written: unknown, key: string) => (written as Texts)?.data?.[key];
   const isChanged = (key: string) =>
@@ -29,7 +33,7 @@ export function checkPeopleKeys({ user, kind, operation, object, old }: PlannedW
   if (changed === undefined) return;
   const { name, namespace = '' } = object.metadata;
   const { group, plural: resource } = repositoryKind;
-  if (authorizer.authorize(permission(user, 'update', { group, resource, namespace, name: '' })).allowed) return;
+  if (await isAllowed(authorizer, permission(user, 'update', { group, resource, namespace, name: '' }))) return;
   const right = `the verb "update" on ${resource}.${group} in the namespace`;
   const message = `configmaps ${JSON.stringify(name)} is forbidden: its key ${changed} says ${MEANINGS[changed]} and takes ${right}, which User ${JSON.stringify(user.name)} does not have; use another key, or let an administrator write it`;
   throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });

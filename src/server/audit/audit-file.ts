@@ -2,18 +2,18 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 
 export interface AuditFileOptions {
   readonly path: string;
-  /** Bytes after which a new file is begun. Default 64 MiB. */
+  /** Bytes after which a new file begins. Default 64 MiB. */
   readonly maxBytes?: number;
   /** Older files that are kept, as `<path>.1` and so on. Default 5. */
   readonly keep?: number;
-  /** Told when lines could not be written. */
+  /** Called when lines could not be written. */
   readonly onError: (error: unknown, where: string) => void;
 }
 
-/** Lines that wait while the disk is busy; beyond that they are given up, and the loss is told. */
-const MAX_WAITING = 10_000;
+/** Lines that wait while the disk is busy; more are dropped, and the loss is reported. */
+const MAX_WAITING_LINES = 10_000;
 
-/** A file of lines that only grows, readable by its owner alone, and begun anew when it is large. */
+/** A file to which lines are appended, readable by its owner alone, and rotated when it is large. */
 export class AuditFile {
   readonly #path: string;
   readonly #maxBytes: number;
@@ -32,9 +32,9 @@ export class AuditFile {
     this.#onError = onError;
   }
 
-  /** Adds a line. Nobody waits for the disk: what comes meanwhile is written together. */
+  /** Adds a line. Callers do not wait for the disk: lines that come meanwhile are written together. */
   append(line: string): void {
-    if (this.#waiting.length >= MAX_WAITING) {
+    if (this.#waiting.length >= MAX_WAITING_LINES) {
       this.#lost += 1;
       return;
     }
@@ -44,12 +44,12 @@ export class AuditFile {
     });
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when no line waits. */
   async flush(): Promise<void> {
     await this.#writing;
   }
 
-  /** Writes what waits and closes the file. */
+  /** Writes the lines that wait and closes the file. */
   async close(): Promise<void> {
     await this.flush();
     await this.#file?.close();
@@ -78,7 +78,7 @@ export class AuditFile {
     if (this.#file !== undefined && this.#size + bytes.length > this.#maxBytes) await this.#rotate();
     if (this.#file === undefined) {
       this.#file = await open(this.#path, 'a', 0o600);
-      // A file that was there before may be open to others.
+      // A file that existed before may be readable by others.
       await this.#file.chmod(0o600);
       this.#size = (await this.#file.stat()).size;
     }

@@ -1,10 +1,10 @@
-import type { RequestRecord } from '../exchange/request-record.ts';
+import type { RequestRecord } from '../request/request-record.ts';
 
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 /**
- * The line of the audit log for a request; undefined for what is no write of an object. Requests of nobody are left out: they
- * write nothing, and anybody could fill the log with them.
+ * The line of the audit log for a request; undefined for a request that writes no object. Requests without a user are left out: they write
+ * nothing, and any client could fill the log with them.
  */
 export function auditLine(record: RequestRecord): string | undefined {
   const { user, served, isResource, verb } = record;

@@ -18,7 +18,7 @@ const fail = (error: unknown) => {
   throw error;
 };
 
-test('every write is told once, with its answer, and never what was written', async () => {
+test('every write is recorded once, with its outcome, and never what was written', async () => {
   const path = join(folder, 'audit.log');
   const file = new AuditFile({ path, onError: fail });
   const api = await startTestServer({
@@ -35,9 +35,9 @@ test('every write is told once, with its answer, and never what was written', as
   await fetch(`${api.listener.url}${WIDGETS}/a`, { method: 'DELETE' });
   await api.stop();
   await file.close();
-  const told = (await lines(path)).map((line) => JSON.parse(line));
+  const reported = (await lines(path)).map((line) => JSON.parse(line));
   const common = { group: 'test.sluice.dev', version: 'v1', resource: 'widgets', namespace: 'default', name: 'a' };
-  expect(told).toEqual(
+  expect(reported).toEqual(
     [
       { ...common, user: 'admin', verb: 'create', code: 201 },
       { ...common, user: 'admin', verb: 'patch', subResource: 'status', dryRun: true, code: 200 },
@@ -54,7 +54,7 @@ test('every write is told once, with its answer, and never what was written', as
   expect(await readFile(path, 'utf8')).not.toMatch(/hunter2|Bearer/);
 });
 
-test("the file is its owner's alone, grows over restarts, and is begun anew when it is large", async () => {
+test("the file is its owner's alone, grows over restarts, and is rotated when it is large", async () => {
   const path = join(folder, 'audit.log');
   await writeFile(path, 'before\n', { mode: 0o644 });
   const file = new AuditFile({ path, maxBytes: 100, keep: 2, onError: fail });
@@ -70,14 +70,14 @@ test("the file is its owner's alone, grows over restarts, and is begun anew when
   for (const name of await readdir(folder)) expect((await stat(join(folder, name))).size).toBeLessThanOrEqual(100);
 });
 
-test('a disk that does not work is told, with what was lost', async () => {
-  const told: string[] = [];
+test('a disk that does not work is reported, with what was lost', async () => {
+  const reported: string[] = [];
   const file = new AuditFile({
     path: join(folder, 'no', 'such', 'folder'),
-    onError: (error) => told.push(String(error)),
+    onError: (error) => reported.push(String(error)),
   });
   file.append('a');
   file.append('b');
   await file.close();
-  expect([told.at(0), told.at(-1)]).toEqual([expect.stringContaining('ENOENT'), 'Error: 2 lines were lost']);
+  expect([reported.at(0), reported.at(-1)]).toEqual([expect.stringContaining('ENOENT'), 'Error: 2 lines were lost']);
 });

@@ -60,11 +60,11 @@ test('another port or authority is written down, the token stays', async () => {
 });
 
 test.each([
-  ['is gone', (path: string) => rm(path)],
+  ['is missing', (path: string) => rm(path)],
   ['is damaged', (path: string) => writeFile(path, '{ users: [')],
   ['is no kubeconfig', (path: string) => writeFile(path, 'users: 3')],
   [
-    'holds a token that nobody knows',
+    'holds an unknown token',
     (path: string) => writeFile(path, dump({ users: [{ name: 'sluice-admin', user: { token: 'guess' } }] })),
   ],
 ])('a kubeconfig that %s gets a new token, and the old one is forgotten', async (_name, damage) => {
@@ -81,7 +81,7 @@ test.each([
   expect(await userOf(anna)).toMatchObject({ name: 'anna' });
 });
 
-test("a kubeconfig with somebody else's token does not make him admin", async () => {
+test('a kubeconfig with the token of another user does not make that user an administrator', async () => {
   const { kubeconfig, tokenFile, clock, start, token, userOf } = await setUp();
   const anna = await addToken(tokenFile, { user: 'anna' }, clock);
   await writeFile(kubeconfig, dump({ users: [{ name: 'sluice-admin', user: { token: anna } }] }));

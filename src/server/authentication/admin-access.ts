@@ -18,9 +18,8 @@ export interface AdminAccessOptions {
 export const ADMIN_USER = 'admin';
 
 /**
- * Sees to it that the kubeconfig leads to this server with a token that the server knows. The token is made once and stays,
- * whatever the address. It is kept in the kubeconfig alone; if that is gone, or was taken from the list of tokens, a new one
- * is made and the old one is forgotten.
+ * Writes this server, and a token that it accepts, into the kubeconfig. The token is created once and stays the same whatever the address
+ * is. Only the kubeconfig holds it; if it is missing there or in the token file, a new one replaces it.
  */
 export async function ensureAdminAccess({ kubeconfig, tokenFile, clock, ...entry }: AdminAccessOptions): Promise<void> {
   const present = await tokenInKubeconfig(kubeconfig, ADMIN_USER);
@@ -33,7 +32,7 @@ export async function ensureAdminAccess({ kubeconfig, tokenFile, clock, ...entry
 
 async function isKnown(token: string, tokenFile: string, clock: Clock): Promise<boolean> {
   const text = await readPrivateFile(tokenFile, MAX_TOKEN_FILE_BYTES);
-  // Whoever uses the tokens is told of lines that are passed over.
+  // The token authenticator reports the lines that are ignored.
   const entries = parseTokenFile(tokenFile, text ?? '', () => undefined);
   const hash = hashOfToken(token);
   return entries.some(

@@ -40,7 +40,7 @@ async function setUp(clock = new ManualClock(Date.now())) {
     await new Promise((resolve) => server.close(resolve));
     await rm(folder, { recursive: true });
   });
-  /** Asks over a connection of its own who the server thinks it is. */
+  /** The user that the server authenticates on a connection of its own. */
   const whoAmI = async (pair?: KeyPair, headers: Record<string, string> = {}): Promise<User | null> => {
     const options = { host: '127.0.0.1', port, path: '/', headers, agent: false, ca: pki.authority };
     const { promise, resolve, reject } = Promise.withResolvers<User | null>();
@@ -76,7 +76,7 @@ test('a certificate of our authority names the user and the groups', async () =>
   expect(errors).toEqual([]);
 });
 
-test('nobody is known without a certificate, whatever the headers claim', async () => {
+test('no user is authenticated without a certificate, whatever the headers claim', async () => {
   const { pki, whoAmI } = await setUp();
   const forged = {
     'X-Remote-User': 'admin',
@@ -91,7 +91,7 @@ test('nobody is known without a certificate, whatever the headers claim', async 
   expect(await whoAmI(anna, forged)).toEqual({ name: 'anna', groups: ['system:authenticated'] });
 });
 
-test('certificates that others signed, that are over, or that are for servers prove nobody', async () => {
+test('certificates that others signed, that have expired, or that are for servers prove no user', async () => {
   const { folder, pki, whoAmI } = await setUp();
   const other = await openPki({
     folder: join(folder, 'other'),
@@ -107,7 +107,7 @@ test('certificates that others signed, that are over, or that are for servers pr
   expect(await whoAmI(pki.server)).toBeNull();
 });
 
-test('certificates outside their time prove nobody', async () => {
+test('certificates outside their time prove no user', async () => {
   const { folder, whoAmI } = await setUp();
   const text = await import('node:fs/promises').then(({ readFile }) => readFile(join(folder, 'ca.pem'), 'utf8'));
   const authority = { certificate: text, key: text.slice(text.indexOf('-----BEGIN PRIVATE')) };
@@ -119,7 +119,7 @@ test('certificates outside their time prove nobody', async () => {
   expect(await whoAmI(await issueCertificate({ ...anna, ...validity(DAY, 2 * DAY) }, authority))).toBeNull();
 });
 
-test('a certificate that a client certificate signed proves nobody', async () => {
+test('a certificate that a client certificate signed proves no user', async () => {
   const { pki, whoAmI } = await setUp();
   const anna = await pki.issueClient('anna', [], DAY);
   const forged = await issueCertificate({ commonName: 'admin', usage: 'client', ...validity(-DAY, DAY) }, anna);
@@ -127,17 +127,17 @@ test('a certificate that a client certificate signed proves nobody', async () =>
   expect(await whoAmI({ certificate: forged.certificate + anna.certificate, key: forged.key })).toBeNull();
 });
 
-test('a connection that outlives its certificate proves nobody any more', async () => {
+test('a connection that outlives its certificate no longer proves a user', async () => {
   const { pki, clock, port } = await setUp();
   const authenticator = new CertificateAuthenticator(clock);
   const anna = await pki.issueClient('anna', [], DAY);
   const socket = await handshake(tlsOptions(pki), { ca: pki.authority, ...credentialsOf(anna) });
   expect(port).toBeGreaterThan(0);
-  const asked: AuthenticationRequest = { socket, headers: {} };
-  expect(authenticator.authenticate(asked)).toMatchObject({ name: 'anna' });
+  const request: AuthenticationRequest = { socket, headers: {} };
+  expect(authenticator.authenticate(request)).toMatchObject({ name: 'anna' });
   // It was issued by the system's clock, a moment after the other one was set.
   clock.advance(DAY + 60_000);
-  expect(authenticator.authenticate(asked)).toBeUndefined();
+  expect(authenticator.authenticate(request)).toBeUndefined();
 });
 
 test('a resumed session proves what the first one proved, no more', async () => {
@@ -183,15 +183,15 @@ test('a bad certificate does not keep a good token out, and a good certificate c
   expect(await whoAmI(undefined, { Authorization: `Bearer ${token}x` })).toBeNull();
 });
 
-test('an authenticator that fails is told of and passed over', async () => {
+test('the failure of an authenticator is reported, and the next one is tried', async () => {
   const errors: unknown[] = [];
   const down = { authenticate: () => Promise.reject(new Error('issuer does not answer')) };
   const anna = { authenticate: () => ({ name: 'anna', groups: [] }) };
   const chain = firstOf([down, anna], (error) => errors.push(error));
-  const asked = { headers: {} } as AuthenticationRequest;
-  expect(await chain.authenticate(asked)).toEqual({ name: 'anna', groups: ['system:authenticated'] });
+  const request = { headers: {} } as AuthenticationRequest;
+  expect(await chain.authenticate(request)).toEqual({ name: 'anna', groups: ['system:authenticated'] });
   expect(errors).toHaveLength(1);
-  expect(await firstOf([down], () => undefined).authenticate(asked)).toBeUndefined();
+  expect(await firstOf([down], () => undefined).authenticate(request)).toBeUndefined();
 });
 
 interface Handshake {

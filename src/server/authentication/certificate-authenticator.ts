@@ -11,10 +11,10 @@ interface Proof {
 }
 
 /**
- * Knows users by client certificates that TLS has verified against our own authority: the common name is the user, the
- * organisations are the groups, as in Kubernetes. The server must ask for certificates and must not refuse connections
- * without a good one, since there are other proofs. The time is looked at again with every request, for connections (and
- * resumed sessions) that outlive a certificate.
+ * Authenticates users by client certificates that TLS has verified against our own authority: the common name is the user, the
+ * organisations are the groups, as in Kubernetes. The server must request certificates and must not refuse connections without a valid one,
+ * since there are other credentials. The validity is checked with every request, for connections (and resumed sessions) that outlive a
+ * certificate.
  */
 export class CertificateAuthenticator implements Authenticator {
   readonly #clock: Clock;
@@ -39,7 +39,7 @@ export class CertificateAuthenticator implements Authenticator {
 
 function proofOf(certificate: PeerCertificate | DetailedPeerCertificate | null): Proof | undefined {
   const names = certificate?.subject?.CN as string | string[] | undefined;
-  // Several common names say that somebody wants to be taken for several users.
+  // A certificate with several common names claims to be several users.
   if (certificate === null || typeof names !== 'string' || names === '') return undefined;
   const organisations = (certificate.subject.O ?? []) as string | string[];
   const groups = typeof organisations === 'string' ? [organisations] : organisations;

@@ -16,7 +16,7 @@ export interface KubeconfigEntry {
 
 /** The name of context and cluster in the kubeconfig that a server writes. */
 export const ADMIN_CONTEXT = 'sluice';
-const MAX_BYTES = 1024 * 1024;
+const MAX_KUBECONFIG_BYTES = 1024 * 1024;
 
 const content = z.looseObject({}).optional();
 
@@ -30,8 +30,8 @@ const kubeconfigSchema = z.looseObject({
 type Kubeconfig = z.infer<typeof kubeconfigSchema>;
 
 /**
- * Writes how to reach the server into a kubeconfig, with mode 0600, in one step. What people put there besides (other
- * clusters, the namespace of the context, another current context) stays; a file that is no kubeconfig is replaced.
+ * Writes the address and the credentials of the server into a kubeconfig, with mode 0600, in one step. What users added (other clusters,
+ * the namespace of the context, another current context) stays; a file that is no kubeconfig is replaced.
  * Unavailable if it cannot be written.
  */
 export async function writeKubeconfig(entry: KubeconfigEntry): Promise<void> {
@@ -66,7 +66,7 @@ export async function tokenInKubeconfig(
 }
 
 async function readKubeconfig(path: string): Promise<Kubeconfig | undefined> {
-  const text = await readPrivateFile(path, MAX_BYTES);
+  const text = await readPrivateFile(path, MAX_KUBECONFIG_BYTES);
   if (text === undefined) return undefined;
   try {
     const parsed = kubeconfigSchema.safeParse(load(text));

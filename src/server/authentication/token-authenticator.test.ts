@@ -14,16 +14,16 @@ async function setUp() {
   const clock = new ManualClock();
   const problems: string[] = [];
   const authenticator = new TokenAuthenticator({ path, clock, onProblem: (problem) => problems.push(problem) });
-  const ask = async (authorization: string | undefined) =>
+  const authenticate = async (authorization: string | undefined) =>
     authenticator.authenticate({ socket: new Socket(), headers: authorization === undefined ? {} : { authorization } });
-  return { folder, path, clock, problems, ask };
+  return { folder, path, clock, problems, authenticate };
 }
 
-test('a token that is listed is its user, and nothing else is anybody', async () => {
-  const { path, clock, ask } = await setUp();
+test('a listed token authenticates its user, and nothing else authenticates one', async () => {
+  const { path, clock, authenticate } = await setUp();
   const token = await addToken(path, { user: 'anna', uid: 'u1', groups: ['ops'] }, clock);
-  expect(await ask(`Bearer ${token}`)).toEqual({ name: 'anna', uid: 'u1', groups: ['ops'] });
-  expect(await ask(`bearer ${token}`)).toMatchObject({ name: 'anna' });
+  expect(await authenticate(`Bearer ${token}`)).toEqual({ name: 'anna', uid: 'u1', groups: ['ops'] });
+  expect(await authenticate(`bearer ${token}`)).toMatchObject({ name: 'anna' });
   for (const wrong of [
     undefined,
     '',
@@ -38,49 +38,49 @@ test('a token that is listed is its user, and nothing else is anybody', async ()
     `Bearer ${'a'.repeat(1_000_000)}`,
     'Bearer __proto__',
   ])
-    expect(await ask(wrong)).toBeUndefined();
+    expect(await authenticate(wrong)).toBeUndefined();
 });
 
-test('a token ends at its time, also while the file is not looked at', async () => {
-  const { path, clock, ask } = await setUp();
+test('a token ends at its time, also while the file is not checked', async () => {
+  const { path, clock, authenticate } = await setUp();
   const token = await addToken(path, { user: 'anna', lifetime: 60_000 }, clock);
   clock.advance(59_999);
-  expect(await ask(`Bearer ${token}`)).toMatchObject({ name: 'anna' });
+  expect(await authenticate(`Bearer ${token}`)).toMatchObject({ name: 'anna' });
   clock.advance(1);
-  expect(await ask(`Bearer ${token}`)).toBeUndefined();
+  expect(await authenticate(`Bearer ${token}`)).toBeUndefined();
 });
 
 test('a new token counts at once, an end of one or of the file within a second', async () => {
-  const { path, clock, ask } = await setUp();
-  expect(await ask('Bearer early')).toBeUndefined();
+  const { path, clock, authenticate } = await setUp();
+  expect(await authenticate('Bearer early')).toBeUndefined();
   const first = await addToken(path, { user: 'anna' }, clock);
-  expect(await ask(`Bearer ${first}`)).toMatchObject({ name: 'anna' });
+  expect(await authenticate(`Bearer ${first}`)).toMatchObject({ name: 'anna' });
   const second = await replaceTokens(path, { user: 'anna' }, clock);
   clock.advance(1000);
-  expect(await ask(`Bearer ${first}`)).toBeUndefined();
-  expect(await ask(`Bearer ${second}`)).toMatchObject({ name: 'anna' });
+  expect(await authenticate(`Bearer ${first}`)).toBeUndefined();
+  expect(await authenticate(`Bearer ${second}`)).toMatchObject({ name: 'anna' });
   await rm(path);
   clock.advance(1000);
-  expect(await ask(`Bearer ${second}`)).toBeUndefined();
+  expect(await authenticate(`Bearer ${second}`)).toBeUndefined();
 });
 
 test('a clock that is set back does not keep a revoked token alive', async () => {
-  const { path, clock, problems, ask } = await setUp();
+  const { path, clock, problems, authenticate } = await setUp();
   const token = await addToken(path, { user: 'anna' }, clock);
-  expect(await ask(`Bearer ${token}`)).toMatchObject({ name: 'anna' });
+  expect(await authenticate(`Bearer ${token}`)).toMatchObject({ name: 'anna' });
   await rm(path);
   const past = new ManualClock(clock.now() - 1_000_000);
   clock.now = () => past.now();
-  expect(await ask(`Bearer ${token}`)).toBeUndefined();
+  expect(await authenticate(`Bearer ${token}`)).toBeUndefined();
   expect(problems).toEqual([]);
 });
 
-test('lines that are not understood are told of once; the token in them is not', async () => {
-  const { path, clock, problems, ask } = await setUp();
+test('lines that are invalid are reported once, without the token in them', async () => {
+  const { path, clock, problems, authenticate } = await setUp();
   await writeFile(path, `my-own-token,anna,u1,"ops"\nsha256:${hashOfToken('x')},bob`);
   for (let round = 0; round < 3; round += 1) {
-    expect(await ask('Bearer x')).toMatchObject({ name: 'bob' });
-    expect(await ask('Bearer my-own-token')).toBeUndefined();
+    expect(await authenticate('Bearer x')).toMatchObject({ name: 'bob' });
+    expect(await authenticate('Bearer my-own-token')).toBeUndefined();
     clock.advance(1000);
   }
   expect(problems).toHaveLength(1);
@@ -88,27 +88,27 @@ test('lines that are not understood are told of once; the token in them is not',
   expect(problems[0]).not.toContain('my-own-token');
 });
 
-test('a file that cannot be read is told of once, what was read before counts, and it is tried again', async () => {
-  const { path, clock, problems, ask } = await setUp();
+test('a file that cannot be read is reported once, what was read before counts, and reading is tried again', async () => {
+  const { path, clock, problems, authenticate } = await setUp();
   const token = await addToken(path, { user: 'anna' }, clock);
-  expect(await ask(`Bearer ${token}`)).toMatchObject({ name: 'anna' });
+  expect(await authenticate(`Bearer ${token}`)).toMatchObject({ name: 'anna' });
   await writeFile(path, 'x'.repeat(2_000_000));
   for (let round = 0; round < 3; round += 1) {
     clock.advance(1000);
-    expect(await ask(`Bearer ${token}`)).toMatchObject({ name: 'anna' });
+    expect(await authenticate(`Bearer ${token}`)).toMatchObject({ name: 'anna' });
   }
   expect(problems).toEqual([expect.stringContaining('at most')]);
   await writeFile(path, `sha256:${hashOfToken('y')},bob`);
   clock.advance(1000);
-  expect(await ask(`Bearer ${token}`)).toBeUndefined();
-  expect(await ask('Bearer y')).toMatchObject({ name: 'bob' });
+  expect(await authenticate(`Bearer ${token}`)).toBeUndefined();
+  expect(await authenticate('Bearer y')).toMatchObject({ name: 'bob' });
 });
 
 test('many requests at once read the file once and agree', async () => {
-  const { path, clock, problems, ask } = await setUp();
+  const { path, clock, problems, authenticate } = await setUp();
   await writeFile(path, `bad line\nsha256:${hashOfToken('x')},bob`);
   clock.advance(5000);
-  const users = await Promise.all(Array.from({ length: 50 }, () => ask('Bearer x')));
+  const users = await Promise.all(Array.from({ length: 50 }, () => authenticate('Bearer x')));
   expect(new Set(users.map((user) => user?.name))).toEqual(new Set(['bob']));
   expect(problems).toHaveLength(1);
 });

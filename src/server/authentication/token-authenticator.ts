@@ -8,22 +8,22 @@ import { hashOfToken, MAX_TOKEN_FILE_BYTES, parseTokenFile, type TokenEntry } fr
 import type { User } from './user.ts';
 
 export interface TokenAuthenticatorOptions {
-  /** See `token-file.ts`. It need not be there yet. */
+  /** See `token-file.ts`. It need not exist yet. */
   readonly path: string;
   readonly clock: Clock;
-  /** Told once, whenever the file changed, of each line that is passed over; and of a file that cannot be read. */
+  /** Called once for each change of the file with each line that is ignored; and with the failure to read the file. */
   readonly onProblem: (problem: string) => void;
 }
 
-/** How long, in milliseconds, the end of a known token may go unnoticed. */
-const CHECK_INTERVAL = 1000;
-/** Far above any token of ours; longer ones are not even hashed. */
+/** Milliseconds for which a removed token may still be accepted. */
+const CHECK_INTERVAL_MS = 1000;
+/** Far above any token of ours; longer ones are not hashed. */
 const MAX_TOKEN_LENGTH = 4096;
 
 /**
- * Knows users by the bearer tokens of a token file. The file is read again when it changed. Tokens are looked up by their
- * hash, so how long a look-up takes tells nothing about a token. While a file that is there cannot be read, what was read
- * last counts; a file that is gone holds no tokens.
+ * Authenticates users by the bearer tokens of a token file. The file is read again when it changed. Tokens are looked up by their hash, so
+ * that the duration of a look-up reveals nothing about a token. While the file exists and cannot be read, what was read last counts; a
+ * missing file holds no tokens.
  */
 export class TokenAuthenticator implements Authenticator {
   readonly #options: TokenAuthenticatorOptions;
@@ -42,21 +42,21 @@ export class TokenAuthenticator implements Authenticator {
     return token === undefined ? undefined : this.userOf(token);
   }
 
-  /** Whose token it is; undefined if it is unknown or expired. */
+  /** The user of a token; undefined if it is unknown or expired. */
   userOf(token: string): User | undefined | Promise<User | undefined> {
     if (token === '' || token.length > MAX_TOKEN_LENGTH) return undefined;
     const age = this.#options.clock.now() - this.#checked;
-    // A clock that was set back must not keep the file from being looked at.
-    const isFresh = age >= 0 && age < CHECK_INTERVAL && this.#checking === undefined;
-    // A token that was just made is used at once, so an unknown one is worth a look; all who wait share it.
+    // A clock that was set back must not keep the file from being checked.
+    const isFresh = age >= 0 && age < CHECK_INTERVAL_MS && this.#checking === undefined;
+    // A new token is used at once, so the file is checked for an unknown one; all requests that wait share the check.
     if (isFresh && this.#entries.has(hashOfToken(token))) return this.#find(token);
-    return this.#look(token);
+    return this.#checkAndFind(token);
   }
 
-  async #look(token: string): Promise<User | undefined> {
+  async #checkAndFind(token: string): Promise<User | undefined> {
     const isShared = this.#checking !== undefined;
     await this.#check();
-    // A look that others began may be older than the token.
+    // A check that another request began may be older than the token.
     if (isShared && !this.#entries.has(hashOfToken(token))) await this.#check();
     return this.#find(token);
   }
@@ -87,7 +87,7 @@ export class TokenAuthenticator implements Authenticator {
       this.#failure = undefined;
     } catch (error) {
       const failure = `${error instanceof SluiceError ? '' : `cannot read ${path}: `}${messageOf(error)}`;
-      // It is tried again every second, and told of once.
+      // Reading is tried again every second, and reported once.
       if (failure !== this.#failure) onProblem(failure);
       this.#failure = failure;
     }

@@ -55,7 +55,7 @@ test.each([
   ['an expiry that no calendar has', `sha256:${A},anna,u1,"ops",2030-13-31T00:00:00Z`, 'RFC 3339'],
   ['a control character', `sha256:${A},an\u0007na,u1`, 'user name'],
   ['a long line', `sha256:${A},${'a'.repeat(5000)}`, 'at most'],
-])('%s is passed over with its place, and not shown', (_name, line, problem) => {
+])('%s is ignored and reported by its line number, without its text', (_name, line, problem) => {
   const { entries, problems } = parse(`# first\n${line}\nsha256:${B},bob`);
   expect(entries.map((entry) => entry.user.name)).toEqual(['bob']);
   expect(problems).toEqual([expect.stringMatching(/^tokens\.csv:2: /)]);

@@ -30,11 +30,11 @@ export interface TokenRequest {
 export const MAX_TOKEN_FILE_BYTES = 1024 * 1024;
 
 const TOKEN_BYTES = 32;
-/** Lets scanners for leaked secrets know what they found. */
+/** Lets scanners for leaked secrets recognise a token. */
 const TOKEN_PREFIX = 'sluice_';
-const MAX_LINE = 4096;
+const MAX_LINE_LENGTH = 4096;
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
-// What would break a line, or fool who reads it.
+// Characters that would break a line, or mislead its reader.
 const UNFIT = /[\u0000-\u001f\u007f"]/;
 
 export function hashOfToken(token: string): string {
@@ -42,8 +42,8 @@ export function hashOfToken(token: string): string {
 }
 
 /**
- * Reads a token file. A line that is not understood is passed over and told to `onProblem` as `<path>:<line>: <what>`; the
- * text of the line is never told, since somebody may have written a token there.
+ * Reads a token file. An invalid line is ignored and reported to `onProblem` as `<path>:<line>: <what>`, without its text, which may be a
+ * token.
  */
 export function parseTokenFile(path: string, text: string, onProblem: (problem: string) => void): TokenEntry[] {
   const entries = new Map<string, TokenEntry>();
@@ -61,7 +61,7 @@ export function parseTokenFile(path: string, text: string, onProblem: (problem: 
 /** Undefined for a comment, a text for what is wrong. */
 function parseLine(line: string): TokenEntry | string | undefined {
   if (line === '' || line.startsWith('#')) return undefined;
-  if (line.length > MAX_LINE) return `a line has at most ${MAX_LINE} characters`;
+  if (line.length > MAX_LINE_LENGTH) return `a line has at most ${MAX_LINE_LENGTH} characters`;
   const match = /^([^",]*),([^",]*)(?:,([^",]*)(?:,(?:"([^"]*)"|([^",]*))(?:,([^",]*))?)?)?$/.exec(line);
   if (match === null) return 'expected sha256:<hash>,<user>,<uid>,"<group>,<group>",<expiry>';
   const [, digest = '', name = '', uid = '', quoted, single = '', expiry = ''] = match.map((field) => field?.trim());
@@ -85,14 +85,14 @@ function formatEntry({ hash, user, expires }: TokenEntry): string {
 }
 
 /**
- * Makes a random token, adds its hash to a token file and returns the token, which is kept nowhere. Expired tokens are
- * taken out of the file. InvalidInput for names that cannot stand there, LimitExceeded if the file is full.
+ * Creates a random token, adds its hash to a token file and returns the token, which is stored nowhere. Expired tokens are removed from the
+ * file. InvalidInput for names that it cannot hold, LimitExceeded if it is full.
  */
 export async function addToken(path: string, request: TokenRequest, clock: Clock): Promise<string> {
   return changeTokens(path, request, clock, () => true);
 }
 
-/** As `addToken`, and takes out all other tokens of that user. */
+/** As `addToken`, and removes all other tokens of that user. */
 export async function replaceTokens(path: string, request: TokenRequest, clock: Clock): Promise<string> {
   return changeTokens(path, request, clock, (entry) => entry.user.name !== request.user);
 }
@@ -128,7 +128,10 @@ function entryOf({ user, uid = '', groups = [], lifetime }: TokenRequest, hash: 
   const entry = { hash, user: { name: user, ...(uid === '' ? {} : { uid }), groups }, expires };
   if (lifetime !== undefined && (!(lifetime > 0) || !(now + lifetime < Date.UTC(9999, 0))))
     throw new SluiceError('InvalidInput', 'the lifetime of a token must be positive and end before the year 9999');
-  if (formatEntry(entry).length > MAX_LINE)
-    throw new SluiceError('InvalidInput', `user name and groups of a token must have at most ${MAX_LINE} characters`);
+  if (formatEntry(entry).length > MAX_LINE_LENGTH)
+    throw new SluiceError(
+      'InvalidInput',
+      `user name and groups of a token must have at most ${MAX_LINE_LENGTH} characters`,
+    );
   return entry;
 }

@@ -1,13 +1,13 @@
-/** Who a request comes from, once that is proven. */
+/** An authenticated user. */
 export interface User {
   readonly name: string;
   readonly uid?: string;
   readonly groups: readonly string[];
-  /** What the authenticator knows besides; shown by `kubectl auth whoami`. */
+  /** Further attributes from the authenticator; shown by `kubectl auth whoami`. */
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Everyone whose name is proven is in this group. */
+/** The group of all authenticated users. */
 export const AUTHENTICATED_GROUP = 'system:authenticated';
 
 /** Members may do everything, whatever the RBAC objects say. */

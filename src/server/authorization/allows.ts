@@ -3,19 +3,19 @@ import type { PolicyRule } from './rbac-objects.ts';
 
 const ALL = '*';
 
-/** True if one of the rules allows the request, wherever and to whomever the rules are given. */
+/** True if one of the rules allows the request; where the rules apply is decided elsewhere. */
 export function allows(rules: readonly PolicyRule[], attributes: RequestAttributes): boolean {
   return rules.some((rule) => ruleAllows(rule, attributes));
 }
 
-function ruleAllows(rule: PolicyRule, asked: RequestAttributes): boolean {
+function ruleAllows(rule: PolicyRule, attributes: RequestAttributes): boolean {
   const { resources, resourceNames, nonResourceURLs } = rule;
-  if (!lists(rule.verbs, asked.verb)) return false;
-  if (!asked.isResource) return nonResourceURLs?.some((pattern) => pathMatches(pattern, asked.path)) ?? false;
+  if (!lists(rule.verbs, attributes.verb)) return false;
+  if (!attributes.isResource) return nonResourceURLs?.some((pattern) => pathMatches(pattern, attributes.path)) ?? false;
   return (
-    lists(rule.apiGroups, asked.group) &&
-    (resources?.some((pattern) => resourceMatches(pattern, asked.resource, asked.subResource)) ?? false) &&
-    (resourceNames === undefined || resourceNames.length === 0 || resourceNames.includes(asked.name))
+    lists(rule.apiGroups, attributes.group) &&
+    (resources?.some((pattern) => resourceMatches(pattern, attributes.resource, attributes.subResource)) ?? false) &&
+    (resourceNames === undefined || resourceNames.length === 0 || resourceNames.includes(attributes.name))
   );
 }
 

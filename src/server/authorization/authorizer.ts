@@ -1,6 +1,6 @@
 import type { User } from '../authentication/user.ts';
 
-/** What somebody wants to do, as Kubernetes describes a request to its authorizers. */
+/** What a user wants to do, as Kubernetes describes a request to its authorizers. */
 export interface RequestAttributes {
   readonly user: User;
   /** `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`, or the HTTP method in lower case. */
@@ -22,11 +22,20 @@ export interface RequestAttributes {
 
 export interface Decision {
   readonly allowed: boolean;
-  /** Why; for a refusal in words that end up in the answer. */
+  /** Why; the reason of a refusal is part of the response. */
   readonly reason: string;
 }
 
-/** Decides whether a request may go on. */
+/**
+ * Decides whether a request may go on.
+ *
+ * Contract: `authorize` rejects where it cannot decide, for instance because the cluster that it queries does not respond; with a SluiceError
+ * Unavailable, Timeout or TooManyRequests where the caller may try again. Callers of an authorizer use `isAllowed` or `requireAllowed`, which
+ * turn a rejection into a failure of the request: only a decision that says so allows anything.
+ *
+ * A decision holds for the request that it was made for, as in Kubernetes: a right that is withdrawn later ends neither a write that is under
+ * way nor a watch that is open.
+ */
 export interface Authorizer {
-  authorize(attributes: RequestAttributes): Decision;
+  authorize(attributes: RequestAttributes): Promise<Decision>;
 }

@@ -41,8 +41,8 @@ const VIEW: readonly PolicyRule[] = [
 const GIVE_CONDITIONS = rule('porch.kpt.dev', ['packagerevisions/status'], ['patch', 'update']);
 
 /**
- * Policies decide who may approve; they select repositories by label, and an annotation of a repository switches its gates off. So who
- * works on packages changes neither.
+ * Policies decide who may approve; they select repositories by label, and an annotation of a repository switches its gates off. Therefore
+ * users who work on packages change neither.
  */
 const GUARDED = ['packagepolicies', 'repositories'];
 const EDITABLE = PACKAGE_RULES.map(

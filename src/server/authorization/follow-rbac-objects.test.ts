@@ -54,10 +54,10 @@ async function setUp() {
   const authorizer = new RbacAuthorizer(index);
   const may = (who: User, verb: string, what: string, namespace = 'a', group = 'porch.kpt.dev') => {
     const [resource = '', subResource = ''] = what.split('/');
-    return authorizer.authorize(permission(who, verb, { group, resource, subResource, namespace })).allowed;
+    return authorizer.decide(permission(who, verb, { group, resource, subResource, namespace })).allowed;
   };
   const reads = (who: User, path: string) =>
-    authorizer.authorize({ ...permission(who, 'get', {}), isResource: false, path }).allowed;
+    authorizer.decide({ ...permission(who, 'get', {}), isResource: false, path }).allowed;
   const bind = async (name: string, role: string, namespace = 'a') => {
     const kind = namespace === '' ? kinds.ClusterRoleBinding : kinds.RoleBinding;
     await client.create(kind, binding(namespace, `${role}-${name}`, `ClusterRole/${role}`, { kind: 'User', name }));
@@ -139,13 +139,13 @@ test('what the usual roles allow', async () => {
   expect(allowed('create', 'tokenreviews', 'authentication.k8s.io', '')).toEqual(['root']);
 
   const someone = user('someone', 'system:authenticated');
-  const asks = (resource: string, group: string) => may(someone, 'create', resource, '', group);
-  expect(asks('selfsubjectaccessreviews', 'authorization.k8s.io')).toBe(true);
-  expect(asks('selfsubjectreviews', 'authentication.k8s.io')).toBe(true);
-  expect(asks('subjectaccessreviews', 'authorization.k8s.io')).toBe(false);
+  const mayCreate = (resource: string, group: string) => may(someone, 'create', resource, '', group);
+  expect(mayCreate('selfsubjectaccessreviews', 'authorization.k8s.io')).toBe(true);
+  expect(mayCreate('selfsubjectreviews', 'authentication.k8s.io')).toBe(true);
+  expect(mayCreate('subjectaccessreviews', 'authorization.k8s.io')).toBe(false);
   expect(may(someone, 'get', 'packagerevisions')).toBe(false);
   for (const path of ['/api', '/apis/porch.kpt.dev/v1alpha1', '/openapi/v3', '/version', '/livez'])
     expect(reads(someone, path)).toBe(true);
   expect(reads(someone, '/metrics')).toBe(false);
-  expect(reads(user('nobody'), '/version')).toBe(false);
+  expect(reads(user('unbound'), '/version')).toBe(false);
 });

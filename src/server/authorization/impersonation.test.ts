@@ -1,23 +1,23 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { RequestRecord } from '../exchange/request-record.ts';
+import type { RequestRecord } from '../request/request-record.ts';
 import { startTestServer, type TestServer, WIDGETS } from '../testing.ts';
 import type { RequestAttributes } from './authorizer.ts';
 
 let api: TestServer;
-let asked: RequestAttributes[];
+let attributesSeen: RequestAttributes[];
 let records: RequestRecord[];
 let refused: (attributes: RequestAttributes) => boolean;
 
 beforeEach(async () => {
-  asked = [];
+  attributesSeen = [];
   records = [];
   refused = () => false;
   api = await startTestServer({
     authorizer: {
-      authorize: (attributes) => {
-        asked.push(attributes);
+      authorize: async (attributes) => {
+        attributesSeen.push(attributes);
         return { allowed: !refused(attributes), reason: '' };
       },
     },
@@ -38,12 +38,12 @@ const get = (headers: Record<string, string | string[]>) =>
     });
     sent.on('error', reject).end();
   });
-const told = () =>
-  asked.map(({ user, verb, group, resource, subResource, namespace, name }) =>
+const recorded = () =>
+  attributesSeen.map(({ user, verb, group, resource, subResource, namespace, name }) =>
     [user.name, verb, group, resource, subResource, namespace, name].join('|'),
   );
 
-test('every part of the other must be granted; then the request is judged and recorded as his', async () => {
+test('every part of the other must be granted; then the request is judged and recorded as that user', async () => {
   const response = await get({
     'impersonate-user': 'anna',
     'impersonate-group': ['editors', 'reviewers'],
@@ -52,7 +52,7 @@ test('every part of the other must be granted; then the request is judged and re
     'impersonate-extra-__proto__': 'x',
   });
   expect(response.status).toBe(200);
-  expect(told()).toEqual([
+  expect(recorded()).toEqual([
     'admin|impersonate||users|||anna',
     'admin|impersonate||groups|||editors',
     'admin|impersonate||groups|||reviewers',
@@ -61,7 +61,7 @@ test('every part of the other must be granted; then the request is judged and re
     'admin|impersonate|authentication.k8s.io|userextras|__proto__||x',
     'anna|list|test.sluice.dev|widgets||default|',
   ]);
-  expect(asked.at(-1)?.user).toEqual({
+  expect(attributesSeen.at(-1)?.user).toEqual({
     name: 'anna',
     uid: 'u1',
     groups: ['editors', 'reviewers', 'system:authenticated'],
@@ -72,8 +72,8 @@ test('every part of the other must be granted; then the request is judged and re
 
 test('a service account is one, and brings its groups', async () => {
   await get({ 'impersonate-user': 'system:serviceaccount:team:robot' });
-  expect(told()[0]).toBe('admin|impersonate||serviceaccounts||team|robot');
-  expect(asked.at(-1)?.user.groups).toEqual([
+  expect(recorded()[0]).toBe('admin|impersonate||serviceaccounts||team|robot');
+  expect(attributesSeen.at(-1)?.user.groups).toEqual([
     'system:serviceaccounts',
     'system:serviceaccounts:team',
     'system:authenticated',
@@ -90,9 +90,9 @@ test('one part that is not granted refuses the request', async () => {
   });
 });
 
-test('groups without a user, and more than anybody has, are a bad request', async () => {
+test('groups without a user, and too many of them, are a bad request', async () => {
   expect((await get({ 'impersonate-group': 'editors' })).status).toBe(400);
   const many = Array.from({ length: 65 }, (_, index) => `g${index}`);
   expect((await get({ 'impersonate-user': 'anna', 'impersonate-group': many })).status).toBe(400);
-  expect(asked).toEqual([]);
+  expect(attributesSeen).toEqual([]);
 });

@@ -7,26 +7,27 @@ import { permission, requireAllowed } from './require-allowed.ts';
 const EXTRA_PREFIX = 'impersonate-extra-';
 const AUTHENTICATION_GROUP = 'authentication.k8s.io';
 const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
-/** Values of one kind of header; every one costs a decision. */
-const MAX_VALUES = 64;
+/** Groups and extra values; each one costs a decision. */
+const MAX_IMPERSONATED_VALUES = 64;
 
 /**
- * The user that a request is to be judged as: the one who sent it, or the one that its `Impersonate-…` headers name. The sender
- * must be allowed to impersonate each part of what it names: the user, every group, the uid and every extra value.
+ * The user that a request is judged as: its sender, or the user that its `Impersonate-…` headers name. The sender must be allowed to
+ * impersonate each part: the user, every group, the uid and every extra value.
  */
-export function effectiveUser(request: IncomingMessage, user: User, authorizer: Authorizer): User {
+export async function effectiveUser(request: IncomingMessage, user: User, authorizer: Authorizer): Promise<User> {
   const wanted = readHeaders(request);
   if (wanted === undefined) return user;
   const check = (about: Parameters<typeof permission>[2]) =>
     requireAllowed(authorizer, permission(user, 'impersonate', about));
   const [, namespace, account] = SERVICE_ACCOUNT.exec(wanted.name) ?? [];
   if (namespace !== undefined && account !== undefined)
-    check({ resource: 'serviceaccounts', namespace, name: account });
-  else check({ resource: 'users', name: wanted.name });
-  for (const name of wanted.groups) check({ resource: 'groups', name });
-  if (wanted.uid !== undefined) check({ group: AUTHENTICATION_GROUP, resource: 'uids', name: wanted.uid });
+    await check({ resource: 'serviceaccounts', namespace, name: account });
+  else await check({ resource: 'users', name: wanted.name });
+  for (const name of wanted.groups) await check({ resource: 'groups', name });
+  if (wanted.uid !== undefined) await check({ group: AUTHENTICATION_GROUP, resource: 'uids', name: wanted.uid });
   for (const [key, values] of Object.entries(wanted.extra))
-    for (const name of values) check({ group: AUTHENTICATION_GROUP, resource: 'userextras', subResource: key, name });
+    for (const name of values)
+      await check({ group: AUTHENTICATION_GROUP, resource: 'userextras', subResource: key, name });
   const implied =
     namespace === undefined || wanted.groups.length > 0
       ? []
@@ -58,8 +59,11 @@ function readHeaders(request: IncomingMessage): WantedUser | undefined {
       .map(([header, values = []]) => [decodeKey(header.slice(EXTRA_PREFIX.length)), values]),
   );
   const count = groups.length + Object.values(extra).flat().length;
-  if (count > MAX_VALUES)
-    throw new SluiceError('BadRequest', `more than ${MAX_VALUES} groups and extra values are to be impersonated`);
+  if (count > MAX_IMPERSONATED_VALUES)
+    throw new SluiceError(
+      'BadRequest',
+      `more than ${MAX_IMPERSONATED_VALUES} groups and extra values are to be impersonated`,
+    );
   if (name !== '') return { name, groups, uid, extra };
   if (count === 0 && uid === undefined) return undefined;
   throw new SluiceError(

@@ -11,9 +11,9 @@ const MAX_COMPARISONS = 20_000_000;
 export type MissingRules = readonly PolicyRule[] | undefined;
 
 /**
- * Compares what rules allow. A rule that one held rule covers whole is settled at once; others are taken apart into single
- * permissions (one verb, group, resource and name, or one verb and path), of which each must be covered by one held rule.
- * Each rule of the answer has one resource or path and all verbs that are missing for it.
+ * Compares what rules allow. A rule that one held rule covers entirely is held; others are split into single permissions (one verb, group,
+ * resource and name, or one verb and path), of which each must be covered by one held rule. Each rule of the result has one resource or path
+ * and all verbs that are missing for it.
  */
 export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): MissingRules {
   if (wanted.length === 0 || isUnlimited(held)) return [];

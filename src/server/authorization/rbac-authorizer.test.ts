@@ -11,7 +11,7 @@ const WRITE: PolicyRule = { ...READ, verbs: ['update'] };
 const METRICS: PolicyRule = { verbs: ['get'], nonResourceURLs: ['/metrics'] };
 
 function may(authorizer: RbacAuthorizer, who: User, namespace: string, verb = 'get') {
-  return authorizer.authorize(permission(who, verb, { resource: 'configmaps', namespace })).allowed;
+  return authorizer.decide(permission(who, verb, { resource: 'configmaps', namespace })).allowed;
 }
 
 test('a role counts in its namespace for those whom a binding there names', () => {
@@ -37,8 +37,8 @@ test('a cluster role counts in the namespace of a binding, or everywhere', () =>
   expect(['a', 'b', ''].map((namespace) => may(authorizer, user('anna'), namespace))).toEqual([true, false, false]);
   expect(['a', 'b', ''].map((namespace) => may(authorizer, user('bob'), namespace))).toEqual([true, true, true]);
   const metrics = { ...permission(user('anna'), 'get', {}), isResource: false, path: '/metrics' };
-  expect(authorizer.authorize(metrics).allowed).toBe(false);
-  expect(authorizer.authorize({ ...metrics, user: user('bob') }).allowed).toBe(true);
+  expect(authorizer.decide(metrics).allowed).toBe(false);
+  expect(authorizer.decide({ ...metrics, user: user('bob') }).allowed).toBe(true);
 });
 
 test('service accounts go by their user name, in the namespace that the binding gives or is in', () => {
@@ -85,13 +85,13 @@ test('the reason says by what a request is allowed, or which roles are missing',
     binding('a', 'readers', 'ClusterRole/reader', { kind: 'Group', name: 'ops' }),
     binding('a', 'broken', 'Role/gone', { kind: 'User', name: 'anna' }),
   );
-  const ask = (who: User) => authorizer.authorize(permission(who, 'get', { resource: 'configmaps', namespace: 'a' }));
-  expect(ask(user('bob', 'ops')).reason).toBe(
+  const decide = (who: User) => authorizer.decide(permission(who, 'get', { resource: 'configmaps', namespace: 'a' }));
+  expect(decide(user('bob', 'ops')).reason).toBe(
     'RBAC: allowed by RoleBinding "readers/a" of ClusterRole "reader" to Group "ops"',
   );
-  expect(ask(user('anna')).reason).toBe('RBAC: role.rbac.authorization.k8s.io "gone" not found');
-  expect(ask(user('carl')).reason).toBe('');
-  expect(ask(user('anna', 'ops')).allowed).toBe(true);
+  expect(decide(user('anna')).reason).toBe('RBAC: role.rbac.authorization.k8s.io "gone" not found');
+  expect(decide(user('carl')).reason).toBe('');
+  expect(decide(user('anna', 'ops')).allowed).toBe(true);
 });
 
 test('an aggregating role has the rules of the roles that it selects, in turn too, and not its own', () => {
@@ -141,7 +141,7 @@ test('roles that may read packages may read their explanation, history and diffe
   const verbs = (who: string, subResource: string) =>
     ['get', 'update', 'patch'].filter((verb) => {
       const place = { group: 'porch.kpt.dev', resource: 'packagerevisions', namespace: 'a', subResource };
-      return authorizer.authorize(permission(user(who), verb, place)).allowed;
+      return authorizer.decide(permission(user(who), verb, place)).allowed;
     });
   for (const who of readers)
     for (const subResource of ['explain', 'history', 'diff']) expect(verbs(who, subResource), who).toEqual(['get']);

@@ -10,7 +10,7 @@ export const FULL_AUTHORITY: readonly PolicyRule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ];
 
-/** How many missing roles a refusal names. */
+/** Missing roles that a refusal names. */
 const MAX_NAMED_ROLES = 3;
 
 /** Decides by the RBAC objects in an index, as Kubernetes does: what no rule allows is refused. */
@@ -21,8 +21,15 @@ export class RbacAuthorizer implements Authorizer {
     this.#index = index;
   }
 
-  /** The reason of a refusal is empty, or names the roles that bindings of the user refer to in vain. */
-  authorize(attributes: RequestAttributes): Decision {
+  async authorize(attributes: RequestAttributes): Promise<Decision> {
+    return this.decide(attributes);
+  }
+
+  /**
+   * Decides by the present state of the index. The reason of a refusal is empty, or names the roles that bindings of the user refer to and
+   * that do not exist.
+   */
+  decide(attributes: RequestAttributes): Decision {
     const { user } = attributes;
     if (isMaster(user)) return { allowed: true, reason: `member of the group ${MASTERS_GROUP}` };
     const missing = new Set<string>();

@@ -68,8 +68,8 @@ const attributes: fc.Arbitrary<RequestAttributes> = fc.oneof(
     .map(({ user: who, verb, path }) => ({ ...permission(who, verb, {}), isResource: false, path })),
 );
 
-/** The decision by looking at all bindings, as the documentation of Kubernetes tells it. */
-function naive(objects: readonly RbacObject[], asked: RequestAttributes): boolean {
+/** The decision by looking at all bindings, as the documentation of Kubernetes describes it. */
+function naive(objects: readonly RbacObject[], attributes: RequestAttributes): boolean {
   const clusterRoles = objects.filter(({ kind }) => kind === 'ClusterRole') as ClusterRole[];
   const rulesOf = (found: ClusterRole, seen: readonly ClusterRole[] = []): readonly PolicyRule[] => {
     const selectors = found.aggregationRule?.clusterRoleSelectors;
@@ -82,12 +82,12 @@ function naive(objects: readonly RbacObject[], asked: RequestAttributes): boolea
   return objects.some((each) => {
     if (!each.kind.endsWith('Binding')) return false;
     const { metadata, roleRef, subjects } = each as RoleBinding;
-    if (metadata.namespace !== undefined && metadata.namespace !== asked.namespace) return false;
+    if (metadata.namespace !== undefined && metadata.namespace !== attributes.namespace) return false;
     const named = (subjects ?? []).some((one) => {
-      if (one.kind === 'User') return one.name === asked.user.name;
-      if (one.kind === 'Group') return asked.user.groups.includes(one.name);
+      if (one.kind === 'User') return one.name === attributes.user.name;
+      if (one.kind === 'Group') return attributes.user.groups.includes(one.name);
       const home = one.namespace ?? metadata.namespace;
-      return one.kind === 'ServiceAccount' && asked.user.name === `system:serviceaccount:${home}:${one.name}`;
+      return one.kind === 'ServiceAccount' && attributes.user.name === `system:serviceaccount:${home}:${one.name}`;
     });
     const found = objects.find(
       ({ kind, metadata: of }) =>
@@ -95,7 +95,7 @@ function naive(objects: readonly RbacObject[], asked: RequestAttributes): boolea
         of.name === roleRef.name &&
         (kind === 'ClusterRole' || (of.namespace !== undefined && of.namespace === metadata.namespace)),
     );
-    return named && found !== undefined && allows(rulesOf(found as ClusterRole), asked);
+    return named && found !== undefined && allows(rulesOf(found as ClusterRole), attributes);
   });
 }
 
@@ -119,12 +119,12 @@ test('the index decides as a scan over all objects does, whatever was put and re
             present.set(id, each);
           }
           const [first] = questions;
-          if (first !== undefined) authorizer.authorize(first);
+          if (first !== undefined) authorizer.decide(first);
         }
-        for (const asked of questions) {
-          const wanted = naive([...present.values()], asked);
+        for (const attributes of questions) {
+          const wanted = naive([...present.values()], attributes);
           if (wanted) allowed += 1;
-          expect(authorizer.authorize(asked).allowed).toBe(wanted);
+          expect(authorizer.decide(attributes).allowed).toBe(wanted);
         }
       },
     ),

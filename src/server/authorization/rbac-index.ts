@@ -3,7 +3,7 @@ import { labelSelector, matchesLabels } from '../../resource/selector/label-sele
 import type { User } from '../authentication/user.ts';
 import type { ClusterRole, PolicyRule, RbacKind, Role, RoleBinding, RoleRef, Subject } from './rbac-objects.ts';
 
-/** What a user may do by one binding; `rules` is undefined if the role does not exist. */
+/** What one binding grants to a user; `rules` is undefined if the role does not exist. */
 export interface Grant {
   readonly binding: RoleBinding;
   readonly subject: Subject;
@@ -14,8 +14,8 @@ export interface Grant {
 type EntriesBySubject = Map<string, Map<string, Omit<Grant, 'rules'>>>;
 
 /**
- * The RBAC objects, in a form in which the bindings of one user are found without looking at those of others. It takes in
- * objects one by one and never throws for what one of them holds: such an object grants nothing.
+ * The RBAC objects, indexed so that the bindings of one user are found without reading those of others. Objects are added one by one; an
+ * invalid one never throws and grants nothing.
  */
 export class RbacIndex {
   readonly #roles = new Map<string, Role>();
@@ -127,7 +127,7 @@ export class RbacIndex {
   }
 }
 
-/** Where a binding counts. Undefined is nowhere: a RoleBinding that lost its namespace must not count everywhere. */
+/** Where a binding applies. Undefined is nowhere: a RoleBinding without a namespace must not apply everywhere. */
 function scopeOf(kind: 'RoleBinding' | 'ClusterRoleBinding', binding: RoleBinding): string | undefined {
   return kind === 'ClusterRoleBinding' ? '' : binding.metadata.namespace || undefined;
 }
@@ -136,7 +136,7 @@ function isAggregating(role: ClusterRole): boolean {
   return (role.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0;
 }
 
-/** A selector that cannot be read selects nothing, and the others go on. */
+/** An invalid selector selects nothing; the others still apply. */
 function selectorsOf(role: ClusterRole): (other: ClusterRole) => boolean {
   const selectors = (role.aggregationRule?.clusterRoleSelectors ?? []).flatMap((selector) => {
     try {
@@ -156,7 +156,7 @@ function groupSubject(name: string): string {
   return `group ${name}`;
 }
 
-/** Undefined for a subject that can be nobody. */
+/** Undefined for a subject that matches no user. */
 function keyOfSubject({ kind, name, namespace }: Subject, bindingNamespace: string): string | undefined {
   if (kind === 'User') return userSubject(name);
   if (kind === 'Group') return groupSubject(name);

@@ -3,9 +3,9 @@ import type { LabelSelectorObject } from '../../resource/selector/label-selector
 
 export { RBAC_GROUP } from '../../resource/kinds/role.ts';
 
-/** What the RBAC objects of Kubernetes hold, as far as a decision needs it. */
+/** The fields of the RBAC objects of Kubernetes that a decision needs. */
 
-/** One permission: every verb on every resource (or path) that it lists. Nothing listed allows nothing, save for names. */
+/** One permission: every verb on every resource (or path) that it lists. An empty list allows nothing, except for names. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   /** `''` is the core group, `*` any. */
@@ -19,7 +19,7 @@ export interface PolicyRule {
 }
 
 export interface Subject {
-  /** `User`, `Group` or `ServiceAccount`; others match nobody. */
+  /** `User`, `Group` or `ServiceAccount`; others match no user. */
   readonly kind: string;
   readonly name: string;
   /** Of a service account; default: the binding's own. */

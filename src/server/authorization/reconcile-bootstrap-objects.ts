@@ -6,13 +6,13 @@ import { BOOTSTRAP_BINDINGS, BOOTSTRAP_ROLES } from './bootstrap-objects.ts';
 import { missingRules } from './missing-rules.ts';
 import type { ClusterRole, RoleBinding } from './rbac-objects.ts';
 
-/** False keeps a role or binding as people made it. */
+/** False keeps a role or binding as users wrote it. */
 const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
-const TRIES = 5;
+const MAX_ATTEMPTS = 5;
 
 /**
- * Creates the roles and bindings that every server starts with, and brings those that are there up to date, as kube-apiserver does:
- * rules and subjects of this version that they lack are added, what people added stays. One with the annotation
+ * Creates the roles and bindings that every server starts with, and updates those that exist, as kube-apiserver does: rules and subjects of
+ * this version that they lack are added, what users added stays. One with the annotation
  * `rbac.authorization.kubernetes.io/autoupdate: "false"` is left as it is, as is a binding to another role. Errors as of `Client`.
  */
 export async function reconcileBootstrapObjects(
@@ -34,19 +34,19 @@ async function reconcile(client: Client, kind: Kind, wanted: BootstrapObject): P
     try {
       if (present === undefined) await client.create(kind, wanted);
       else {
-        const next = brought(present as unknown as BootstrapObject, wanted);
+        const next = updatedFields(present as unknown as BootstrapObject, wanted);
         if (next !== undefined) await client.update(kind, { ...present, ...next } as typeof present);
       }
       return;
     } catch (error) {
       const isOvertaken = isSluiceError(error, 'AlreadyExists') || isSluiceError(error, 'Conflict');
-      if (!isOvertaken || attempt >= TRIES) throw error;
+      if (!isOvertaken || attempt >= MAX_ATTEMPTS) throw error;
     }
   }
 }
 
-/** The fields in which an object that is there is to change; undefined if it is to stay. */
-function brought(present: BootstrapObject, wanted: BootstrapObject): Partial<BootstrapObject> | undefined {
+/** The fields to change in an object that exists; undefined if there are none. */
+function updatedFields(present: BootstrapObject, wanted: BootstrapObject): Partial<BootstrapObject> | undefined {
   if (present.metadata.annotations?.[AUTO_UPDATE] === 'false') return undefined;
   if ('roleRef' in wanted) {
     if (!('roleRef' in present) || !sameValue(present.roleRef, wanted.roleRef)) return undefined;
@@ -57,7 +57,7 @@ function brought(present: BootstrapObject, wanted: BootstrapObject): Partial<Boo
   // The rules of such a role are those of others.
   if ('aggregationRule' in present && present.aggregationRule != null) return undefined;
   const rules = 'rules' in present ? (present.rules ?? []) : [];
-  // Undefined for what cannot be compared: too many to be of any use, and somebody's own.
+  // Undefined for rules that are too many to be compared; only a user can have written those.
   const lacking = missingRules(rules, wanted.rules ?? []) ?? [];
   return lacking.length === 0 ? undefined : { rules: [...rules, ...lacking] };
 }

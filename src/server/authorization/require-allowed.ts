@@ -1,16 +1,42 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { User } from '../authentication/user.ts';
-import type { Authorizer, RequestAttributes } from './authorizer.ts';
+import type { Authorizer, Decision, RequestAttributes } from './authorizer.ts';
 
-/** Refuses what the authorizer does not allow, in the words of Kubernetes. */
-export function requireAllowed(authorizer: Authorizer, attributes: RequestAttributes): void {
-  const { allowed, reason } = authorizer.authorize(attributes);
-  if (allowed) return;
-  const told = `${whatIsRefused(attributes)}${reason === '' ? '' : `: ${reason}`}`;
-  throw new SluiceError('Refused', `${subjectOf(attributes)}forbidden: ${told}`, {
+/** Failures of an authorizer that pass: the caller may send the request again. */
+const TEMPORARY: readonly ErrorCode[] = ['Unavailable', 'Timeout', 'TooManyRequests'];
+
+/** Refuses what the authorizer does not allow, in the words of Kubernetes. Rejects as `isAllowed` does. */
+export async function requireAllowed(authorizer: Authorizer, attributes: RequestAttributes): Promise<void> {
+  const { allowed, reason } = await decide(authorizer, attributes);
+  if (allowed === true) return;
+  const why = `${whatIsRefused(attributes)}${reason === '' ? '' : `: ${reason}`}`;
+  throw new SluiceError('Refused', `${subjectOf(attributes)}forbidden: ${why}`, {
     details: { name: attributes.name, group: attributes.group, kind: attributes.resource },
   });
+}
+
+/** Whether the authorizer allows something. Unavailable or Internal if it cannot decide. */
+export async function isAllowed(authorizer: Authorizer, attributes: RequestAttributes): Promise<boolean> {
+  const { allowed } = await decide(authorizer, attributes);
+  return allowed === true;
+}
+
+/** The decision of an authorizer. Unavailable or Internal if it cannot decide: a failure is never a decision. */
+export async function decide(authorizer: Authorizer, attributes: RequestAttributes): Promise<Decision> {
+  try {
+    return await authorizer.authorize(attributes);
+  } catch (error) {
+    const operation = `cannot authorize the request: whether ${whatIsAsked(attributes)} is not decided`;
+    if (TEMPORARY.some((code) => isSluiceError(error, code)))
+      throw new SluiceError('Unavailable', `${operation}: ${messageOf(error)}; try again later`, {
+        cause: error,
+        details: { retryAfterSeconds: 1 },
+      });
+    // The cause may name internal addresses, so that only the log has it.
+    const message = `${operation}: the authorizer failed; the log of the server has the cause`;
+    throw new SluiceError('Internal', message, { cause: error });
+  }
 }
 
 /** Attributes of a permission that no URL stands for, such as `impersonate` on a user. */
@@ -30,8 +56,12 @@ function subjectOf({ isResource, group, resource, name }: RequestAttributes): st
 }
 
 function whatIsRefused(attributes: RequestAttributes): string {
+  return whatIsAsked(attributes, 'cannot');
+}
+
+function whatIsAsked(attributes: RequestAttributes, modal: 'may' | 'cannot' = 'may'): string {
   const { user, verb, isResource, path, group, resource, subResource, namespace } = attributes;
-  const who = `User ${JSON.stringify(user.name)} cannot ${verb}`;
+  const who = `User ${JSON.stringify(user.name)} ${modal} ${verb}`;
   if (!isResource) return `${who} path ${JSON.stringify(path)}`;
   const what = JSON.stringify(subResource === '' ? resource : `${resource}/${subResource}`);
   const where = namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`;

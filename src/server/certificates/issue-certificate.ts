@@ -61,8 +61,8 @@ export async function issueCertificate(request: CertificateRequest, issuer?: Key
 }
 
 /**
- * The certificate library, loaded when a certificate has to be made: it takes a tenth of a second. Its dependency injection
- * asks for decorator metadata, which nothing here has, so two functions that know of none are all it needs.
+ * The certificate library, loaded when a certificate is issued: loading takes a tenth of a second. Its dependency injection reads decorator
+ * metadata, of which there is none here, so that two functions that return none suffice.
  */
 async function loadX509() {
   const metadata = Reflect as { getMetadata?: () => undefined; getOwnMetadata?: () => undefined };

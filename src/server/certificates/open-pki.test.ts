@@ -61,7 +61,7 @@ test('a name that is missing makes a new server certificate', async () => {
   expect(new X509Certificate(second.server.certificate).checkIP('192.0.2.7')).toBe('192.0.2.7');
 });
 
-test('a server certificate that cannot be read, or is of another authority, is made anew', async () => {
+test('a server certificate that cannot be read, or is of another authority, is issued again', async () => {
   const { folder, open } = await setUp();
   const first = await open();
   for (const text of [
@@ -101,7 +101,7 @@ test('an authority that cannot be read is never replaced', async () => {
   }
 });
 
-test('an expired authority is replaced, and a person is told', async () => {
+test('an expired authority is replaced, and the operator is informed', async () => {
   const { clock, notes, open } = await setUp();
   const first = await open();
   clock.advance(3651 * DAY);
@@ -110,7 +110,7 @@ test('an expired authority is replaced, and a person is told', async () => {
   expect(notes).toEqual([expect.stringContaining('has expired')]);
 });
 
-test('a clock that was set back changes nothing about the authority, and a person is told', async () => {
+test('a clock that was set back changes nothing about the authority, and the operator is informed', async () => {
   const { folder, clock, open } = await setUp();
   const first = await open();
   const notes: string[] = [];

@@ -13,7 +13,7 @@ export interface PkiOptions {
   /** DNS names and IP addresses under which the server is reached; see `serverNames`. */
   readonly names: readonly string[];
   readonly clock: Clock;
-  /** Told of what a person should know: a replaced authority, a clock that cannot be right. */
+  /** Called with what an operator should know: a replaced authority, a clock that cannot be right. */
   readonly onNote: (note: string) => void;
 }
 
@@ -29,23 +29,22 @@ export interface Pki {
   issueClient(user: string, groups: readonly string[], lifetime: number): Promise<KeyPair>;
 }
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-const AUTHORITY_LIFETIME = 10 * 365 * DAY;
-const SERVER_LIFETIME = 365 * DAY;
-const RENEW_BEFORE = 30 * DAY;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const AUTHORITY_LIFETIME_MS = 10 * 365 * DAY_MS;
+const SERVER_LIFETIME_MS = 365 * DAY_MS;
+const RENEWAL_MARGIN_MS = 30 * DAY_MS;
 /** Clocks of other machines may be behind. */
-const LEEWAY = HOUR;
+const CLOCK_LEEWAY_MS = HOUR_MS;
 const MAX_FILE_BYTES = 64 * 1024;
 /** The upper bound of X.520 for common names and organisation names. */
-const MAX_NAME = 64;
+const MAX_NAME_LENGTH = 64;
 const MAX_GROUPS = 100;
 
 /**
- * Opens the folder of keys, and makes what is not there. Certificate and key stand in one file each, `ca.pem` and
- * `server.pem`, written in one step, so there is no state between. The server's certificate is made anew when it ends within
- * 30 days, lacks a name or cannot be read. The authority, which clients trust, is replaced only when it is gone or expired;
- * one that cannot be read is Corrupt.
+ * Opens the folder of keys, and creates what is missing. `ca.pem` and `server.pem` each hold a certificate and its key, and are replaced
+ * in one step. The server's certificate is issued again when it ends within 30 days, lacks a name or cannot be read. The authority, which
+ * clients trust, is replaced only when it is missing or expired; one that cannot be read is Corrupt.
  */
 export async function openPki(options: PkiOptions): Promise<Pki> {
   const { folder, clock } = options;
@@ -59,10 +58,10 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
       if (groups.length > MAX_GROUPS)
         throw new SluiceError('InvalidInput', `a client certificate has at most ${MAX_GROUPS} groups`);
       for (const name of [user, ...groups])
-        if (name === '' || name.length > MAX_NAME || /[\u0000-\u001f\u007f]/.test(name))
+        if (name === '' || name.length > MAX_NAME_LENGTH || /[\u0000-\u001f\u007f]/.test(name))
           throw new SluiceError(
             'InvalidInput',
-            `${JSON.stringify(name)} must have 1 to ${MAX_NAME} printable characters`,
+            `${JSON.stringify(name)} must have 1 to ${MAX_NAME_LENGTH} printable characters`,
           );
       const request = { commonName: user, organisations: groups, usage: 'client' } as const;
       return issueCertificate({ ...request, ...validity(clock, lifetime, authority) }, authority);
@@ -91,10 +90,10 @@ async function openAuthority(path: string, { clock, onNote }: PkiOptions): Promi
     );
   }
   const pair = await issueCertificate({
-    // The time tells authorities of one machine apart; clients that trust both need different names.
+    // The time distinguishes authorities of one machine; clients that trust both need different names.
     commonName: `sluice-ca ${timestamp(clock.now())}`,
     usage: 'authority',
-    ...validity(clock, AUTHORITY_LIFETIME),
+    ...validity(clock, AUTHORITY_LIFETIME_MS),
   });
   await writePair(path, pair);
   return pair;
@@ -121,12 +120,12 @@ async function openServer(path: string, authority: KeyPair, { names, clock }: Pk
   const kept = text === undefined ? undefined : usableServer(text, authority, names, clock.now());
   if (kept !== undefined) return kept;
   const request = { commonName: 'sluice', usage: 'server', names } as const;
-  const pair = await issueCertificate({ ...request, ...validity(clock, SERVER_LIFETIME, authority) }, authority);
+  const pair = await issueCertificate({ ...request, ...validity(clock, SERVER_LIFETIME_MS, authority) }, authority);
   await writePair(path, pair);
   return pair;
 }
 
-/** Undefined if a new one is needed, for whatever reason: nobody keeps a copy of it. */
+/** Undefined if a new one is needed, for any reason: no client keeps a copy of it. */
 function usableServer(text: string, authority: KeyPair, names: readonly string[], now: number): KeyPair | undefined {
   try {
     const pair = splitPair(text);
@@ -135,7 +134,7 @@ function usableServer(text: string, authority: KeyPair, names: readonly string[]
       certificate.verify(new X509Certificate(authority.certificate).publicKey) &&
       certificate.checkPrivateKey(createPrivateKey(pair.key)) &&
       certificate.validFromDate.getTime() <= now &&
-      certificate.validToDate.getTime() - now >= RENEW_BEFORE &&
+      certificate.validToDate.getTime() - now >= RENEWAL_MARGIN_MS &&
       names.every((name) => (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined);
     return usable ? pair : undefined;
   } catch {
@@ -150,7 +149,7 @@ function validity(clock: Clock, lifetime: number, authority?: KeyPair): { notBef
     authority === undefined
       ? Number.POSITIVE_INFINITY
       : new X509Certificate(authority.certificate).validToDate.getTime();
-  return { notBefore: now - LEEWAY, notAfter: Math.min(now + lifetime, end) };
+  return { notBefore: now - CLOCK_LEEWAY_MS, notAfter: Math.min(now + lifetime, end) };
 }
 
 async function writePair(path: string, { certificate, key }: KeyPair): Promise<void> {

@@ -5,8 +5,8 @@ import { isMissing, readFolder, syncFolder } from '../../foundation/file-system.
 import { ProcessLock } from '../../foundation/process-lock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 
-/** Milliseconds that another process has to finish its change. */
-const PATIENCE_MS = 30_000;
+/** Milliseconds within which another process must finish its change. */
+const LOCK_TIMEOUT_MS = 30_000;
 const TEMPORARY = '.tmp';
 
 /**
@@ -32,7 +32,7 @@ export async function readPrivateFile(path: string, maxBytes: number): Promise<s
   }
 }
 
-/** Makes a folder, if need be, and sees to it that only its owner may look inside. Unavailable if it cannot. */
+/** Creates a folder unless it exists, and gives it to its owner alone. Unavailable if that fails. */
 export async function makePrivateFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
@@ -43,9 +43,9 @@ export async function makePrivateFolder(path: string): Promise<void> {
 }
 
 /**
- * Writes a file that only its owner may read: complete and durable, or not at all. The mode is 0600 also where the file
- * was there with a wider one, since a new file takes its place. Makes the folder, with mode 0700. Only one writer at a time:
- * what a killed one left is removed. Unavailable if it cannot.
+ * Writes a file that only its owner may read: complete and durable, or not at all. The mode is 0600 even if the file had a wider one,
+ * since a new file replaces it. Creates the folder, with mode 0700. There may be only one writer at a time: what a killed one left is
+ * removed. Unavailable if it fails.
  */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   const leftover = (name: string) => name.startsWith(`${basename(path)}.`) && name.endsWith(TEMPORARY);
@@ -63,7 +63,7 @@ export async function changePrivateFile(
   maxBytes: number,
   change: (text: string | undefined) => string | undefined,
 ): Promise<void> {
-  await ProcessLock.run(`${path}-lock`, { patienceMs: PATIENCE_MS }, async () => {
+  await ProcessLock.run(`${path}-lock`, { patienceMs: LOCK_TIMEOUT_MS }, async () => {
     const content = change(await readPrivateFile(path, maxBytes));
     if (content !== undefined) await writePrivateFile(path, content);
   });

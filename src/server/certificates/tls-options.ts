@@ -2,8 +2,8 @@ import type { TlsOptions } from 'node:tls';
 import type { Pki } from './open-pki.ts';
 
 /**
- * How the server speaks TLS. It asks for a client certificate of our own authority and of no other, and lets clients without
- * a good one in, since they may prove who they are by a token.
+ * The TLS options of the server. It requests a client certificate of our own authority and of no other, and accepts clients without a valid
+ * one, since they may authenticate by a token.
  */
 export function tlsOptions({ authority, server }: Pki) {
   return {

@@ -1,10 +1,10 @@
 import { namesOf, type ServedGroup, type ServedResource } from './served.ts';
 
-/** The versions that clients ask for; both have the same form. */
+/** The versions that clients request; both have the same form. */
 export const AGGREGATED_VERSIONS = ['v2', 'v2beta1'] as const;
 export type AggregatedVersion = (typeof AGGREGATED_VERSIONS)[number];
 
-/** Groups, versions and resources in one answer: `/api` and `/apis` for clients that ask for it. */
+/** Groups, versions and resources in one response: `/api` and `/apis` for clients that request it. */
 export function aggregatedDiscovery(groups: readonly ServedGroup[], version: AggregatedVersion) {
   return {
     kind: 'APIGroupDiscoveryList',

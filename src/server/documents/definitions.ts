@@ -7,7 +7,7 @@ import { mapChildren } from './schema-children.ts';
 import { listKind, metaSchemaName, schemaName } from './schema-names.ts';
 import { namesOf, type ServedResource } from './served.ts';
 
-/** A schema of a document, that may name another one of it. */
+/** A schema of a document, which may refer to another one of it. */
 export interface DocumentSchema extends Omit<StructuralSchema, 'properties' | 'items' | 'additionalProperties'> {
   /** Name of the schema that this one stands for; a description may stand beside it. */
   readonly refersTo?: string;
@@ -20,8 +20,8 @@ export interface DocumentSchema extends Omit<StructuralSchema, 'properties' | 'i
 }
 
 /**
- * The schemas that the operations of these resources name: the kinds, their lists, and what all of them share. A name that
- * is taken stays taken, so no kind of a user can put itself in the place of another one.
+ * The schemas to which the operations of these resources refer: the kinds, their lists, and what all of them share. The first schema of a
+ * name stays, so that no kind of a user can replace another one.
  */
 export function definitionsOf(resources: readonly ServedResource[]): Map<string, DocumentSchema> {
   const definitions = new Map<string, DocumentSchema>();
@@ -62,7 +62,7 @@ function ofList(resource: ServedResource): DocumentSchema {
     properties: {
       apiVersion: { type: 'string', description: 'Group and version of the kind, as in group/v1.' },
       kind: { type: 'string', description: 'Name of the kind.' },
-      metadata: shared('ListMeta', 'What a list tells besides its items.'),
+      metadata: shared('ListMeta', 'What a list has besides its items.'),
       items: { type: 'array', description: 'The objects.', items: { refersTo: schemaName(resource) } },
     },
     'x-kubernetes-group-version-kind': [list],
@@ -73,7 +73,7 @@ function shared(name: string, description: string): DocumentSchema {
   return { refersTo: metaSchemaName(name), description };
 }
 
-/** Tells in the older words of strategic merge patches too how two writers share a list. */
+/** Adds how writers share a list in the older words of strategic merge patches. */
 function withPatchRules(schema: StructuralSchema): DocumentSchema {
   return { ...schema, ...patchRules(schema), ...mapChildren(schema, withPatchRules) };
 }

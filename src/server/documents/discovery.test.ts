@@ -84,7 +84,7 @@ describe('discovery', () => {
   });
 });
 
-test('aggregated discovery tells all in one answer', () => {
+test('aggregated discovery has everything in one response', () => {
   expect(aggregatedDiscovery([group('test.sluice.dev')], 'v2beta1')).toEqual({
     kind: 'APIGroupDiscoveryList',
     apiVersion: 'apidiscovery.k8s.io/v2beta1',

@@ -95,7 +95,7 @@ describe('DocumentCache', () => {
     expect(state.reads).toBe(1);
   });
 
-  test('when what is served changes, only what it touches is built anew', () => {
+  test('when what is served changes, only documents that depend on it are built again', () => {
     const { state, get, read } = start();
     const [core, widgets] = [get('/openapi/v3/api/v1'), get('/openapi/v3/apis/test.sluice.dev/v1')];
     const kinds = [...servedForTests.kinds, { kind: configMapKind, verbs: ALL_VERBS, subResources: [] }];

@@ -13,7 +13,7 @@ import { versionInfo } from './version-info.ts';
 export interface DocumentCacheOptions {
   /** What is served now. */
   served(): Served;
-  /** Another number whenever `served` has changed. */
+  /** A number that changes whenever `served` does. */
   generation(): number;
   /** The version of Sluice. */
   readonly version: string;
@@ -24,7 +24,7 @@ export interface DocumentCacheOptions {
 /** One form of what is at a path. */
 interface Form {
   accepts(clause: MediaType): boolean;
-  /** Builds the document when it is called first. */
+  /** Builds the document on the first call. */
   document(): Document;
 }
 
@@ -38,8 +38,8 @@ const PROTOBUF_V2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 const PROTOBUF_V2_TYPES = [PROTOBUF_V2, 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'];
 
 /**
- * The documents that tell clients what is served: discovery, OpenAPI and the version. Each is built when somebody asks for
- * it and kept until what is served changes.
+ * The documents that describe to clients what is served: discovery, OpenAPI and the version. Each is built for the first request and kept
+ * until what is served changes.
  */
 export class DocumentCache {
   readonly #options: DocumentCacheOptions;

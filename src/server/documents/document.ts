@@ -23,7 +23,7 @@ export class Document {
     return `"${this.hash}"`;
   }
 
-  /** The body compressed; done once, when somebody asks. */
+  /** The compressed body; computed once, on the first call. */
   gzip(): Promise<Buffer> {
     this.#gzipped ??= compress(this.body);
     return this.#gzipped;

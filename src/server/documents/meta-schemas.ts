@@ -8,7 +8,7 @@ const kind = text('Name of the kind.');
 
 const listMeta: StructuralSchema = {
   type: 'object',
-  description: 'What a list tells besides its items.',
+  description: 'What a list has besides its items.',
   properties: {
     continue: text('Given if there are more items: the value of the parameter continue of the next request.'),
     remainingItemCount: whole('How many more items there are.'),
@@ -28,13 +28,13 @@ const preconditions: StructuralSchema = {
 
 const deleteOptions: StructuralSchema = {
   type: 'object',
-  description: 'How something is deleted.',
+  description: 'How an object is deleted.',
   properties: {
     apiVersion,
     kind,
     dryRun: {
       type: 'array',
-      description: 'With All the request is judged and answered as always, but nothing is deleted.',
+      description: 'With All the request is checked and answered as usual, but nothing is deleted.',
       items: { type: 'string' },
       'x-kubernetes-list-type': 'atomic',
     },
@@ -64,7 +64,7 @@ const status: StructuralSchema = {
         group: text('Group of the kind.'),
         kind: text('The kind, or the resource.'),
         uid: text('uid of the object.'),
-        retryAfterSeconds: { type: 'integer', format: 'int32', description: 'Ask again after so many seconds.' },
+        retryAfterSeconds: { type: 'integer', format: 'int32', description: 'Seconds after which to try again.' },
         causes: {
           type: 'array',
           description: 'Everything that is wrong.',

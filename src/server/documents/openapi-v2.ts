@@ -60,7 +60,7 @@ const EXTENSIONS = [
 
 /**
  * `/openapi/v2`: one document for all groups. Older clients and tools read it; kubectl does for kinds that cannot be
- * patched. It tells names and types of fields, the rules for their values are in the newer documents.
+ * patched. It has names and types of fields; the rules for their values are in the newer documents.
  */
 export function openApiV2(versions: readonly ServedVersion[], version: string): OpenApiV2 {
   const definitions = definitionsOf(versions.flatMap(({ resources }) => resources));
@@ -112,17 +112,17 @@ function referenceTo(name: string): V2Schema {
 
 function v2Schema(schema: DocumentSchema): V2Schema {
   const { refersTo, description, type, format, required } = schema;
-  const told = description === undefined ? {} : { description };
-  if (refersTo !== undefined) return { ...referenceTo(refersTo), ...told };
+  const described = description === undefined ? {} : { description };
+  if (refersTo !== undefined) return { ...referenceTo(refersTo), ...described };
   const extensions = Object.fromEntries(
     EXTENSIONS.filter((name) => schema[name] !== undefined).map((name) => [name, schema[name]]),
   );
-  // Clients judge objects by this document, and it has no words for these: without a type everything passes.
+  // Clients validate objects by this document, and it cannot express these: a schema without a type accepts everything.
   const anything =
     type === undefined || schema.nullable === true || schema['x-kubernetes-preserve-unknown-fields'] === true;
-  if (anything) return { ...told, ...extensions };
+  if (anything) return { ...described, ...extensions };
   return {
-    ...told,
+    ...described,
     type,
     ...(format === undefined ? {} : { format }),
     ...(required === undefined ? {} : { required }),

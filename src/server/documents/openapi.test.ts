@@ -100,7 +100,7 @@ describe('OpenAPI v3', () => {
     expect(v3Of('').components.schemas).toHaveProperty(['io.k8s.api.core.v1.Secret']);
   });
 
-  test('lists that writers share are told in the words of strategic merge patches', () => {
+  test('lists that writers share are described in the words of strategic merge patches', () => {
     const meta = v3Of('').components.schemas['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'].properties;
     expect(meta.ownerReferences).toMatchObject({
       'x-kubernetes-patch-merge-key': 'uid',

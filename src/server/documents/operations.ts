@@ -5,7 +5,7 @@ import type { ServedResource, ServedVersion } from './served.ts';
 
 export type Method = 'get' | 'put' | 'post' | 'patch' | 'delete';
 
-/** One thing that can be done at a path, in no particular version of OpenAPI. */
+/** An operation at a path, independent of the version of OpenAPI. */
 export interface Operation {
   readonly method: Method;
   /** What Kubernetes calls it. */
@@ -17,7 +17,7 @@ export interface Operation {
   readonly query: readonly QueryParameter[];
   readonly body?: { readonly schema: string; readonly contentTypes: readonly string[]; readonly required: boolean };
   readonly produces: readonly string[];
-  /** Name of the schema of each good answer, by status. */
+  /** Name of the schema of each successful response, by status. */
   readonly answers: Readonly<Record<string, string>>;
 }
 

@@ -13,10 +13,10 @@ const count = (name: string, description: string): QueryParameter => ({ name, ty
 export const textParameter = ({ name, description }: Pick<QueryParameter, 'name' | 'description'>): QueryParameter =>
   text(name, description);
 
-export const PRETTY = text('pretty', 'If true, the answer is indented for people.');
+export const PRETTY = text('pretty', 'If true, the response is indented.');
 
-const DRY_RUN = text('dryRun', 'With All the request is judged and answered as always, but nothing is stored.');
-const FIELD_MANAGER = text('fieldManager', 'Name of who makes the change; fields are owned under it.');
+const DRY_RUN = text('dryRun', 'With All the request is checked and answered as usual, but nothing is stored.');
+const FIELD_MANAGER = text('fieldManager', 'Name of the writer; it owns the fields that it writes.');
 /** kubectl looks for it in the patch operation of a kind: if it is there, the server judges the fields. */
 const FIELD_VALIDATION = text(
   'fieldValidation',
@@ -28,14 +28,14 @@ const SELECTION: readonly QueryParameter[] = [
   text('fieldSelector', 'Only objects whose fields have these values, as in metadata.name=a.'),
   text('labelSelector', 'Only objects whose labels fit.'),
   count('limit', 'At most so many objects on a page.'),
-  text('resourceVersion', 'The version that is asked for; what it means is said by resourceVersionMatch.'),
-  text('resourceVersionMatch', 'How resourceVersion is meant: Exact or NotOlderThan.'),
-  flag('sendInitialEvents', 'Begin a watch with the objects that are there, and a bookmark behind them.'),
+  text('resourceVersion', 'The requested version; resourceVersionMatch determines what it means.'),
+  text('resourceVersionMatch', 'How resourceVersion is compared: Exact or NotOlderThan.'),
+  flag('sendInitialEvents', 'Begin a watch with the present objects, followed by a bookmark.'),
   count('timeoutSeconds', 'How long the request may take; a watch ends then.'),
 ];
 
 const LIST: readonly QueryParameter[] = [
-  flag('allowWatchBookmarks', 'Send bookmarks in a watch, so that it can be taken up again.'),
+  flag('allowWatchBookmarks', 'Send bookmarks in a watch, so that it can be resumed.'),
   ...SELECTION,
   flag('watch', 'Stream the changes instead of a list.'),
 ];

@@ -6,8 +6,8 @@ export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
 export const APPLY_PATCH = 'application/apply-patch+yaml';
 
 /**
- * The content types that a kind takes patches in. Clients know the Kubernetes kinds and send them strategic merge
- * patches; no other kind takes those.
+ * The content types of patches that a kind accepts. Clients know the Kubernetes kinds and send strategic merge patches for them; no other
+ * kind accepts those.
  */
 export function patchTypesOf(kind: Pick<Kind, 'group' | 'schema'>): readonly string[] {
   return takesStrategicPatch(kind)

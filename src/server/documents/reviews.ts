@@ -23,7 +23,7 @@ const rules = (description: string, properties: Record<string, StructuralSchema>
 });
 const extra: StructuralSchema = {
   type: 'object',
-  description: 'What is known of the user besides.',
+  description: 'Further attributes of the user.',
   additionalProperties: { type: 'array', items: { type: 'string' } },
 };
 
@@ -47,11 +47,11 @@ const userOfSpec = {
   uid: text('uid of the user.'),
   extra,
 };
-const decision = fields('The answer. Set by the server.', {
+const decision = fields('The result. Set by the server.', {
   allowed: flag('True if the request would be allowed.'),
   denied: flag('True if a rule forbids the request, whatever others allow.'),
   reason: text('Why.'),
-  evaluationError: text('What went wrong on the way; the answer may hold all the same.'),
+  evaluationError: text('An error during the evaluation; the decision may be valid nevertheless.'),
 });
 const userInfo = fields('The user.', {
   username: text('Name of the user.'),
@@ -74,17 +74,17 @@ function review(
 const AUTHORIZATION = 'authorization.k8s.io';
 const AUTHENTICATION = 'authentication.k8s.io';
 
-/** The questions about users and their rights that the server answers. */
+/** The reviews of users and their rights that the server serves. */
 export const REVIEWS: readonly ServedReview[] = [
-  review(AUTHORIZATION, 'SelfSubjectAccessReview', 'Asks whether the user who asks may do something.', {
+  review(AUTHORIZATION, 'SelfSubjectAccessReview', 'Reviews whether the caller may do something.', {
     spec: fields('What would be done.', attributes),
     status: decision,
   }),
-  review(AUTHORIZATION, 'SelfSubjectRulesReview', 'Asks for all that the user who asks may do in a namespace.', {
+  review(AUTHORIZATION, 'SelfSubjectRulesReview', 'Lists what the caller may do in a namespace.', {
     spec: fields('Where.', { namespace: text('The namespace.') }),
-    status: fields('The answer. Set by the server.', {
+    status: fields('The result. Set by the server.', {
       incomplete: flag('True if there may be more than is listed.'),
-      evaluationError: text('What went wrong on the way.'),
+      evaluationError: text('An error during the evaluation.'),
       resourceRules: rules('What may be done to objects.', {
         verbs: texts('What may be done; * for all.'),
         apiGroups: texts('Groups; * for all.'),
@@ -97,30 +97,30 @@ export const REVIEWS: readonly ServedReview[] = [
       }),
     }),
   }),
-  review(AUTHORIZATION, 'SubjectAccessReview', 'Asks whether a user may do something.', {
+  review(AUTHORIZATION, 'SubjectAccessReview', 'Reviews whether a user may do something.', {
     spec: fields('Who would do what.', { ...attributes, ...userOfSpec }),
     status: decision,
   }),
   review(
     AUTHORIZATION,
     'LocalSubjectAccessReview',
-    'Asks whether a user may do something in the namespace of the review.',
+    'Reviews whether a user may do something in the namespace of the review.',
     { spec: fields('Who would do what.', { ...attributes, ...userOfSpec }), status: decision },
     true,
   ),
-  review(AUTHENTICATION, 'SelfSubjectReview', 'Asks who the user is who asks.', {
-    status: fields('The answer. Set by the server.', { userInfo }),
+  review(AUTHENTICATION, 'SelfSubjectReview', 'Returns the user of the caller.', {
+    status: fields('The result. Set by the server.', { userInfo }),
   }),
-  review(AUTHENTICATION, 'TokenReview', 'Asks whose token it is.', {
+  review(AUTHENTICATION, 'TokenReview', 'Returns the user of a token.', {
     spec: fields('The token.', {
       token: text('The token.'),
-      audiences: texts('For whom the token is meant to be.'),
+      audiences: texts('Audiences that the token must be for.'),
     }),
-    status: fields('The answer. Set by the server.', {
-      authenticated: flag('True if the token is good.'),
+    status: fields('The result. Set by the server.', {
+      authenticated: flag('True if the token is valid.'),
       user: userInfo,
-      audiences: texts('For whom the token is.'),
-      error: text('Why the token is not good.'),
+      audiences: texts('Audiences of the token.'),
+      error: text('Why the token is not valid.'),
     }),
   }),
 ];

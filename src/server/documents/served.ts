@@ -8,7 +8,7 @@ import { patchTypesOf } from './patch-types.ts';
 export interface ServedSubResource {
   readonly name: string;
   readonly verbs: readonly string[];
-  /** What is read and written there, mostly the kind that it belongs to. */
+  /** The kind that is read and written there, mostly the one that it belongs to. */
   readonly kind: GroupVersionKind;
   /** Of that kind, where it is not the kind that the sub-resource belongs to. */
   readonly schema?: () => StructuralSchema;
@@ -16,27 +16,27 @@ export interface ServedSubResource {
   readonly parameters?: readonly { readonly name: string; readonly description: string }[];
 }
 
-/** A kind whose objects are kept and can be listed. */
+/** A kind whose objects are stored and can be listed. */
 export interface ServedKind {
   readonly kind: Kind;
   readonly verbs: readonly string[];
   readonly subResources: readonly ServedSubResource[];
 }
 
-/** A question that is asked by creating an object; the answer is its status, and nothing is kept. */
+/** A review: created by a client, returned with its status, and not stored. */
 export interface ServedReview extends GroupVersionKind {
   readonly plural: string;
   readonly namespaced: boolean;
   readonly schema: StructuralSchema;
 }
 
-/** All that clients can find. */
+/** Everything that is served. */
 export interface Served {
   readonly kinds: readonly ServedKind[];
   readonly reviews: readonly ServedReview[];
 }
 
-/** What the documents tell of a resource, kind or review alike. */
+/** What the documents contain of a resource, kind or review alike. */
 export interface ServedResource extends GroupVersionKind {
   readonly plural: string;
   readonly singular: string;
@@ -62,7 +62,7 @@ export interface ServedVersion {
 export interface ServedGroup {
   /** Empty for the core group. */
   readonly name: string;
-  /** The one that clients should use first stands first. Never empty. */
+  /** The preferred one first. Never empty. */
   readonly versions: readonly ServedVersion[];
 }
 

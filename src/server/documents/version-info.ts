@@ -1,6 +1,6 @@
 /**
- * The Kubernetes version that Sluice says it is. kubectl warns of servers that are more than one minor version away
- * from it, so this is the middle of those that people have: 1.32 to 1.34 are silent.
+ * The Kubernetes version that Sluice reports. kubectl warns of servers that differ by more than one minor version, so this is the middle of
+ * those in use: 1.32 to 1.34 do not warn.
  */
 const MAJOR = '1';
 const MINOR = '33';

@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { causesOf, invalidObject } from '../../resource/object/invalid-object.ts';
 import type { DeleteOptions, PropagationPolicy } from '../../resource/storage/storage.ts';
+import type { ApiRequest } from '../request/api-request.ts';
+import type { Services } from './handler.ts';
+import { decodeObject } from './object-input.ts';
 import { countOf, invalidOptions } from './query-options.ts';
-import type { ResourceCall } from './resource-call.ts';
 
 const deleteOptionsSchema = z.object({
   kind: z.literal('DeleteOptions').nullish(),
@@ -15,15 +17,15 @@ const deleteOptionsSchema = z.object({
   dryRun: z.array(z.literal('All')).nullish(),
 });
 
-/** How something is to be deleted. Nothing here runs that a grace period could be granted to, so that is only checked. */
-export interface AskedDeletion extends DeleteOptions {
+/** How an object is to be deleted. No object here has a grace period, so that option is only validated. */
+export interface RequestedDeletion extends DeleteOptions {
   readonly dryRun: boolean;
 }
 
-/** Reads the body of a delete, or its parameters where there is no body. */
-export async function askedDeletion(call: ResourceCall): Promise<AskedDeletion> {
-  const { value } = call.decode(call.body);
-  const given = value ?? fromQuery(call.query);
+/** Reads the body of a delete, or its parameters if there is no body. */
+export function readDeletion(request: ApiRequest, services: Services): RequestedDeletion {
+  const { value } = decodeObject(request, services);
+  const given = value ?? fromQuery(request.query);
   const result = deleteOptionsSchema.safeParse(given);
   if (!result.success) throw invalidObject('DeleteOptions.meta.k8s.io ""', causesOf(result.error.issues, given, false));
   const { orphanDependents, propagationPolicy, preconditions, dryRun } = result.data;
@@ -33,13 +35,13 @@ export async function askedDeletion(call: ResourceCall): Promise<AskedDeletion> 
       'propagationPolicy',
       'Invalid value: orphanDependents and deletionPropagation cannot be both set',
     );
-  const triesOnly = (dryRun ?? []).length > 0;
-  if (triesOnly) call.note({ dryRun: true });
+  const isDryRun = (dryRun ?? []).length > 0;
+  if (isDryRun) request.isDryRun = true;
   return {
     propagationPolicy: propagationPolicy ?? policyOf(orphanDependents ?? undefined),
     uid: preconditions?.uid ?? undefined,
     resourceVersion: preconditions?.resourceVersion ?? undefined,
-    dryRun: triesOnly || call.context.dryRun === true,
+    dryRun: isDryRun || request.context.dryRun === true,
   };
 }
 
@@ -53,7 +55,7 @@ function fromQuery(query: URLSearchParams): z.input<typeof deleteOptionsSchema> 
     throw new SluiceError('BadRequest', 'the parameter orphanDependents must be "true" or "false"');
   return {
     gracePeriodSeconds: countOf(query, 'gracePeriodSeconds'),
-    // The schema says which words there are.
+    // The schema validates the word.
     propagationPolicy: (query.get('propagationPolicy') || undefined) as PropagationPolicy | undefined,
     orphanDependents: orphan === null ? undefined : orphan === 'true',
   };

@@ -1,63 +1,87 @@
-import { unlessMissing } from '../../foundation/sluice-error.ts';
+import { retryConflicts } from '../../foundation/retry-conflicts.ts';
+import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
-import { isHeld } from '../../resource/storage/memory/object-rules.ts';
-import { jsonAnswer } from '../http/answer.ts';
+import { checkPreconditions, isHeld } from '../../resource/storage/memory/object-rules.ts';
+import { jsonResponse } from '../http/answer.ts';
 import { SUCCESS_CODE, successStatus } from '../http/status.ts';
-import { type AskedDeletion, askedDeletion } from './delete-options.ts';
+import type { ApiRequest } from '../request/api-request.ts';
+import { admitWrite } from './admit-write.ts';
+import { type RequestedDeletion, readDeletion } from './delete-options.ts';
+import { type Handler, keyOfRequest, type Services } from './handler.ts';
 import { asBadRequest, selectionOf } from './query-options.ts';
-import { type Handler, keyOfCall, type ResourceCall, type Services } from './resource-call.ts';
-import { shown } from './write.ts';
+import { objectResponse } from './write.ts';
 
-const PAGE = 500;
-/** Deletions that wait for the storage together. */
-const AT_ONCE = 16;
+const PAGE_ITEMS = 500;
+/** Deletions of a collection that are in progress at once. */
+const MAX_CONCURRENT_DELETIONS = 16;
 
-/** Answers with the object if something holds it still, and with a bare success if it is gone. */
-export const deleteObject: Handler = async (call, services) => {
-  const asked = await askedDeletion(call);
-  const { kind, storage } = call.resource;
-  const live = await storage.get(call.context, keyOfCall(call));
-  const last = await remove(call, services, asked, live);
-  if (isHeld(kind, last)) return shown(call, services, 200, last);
+/** Deletes one object. Returns it if something still holds it, and a Status if it is deleted. */
+export const deleteObject: Handler = async (request, services) => {
+  const deletion = readDeletion(request, services);
+  const { kind, storage } = request.resource;
+  const live = await storage.get(request.context, keyOfRequest(request));
+  const last = await deleteAdmitted(request, services, deletion, live);
+  if (isHeld(kind, last)) return objectResponse(request, services, 200, last);
   const { name, uid } = last.metadata;
   const group = kind.group === '' ? {} : { group: kind.group };
-  return jsonAnswer(SUCCESS_CODE, successStatus({ name, ...group, kind: kind.plural, uid }));
+  return jsonResponse(SUCCESS_CODE, successStatus({ name, ...group, kind: kind.plural, uid }));
 };
 
-/** Deletes all that a list would show, and shows it. What others delete meanwhile is deleted too. */
-export const deleteCollection: Handler = async (call, services) => {
-  const { resource, context, info, query } = call;
-  const asked = await askedDeletion(call);
+/** Deletes all objects that a list would return, and returns them. Objects that others delete meanwhile are no failure. */
+export const deleteCollection: Handler = async (request, services) => {
+  const { resource, context, info, query } = request;
+  const deletion = readDeletion(request, services);
   const selection = selectionOf(info, query);
-  const removed: Stored[] = [];
+  const deleted: Stored[] = [];
   let version = '';
   let token: string | undefined;
   do {
     const page = await resource.storage
-      .list(context, { ...selection, limit: PAGE, continue: token })
+      .list(context, { ...selection, limit: PAGE_ITEMS, continue: token })
       .catch((error: unknown) => {
         throw asBadRequest(error);
       });
-    for (let start = 0; start < page.items.length; start += AT_ONCE) {
-      const some = page.items.slice(start, start + AT_ONCE);
-      const gone = await Promise.all(some.map((object) => unlessMissing(remove(call, services, asked, object))));
-      removed.push(...gone.filter((object) => object !== undefined));
+    for (let start = 0; start < page.items.length; start += MAX_CONCURRENT_DELETIONS) {
+      const some = page.items.slice(start, start + MAX_CONCURRENT_DELETIONS);
+      const gone = await Promise.all(
+        some.map((object) => unlessMissing(deleteAdmitted(request, services, deletion, object))),
+      );
+      deleted.push(...gone.filter((object) => object !== undefined));
     }
     version = page.resourceVersion;
     token = page.continue;
   } while (token !== undefined);
-  const view = services.presenter.view(resource.kind, call.representation, query);
-  return services.presenter.list(view, { items: removed, resourceVersion: version });
+  const view = services.presenter.view(resource.kind, request.representation, query);
+  return services.presenter.list(view, { items: deleted, resourceVersion: version });
 };
 
-async function remove(
-  { user, context, resource }: ResourceCall,
+/**
+ * Admits a deletion and deletes the very state that was admitted. Tries again with the next state if another writer was faster, unless the
+ * request names the version to delete. Kube-apiserver does the same.
+ */
+async function deleteAdmitted(
+  request: ApiRequest,
   services: Services,
-  asked: AskedDeletion,
-  object: Stored,
+  deletion: RequestedDeletion,
+  found: Stored,
 ): Promise<Stored> {
+  const { user, context, resource } = request;
   const { kind, storage } = resource;
-  const { dryRun, ...options } = asked;
-  await services.admit({ user, operation: 'delete', kind, subResource: '', object, old: object });
-  return storage.delete({ ...context, dryRun }, keyOf(object), options);
+  const { dryRun, ...options } = deletion;
+  let known: Stored | undefined = found;
+  let isOvertaken = false;
+  const attempt = async () => {
+    isOvertaken = false;
+    const object = known ?? (await storage.get(context, keyOf(found)));
+    known = undefined;
+    checkPreconditions(kind, object, options);
+    await admitWrite(request, services, { user, operation: 'delete', kind, subResource: '', object, old: object });
+    isOvertaken = true;
+    const { resourceVersion } = object.metadata;
+    return storage.delete({ ...context, dryRun }, keyOf(object), { ...options, resourceVersion });
+  };
+  return retryConflicts(attempt, {
+    signal: context.signal,
+    isConflict: (error) => isOvertaken && options.resourceVersion === undefined && isSluiceError(error, 'Conflict'),
+  });
 }

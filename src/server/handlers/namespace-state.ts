@@ -1,17 +1,18 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
-import type { ResourceCall, Services } from './resource-call.ts';
+import type { ApiRequest } from '../request/api-request.ts';
+import type { Services } from './handler.ts';
 
 const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces' };
 
-/** Nothing is created in a namespace that is not there or that is going. Without a kind of namespaces all are there. */
+/** No object is created in a namespace that does not exist or is being deleted. Where namespaces are no kind, all exist. */
 export async function requireNamespace(
-  call: ResourceCall,
+  request: ApiRequest,
   { resources }: Services,
   object: KubernetesObject,
 ): Promise<void> {
-  const { info, resource, context } = call;
+  const { info, resource, context } = request;
   const namespaces = resource.kind.namespaced ? resources.find(NAMESPACES) : undefined;
   if (namespaces === undefined) return;
   const name = info.namespace;

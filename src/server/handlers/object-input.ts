@@ -4,63 +4,70 @@ import { fieldPath, invalidObject } from '../../resource/object/invalid-object.t
 import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { compileRules } from '../../resource/schema/structural/validation-rules.ts';
+import type { DecodedText } from '../http/json-text.ts';
+import { decodeBody } from '../http/request-body.ts';
+import type { ApiRequest } from '../request/api-request.ts';
+import type { Services } from './handler.ts';
 import { fieldValidationOf } from './query-options.ts';
-import type { ResourceCall } from './resource-call.ts';
 
-const MAX_TOLD = 20;
-/** Values of an object, those inside of others included, unless its kind has more. */
+const MAX_REPORTED_FIELDS = 20;
+/** Values of an object, nested ones included, unless its kind may have more. */
 const MAX_VALUES_OF_OBJECT = 8000;
 const MAX_NAME_LENGTH = 253;
 
 /**
- * Judges an object that a client sent, whole or as what a patch makes of a stored one: it must be of the kind and the place that
- * the URL names. Fields that nobody knows are left out, and told or refused as the client wishes; `refuse` makes the error.
+ * Validates an object that a client sent, or that a patch makes of a stored one: it must have the kind and the place that the URL names.
+ * Unknown fields are dropped, and reported or refused as the client requests; `refuse` makes the error.
  */
 export function acceptObject(
-  call: ResourceCall,
+  request: ApiRequest,
   value: unknown,
   duplicates: readonly string[],
-  refuse: (flaws: string) => SluiceError = (flaws) => refuseObject(call, flaws),
+  refuse: (flaws: string) => SluiceError = (flaws) => refuseObject(request, flaws),
 ): KubernetesObject {
-  const { kind } = call.resource;
-  checkKind(call, value);
-  checkSize(call, value);
+  const { kind } = request.resource;
+  checkKind(request, value);
+  checkSize(request, value);
   const { object, unknownFields } = kind.parse(value);
-  tellFlaws(
-    call,
+  reportFlaws(
+    request,
     [
       ...duplicates.map((field) => `duplicate field ${JSON.stringify(field)}`),
-      ...unknownFields.slice(0, MAX_TOLD).map((path) => `unknown field ${JSON.stringify(fieldPath(path))}`),
+      ...unknownFields.slice(0, MAX_REPORTED_FIELDS).map((path) => `unknown field ${JSON.stringify(fieldPath(path))}`),
     ],
     refuse,
   );
-  return inItsPlace(call, object);
+  return placeAtUrl(request, object);
 }
 
-/** Does beforehand, with pauses, what would hold up the event loop while an object of a body is judged. */
-export async function prepareObject({ resource: { kind } }: ResourceCall, value: unknown): Promise<void> {
+/** The body of a request as one value. */
+export function decodeObject({ body, resource }: ApiRequest, { decodeProtobuf }: Services): DecodedText {
+  return decodeBody(body, decodeProtobuf, maxBodyValues(resource.kind));
+}
+
+/** Compiles in slices what would block the event loop during the validation of an object. */
+export async function prepareObject({ resource: { kind } }: ApiRequest, value: unknown): Promise<void> {
   if (kind.compilesRules === true) await inSlices(compileRules(value), () => undefined);
 }
 
-/** Values that a body may have: an object that was read comes back with who owns which of its fields. */
+/** Values that a body may have: an object that a client read comes back with the owners of its fields. */
 export function maxBodyValues({ maxValues }: Kind): number | undefined {
   return maxValues === undefined ? undefined : 3 * maxValues;
 }
 
 /**
- * Refuses an object with more values than its kind may have, besides who owns which of its fields. What judges and stores an object
- * goes through its values one by one, and takes some five microseconds for each; and what a patch makes of an object could grow with
- * every patch. LimitExceeded.
+ * LimitExceeded for an object with more values than its kind may have, without its field owners. Validating and storing takes some five
+ * microseconds for each value, and without a limit an object could grow with every patch.
  */
-export function checkSize({ resource: { kind } }: ResourceCall, value: unknown): void {
-  const most = kind.maxValues ?? MAX_VALUES_OF_OBJECT;
-  let left = most;
+export function checkSize({ resource: { kind } }: ApiRequest, value: unknown): void {
+  const maxValues = kind.maxValues ?? MAX_VALUES_OF_OBJECT;
+  let left = maxValues;
   const count = (part: unknown): void => {
     left -= 1;
     if (left < 0)
       throw new SluiceError(
         'LimitExceeded',
-        `Request entity too large: the object would have more than ${most} values`,
+        `Request entity too large: the object would have more than ${maxValues} values`,
       );
     if (typeof part !== 'object' || part === null) return;
     for (const [name, field] of Object.entries(part)) if (name !== 'managedFields') count(field);
@@ -68,52 +75,52 @@ export function checkSize({ resource: { kind } }: ResourceCall, value: unknown):
   count(value);
 }
 
-function checkKind(call: ResourceCall, value: unknown): void {
-  const { kind } = call.resource;
-  // Everything else that is wrong with it the schema says.
+function checkKind(request: ApiRequest, value: unknown): void {
+  const { kind } = request.resource;
+  // The schema reports everything else.
   if (typeof value !== 'object' || value === null) return;
   const { apiVersion = kind.apiVersion, kind: name = kind.kind } = value as { apiVersion?: unknown; kind?: unknown };
-  noteName(call, value);
+  noteName(request, value);
   if (apiVersion !== kind.apiVersion)
     throw new SluiceError(
       'BadRequest',
-      `the API version in the data (${shown(apiVersion)}) does not match the expected API version (${kind.apiVersion})`,
+      `the API version in the data (${quoted(apiVersion)}) does not match the expected API version (${kind.apiVersion})`,
     );
   if (name !== kind.kind)
     throw new SluiceError(
       'BadRequest',
-      `the kind in the data (${shown(name)}) does not match the expected kind (${kind.kind})`,
+      `the kind in the data (${quoted(name)}) does not match the expected kind (${kind.kind})`,
     );
 }
 
-/** Failures are told about the object that was meant, also where it is not judged yet. */
-function noteName(call: ResourceCall, value: object): void {
+/** Failures name the object in the body, also if it is not valid. */
+function noteName(request: ApiRequest, value: object): void {
   const { metadata } = value as { metadata?: { name?: unknown } | null };
-  if (typeof metadata?.name === 'string') call.note({ name: metadata.name.slice(0, MAX_NAME_LENGTH) });
+  if (typeof metadata?.name === 'string') request.objectName = metadata.name.slice(0, MAX_NAME_LENGTH);
 }
 
-function shown(value: unknown): string {
+function quoted(value: unknown): string {
   return String(typeof value === 'string' ? value : typeof value).slice(0, 100);
 }
 
-function tellFlaws(call: ResourceCall, flaws: readonly string[], refuse: (flaws: string) => SluiceError): void {
-  const validation = fieldValidationOf(call.query);
+function reportFlaws(request: ApiRequest, flaws: readonly string[], refuse: (flaws: string) => SluiceError): void {
+  const validation = fieldValidationOf(request.query);
   if (flaws.length === 0 || validation === 'Ignore') return;
   if (validation === 'Warn') {
-    for (const flaw of flaws) call.warn(flaw);
+    for (const flaw of flaws) request.warn(flaw);
     return;
   }
   throw refuse(`strict decoding error: ${flaws.join(', ')}`);
 }
 
-function refuseObject({ resource }: ResourceCall, flaws: string): SluiceError {
+function refuseObject({ resource }: ApiRequest, flaws: string): SluiceError {
   const { kind, version } = resource.kind;
   const text = `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${flaws}`;
   return new SluiceError('BadRequest', text);
 }
 
 /** The object with the name and the namespace of the URL. */
-function inItsPlace({ info, resource: { kind } }: ResourceCall, object: KubernetesObject): KubernetesObject {
+function placeAtUrl({ info, resource: { kind } }: ApiRequest, object: KubernetesObject): KubernetesObject {
   const { name, namespace = '', resourceVersion, uid } = object.metadata;
   if (info.name !== '' && name !== '' && name !== info.name)
     throw new SluiceError(
@@ -134,7 +141,7 @@ function inItsPlace({ info, resource: { kind } }: ResourceCall, object: Kubernet
     ...object.metadata,
     name: name || info.name,
     namespace: kind.namespaced ? info.namespace : undefined,
-    // Clients write an empty text for what they do not know.
+    // Clients write an empty text for an unknown value.
     resourceVersion: resourceVersion || undefined,
     uid: uid || undefined,
   };

@@ -13,27 +13,28 @@ import { APPLY_PATCH, JSON_PATCH, MERGE_PATCH, patchTypesOf } from '../documents
 import { decodeJson } from '../http/json-text.ts';
 import { decodeYaml, type RequestBody, textOf, unsupportedType } from '../http/request-body.ts';
 import { isOn } from '../http/request-path.ts';
+import type { ApiRequest } from '../request/api-request.ts';
 import { managerOf, withOwners, writePlace } from './field-owners.ts';
+import type { Handler, Services } from './handler.ts';
 import { acceptObject, checkSize, maxBodyValues, prepareObject } from './object-input.ts';
 import { invalidOptions } from './query-options.ts';
-import type { Handler, ResourceCall, Services } from './resource-call.ts';
 import { changeStored } from './write.ts';
 
-/** What a patch makes of the stored object, or of nothing. Ready to be stored: judged, and with its owners. */
+/** What a patch makes of the stored object, or of none: validated, with its field owners, ready to be stored. */
 type Change = (live: Stored | undefined) => KubernetesObject;
 
 const MAX_SHOWN_PATCH = 500;
 /** Values of a JSON patch: three or four for each of the 10,000 operations that it may have. */
 const MAX_PATCH_VALUES = 41_000;
 
-/** Changes the stored object. One that is applied and is not there is created. */
-export const patchObject: Handler = async (call, services) => {
-  const { change, creates, value } = readPatch(call, services, call.body);
-  await prepareObject(call, value);
-  return changeStored(call, services, { creates, namesVersion: namesVersion(value) }, change);
+/** Changes the stored object. Server-side apply creates an object that does not exist. */
+export const patchObject: Handler = async (request, services) => {
+  const { change, creates, value } = readPatch(request, services, request.body);
+  await prepareObject(request, value);
+  return changeStored(request, services, { creates, namesVersion: namesVersion(value) }, change);
 };
 
-/** Whether a patch of any type says which version of the object it is made for. */
+/** Whether a patch of any type names the version of the object that it is made for. */
 function namesVersion(patch: unknown): boolean {
   if (Array.isArray(patch))
     return patch.some((operation) => isJsonObject(operation) && operation.path === '/metadata/resourceVersion');
@@ -43,27 +44,27 @@ function namesVersion(patch: unknown): boolean {
 
 interface ReadPatch {
   readonly change: Change;
-  /** Whether an object that is not there is created. */
+  /** Whether an object that does not exist is created. */
   readonly creates: boolean;
   /** The patch itself. */
   readonly value: unknown;
 }
 
-function readPatch(call: ResourceCall, services: Services, body: RequestBody): ReadPatch {
-  const types = patchTypesOf(call.resource.kind);
+function readPatch(request: ApiRequest, services: Services, body: RequestBody): ReadPatch {
+  const types = patchTypesOf(request.resource.kind);
   if (!types.includes(body.mediaType)) throw unsupportedType(types);
   const text = textOf(body.bytes);
   if (body.mediaType === APPLY_PATCH)
-    return { ...applied(call, services, text), creates: call.info.subResource === '' };
-  if (call.query.has('force'))
+    return { ...readApplyPatch(request, services, text), creates: request.info.subResource === '' };
+  if (request.query.has('force'))
     throw invalidOptions('PatchOptions', 'force', 'Forbidden: may not be specified for non-apply patch');
-  const maxValues = body.mediaType === JSON_PATCH ? MAX_PATCH_VALUES : maxBodyValues(call.resource.kind);
+  const maxValues = body.mediaType === JSON_PATCH ? MAX_PATCH_VALUES : maxBodyValues(request.resource.kind);
   const { value, duplicates } = decodeJson(text, maxValues);
-  if (body.mediaType !== JSON_PATCH) checkSize(call, value);
-  const patched = patcherOf(body.mediaType, value, call.resource.kind);
-  const refuse = (flaws: string) => refusePatch(call.resource.kind.sensitive ? '(not shown)' : text, flaws);
+  if (body.mediaType !== JSON_PATCH) checkSize(request, value);
+  const patched = patcherOf(body.mediaType, value, request.resource.kind);
+  const refuse = (flaws: string) => refusePatch(request.resource.kind.sensitive ? '(not shown)' : text, flaws);
   const change: Change = (live) =>
-    withOwners(call, services, live as Stored, acceptObject(call, patched(live as Stored), duplicates, refuse));
+    withOwners(request, services, live as Stored, acceptObject(request, patched(live as Stored), duplicates, refuse));
   return { change, creates: false, value };
 }
 
@@ -75,37 +76,37 @@ function patcherOf(mediaType: string, patch: unknown, kind: Kind): (live: Stored
   return (live) => applyStrategicMergePatch(live, patch, structuralSchemaOf(kind));
 }
 
-/** Server-side apply: the body is what its manager wants to be so. */
-function applied(call: ResourceCall, { clock }: Services, text: string): Pick<ReadPatch, 'change' | 'value'> {
-  if ((call.query.get('fieldManager') ?? '') === '')
+/** Server-side apply: the body holds the fields that its manager wants. */
+function readApplyPatch(request: ApiRequest, { clock }: Services, text: string): Pick<ReadPatch, 'change' | 'value'> {
+  if ((request.query.get('fieldManager') ?? '') === '')
     throw invalidOptions('PatchOptions', 'fieldManager', 'Required value: is required for apply patch');
-  const { value, duplicates } = decodeYaml(text, maxBodyValues(call.resource.kind));
-  checkSize(call, value);
+  const { value, duplicates } = decodeYaml(text, maxBodyValues(request.resource.kind));
+  checkSize(request, value);
   requireType(value);
-  const request = {
-    ...writePlace(call),
+  const apply = {
+    ...writePlace(request),
     applied: value,
-    manager: managerOf(call),
-    force: isOn(call.query, 'force'),
+    manager: managerOf(request),
+    force: isOn(request.query, 'force'),
     now: timestamp(clock.now()),
   };
-  const { applyNeverRemoves } = call.resource.storage;
+  const { applyNeverRemoves } = request.resource.storage;
   const change: Change = (live) => {
-    const base = applyNeverRemoves ? withoutApplied(live, request.manager) : live;
-    return acceptObject(call, serverSideApply({ ...request, live: base }).object, duplicates);
+    const base = applyNeverRemoves ? withoutApplied(live, apply.manager) : live;
+    return acceptObject(request, serverSideApply({ ...apply, live: base }).object, duplicates);
   };
   return { change, value };
 }
 
-/** What is applied says what it is, so that a file that is sent to the wrong place is noticed. */
+/** An apply patch must have its type, so that a file that is sent to the wrong URL is refused. */
 function requireType(value: unknown): void {
   if (!isJsonObject(value)) return;
   for (const field of ['apiVersion', 'kind'])
     if (typeof ownValue(value, field) !== 'string')
-      throw new SluiceError('BadRequest', `the ${field} of what is applied is missing`);
+      throw new SluiceError('BadRequest', `the ${field} of the apply patch is missing`);
 }
 
-/** The object as if this manager had applied nothing to it yet, so that nothing it leaves out now is taken away. */
+/** The object as if this manager had not applied anything yet, so that apply removes no field. */
 function withoutApplied(live: Stored | undefined, manager: string): Stored | undefined {
   if (live?.metadata.managedFields === undefined) return live;
   const others = live.metadata.managedFields.filter(

@@ -8,7 +8,7 @@ import type { RequestInfo } from '../http/request-path.ts';
 const FIELD_VALIDATIONS = ['Ignore', 'Warn', 'Strict'] as const;
 export type FieldValidation = (typeof FIELD_VALIDATIONS)[number];
 
-/** What a list or a watch selects. BadRequest for selectors that cannot be read. */
+/** What a list or a watch selects. BadRequest for invalid selectors. */
 export function selectionOf(info: RequestInfo, query: URLSearchParams): Selection {
   const labels = query.get('labelSelector');
   const fields = query.get('fieldSelector');
@@ -19,7 +19,7 @@ export function selectionOf(info: RequestInfo, query: URLSearchParams): Selectio
   }));
 }
 
-/** What is wrong in a URL is a bad request, not an invalid object. */
+/** An error in a URL is a bad request, not an invalid object. */
 export function badRequestIfInvalid<Result>(action: () => Result): Result {
   try {
     return action();
@@ -32,7 +32,7 @@ export function asBadRequest(error: unknown): unknown {
   return isSluiceError(error, 'InvalidInput') ? new SluiceError('BadRequest', error.message, { cause: error }) : error;
 }
 
-/** A number that is not negative; undefined if there is none or nothing. */
+/** A parameter that is a number and not negative; undefined if it is missing or empty. */
 export function countOf(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null || text === '') return undefined;
@@ -43,7 +43,7 @@ export function countOf(query: URLSearchParams, name: string): number | undefine
   );
 }
 
-/** Whether a write is only tried. */
+/** Whether nothing is to be stored. */
 export function dryRunOf(query: URLSearchParams): boolean {
   const values = query.getAll('dryRun');
   const wrong = values.find((value) => value !== 'All');
@@ -51,7 +51,7 @@ export function dryRunOf(query: URLSearchParams): boolean {
   return values.length > 0;
 }
 
-/** What becomes of fields that nobody knows. */
+/** What to do about unknown fields. */
 export function fieldValidationOf(query: URLSearchParams): FieldValidation {
   const text = query.get('fieldValidation') ?? '';
   if (text === '') return 'Warn';
@@ -60,7 +60,7 @@ export function fieldValidationOf(query: URLSearchParams): FieldValidation {
   return known;
 }
 
-/** Options of a kind of request that contradict each other or have no such value. */
+/** The error of options that contradict each other or have an unsupported value. */
 export function invalidOptions(kind: string, field: string, message: string): SluiceError {
   const cause: FieldCause = { field, message, path: [field] };
   return invalidObject(`${kind}.meta.k8s.io ""`, [cause]);

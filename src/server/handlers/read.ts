@@ -1,36 +1,36 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { encodedAnswer } from '../http/answer.ts';
+import { encodedResponse } from '../http/answer.ts';
+import { type Handler, keyOfRequest } from './handler.ts';
 import { checkVersion } from './list-version.ts';
 import { asBadRequest, countOf, invalidOptions, selectionOf } from './query-options.ts';
-import { type Handler, keyOfCall } from './resource-call.ts';
 
-/** One object; a sub-resource shows the object that it belongs to. */
-export const getObject: Handler = async (call, { presenter }) => {
-  const { resource, representation, query } = call;
-  const object = await resource.storage.get(call.context, keyOfCall(call));
+/** One object; a sub-resource returns the object that it belongs to. */
+export const getObject: Handler = async (request, { presenter }) => {
+  const { resource, representation, query } = request;
+  const object = await resource.storage.get(request.context, keyOfRequest(request));
   return presenter.object(presenter.view(resource.kind, representation, query), 200, object);
 };
 
-/** What a sub-resource that is only read shows of an object. */
-export const getSubResource: Handler = async (call) => {
-  const { resource, info, query, context, representation } = call;
+/** What a sub-resource that is only read returns of an object. */
+export const getSubResource: Handler = async (request) => {
+  const { resource, info, query, context, representation } = request;
   const subResource = resource.storage.readOnlySubResources?.find(({ name }) => name === info.subResource);
   if (subResource === undefined) throw new SluiceError('Internal', `no sub-resource ${info.subResource} is served`);
-  const shown = await subResource.read(context, keyOfCall(call), query);
-  return encodedAnswer(200, JSON.stringify(shown), representation.encoding);
+  const content = await subResource.read(context, keyOfRequest(request), query);
+  return encodedResponse(200, JSON.stringify(content), representation.encoding);
 };
 
 /** A page of objects, or all of them. */
-export const listObjects: Handler = async (call, { presenter }) => {
-  const { info, query, resource } = call;
-  const view = presenter.view(resource.kind, call.representation, query);
+export const listObjects: Handler = async (request, { presenter }) => {
+  const { info, query, resource } = request;
+  const view = presenter.view(resource.kind, request.representation, query);
   checkVersionOptions(query);
   const options = {
     ...selectionOf(info, query),
     limit: countOf(query, 'limit'),
     continue: query.get('continue') || undefined,
   };
-  const result = await resource.storage.list(call.context, options).catch((error: unknown) => {
+  const result = await resource.storage.list(request.context, options).catch((error: unknown) => {
     throw asBadRequest(error);
   });
   checkVersion(result, query);

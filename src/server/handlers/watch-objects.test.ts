@@ -82,7 +82,7 @@ describe('where a watch begins', () => {
     expect((await api.fetch(`${WIDGETS}?watch=true&${query}`)).status).toBe(code);
   });
 
-  test('a version that is not known ends in an error that asks for a new list', async () => {
+  test('an unknown version ends in an error after which clients list again', async () => {
     const watch = await openWatch(api, 'watch=true&resourceVersion=999');
     expect(await watch.next()).toMatchObject({
       type: 'ERROR',
@@ -92,7 +92,7 @@ describe('where a watch begins', () => {
   });
 });
 
-describe('what a watch tells', () => {
+describe('what a watch sends', () => {
   test('what enters a selection is ADDED, what leaves it DELETED', async () => {
     const watch = await openWatch(api, `watch=true&fieldSelector=spec.color%3Dred`);
     await createWidget(api, 'a', { color: 'blue' });
@@ -102,7 +102,7 @@ describe('what a watch tells', () => {
     expect(await watch.next()).toMatchObject({ type: 'DELETED', object: { spec: { color: 'red' } } });
   });
 
-  test('tables tell their columns once; metadata alone is enough for some', async () => {
+  test('tables have their columns once; a client can request metadata alone', async () => {
     await createWidget(api, 'a');
     const table = await openWatch(api, 'watch=true', { accept: TABLE });
     const partial = await openWatch(api, 'watch=true', { accept: PARTIAL });
@@ -130,12 +130,12 @@ describe('what a watch tells', () => {
     expect(await watch.next()).toMatchObject({ object: { columnDefinitions: [] } });
   });
 
-  test('bookmarks come to those who asked for them', async () => {
+  test('bookmarks are sent to clients that request them', async () => {
     const { metadata } = await createWidget(api, 'a');
     const query = `watch=true&resourceVersion=${metadata.resourceVersion}`;
-    const asking = await openWatch(api, `${query}&allowWatchBookmarks=true`);
+    const requesting = await openWatch(api, `${query}&allowWatchBookmarks=true`);
     const plain = await openWatch(api, query);
-    expect(await asking.next()).toMatchObject({
+    expect(await requesting.next()).toMatchObject({
       type: 'BOOKMARK',
       object: { kind: 'Widget', metadata: { resourceVersion: metadata.resourceVersion } },
     });
@@ -145,7 +145,7 @@ describe('what a watch tells', () => {
 });
 
 describe('how a watch ends', () => {
-  test('after the time that the client asked for', async () => {
+  test('after the time that the client requested', async () => {
     await api.stop();
     const clock = new ManualClock();
     api = await startTestServer({ clock });
@@ -174,7 +174,7 @@ describe('how a watch ends', () => {
 
   test('a watch takes no place of a request, but there are only so many', async () => {
     await api.stop();
-    api = await startTestServer({ limits: { watches: 3, watchesOfUser: 2 } });
+    api = await startTestServer({ limits: { maxWatches: 3, maxWatchesOfUser: 2 } });
     const watches = [await openWatch(api), await openWatch(api)];
     expect(api.server.load).toEqual({ ...NO_LOAD, watches: 2 });
     const refused = await api.fetch(`${WIDGETS}?watch=true`);
@@ -186,8 +186,8 @@ describe('how a watch ends', () => {
 
   test('the last places of all are for users who have few', async () => {
     await api.stop();
-    const authorizer = { authorize: () => ({ allowed: true, reason: '' }) };
-    api = await startTestServer({ authorizer, limits: { watches: 10, watchesOfUser: 10 } });
+    const authorizer = { authorize: async () => ({ allowed: true, reason: '' }) };
+    api = await startTestServer({ authorizer, limits: { maxWatches: 10, maxWatchesOfUser: 10 } });
     const open = (user: string) => api.fetch(`${WIDGETS}?watch=true&resourceVersion=0`, {}, user);
     const statuses: number[] = [];
     for (let index = 0; index < 11; index += 1) statuses.push((await open('mallory')).status);
@@ -224,7 +224,7 @@ describe('how a watch ends', () => {
     await watch.close();
   });
 
-  test('a client that reads nothing costs the others nothing, and is told to list anew if it falls too far behind', async () => {
+  test('a client that reads nothing costs the others nothing, and gets Expired if it falls too far behind', async () => {
     await api.stop();
     api = await startTestServer({}, undefined, undefined, { buffer: 20 });
     const { metadata } = await createWidget(api, 'a');

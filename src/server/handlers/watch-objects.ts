@@ -3,41 +3,42 @@ import type { KubernetesObject, Stored } from '../../resource/object/object.ts';
 import { compileSelection } from '../../resource/storage/selection.ts';
 import type { ListResult, Selection } from '../../resource/storage/storage.ts';
 import type { View } from '../presentation/presenter.ts';
+import type { ApiRequest } from '../request/api-request.ts';
 import type { WatchSink } from '../watch/watch-streams.ts';
+import type { Handler, Services } from './handler.ts';
 import { checkVersion } from './list-version.ts';
 import { badRequestIfInvalid, selectionOf } from './query-options.ts';
-import type { Handler, ResourceCall, Services } from './resource-call.ts';
-import { type AskedWatch, askedWatch } from './watch-options.ts';
+import { readWatchParameters, type WatchParameters } from './watch-options.ts';
 
-/** Tells changes as they come, one JSON object a line; if asked, or if no version is named, the present state first. */
-export const watchObjects: Handler = async (call, services) => {
-  const { info, query, resource, user } = call;
-  if (call.representation.encoding !== 'json')
+/** Streams changes, one JSON object a line; if the client requests it, or names no version, after the present state. */
+export const watchObjects: Handler = async (request, services) => {
+  const { info, query, resource, user } = request;
+  if (request.representation.encoding !== 'json')
     throw new SluiceError('NotAcceptable', 'only the following media types are accepted for watches: application/json');
-  const asked = askedWatch(query);
+  const parameters = readWatchParameters(query);
   const selection = selectionOf(info, query);
   badRequestIfInvalid(() => compileSelection(selection, resource.kind));
-  const view = services.presenter.view(resource.kind, call.representation, query);
-  const needsState = asked.initialEvents || asked.resourceVersion === undefined;
-  const state = needsState ? await resource.storage.list(call.context, selection) : undefined;
+  const view = services.presenter.view(resource.kind, request.representation, query);
+  const needsState = parameters.initialEvents || parameters.resourceVersion === undefined;
+  const state = needsState ? await resource.storage.list(request.context, selection) : undefined;
   if (state !== undefined) checkVersion(state, query);
-  const start = new WatchStart(asked, state);
-  return services.watches.open(user.name, asked.timeoutSeconds, (sink) =>
-    feed(call, services, view, selection, asked, start, sink),
+  const start = new WatchStart(parameters, state);
+  return services.watches.open(user.name, parameters.timeoutSeconds, (sink) =>
+    feed(request, services, view, selection, parameters, start, sink),
   );
 };
 
 /**
- * Where a watch starts. The objects of the list can be taken once: a watch lasts for an hour, and whoever holds the list would keep
- * thousands of objects in memory that have changed or gone since.
+ * Where a watch starts. The objects of the list can be taken once: a watch lasts for an hour, and a reference to the list would keep
+ * thousands of objects in memory that have been changed or deleted since.
  */
 class WatchStart {
   readonly resourceVersion: string;
   #items: readonly KubernetesObject[];
 
-  constructor(asked: AskedWatch, state: ListResult<KubernetesObject> | undefined) {
-    this.resourceVersion = state?.resourceVersion ?? asked.resourceVersion ?? '';
-    this.#items = asked.initialEvents ? (state?.items ?? []) : [];
+  constructor(parameters: WatchParameters, state: ListResult<KubernetesObject> | undefined) {
+    this.resourceVersion = state?.resourceVersion ?? parameters.resourceVersion ?? '';
+    this.#items = parameters.initialEvents ? (state?.items ?? []) : [];
   }
 
   takeItems(): readonly KubernetesObject[] {
@@ -47,7 +48,7 @@ class WatchStart {
   }
 }
 
-/** Sends the objects that a watch starts with. Returns whether the next line is the first one. A function of its own, so that its variables end. */
+/** Sends the objects that a watch starts with. Returns whether the next line is the first one. In a function of its own, no variable outlives them. */
 async function sendStart(
   { frames }: Services,
   view: View,
@@ -65,11 +66,11 @@ async function sendStart(
 }
 
 async function feed(
-  call: ResourceCall,
+  request: ApiRequest,
   services: Services,
   view: View,
   selection: Selection,
-  asked: AskedWatch,
+  parameters: WatchParameters,
   start: WatchStart,
   sink: WatchSink,
 ): Promise<void> {
@@ -79,18 +80,18 @@ async function feed(
   try {
     let first = await sendStart(services, view, start, sink);
     if (signal.aborted) return;
-    if (asked.marksInitialEnd) {
+    if (parameters.marksInitialEnd) {
       await write(frames.bookmark(view, resourceVersion, true, first));
       first = false;
     }
-    const { storage } = call.resource;
-    for await (const event of storage.watch(call.context, { ...selection, resourceVersion, signal })) {
+    const { storage } = request.resource;
+    for await (const event of storage.watch(request.context, { ...selection, resourceVersion, signal })) {
       if (event.type === 'BOOKMARK') {
-        if (asked.bookmarks) await write(frames.bookmark(view, event.resourceVersion, false, first));
+        if (parameters.bookmarks) await write(frames.bookmark(view, event.resourceVersion, false, first));
         else continue;
       } else {
         const { type, object } = event;
-        // Only the first line of a table tells its columns.
+        // Only the first line of a table has its columns.
         const frame = first ? frames.single(view, type, object, true) : frames.change(view, type, object);
         const wait = write(frame);
         if (wait !== undefined) await wait;
@@ -98,6 +99,6 @@ async function feed(
       first = false;
     }
   } catch (error) {
-    await write(frames.error(services.failure(error)));
+    await write(frames.error(services.reportFailure(request, error)));
   }
 }

@@ -1,11 +1,11 @@
 import { isOn } from '../http/request-path.ts';
 import { countOf, invalidOptions } from './query-options.ts';
 
-/** What a watch is asked to tell. */
-export interface AskedWatch {
-  /** Where the changes begin; undefined if the present state is told first. */
+/** What a client requests of a watch. */
+export interface WatchParameters {
+  /** Where the changes begin; undefined if they follow the present state. */
   readonly resourceVersion: string | undefined;
-  /** Whether the objects that are there are told, as ADDED, before the changes. */
+  /** Whether the present objects are sent, as ADDED, before the changes. */
   readonly initialEvents: boolean;
   /** Whether the end of the initial events is marked with a bookmark. */
   readonly marksInitialEnd: boolean;
@@ -14,7 +14,7 @@ export interface AskedWatch {
 }
 
 /** Reads the parameters of a watch; InvalidInput where they contradict each other. */
-export function askedWatch(query: URLSearchParams): AskedWatch {
+export function readWatchParameters(query: URLSearchParams): WatchParameters {
   const version = query.get('resourceVersion') ?? '';
   const match = query.get('resourceVersionMatch') ?? '';
   const initial = query.get('sendInitialEvents') ?? '';
@@ -31,7 +31,7 @@ export function askedWatch(query: URLSearchParams): AskedWatch {
       'resourceVersionMatch',
       'Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
     );
-  // Without a version a watch tells the present state first, unless told not to.
+  // Without a version a watch sends the present state first, unless the client declines it.
   const anyVersion = version === '' || version === '0';
   const initialEvents = initial === '' ? anyVersion : isOn(query, 'sendInitialEvents');
   return {

@@ -21,7 +21,7 @@ const text = async (path: string, init?: RequestInit) => {
   return `${response.status} ${await response.text()}`;
 };
 
-test('anybody may know that all is well, and no more', async () => {
+test('every client can read whether the server is healthy, and no details', async () => {
   for (const path of ['/livez', '/readyz', '/healthz']) {
     const response = await fetch(`${api.listener.url}${path}`);
     expect([response.status, await response.text()]).toEqual([200, 'ok']);

@@ -1,12 +1,12 @@
 import { messageOf } from '../../foundation/sluice-error.ts';
-import type { PathHandler } from '../exchange/exchange.ts';
 import { textAnswer } from '../http/answer.ts';
 import { isOn } from '../http/request-path.ts';
+import type { PathHandler } from '../request/path-handler.ts';
 
-/** Throws, or rejects, with what is wrong. Quick, and without side effects: anybody may ask as often as he likes. */
+/** Throws, or rejects, with what is wrong. Quick, and without side effects: any client may cause it at any rate. */
 export type HealthCheck = () => void | Promise<void>;
 
-/** Which question a check answers: whether the process works, or whether it can take requests now. */
+/** What a check is for: whether the process works, or whether it can serve requests now. */
 export type Probe = 'livez' | 'readyz';
 
 const TEXT = 'text/plain; charset=utf-8';
@@ -15,7 +15,7 @@ const TEXT = 'text/plain; charset=utf-8';
 export class HealthChecks {
   readonly #checks: Readonly<Record<Probe, Map<string, HealthCheck>>> = { livez: new Map(), readyz: new Map() };
 
-  /** Adds a check; the returned function takes it away. What is not live is not ready either. */
+  /** Adds a check; the returned function removes it. A server that is not live is not ready either. */
   add(probe: Probe, name: string, check: HealthCheck): () => void {
     this.#checks[probe].set(name, check);
     return () => {
@@ -23,13 +23,13 @@ export class HealthChecks {
     };
   }
 
-  /** The plain answer, which tells nothing but whether all is well: for everybody. */
+  /** The result without details: for every client. */
   readonly publicPaths: PathHandler = ({ path, query }) => {
     const probe = probeOf(path);
     return probe === undefined || isOn(query, 'verbose') || query.has('exclude') ? undefined : this.#plain(probe);
   };
 
-  /** `?verbose`, `?exclude=<check>` and `/livez/<check>`: for who is allowed. */
+  /** `?verbose`, `?exclude=<check>` and `/livez/<check>`: for users who may read the path. */
   readonly detailPaths: PathHandler = async ({ path, query }) => {
     const [, head = '', name, ...rest] = path.split('/');
     const probe = probeOf(`/${head}`);
@@ -62,15 +62,15 @@ export class HealthChecks {
   }
 }
 
-/** A check that fails once nobody has beaten for `patience` milliseconds: for loops that must not stop. */
+/** A check that fails once no beat has come for `timeoutMs` milliseconds: for loops that must not stop. */
 export class Heartbeat {
   readonly #now: () => number;
-  readonly #patience: number;
+  readonly #timeoutMs: number;
   #last: number;
 
-  constructor(now: () => number, patience: number) {
+  constructor(now: () => number, timeoutMs: number) {
     this.#now = now;
-    this.#patience = patience;
+    this.#timeoutMs = timeoutMs;
     this.#last = now();
   }
 
@@ -80,7 +80,7 @@ export class Heartbeat {
 
   readonly check: HealthCheck = () => {
     const silent = this.#now() - this.#last;
-    if (silent > this.#patience) throw new Error(`no sign of life for ${Math.round(silent / 1000)} s`);
+    if (silent > this.#timeoutMs) throw new Error(`no sign of life for ${Math.round(silent / 1000)} s`);
   };
 }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Agent, createServer, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { type Answer, sendAnswer } from './answer.ts';
+import { type Answer, sendResponse } from './answer.ts';
 
 const LARGE = 64 * 1024 * 1024;
 
@@ -11,7 +11,12 @@ test.each<[string, () => Answer['body']]>([
   ['in parts', () => Array.from({ length: 256 }, () => 'x'.repeat(LARGE / 256))],
 ])('a client that takes nothing of a body %s is cut off, and what it was to get is let go', async (_name, body) => {
   const server = createServer((request, response) => {
-    void sendAnswer(request, response, { status: 200, contentType: 'text/plain', body: body() }, { stuckAfter: 100 });
+    void sendResponse(
+      request,
+      response,
+      { status: 200, contentType: 'text/plain', body: body() },
+      { stuckTimeoutMs: 100 },
+    );
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -32,7 +37,7 @@ test('the last byte of a large body leaves only after the others, so that the ne
   const server = createServer((incoming, response) => {
     responses.push(response);
     const answer = { status: 200, contentType: 'text/plain', body: 'x'.repeat(LARGE / 4) };
-    incoming.resume().once('end', () => void sendAnswer(incoming, response, answer));
+    incoming.resume().once('end', () => void sendResponse(incoming, response, answer));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

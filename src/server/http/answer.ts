@@ -6,37 +6,37 @@ import { dump } from 'js-yaml';
 import { acceptedTypes, type Representation } from './media-type.ts';
 import { JSON_TYPE, YAML_TYPE } from './request-body.ts';
 
-/** A whole answer. */
+/** A response with its body. */
 export interface Answer {
   readonly status: number;
   readonly contentType: string;
-  /** Text in parts is made while it is sent: nobody waits for all of it, and it is never in memory as a whole. */
+  /** Parts of a text are made while they are sent: the first ones leave at once, and the whole is never in memory. */
   readonly body: string | Uint8Array | Iterable<string>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An answer that lasts: the function writes it and returns when it has ended. It owns the response and never throws. */
-export interface StreamedAnswer {
+/** A response that is written over time: the function writes it and returns when it has ended. It owns the response and never throws. */
+export interface StreamedResponse {
   readonly stream: (response: ServerResponse) => Promise<void>;
 }
 
-/** Smaller answers are sent faster than they are compressed. */
-const GZIP_FROM = 128 * 1024;
+/** Smaller responses are sent faster than they are compressed. */
+const MIN_GZIP_BYTES = 128 * 1024;
 
 const FAST = { level: constants.Z_BEST_SPEED };
-/** Milliseconds that a client may take nothing of a body. */
-const STUCK_AFTER = 60_000;
-/** What the buffers of a connection hold; nothing waits for a client to take it. */
-const SMALL = 16 * 1024;
+/** Milliseconds for which a client may read nothing of a body. */
+const STUCK_TIMEOUT_MS = 60_000;
+/** The buffers of a connection hold this much, so that a client need not read it in time. */
+const MAX_UNWATCHED_BYTES = 16 * 1024;
 
-/** Bytes that are still read of a body that was refused. */
+/** Bytes of a refused body that are still read. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 /** Milliseconds for which a refused body is still read. */
 export const DISCARD_TIMEOUT_MS = 5000;
 
 const compress = promisify(gzip);
 
-export function jsonAnswer(status: number, value: unknown, headers?: Readonly<Record<string, string>>): Answer {
+export function jsonResponse(status: number, value: unknown, headers?: Readonly<Record<string, string>>): Answer {
   return textAnswer(status, JSON_TYPE, `${JSON.stringify(value)}\n`, headers);
 }
 
@@ -49,55 +49,57 @@ export function textAnswer(
   return { status, contentType, body, ...(headers === undefined ? {} : { headers }) };
 }
 
-/** JSON text in the encoding that was asked for. */
-export function encodedAnswer(status: number, json: string, encoding: Representation['encoding']): Answer {
+/** JSON text in the requested encoding. */
+export function encodedResponse(status: number, json: string, encoding: Representation['encoding']): Answer {
   if (encoding === 'json') return textAnswer(status, JSON_TYPE, json);
   return textAnswer(status, YAML_TYPE, dump(JSON.parse(json)));
 }
 
-/** The answer with its JSON laid out over many lines. */
-export function prettyAnswer(answer: Answer): Answer {
+/** The response with its JSON indented over many lines. */
+export function prettyResponse(answer: Answer): Answer {
   const { body, contentType } = answer;
   if (contentType !== JSON_TYPE || body instanceof Uint8Array) return answer;
   const text = typeof body === 'string' ? body : [...body].join('');
   return { ...answer, body: `${JSON.stringify(JSON.parse(text), null, 2)}\n` };
 }
 
-/** Writes an answer. A client that is gone is no failure; one that takes nothing for `stuckAfter` milliseconds is cut off. */
-export async function sendAnswer(
+/** Writes a response. A client that has left is no failure; one that reads nothing for `stuckTimeoutMs` milliseconds is disconnected. */
+export async function sendResponse(
   request: IncomingMessage,
   response: ServerResponse,
   answer: Answer,
-  { stuckAfter = STUCK_AFTER, discardTimeoutMs = DISCARD_TIMEOUT_MS } = {},
+  { stuckTimeoutMs = STUCK_TIMEOUT_MS, discardTimeoutMs = DISCARD_TIMEOUT_MS } = {},
 ): Promise<void> {
   const { status } = answer;
   const headers: Record<string, string | number> = { 'Content-Type': answer.contentType, ...answer.headers };
-  // A body that was not read to its end would be taken for the next request; better to part.
+  // The rest of a body that was not read would be parsed as the next request, so the connection ends.
   const isUnread = !request.complete;
   if (isUnread) headers.Connection = 'close';
   const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
   const isWhole = body instanceof Uint8Array;
-  const zips = !(isWhole && body.length < GZIP_FROM) && headers['Content-Encoding'] === undefined && takesGzip(request);
+  const zips =
+    !(isWhole && body.length < MIN_GZIP_BYTES) && headers['Content-Encoding'] === undefined && acceptsGzip(request);
   if (zips) Object.assign(headers, { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' });
   const sent = isWhole && zips ? await compress(body, FAST) : body;
   if (response.destroyed) return;
-  if (!(sent instanceof Uint8Array && sent.length <= SMALL)) response.setTimeout(stuckAfter, () => response.destroy());
+  if (!(sent instanceof Uint8Array && sent.length <= MAX_UNWATCHED_BYTES))
+    response.setTimeout(stuckTimeoutMs, () => response.destroy());
   if (sent instanceof Uint8Array) {
     response.writeHead(status, { ...headers, 'Content-Length': sent.length });
     if (isUnread) {
       response.write(sent);
       await discardBody(request, discardTimeoutMs);
       response.end();
-    } else if (sent.length <= SMALL) response.end(sent);
+    } else if (sent.length <= MAX_UNWATCHED_BYTES) response.end(sent);
     // While a socket waits for "drain", Node pauses the parser of the next request on it, and resets the connection of a client that was
-    // quick to send that one ("Parse Error: Paused"). So the client gets the last byte only after the others have left.
+    // quick to send that one ("Parse Error: Paused"). So the last byte is sent only after the others have left.
     else await sendParts(response, [sent.subarray(0, -1), sent.subarray(-1)], false);
   } else await sendParts(response.writeHead(status, headers), sent, zips);
 }
 
 /**
- * Reads on what a client still sends after its answer went out. A connection that is closed with bytes unread is reset, and then
- * most clients report the reset and not the answer.
+ * Reads what a client still sends after its response. A connection that is closed with unread bytes is reset, and most clients report the
+ * reset and not the response.
  */
 function discardBody(request: IncomingMessage, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
@@ -117,7 +119,7 @@ function discardBody(request: IncomingMessage, timeoutMs: number): Promise<void>
   });
 }
 
-/** As fast as the client takes it; others have their turn between the parts. */
+/** Sends parts as fast as the client reads them; other requests have their turn between the parts. */
 async function sendParts(response: ServerResponse, parts: Iterable<string | Uint8Array>, zips: boolean): Promise<void> {
   try {
     if (zips) await pipeline(parts, createGzip(FAST), response);
@@ -127,7 +129,7 @@ async function sendParts(response: ServerResponse, parts: Iterable<string | Uint
   }
 }
 
-export function takesGzip(request: IncomingMessage): boolean {
+export function acceptsGzip(request: IncomingMessage): boolean {
   const header = request.headers['accept-encoding'];
   return typeof header === 'string' && acceptedTypes(header).some(({ type }) => type === 'gzip');
 }

@@ -48,7 +48,7 @@ test.each([`[${'0,'.repeat(24_001)}0]`, `[${'{"a":[]},'.repeat(12_000)}0]`])('re
 });
 
 test.each(['{"password": hunter2}', '{"password":hunter2222222222222222222222222222}', 'x"... hunter2 "'])(
-  'the text is not told: %s',
+  'an error does not contain the text: %s',
   (text) => {
     const read = () => decodeJson(text);
     expect(read).toThrow(/^the body is not valid JSON: Unexpected token '.'$/);

@@ -3,11 +3,11 @@ import { fieldPath } from '../../resource/object/invalid-object.ts';
 
 export interface DecodedText {
   readonly value: unknown;
-  /** Fields that stand more than once, such as `spec.size`; the last one counts. */
+  /** Repeated fields, such as `spec.size`; the last one counts. */
   readonly duplicates: readonly string[];
 }
 
-/** Objects of the Kubernetes API are hardly ever deeper than 20. */
+/** Objects of the Kubernetes API are rarely deeper than 20 levels. */
 const MAX_DEPTH = 100;
 /** Values in one body, unless its kind has more. */
 export const MAX_VALUES = 24_000;
@@ -22,8 +22,8 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * Reads JSON from a stranger. `__proto__` becomes a property like any other. BadRequest for text that is no JSON, is
- * nested too deeply, LimitExceeded for too many values; that is found out before anything is built.
+ * Reads untrusted JSON. `__proto__` becomes a property like any other. BadRequest for text that is no JSON or is nested too deeply,
+ * LimitExceeded for too many values; both are checked before any value is built.
  */
 export function decodeJson(text: string, maxValues = MAX_VALUES): DecodedText {
   const duplicates = scan(text, maxValues);
@@ -44,7 +44,7 @@ interface Level {
   expectsKey: boolean;
 }
 
-/** Goes through the text once, with no more than a stack of what is open. Text that is no JSON is left to the parser. */
+/** Scans the text once, with a stack of open levels only. The parser reports text that is no JSON. */
 function scan(text: string, maxValues: number): string[] {
   const levels: Level[] = [];
   const duplicates: string[] = [];

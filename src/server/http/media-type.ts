@@ -6,13 +6,13 @@ export interface MediaType {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** How a client wants to see objects. */
+/** The form of objects that a client requests. */
 export interface Representation {
   readonly encoding: 'json' | 'yaml';
   readonly as: 'object' | 'table' | 'partial';
 }
 
-const MAX_CLAUSES = 32;
+const MAX_ACCEPT_CLAUSES = 32;
 const FORMS: ReadonlyMap<string, Representation['as']> = new Map([
   ['Table', 'table'],
   ['PartialObjectMetadata', 'partial'],
@@ -36,9 +36,9 @@ export function parseMediaType(text: string): MediaType {
   return { type: type.trim().toLowerCase(), parameters };
 }
 
-/** The clauses of an Accept header, the most wanted first. Without a header everything is welcome. */
+/** The clauses of an Accept header, the most preferred first. Without a header every type is accepted. */
 export function acceptedTypes(accept: string | undefined): MediaType[] {
-  const clauses = (accept?.trim() || '*/*').split(',', MAX_CLAUSES).map(parseMediaType);
+  const clauses = (accept?.trim() || '*/*').split(',', MAX_ACCEPT_CLAUSES).map(parseMediaType);
   return clauses.filter((clause) => qualityOf(clause) > 0).sort((a, b) => qualityOf(b) - qualityOf(a));
 }
 

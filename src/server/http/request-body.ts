@@ -23,13 +23,13 @@ export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
 export const EMPTY_BODY: RequestBody = { mediaType: JSON_TYPE, bytes: Buffer.alloc(0) };
 
 const MAX_YAML_DEPTH = 100;
-/** YAML is read some fifty times more slowly than JSON: so much takes some 20 ms. */
+/** YAML is parsed some fifty times more slowly than JSON: this much takes some 20 ms. */
 const MAX_YAML_LENGTH = 128 * 1024;
 
 const inflate = promisify(gunzip);
 
 export interface ReadBodyOptions {
-  /** Bytes of a body at most, inflated. */
+  /** Maximum bytes of a body, inflated. */
   readonly limit: number;
   readonly clock: Clock;
   /** Milliseconds within which the whole body must arrive, however steadily it does. */
@@ -77,10 +77,10 @@ export function decodeYaml(text: string, maxValues?: number): DecodedText {
   if (text.length > MAX_YAML_LENGTH)
     throw new SluiceError('LimitExceeded', `YAML of more than ${MAX_YAML_LENGTH} characters is not read; send JSON`);
   try {
-    // Aliases could make a small text a huge object, and what a client sends has none.
+    // Aliases could make a small text a huge object, and manifests of clients have none.
     return { value: load(text, { maxDepth: MAX_YAML_DEPTH, maxAliases: 0 }), duplicates: [] };
   } catch (error) {
-    // The first line says what and where; those below quote the text, which may be a secret.
+    // The first line has the error and its position; those below quote the text, which may be a secret.
     const [problem = ''] = messageOf(error).split('\n', 1);
     throw new SluiceError('BadRequest', `the body is not valid YAML: ${problem.slice(0, 300)}`);
   }
@@ -93,7 +93,7 @@ export function unsupportedType(known: readonly string[]): SluiceError {
   );
 }
 
-/** UTF-8 without a flaw, or BadRequest. */
+/** Valid UTF-8, or BadRequest. */
 export function textOf(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -102,7 +102,7 @@ export function textOf(bytes: Uint8Array): string {
   }
 }
 
-/** The bytes of a body. The request is left as it is where they are refused: the answer still has to go through its socket. */
+/** The bytes of a body. A refused request is not destroyed: the response still has to go through its socket. */
 function collect(request: IncomingMessage, { limit, clock, timeoutMs, hold }: ReadBodyOptions): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit));
   return new Promise((resolve, reject) => {

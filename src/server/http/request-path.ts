@@ -8,7 +8,7 @@ export type RequestInfo = Omit<RequestAttributes, 'user'>;
 
 const MAX_PATH_LENGTH = 4096;
 const MAX_NAME_LENGTH = 253;
-/** What can stand behind a namespace's own name; everything else there is a resource inside the namespace. */
+/** Sub-resources of a namespace; every other word in their place is a resource inside the namespace. */
 const NAMESPACE_SUBRESOURCES = new Set(['status', 'finalize']);
 const VERBS: Readonly<Record<string, string>> = {
   GET: 'get',
@@ -22,7 +22,7 @@ const OF_MANY: Readonly<Record<string, string>> = { get: 'list', delete: 'delete
 
 /**
  * Reads `/api/v1/…` and `/apis/<group>/<version>/…` by the grammar of the Kubernetes API; every other path is a path and
- * nothing more. BadRequest for what no client writes without ill intent: empty or dotted segments, encoded slashes,
+ * nothing more. BadRequest for what only hostile clients write: empty or dotted segments, encoded slashes,
  * control characters. NotFound for paths that are longer than the grammar.
  */
 export function parseRequestPath(method: string, url: string): { info: RequestInfo; query: URLSearchParams } {
@@ -72,7 +72,7 @@ function decodeSegment(raw: string): string {
 
 type Place = Pick<RequestInfo, 'group' | 'version' | 'resource' | 'subResource' | 'namespace' | 'name'>;
 
-/** Where in the resource grammar a path stands; undefined if outside of it, as discovery is. */
+/** The place of a path in the resource grammar; undefined for other paths, such as discovery. */
 function placeOf(segments: readonly string[]): Place | undefined {
   const [prefix] = segments;
   if (prefix !== 'api' && prefix !== 'apis') return undefined;
@@ -91,7 +91,7 @@ function objectPlace(rest: readonly string[]): Omit<Place, 'group' | 'version'> 
   if (first !== 'namespaces') return namedPlace('', rest);
   if (namespace !== '' && !followsRule(namespace, DNS_LABEL))
     throw badPath(`names the namespace ${JSON.stringify(namespace)}, which ${DNS_LABEL.rule}`);
-  // A namespace itself lies in the namespace of its name.
+  // A namespace itself is in the namespace of its name.
   if (third === undefined || (NAMESPACE_SUBRESOURCES.has(third) && rest.length === 3))
     return { resource: first, namespace, name: namespace, subResource: third ?? '' };
   return namedPlace(namespace, rest.slice(2));
@@ -107,7 +107,7 @@ function verbOfMany(verb: string, query: URLSearchParams): string {
   return verb === 'get' && isOn(query, 'watch') ? 'watch' : (OF_MANY[verb] ?? verb);
 }
 
-/** A list of the one object of a name may be granted as that object is. */
+/** The right to list one object by its name may be granted by that name. */
 function nameFromSelector(query: URLSearchParams): string {
   const text = query.get('fieldSelector');
   if (text === null) return '';
@@ -117,7 +117,7 @@ function nameFromSelector(query: URLSearchParams): string {
     );
     return found !== undefined && found.value.length <= MAX_NAME_LENGTH ? found.value : '';
   } catch {
-    // Whoever answers the request reads the selector again and says what is wrong with it.
+    // The handler parses the selector again and reports what is wrong with it.
     return '';
   }
 }

@@ -5,7 +5,7 @@ import { failureStatus } from './status.ts';
 
 const subject = { group: 'config.porch.kpt.dev', resource: 'repositories', kind: 'Repository', name: 'blueprints' };
 
-test('an invalid object tells its causes with the reasons of Kubernetes', () => {
+test('an invalid object has its causes, with the reasons of Kubernetes', () => {
   const messages = [
     'Required value',
     'Unsupported value: 1: supported values: 2',
@@ -37,28 +37,28 @@ test('an invalid object tells its causes with the reasons of Kubernetes', () => 
   });
 });
 
-test('what is invalid without a field to name is told by its message, which kubectl shows only where nothing else is', () => {
+test('an error without a field is in the message alone, which kubectl shows only where there are no causes', () => {
   const error = new SluiceError('InvalidInput', 'Kptfile: not YAML');
   const status = failureStatus(error, subject, 'r1');
   expect(status).toMatchObject({ code: 422, reason: 'Invalid', message: 'Kptfile: not YAML' });
   expect(status).not.toHaveProperty('details');
 });
 
-test('a defect tells nothing but where the log tells more', () => {
+test('a defect reveals only the id by which the log names it', () => {
   const status = failureStatus(new TypeError('password hunter2 is not a function'), subject, 'r1');
   expect(status).toMatchObject({ code: 500, reason: 'InternalError' });
   expect(JSON.stringify(status)).not.toContain('hunter2');
   expect(status.message).toBe("Internal error occurred: the server's log says more about request r1");
 });
 
-test('a failure that is told has the prefix that clients know, without its cause', () => {
+test('an internal failure has the prefix that clients know, without its cause', () => {
   const error = new SluiceError('Internal', 'package "a" already exists', { cause: new Error('hunter2') });
   const status = failureStatus(error, subject, 'r1');
   expect(status.message).toBe('Internal error occurred: package "a" already exists');
   expect(JSON.stringify(status)).not.toContain('hunter2');
 });
 
-test('who is turned away is told when to come again', () => {
+test('a rejected client gets the time after which to try again', () => {
   expect(failureStatus(new SluiceError('TooManyRequests', 'later'), undefined, 'r1')).toMatchObject({
     code: 429,
     details: { retryAfterSeconds: 1 },

@@ -1,6 +1,6 @@
 import { ERROR_CODES, type ErrorCode, isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 
-/** One thing that is wrong, in the form of a Kubernetes status cause. */
+/** One cause of a failure, as in a Kubernetes Status. */
 interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
@@ -17,7 +17,7 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** `Status` of `v1`: how the Kubernetes API tells that something failed, or that nothing is left to show. */
+/** `Status` of `v1`: the Kubernetes API returns it for a failure, and where there is no object to return. */
 export interface Status {
   readonly kind: 'Status';
   readonly apiVersion: 'v1';
@@ -38,11 +38,11 @@ export interface StatusSubject {
   readonly name: string;
 }
 
-/** An answer is for people too: nobody reads more, and hostile input must not make it grow. */
+/** More causes help no reader, and hostile input must not make a response grow. */
 const MAX_CAUSES = 100;
 const MAX_MESSAGE_LENGTH = 16 * 1024;
 
-/** The prefix of a cause's message names its reason; these are the words that Kubernetes uses. */
+/** The prefix of a cause's message names its reason; this table has the reasons of Kubernetes. */
 const CAUSE_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
   ['Required value', 'FieldValueRequired'],
   ['Unsupported value', 'FieldValueNotSupported'],
@@ -73,8 +73,8 @@ export function successStatus(details: StatusDetails): Status {
 }
 
 /**
- * The Status of anything that was thrown. What is not a SluiceError is a defect: the client is told nothing but
- * `reference`, by which the log names the same failure.
+ * The Status of anything that was thrown. An error that is no SluiceError is a defect: the client only gets `reference`, by which the log
+ * names the same failure.
  */
 export function failureStatus(error: unknown, subject: StatusSubject | undefined, reference: string): Status {
   const known = isSluiceError(error) ? error : undefined;
@@ -98,7 +98,7 @@ function messageOf(error: SluiceError | undefined, reference: string): string {
 }
 
 function detailsOf(error: SluiceError, subject: StatusSubject | undefined): StatusDetails | undefined {
-  // Whoever throws may say what it is about; the parts of other details do not concern clients.
+  // An error may name its object; other details do not concern clients.
   const given = (typeof error.details === 'object' ? error.details : null) as
     | (StatusDetails & { readonly causes?: unknown })
     | null;

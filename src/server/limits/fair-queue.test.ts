@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { ManualClock } from '../../foundation/manual-clock.ts';
 import { FairQueue, type FairQueueLimits } from './fair-queue.ts';
 
-const LIMITS: FairQueueLimits = { running: 2, runningOfUser: 2, waiting: 10, waitingOfUser: 5, waitMs: 1000 };
+const LIMITS: FairQueueLimits = {
+  ...{ maxRunning: 2, maxRunningOfUser: 2 },
+  ...{ maxWaiting: 10, maxWaitingOfUser: 5, maxWaitMs: 1000 },
+};
 const GOING_ON = new AbortController().signal;
 
 /** A queue whose requests write down when they get their place. */
@@ -15,7 +18,7 @@ function open(limits: Partial<FairQueueLimits> = {}) {
     ...{ clock, queue, started },
     async enter(user: string, name: string, signal = GOING_ON): Promise<string> {
       try {
-        places.set(name, await queue.enter(user, signal));
+        places.set(name, await queue.acquire(user, signal));
         started.push(name);
         return 'started';
       } catch (error) {
@@ -50,7 +53,7 @@ describe('a full queue', () => {
   });
 
   test('refuses what is more than a user, or all users, may have waiting', async () => {
-    const { enter } = open({ running: 1, waiting: 3, waitingOfUser: 2 });
+    const { enter } = open({ maxRunning: 1, maxWaiting: 3, maxWaitingOfUser: 2 });
     expect(await enter('a', 'a1')).toBe('started');
     void enter('a', 'a2');
     void enter('a', 'a3');
@@ -60,7 +63,7 @@ describe('a full queue', () => {
   });
 
   test('does not let one wait for ever, or for a client that left', async () => {
-    const { queue, clock, enter, leave, started } = open({ running: 1 });
+    const { queue, clock, enter, leave, started } = open({ maxRunning: 1 });
     await enter('a', 'a1');
     const leaver = new AbortController();
     const [left, late] = [enter('b', 'b1', leaver.signal), enter('b', 'b2')];
@@ -76,7 +79,7 @@ describe('a full queue', () => {
 });
 
 test('one user alone has a part of the places, and the rest is free for others', async () => {
-  const { enter, leave, started } = open({ running: 4, runningOfUser: 2 });
+  const { enter, leave, started } = open({ maxRunning: 4, maxRunningOfUser: 2 });
   for (const name of ['a1', 'a2', 'a3']) void enter('a', name);
   for (const name of ['b1', 'b2']) void enter('b', name);
   await leave('nothing');

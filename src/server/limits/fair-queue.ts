@@ -3,19 +3,19 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 
 export interface FairQueueLimits {
   /** Requests that run at once, of all users together. */
-  readonly running: number;
+  readonly maxRunning: number;
   /** Of one user. */
-  readonly runningOfUser: number;
-  /** Requests that wait for a place. */
-  readonly waiting: number;
+  readonly maxRunningOfUser: number;
+  /** Requests that wait for a slot. */
+  readonly maxWaiting: number;
   /** Of one user. */
-  readonly waitingOfUser: number;
-  /** Milliseconds that a request waits at most. */
-  readonly waitMs: number;
+  readonly maxWaitingOfUser: number;
+  /** Milliseconds that a request may wait. */
+  readonly maxWaitMs: number;
 }
 
 interface Waiter {
-  /** Gives the request its place. */
+  /** Gives the request its slot. */
   readonly start: () => void;
 }
 
@@ -26,15 +26,15 @@ interface Flow {
 }
 
 /**
- * Places for requests, shared fairly between users: a place that becomes free goes to the user with the fewest requests running,
- * and among these to the one that has waited longest for its turn. As Kubernetes does it with API Priority and Fairness, but with a
- * queue for each user in place of shuffle sharding: users here are counted in hundreds.
+ * Slots for requests, shared fairly between users: a slot that becomes free goes to the user with the fewest running requests, and among
+ * these to the one that has waited longest for its turn. This is API Priority and Fairness of Kubernetes, with a queue for each user instead
+ * of shuffle sharding: there are hundreds of users, not more.
  */
 export class FairQueue {
   readonly #limits: FairQueueLimits;
   readonly #clock: Clock;
   readonly #flows = new Map<string, Flow>();
-  /** Users who wait, the next in turn first. */
+  /** Users with waiting requests, the next in turn first. */
   readonly #inTurn = new Set<string>();
   #running = 0;
   #waiting = 0;
@@ -53,20 +53,21 @@ export class FairQueue {
   }
 
   /**
-   * Resolves when a request of `user` may run; the returned function gives its place back. TooManyRequests if the queue is full or
-   * the wait is too long, Timeout once `signal` aborts.
+   * Resolves when a request of `user` may run; the returned function releases its slot. TooManyRequests if the queue is full or the wait is
+   * too long, Timeout once `signal` aborts.
    */
-  async enter(user: string, signal: AbortSignal): Promise<() => void> {
+  async acquire(user: string, signal: AbortSignal): Promise<() => void> {
+    if (signal.aborted) throw ended();
     const flow = this.#flows.get(user) ?? { running: 0, waiting: new Set() };
-    const { running, runningOfUser, waiting, waitingOfUser } = this.#limits;
-    const mayRun = this.#running < running && flow.running < runningOfUser && flow.waiting.size === 0;
+    const { maxRunning, maxRunningOfUser, maxWaiting, maxWaitingOfUser } = this.#limits;
+    const mayRun = this.#running < maxRunning && flow.running < maxRunningOfUser && flow.waiting.size === 0;
     if (!mayRun) {
-      if (this.#waiting >= waiting || flow.waiting.size >= waitingOfUser) throw tooMany();
+      if (this.#waiting >= maxWaiting || flow.waiting.size >= maxWaitingOfUser) throw tooMany();
       this.#flows.set(user, flow);
       await this.#wait(user, flow, signal);
     } else {
       this.#flows.set(user, flow);
-      this.#take(flow);
+      this.#occupy(flow);
     }
     return () => {
       this.#running -= 1;
@@ -90,39 +91,38 @@ export class FairQueue {
         this.#forgetIdle(user, flow);
         reject(error);
       };
-      const abort = () => giveUp(new SluiceError('Timeout', 'the request ended while it waited for its turn'));
+      const abort = () => giveUp(ended());
       const waiter: Waiter = {
         start: () => {
           leave();
-          this.#take(flow);
+          this.#occupy(flow);
           resolve();
         },
       };
-      const cancel = this.#clock.schedule(this.#limits.waitMs, () => giveUp(tooMany()));
+      const cancel = this.#clock.schedule(this.#limits.maxWaitMs, () => giveUp(tooMany()));
       signal.addEventListener('abort', abort);
       flow.waiting.add(waiter);
       this.#inTurn.add(user);
       this.#waiting += 1;
-      if (signal.aborted) abort();
     });
   }
 
-  #take(flow: Flow): void {
+  #occupy(flow: Flow): void {
     this.#running += 1;
     flow.running += 1;
   }
 
   #startNext(): void {
-    if (this.#running >= this.#limits.running) return;
+    if (this.#running >= this.#limits.maxRunning) return;
     let next: { readonly user: string; readonly flow: Flow } | undefined;
     for (const user of this.#inTurn) {
       const flow = this.#flows.get(user);
-      if (flow === undefined || flow.running >= this.#limits.runningOfUser) continue;
+      if (flow === undefined || flow.running >= this.#limits.maxRunningOfUser) continue;
       if (next === undefined || flow.running < next.flow.running) next = { user, flow };
     }
     if (next === undefined) return;
     const [first] = next.flow.waiting;
-    // Behind all others who wait.
+    // Behind all other users with waiting requests.
     this.#inTurn.delete(next.user);
     this.#inTurn.add(next.user);
     first?.start();
@@ -131,6 +131,10 @@ export class FairQueue {
   #forgetIdle(user: string, flow: Flow): void {
     if (flow.running === 0 && flow.waiting.size === 0) this.#flows.delete(user);
   }
+}
+
+function ended(): SluiceError {
+  return new SluiceError('Timeout', 'the request ended while it waited for its turn');
 }
 
 function tooMany(): SluiceError {

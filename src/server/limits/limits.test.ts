@@ -19,7 +19,7 @@ afterEach(async () => {
   expect(api.errors).toEqual([]);
 });
 
-/** A storage whose reads wait until they are let go, or are told to stop. */
+/** A storage whose reads wait until they are released or aborted. */
 class SlowStorage extends MemoryStorage {
   readonly contexts: RequestContext[] = [];
   #release: (() => void)[] = [];
@@ -47,8 +47,10 @@ async function startSlow(limits: object): Promise<SlowStorage> {
 }
 
 describe('requests in flight', () => {
-  test('beyond the limit are told to come again; writes and controllers have places of their own', async () => {
-    const storage = await startSlow({ inFlight: { reading: 2, mutating: 1, priority: 1, shareOfUser: 1, waiting: 0 } });
+  test('beyond the limit are rejected with 429; writes and controllers have slots of their own', async () => {
+    const storage = await startSlow({
+      inFlight: { reading: 2, mutating: 1, priority: 1, maxShareOfUser: 1, maxWaiting: 0 },
+    });
     const waiting = [api.fetch(WIDGETS), api.fetch(WIDGETS)];
     await expect.poll(() => api.server.load.reading).toBe(2);
     const refused = await api.fetch(WIDGETS);
@@ -65,8 +67,8 @@ describe('requests in flight', () => {
     expect(api.server.load).toEqual(NO_LOAD);
   });
 
-  test('a request that takes too long is answered for, and asked to stop', async () => {
-    const storage = await startSlow({ requestTimeout: 50 });
+  test('a request that takes too long gets a Timeout, and its storage call is aborted', async () => {
+    const storage = await startSlow({ requestTimeoutMs: 50 });
     const response = await api.fetch(WIDGETS);
     expect(await response.json()).toMatchObject({ code: 504, reason: 'Timeout' });
     expect(storage.contexts[0]?.signal?.aborted).toBe(true);
@@ -76,7 +78,7 @@ describe('requests in flight', () => {
     await expect.poll(() => api.server.load.reading).toBe(0);
   });
 
-  test('a client that leaves is told to the storage', async () => {
+  test('the storage gets an abort when a client leaves', async () => {
     const storage = await startSlow({});
     const leave = new AbortController();
     const left = api.fetch(WIDGETS, { signal: leave.signal }).catch(() => 'left');
@@ -89,7 +91,7 @@ describe('requests in flight', () => {
 });
 
 describe('stopping', () => {
-  test('requests under way end, new ones find nobody', async () => {
+  test('requests in progress end, new connections are refused', async () => {
     const storage = await startSlow({});
     const waiting = api.fetch(WIDGETS);
     await expect.poll(() => storage.contexts.length).toBe(1);
@@ -114,9 +116,9 @@ describe('stopping', () => {
 });
 
 describe('bodies', () => {
-  const NO_RIGHTS = { authorizer: { authorize: () => ({ allowed: true, reason: '' }) } };
+  const NO_RIGHTS = { authorizer: { authorize: async () => ({ allowed: true, reason: '' }) } };
 
-  /** A connection of a user that sends what it is told to. */
+  /** A connection of a user that sends what the test writes. */
   async function peer(user: string, path: string, length: number, start: string) {
     const socket = connect(api.listener.port, '127.0.0.1');
     socket.setEncoding('latin1').on('error', () => undefined);
@@ -135,7 +137,7 @@ describe('bodies', () => {
     api = await startTestServer({
       ...NO_RIGHTS,
       clock,
-      limits: { inFlight: { mutating: 2, shareOfUser: 1, waiting: 0 }, bodyTimeout: 300, discardTimeoutMs: 10 },
+      limits: { inFlight: { mutating: 2, maxShareOfUser: 1, maxWaiting: 0 }, bodyTimeoutMs: 300, discardTimeoutMs: 10 },
     });
     await createWidget(api, 'a');
     const slow = await Promise.all(
@@ -154,7 +156,7 @@ describe('bodies', () => {
   });
 
   test('of one user have a bound together, in number and in bytes; others have their own', async () => {
-    const openRequests = { requestsOfUser: 2, bytesOfUser: 100 };
+    const openRequests = { maxRequestsOfUser: 2, maxBytesOfUser: 100 };
     api = await startTestServer({ ...NO_RIGHTS, limits: { openRequests, discardTimeoutMs: 10 } });
     await createWidget(api, 'a');
     const slow = [await peer('mallory', `${WIDGETS}/a`, 1000, ''), await peer('mallory', `${WIDGETS}/a`, 1000, '')];
@@ -182,7 +184,7 @@ describe('bodies', () => {
   test.each(['Content-Length', 'chunked'])(
     'that are too large get an answer which clients read that send all before they look: %s',
     async (form) => {
-      api = await startTestServer({ limits: { bodyBytes: 64 * 1024 } });
+      api = await startTestServer({ limits: { maxBodyBytes: 64 * 1024 } });
       const chunk = Buffer.alloc(256 * 1024, 0x20);
       const count = 32;
       const socket = connect({ port: api.listener.port, host: '127.0.0.1' });
@@ -209,9 +211,9 @@ describe('bodies', () => {
   );
 });
 
-test('a user who has many requests under way does not keep those of others waiting behind them', async () => {
-  const allowed = { authorizer: { authorize: () => ({ allowed: true, reason: '' }) } };
-  api = await startTestServer({ ...allowed, limits: { inFlight: { reading: 4, shareOfUser: 0.5 } } }, []);
+test('a user who has many requests in progress does not delay those of others', async () => {
+  const allowed = { authorizer: { authorize: async () => ({ allowed: true, reason: '' }) } };
+  api = await startTestServer({ ...allowed, limits: { inFlight: { reading: 4, maxShareOfUser: 0.5 } } }, []);
   const storage = new SlowStorage();
   api.registry.register(storage);
   const flood = Array.from({ length: 40 }, () => api.fetch(WIDGETS, {}, 'mallory'));

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { OpenRequests } from './open-requests.ts';
 
 test('requests and bytes are counted for each user and for all, until the request is closed', () => {
-  const open = new OpenRequests({ requestsOfUser: 2, bytes: 100, bytesOfUser: 60 });
+  const open = new OpenRequests({ maxRequestsOfUser: 2, maxBytes: 100, maxBytesOfUser: 60 });
   const [first, second] = [open.open('a'), open.open('a')];
   expect(() => open.open('a')).toThrow(/^too many requests, please try again later: the user has 2 open requests$/);
   first.hold(40);

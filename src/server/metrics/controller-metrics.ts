@@ -18,7 +18,7 @@ export class ControllerMetrics {
   readonly #work: Histogram;
   readonly #queued: Histogram;
 
-  /** `queues` tells the state of every controller's queue, by its name. */
+  /** `queues` returns the state of the queue of each controller, by its name. */
   constructor(registry: Registry, queues: () => ReadonlyMap<string, WorkQueueMetrics>) {
     const registers = [registry];
     const labelNames = ['controller'];
@@ -46,12 +46,12 @@ export class ControllerMetrics {
     });
     this.#work = new Histogram({
       name: 'workqueue_work_duration_seconds',
-      help: 'Time that an item of the queue was worked on.',
+      help: 'Time that the reconciliation of an item took.',
       ...{ labelNames: ['name', 'controller'], registers, buckets },
     });
     this.#queued = new Histogram({
       name: 'workqueue_queue_duration_seconds',
-      help: 'Time that an item of the queue was ready before somebody took it.',
+      help: 'Time that an item waited in the queue until its reconciliation began.',
       ...{ labelNames: ['name', 'controller'], registers, buckets },
     });
     new Gauge({
@@ -66,7 +66,7 @@ export class ControllerMetrics {
       new Counter({
         ...{ name, help, registers },
         labelNames: ['name', 'controller'],
-        // The queues count themselves, from their start.
+        // The queues count from their start.
         collect() {
           this.reset();
           for (const [queue, state] of queues()) this.inc({ name: queue, controller: queue }, total(state));

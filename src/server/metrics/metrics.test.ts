@@ -80,7 +80,7 @@ test('controllers and packages have the names that dashboards know', async () =>
     'sluice_git_operation_seconds_count{operation="push"} 1',
     'sluice_gate_waiting_seconds_sum 30',
   ];
-  // Asked twice, since counters of queues are read anew each time.
+  // Collected twice, since counters of queues are read each time.
   for (let round = 0; round < 2; round += 1)
     for (const line of expected) expect(await samples(line.split(/[{ ]/)[0] ?? '')).toContain(line);
 });

@@ -1,14 +1,14 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { WorkQueueMetrics } from '../../controller/work-queue.ts';
 import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quota.ts';
-import type { PathHandler } from '../exchange/exchange.ts';
 import { textAnswer } from '../http/answer.ts';
+import type { PathHandler } from '../request/path-handler.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
 import { RequestMetrics, type ServerLoad } from './request-metrics.ts';
 
-/** Where the metrics look when they are asked for. */
+/** What the metrics read when they are collected. */
 export interface MetricsSources {
   load(): ServerLoad;
   queues(): ReadonlyMap<string, WorkQueueMetrics>;

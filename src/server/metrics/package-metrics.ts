@@ -39,7 +39,7 @@ export class PackageMetrics {
     });
     this.#disk = new Gauge({
       name: 'sluice_git_disk_bytes',
-      help: 'What the objects of a repository or mirror take on disk, as of the last look.',
+      help: 'Disk space of the objects of a repository or mirror, at the last measurement.',
       labelNames: ['repository'],
       registers,
     });

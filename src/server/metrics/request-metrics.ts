@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { RequestRecord } from '../exchange/request-record.ts';
+import type { RequestRecord } from '../request/request-record.ts';
 
 interface LaneCounts {
   readonly mutating: number;
@@ -7,11 +7,11 @@ interface LaneCounts {
   readonly priority: number;
 }
 
-/** What is under way in a server. */
+/** Requests and watches in progress. */
 export interface ServerLoad extends LaneCounts {
-  /** Requests that wait for a place. */
+  /** Requests that wait for a slot. */
   readonly waiting: LaneCounts;
-  /** Bytes of bodies that are held for open requests. */
+  /** Bytes of the bodies of open requests. */
   readonly bodyBytes: number;
   readonly watches: number;
 }
@@ -39,20 +39,20 @@ export class RequestMetrics {
     });
     this.#duration = new Histogram({
       name: 'apiserver_request_duration_seconds',
-      help: 'Time until an answer was there; watches are left out.',
+      help: 'Time until the response was ready, without watches.',
       labelNames: RESOURCE_LABELS,
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
     });
     this.#rejected = new Counter({
       name: 'apiserver_dropped_requests_total',
-      help: 'Requests that were told to come again because too many were under way.',
+      help: 'Requests that were rejected because too many were in progress.',
       labelNames: ['request_kind'],
       registers,
     });
     new Gauge({
       name: 'apiserver_current_inflight_requests',
-      help: 'Requests that are being worked on.',
+      help: 'Requests in progress.',
       labelNames: ['request_kind'],
       registers,
       collect() {
@@ -61,7 +61,7 @@ export class RequestMetrics {
     });
     new Gauge({
       name: 'apiserver_current_inqueue_requests',
-      help: 'Requests that wait for a place.',
+      help: 'Requests that wait for a slot.',
       labelNames: ['request_kind'],
       registers,
       collect() {
@@ -89,7 +89,7 @@ export class RequestMetrics {
 
   record({ verb, group, version, resource, served, isResource, code, milliseconds }: RequestRecord): void {
     const known = served !== 'unknown';
-    // A method that nobody knows could be any word.
+    // An unknown method could be any word, and each would be a series of its own.
     const labels = {
       verb: isResource && known ? verb.toUpperCase() : READS.has(verb) ? 'GET' : 'OTHER',
       group: known ? group : '',

@@ -1,6 +1,6 @@
 /**
- * Caches what was made of an object, for as long as the object lives and at most `budget` weights old: a value is dropped when it was
- * not used while two budgets of others were made. It is not an `LruCache`, since its keys are objects that it must not keep alive.
+ * Caches a value for each object, as long as the object is referenced: a value that was not read while values of twice `budget` in weight
+ * were computed is dropped. It is no `LruCache`, since its keys are objects that it must not keep alive.
  */
 export class GenerationCache<Value> {
   readonly #budget: number;
@@ -14,7 +14,7 @@ export class GenerationCache<Value> {
     this.#weigh = weigh;
   }
 
-  /** What is remembered; nothing changes by that. */
+  /** The cached value, without an effect on what is dropped. */
   peek(key: object): Value | undefined {
     return this.#young.get(key) ?? this.#old.get(key);
   }

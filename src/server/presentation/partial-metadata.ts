@@ -1,6 +1,6 @@
 import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.ts';
 
-/** An object of which only the metadata is told; what clients ask for that track objects of every kind. */
+/** An object reduced to its metadata, for clients that track objects of every kind. */
 export interface PartialObjectMetadata {
   readonly kind: 'PartialObjectMetadata';
   readonly apiVersion: 'meta.k8s.io/v1';

@@ -68,7 +68,7 @@ describe('tableOf', () => {
     ]);
   });
 
-  test('carries as much of the objects as is asked for', () => {
+  test('contains as much of the objects as is requested', () => {
     expect(tableOf(repositoryKind, [repository], { now, includeObject: 'None' }).rows[0]).not.toHaveProperty('object');
     expect(tableOf(repositoryKind, [repository], { now, includeObject: 'Object' }).rows[0]?.object).toBe(repository);
   });

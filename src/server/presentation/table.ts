@@ -30,17 +30,17 @@ export interface TableRow {
 }
 
 const INCLUDE_OBJECT = ['None', 'Metadata', 'Object'] as const;
-/** How much of its object a row carries. */
+/** How much of its object a row contains. */
 export type IncludeObject = (typeof INCLUDE_OBJECT)[number];
 
 export interface TableOptions {
-  /** What ages are counted to. Milliseconds since the epoch. */
+  /** The time at which ages are computed. Milliseconds since the epoch. */
   readonly now: number;
   /** Default Metadata. */
   readonly includeObject?: IncludeObject;
   /** Of the list that the objects are from, or the resourceVersion of the one object. */
   readonly metadata?: ListMeta;
-  /** Leaves the column definitions out; a watch tells them with its first event only. */
+  /** Leaves the column definitions out; in a watch only the first event has them. */
   readonly withoutColumns?: boolean;
 }
 
@@ -56,7 +56,7 @@ export function includeObjectOf(text: string | null | undefined): IncludeObject 
   );
 }
 
-/** Objects of one kind as a table with the kind's columns. Ages are those at `now`, so a table is not worth keeping. */
+/** Objects of one kind as a table with the kind's columns. Ages are those at `now`, so a table is not cached. */
 export function tableOf<T extends KubernetesObject>(
   kind: Kind<T>,
   objects: readonly T[],
@@ -121,7 +121,7 @@ const AGE: PrinterColumn<KubernetesObject> = {
 
 const layouts = new WeakMap<object, Layout<KubernetesObject>>();
 
-/** A kind that says nothing has Name and Age; one that shows no name has it put in front. */
+/** The columns of a kind; by default Name and Age. Name is added in front where it is missing. */
 function layoutOf<T extends KubernetesObject>(kind: Kind<T>): Layout<T> {
   const known = layouts.get(kind);
   if (known !== undefined) return known as unknown as Layout<T>;

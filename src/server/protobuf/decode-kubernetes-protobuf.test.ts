@@ -8,7 +8,7 @@ interface Fixture {
   readonly json: unknown;
 }
 
-/** What Go's own encoders write; test/go/fixtures/main.go says how to make the file anew. */
+/** Written by Go's own encoders; test/go/fixtures/main.go describes how to generate the file. */
 const FIXTURES = readFileSync(new URL('../../../test/go/fixtures/protobuf-bodies.jsonl', import.meta.url), 'utf8')
   .trimEnd()
   .split('\n')

@@ -44,19 +44,18 @@ const KINDS: ReadonlyMap<string, Message> = new Map([
 ]);
 
 /**
- * Reads an object in the protobuf form in which clients written in Go send what belongs to Kubernetes itself, into what its JSON
- * form would be. Throws BadRequest for bytes that are not such a body, UnsupportedMediaType for a kind without a table.
+ * Decodes an object of Kubernetes itself, which clients written in Go send in this form, into what its JSON form would be. Throws BadRequest for bytes that are not such a body, UnsupportedMediaType for a kind without a table.
  */
 export function decodeKubernetesProtobuf(bytes: Uint8Array): Record<string, unknown> {
   const { apiVersion, kind, raw } = openEnvelope(bytes);
   const type = tableOf(apiVersion, kind);
   if (type === undefined)
-    throw unsupported(`objects of ${shown(apiVersion)} ${shown(kind)} are not read in protobuf; send JSON`);
+    throw unsupported(`objects of ${quoted(apiVersion)} ${quoted(kind)} are not read in protobuf; send JSON`);
   if (raw === undefined) throw malformed('the envelope is empty');
   return { apiVersion, kind, ...decodeMessage(raw, type) };
 }
 
-/** The options of a delete are of the group of what is deleted. */
+/** The options of a delete have the group of the object that is deleted. */
 function tableOf(apiVersion: string, kind: string): Message | undefined {
   return kind === 'DeleteOptions' ? deleteOptions : KINDS.get(`${apiVersion} ${kind}`);
 }
@@ -97,15 +96,15 @@ function typeMeta(bytes: Uint8Array): { apiVersion: string; kind: string } {
 }
 
 function expectPlain(encoding: string): void {
-  if (encoding !== '') throw unsupported(`the content encoding ${shown(encoding)} in the envelope is not known`);
+  if (encoding !== '') throw unsupported(`the content encoding ${quoted(encoding)} in the envelope is not known`);
 }
 
 function expectProtobuf(type: string): void {
   if (type !== '' && type !== PROTOBUF_TYPE)
-    throw unsupported(`the content type ${shown(type)} in the envelope is not read; send JSON as a body of its own`);
+    throw unsupported(`the content type ${quoted(type)} in the envelope is not read; send JSON as a body of its own`);
 }
 
-function shown(text: string): string {
+function quoted(text: string): string {
   return JSON.stringify(text.slice(0, 100));
 }
 

@@ -8,14 +8,14 @@ import { malformed, WireReader } from './wire-reader.ts';
 
 const EMPTY: Uint8Array = Buffer.alloc(0);
 
-/** Reads a message into what its JSON form would be. Fields that the table does not know are passed over. BadRequest. */
+/** Reads a message into what its JSON form would be. Unknown fields are skipped. BadRequest. */
 export function decodeMessage(bytes: Uint8Array, type: Message): Record<string, unknown> {
   return new MessageDecoder().message(bytes, type);
 }
 
-/** One body: the tables have no circles, so only the number of values needs a bound. */
+/** Decodes one body. The tables are not recursive, so only the number of values needs a limit. */
 class MessageDecoder {
-  /** The same bound as for JSON. A byte or two can stand for a whole object here. */
+  /** The same limit as for JSON. One or two bytes can stand for a whole object here. */
   #left = MAX_VALUES;
 
   message(bytes: Uint8Array, type: Message): Record<string, unknown> {

@@ -150,7 +150,7 @@ describe('single flaws', () => {
 });
 
 describe('what is unusual and allowed', () => {
-  test('fields that nobody knows are passed over, however deep they are', () => {
+  test('unknown fields are skipped, however deep they are', () => {
     let deep: Buffer = Buffer.alloc(0);
     for (let level = 0; level < 500; level += 1) deep = field(99, deep);
     const unknown = [deep, Buffer.from([0x98, 0x06, 1]), Buffer.from([0x99, 0x06, ...Array(8).fill(7)])];

@@ -2,8 +2,8 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 
 /**
- * Reads one message of the protobuf wire format from its start. The library checks everything against the end of the message; what
- * does not fit is a BadRequest here. Errors name places, never values.
+ * Reads one message of the protobuf wire format. The library checks every length against the end of the message; a violation is a BadRequest
+ * here. Errors name positions, never values.
  */
 export class WireReader {
   readonly #reader: BinaryReader;
@@ -51,13 +51,13 @@ export class WireReader {
     }
   }
 
-  /** Passes over the value of a field that the tables do not know. */
+  /** Skips the value of an unknown field. */
   skip(wireType: WireType): void {
     checked(() => this.#reader.skip(wireType));
   }
 }
 
-/** The library throws errors of no type of its own; nothing but it may run in here. */
+/** The library throws plain errors, so that only calls of the library may run in here. */
 function checked<Value>(read: () => Value): Value {
   try {
     return read();
@@ -66,7 +66,7 @@ function checked<Value>(read: () => Value): Value {
   }
 }
 
-/** What is wrong with a body; the text must not hold values of it. */
+/** The error of an invalid body; its text must not contain values of the body. */
 export function malformed(problem: string): SluiceError {
   return new SluiceError('BadRequest', `the body is not valid protobuf: ${problem}`);
 }

@@ -23,34 +23,34 @@ const reviews = new Map(
 const anna = { ...user('anna', 'dev'), uid: 'u1', extra: { team: ['red'] } };
 const bob = user('bob');
 
-async function ask(resource: string, spec: unknown, who = bob, namespace = ''): Promise<unknown> {
+async function review(resource: string, spec: unknown, who = bob, namespace = ''): Promise<unknown> {
   return await reviews.get(resource)?.answer(who, spec === undefined ? {} : { spec }, namespace);
 }
 
 const configmaps = { verb: 'get', resource: 'configmaps', namespace: 'a' };
 
-test('one may ask for oneself', async () => {
-  expect(await ask('selfsubjectaccessreviews', { resourceAttributes: configmaps }, anna)).toMatchObject({
+test('users review their own rights', async () => {
+  expect(await review('selfsubjectaccessreviews', { resourceAttributes: configmaps }, anna)).toMatchObject({
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
     spec: { resourceAttributes: configmaps },
     status: { allowed: true, reason: expect.stringContaining('ClusterRoleBinding "readers"') },
   });
-  expect(await ask('selfsubjectaccessreviews', { resourceAttributes: configmaps })).toMatchObject({
+  expect(await review('selfsubjectaccessreviews', { resourceAttributes: configmaps })).toMatchObject({
     status: { allowed: false },
   });
   const metrics = { nonResourceAttributes: { verb: 'get', path: '/metrics' } };
-  expect(await ask('selfsubjectaccessreviews', metrics, anna)).toMatchObject({ status: { allowed: true } });
-  expect(await ask('selfsubjectaccessreviews', metrics)).toMatchObject({ status: { allowed: false } });
+  expect(await review('selfsubjectaccessreviews', metrics, anna)).toMatchObject({ status: { allowed: true } });
+  expect(await review('selfsubjectaccessreviews', metrics)).toMatchObject({ status: { allowed: false } });
 });
 
 test('nulls and missing fields are empty, as clients in Go send them', async () => {
   const spec = { resourceAttributes: { ...configmaps, namespace: null, group: null }, nonResourceAttributes: null };
-  expect(await ask('selfsubjectaccessreviews', spec, anna)).toMatchObject({ status: { allowed: true } });
+  expect(await review('selfsubjectaccessreviews', spec, anna)).toMatchObject({ status: { allowed: true } });
 });
 
-test('one may ask for others, with exactly the groups that are named', async () => {
-  const about = (spec: object) => ask('subjectaccessreviews', { resourceAttributes: configmaps, ...spec });
+test('a review of another user has exactly the groups that it names', async () => {
+  const about = (spec: object) => review('subjectaccessreviews', { resourceAttributes: configmaps, ...spec });
   expect(await about({ user: 'anna' })).toMatchObject({ status: { allowed: true } });
   expect(await about({ groups: ['ops'] })).toMatchObject({ status: { allowed: true } });
   expect(await about({ user: 'carl', groups: ['dev'], extra: { a: ['b'] } })).toMatchObject({
@@ -59,7 +59,7 @@ test('one may ask for others, with exactly the groups that are named', async () 
 });
 
 test('a local review is about its namespace', async () => {
-  const about = (spec: object, namespace: string) => ask('localsubjectaccessreviews', spec, bob, namespace);
+  const about = (spec: object, namespace: string) => review('localsubjectaccessreviews', spec, bob, namespace);
   const spec = { user: 'anna', resourceAttributes: configmaps };
   expect(await about(spec, 'a')).toMatchObject({ status: { allowed: true } });
   await expect(about(spec, 'b')).rejects.toThrow('must match metadata.namespace');
@@ -75,7 +75,7 @@ test.each<[string, string, unknown, string]>([
     { resourceAttributes: {}, nonResourceAttributes: {} },
     'in combination',
   ],
-  ['nobody', 'subjectaccessreviews', { resourceAttributes: {} }, 'at least one of user or group'],
+  ['no user', 'subjectaccessreviews', { resourceAttributes: {} }, 'at least one of user or group'],
   ['a list for a text', 'subjectaccessreviews', { user: ['a'], resourceAttributes: {} }, 'spec.user'],
   [
     'a text that is too long',
@@ -91,7 +91,7 @@ test.each<[string, string, unknown, string]>([
   ],
   ['no namespace for rules', 'selfsubjectrulesreviews', {}, 'namespace'],
 ])('%s is refused', async (_name, resource, spec, message) => {
-  await expect(ask(resource, spec)).rejects.toThrow(message);
+  await expect(review(resource, spec)).rejects.toThrow(message);
 });
 
 test('a body of another kind is refused', () => {
@@ -102,20 +102,20 @@ test('a body of another kind is refused', () => {
 
 test('rules are those of the user in the namespace', async () => {
   const group = user('carl', 'ops');
-  expect(await ask('selfsubjectrulesreviews', { namespace: 'a' }, group)).toMatchObject({
+  expect(await review('selfsubjectrulesreviews', { namespace: 'a' }, group)).toMatchObject({
     status: {
       resourceRules: [{ verbs: ['get'], apiGroups: [''], resources: ['configmaps'] }],
       nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/metrics'] }],
       incomplete: false,
     },
   });
-  expect(await ask('selfsubjectrulesreviews', { namespace: 'b' }, group)).toMatchObject({
+  expect(await review('selfsubjectrulesreviews', { namespace: 'b' }, group)).toMatchObject({
     status: { resourceRules: [], nonResourceRules: [] },
   });
 });
 
 test('who one is', async () => {
-  expect(await ask('selfsubjectreviews', undefined, anna)).toEqual({
+  expect(await review('selfsubjectreviews', undefined, anna)).toEqual({
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'SelfSubjectReview',
     metadata: {},
@@ -124,13 +124,13 @@ test('who one is', async () => {
 });
 
 test('whose token it is, without telling the token', async () => {
-  const good = await ask('tokenreviews', { token: 'good', audiences: ['api'] });
+  const good = await review('tokenreviews', { token: 'good', audiences: ['api'] });
   expect(good).toMatchObject({
     status: { authenticated: true, user: { username: 'anna', groups: ['dev', 'system:authenticated'] } },
   });
   expect(JSON.stringify(good)).not.toContain('good');
-  expect(await ask('tokenreviews', { token: 'bad' })).toMatchObject({ status: { authenticated: false } });
-  const error = await ask('tokenreviews', { token: ['hidden-token'] }).catch((caught: Error) => caught.message);
+  expect(await review('tokenreviews', { token: 'bad' })).toMatchObject({ status: { authenticated: false } });
+  const error = await review('tokenreviews', { token: ['hidden-token'] }).catch((caught: Error) => caught.message);
   expect(error).toContain('spec.token');
   expect(error).not.toContain('hidden-token');
 });

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { type FieldCause, invalidObject, invalidValue } from '../../resource/object/invalid-object.ts';
 import type { User } from '../authentication/user.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { answered, extra, type ReviewName, specOf, text, texts } from './review-body.ts';
+import { decide } from '../authorization/require-allowed.ts';
+import { extra, type ReviewName, reviewWithStatus, specOf, text, texts } from './review-body.ts';
 import type { VirtualResource } from './virtual-resource.ts';
 
 const GROUP = 'authorization.k8s.io';
@@ -29,7 +30,7 @@ const subjectSpec = accessSpec.extend({ user: text, groups: texts, uid: text, ex
 
 type AccessSpec = z.infer<typeof accessSpec>;
 
-/** Whether somebody may do something: oneself (`kubectl auth can-i`), anybody, and anybody in one namespace. */
+/** Reviews of what a user may do: the caller (`kubectl auth can-i`), any user, and any user in one namespace. */
 export function accessReviews(authorizer: Authorizer): readonly VirtualResource[] {
   const common = { group: GROUP, version: 'v1' };
   return [
@@ -37,30 +38,30 @@ export function accessReviews(authorizer: Authorizer): readonly VirtualResource[
       ...common,
       resource: 'selfsubjectaccessreviews',
       namespaced: false,
-      answer(user, body) {
+      async answer(user, body) {
         const spec = specOf(SELF, accessSpec, body);
         refuse(SELF, attributeCauses(spec));
-        return answered(SELF, spec, decide(authorizer, user, spec));
+        return reviewWithStatus(SELF, spec, await accessStatus(authorizer, user, spec));
       },
     },
     {
       ...common,
       resource: 'subjectaccessreviews',
       namespaced: false,
-      answer(_asking, body) {
+      async answer(_caller, body) {
         const spec = specOf(SUBJECT, subjectSpec, body);
         refuse(SUBJECT, [...attributeCauses(spec), ...subjectCauses(spec)]);
-        return answered(SUBJECT, spec, decide(authorizer, subjectOf(spec), spec));
+        return reviewWithStatus(SUBJECT, spec, await accessStatus(authorizer, subjectOf(spec), spec));
       },
     },
     {
       ...common,
       resource: 'localsubjectaccessreviews',
       namespaced: true,
-      answer(_asking, body, namespace) {
+      async answer(_caller, body, namespace) {
         const spec = specOf(LOCAL, subjectSpec, body);
         refuse(LOCAL, [...attributeCauses(spec), ...subjectCauses(spec), ...localCauses(spec, namespace)]);
-        return answered(LOCAL, spec, decide(authorizer, subjectOf(spec), spec));
+        return reviewWithStatus(LOCAL, spec, await accessStatus(authorizer, subjectOf(spec), spec));
       },
     },
   ];
@@ -68,15 +69,15 @@ export function accessReviews(authorizer: Authorizer): readonly VirtualResource[
 
 const NO_ATTRIBUTES = { namespace: '', group: '', version: '', resource: '', subresource: '', name: '' };
 
-function decide(authorizer: Authorizer, user: User, spec: AccessSpec): object {
+async function accessStatus(authorizer: Authorizer, user: User, spec: AccessSpec): Promise<object> {
   const isResource = Boolean(spec.resourceAttributes);
   const { path, verb } = spec.nonResourceAttributes ?? { path: '', verb: '' };
-  const { subresource: subResource, ...asked } = spec.resourceAttributes ?? { ...NO_ATTRIBUTES, verb };
-  const { allowed, reason } = authorizer.authorize({ user, isResource, path, subResource, ...asked });
+  const { subresource: subResource, ...attributes } = spec.resourceAttributes ?? { ...NO_ATTRIBUTES, verb };
+  const { allowed, reason } = await decide(authorizer, { user, isResource, path, subResource, ...attributes });
   return { allowed, ...(reason === '' ? {} : { reason }) };
 }
 
-/** The groups are those that are named: being asked about proves nobody's name. */
+/** The user with the named groups only: a review authenticates no user, so `system:authenticated` is not implied. */
 function subjectOf({ user, groups, uid, extra: values }: z.infer<typeof subjectSpec>): User {
   return { name: user, groups, ...(uid === '' ? {} : { uid }), extra: values };
 }

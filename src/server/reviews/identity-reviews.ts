@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { withAuthenticatedGroup } from '../authentication/authenticator.ts';
 import type { User } from '../authentication/user.ts';
-import { answered, specOf, text, texts } from './review-body.ts';
+import { reviewWithStatus, specOf, text, texts } from './review-body.ts';
 import type { VirtualResource } from './virtual-resource.ts';
 
 const GROUP = 'authentication.k8s.io';
@@ -10,7 +10,7 @@ const TOKEN = { group: GROUP, kind: 'TokenReview', secret: true };
 
 const tokenSpec = z.object({ token: text, audiences: texts });
 
-/** Who asks, as `kubectl auth whoami` wants to know. */
+/** The caller, for `kubectl auth whoami`. */
 export const selfSubjectReview: VirtualResource = {
   group: GROUP,
   version: 'v1',
@@ -18,13 +18,13 @@ export const selfSubjectReview: VirtualResource = {
   namespaced: false,
   answer(user, body) {
     specOf(SELF, z.unknown().optional(), body);
-    return answered(SELF, undefined, { userInfo: userInfo(user) });
+    return reviewWithStatus(SELF, undefined, { userInfo: userInfo(user) });
   },
 };
 
 /**
- * Whose token it is. Tokens here are for no audience in particular, so the answer names none; the token is left out of it.
- * It tells those who may ask whether a token is good, which is why only roles that say so may.
+ * The user of a token. Tokens here have no audience, so the status names none; the token is left out of it. The review reveals whether a
+ * token is valid, so only roles that allow it may create one.
  */
 export function tokenReview(userOf: (token: string) => User | undefined | Promise<User | undefined>): VirtualResource {
   return {
@@ -32,11 +32,12 @@ export function tokenReview(userOf: (token: string) => User | undefined | Promis
     version: 'v1',
     resource: 'tokenreviews',
     namespaced: false,
-    async answer(_asking, body) {
+    async answer(_caller, body) {
       const { token } = specOf(TOKEN, tokenSpec, body);
       const user = await userOf(token);
-      if (user === undefined) return answered(TOKEN, {}, { authenticated: false, error: 'the token is not known' });
-      return answered(TOKEN, {}, { authenticated: true, user: userInfo(withAuthenticatedGroup(user)) });
+      if (user === undefined)
+        return reviewWithStatus(TOKEN, {}, { authenticated: false, error: 'the token is not known' });
+      return reviewWithStatus(TOKEN, {}, { authenticated: true, user: userInfo(withAuthenticatedGroup(user)) });
     },
   };
 }

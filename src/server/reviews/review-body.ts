@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { causesOf, invalidObject } from '../../resource/object/invalid-object.ts';
 
-/** What the schemas of reviews are made of; clients written in Go send null for what they leave out. */
+/** Parts of the schemas of reviews; clients written in Go send null for what they leave out. */
 
 export const text = z
   .string()
@@ -24,7 +24,7 @@ export const extra = z
 export interface ReviewName {
   readonly group: string;
   readonly kind: string;
-  /** Values must not be told in errors. */
+  /** Errors must not contain values. */
   readonly secret?: boolean;
 }
 
@@ -40,7 +40,7 @@ export function specOf<Spec extends z.ZodType>(name: ReviewName, spec: Spec, bod
   throw invalidObject(`${name.kind}.${name.group}`, causesOf(result.error.issues, body, name.secret ?? false));
 }
 
-/** The review with its answer. */
-export function answered({ group, kind }: ReviewName, spec: object | undefined, status: object): object {
+/** The review with its status. */
+export function reviewWithStatus({ group, kind }: ReviewName, spec: object | undefined, status: object): object {
   return { apiVersion: `${group}/v1`, kind, metadata: {}, ...(spec === undefined ? {} : { spec }), status };
 }

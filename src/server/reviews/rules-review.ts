@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { RbacAuthorizer } from '../authorization/rbac-authorizer.ts';
-import { answered, specOf, text } from './review-body.ts';
+import { reviewWithStatus, specOf, text } from './review-body.ts';
 import type { VirtualResource } from './virtual-resource.ts';
 
 const NAME = { group: 'authorization.k8s.io', kind: 'SelfSubjectRulesReview' };
 
-/** All that the asking user may do in a namespace, for `kubectl auth can-i --list`. */
+/** All that the caller may do in a namespace, for `kubectl auth can-i --list`. */
 export function rulesReview(authorizer: RbacAuthorizer): VirtualResource {
   return {
     group: NAME.group,
@@ -18,7 +18,7 @@ export function rulesReview(authorizer: RbacAuthorizer): VirtualResource {
       if (spec.namespace === '')
         throw new SluiceError('BadRequest', 'spec.namespace: name the namespace to list rules for');
       const rules = authorizer.rulesFor(user, spec.namespace);
-      return answered(NAME, spec, {
+      return reviewWithStatus(NAME, spec, {
         resourceRules: rules
           .filter(({ resources }) => resources !== undefined && resources.length > 0)
           .map(({ verbs, apiGroups = [], resources, resourceNames }) => ({

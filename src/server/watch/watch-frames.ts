@@ -6,13 +6,13 @@ import type { Presenter, View } from '../presentation/presenter.ts';
 
 type ChangeType = Exclude<WatchEvent<KubernetesObject>['type'], 'BOOKMARK'>;
 
-/** The annotation of the bookmark behind the initial events. */
+/** The annotation of the bookmark after the initial events. */
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** Bytes of frames that are remembered for each form and type: a burst of a few hundred events. */
-const FRAME_BUDGET = 1024 * 1024;
+/** Bytes of cached frames for each form and type: a burst of a few hundred events. */
+const MAX_FRAME_BYTES = 1024 * 1024;
 
-/** The lines of watches. A change is written out once for all who see it in the same form. */
+/** The lines of watches. A change is serialised once for all watchers that get it in the same form. */
 export class WatchFrames {
   readonly #presenter: Presenter;
   readonly #shared = new Map<string, GenerationCache<Buffer>>();
@@ -26,13 +26,13 @@ export class WatchFrames {
     const form = `${view.as} ${view.includeObject} ${type}`;
     let frames = this.#shared.get(form);
     if (frames === undefined) {
-      frames = new GenerationCache(FRAME_BUDGET, (frame) => frame.length);
+      frames = new GenerationCache(MAX_FRAME_BYTES, (frame) => frame.length);
       this.#shared.set(form, frames);
     }
     return frames.get(object, () => frameOf(type, this.#presenter.json(view, object, true)));
   }
 
-  /** An object for one watcher: the state that it begins with, or, with `first`, the line that explains the rest. */
+  /** An object for one watcher: of the state that it begins with, or, with `first`, the line that has the columns of a table. */
   single(view: View, type: ChangeType, object: Stored, first: boolean): Buffer {
     return frameOf(type, this.#presenter.json(view, object, !first));
   }

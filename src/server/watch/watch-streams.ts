@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { StreamedAnswer } from '../http/answer.ts';
+import type { StreamedResponse } from '../http/answer.ts';
 import { JSON_TYPE } from '../http/request-body.ts';
 
 export interface WatchStreamsOptions {
   readonly clock: Clock;
-  /** From 0 up to 1; spreads the ends of watches, so that clients do not all come back at once. */
+  /** From 0 up to 1; spreads the ends of watches, so that clients do not all reconnect at once. */
   readonly random: () => number;
   /** Open watches of all clients together, and of one user. Default 5,000 and 2,000. */
   readonly maxWatches?: number;
@@ -21,12 +21,12 @@ export interface WatchSink {
   write(frame: Uint8Array): Promise<void> | undefined;
 }
 
-const SHORTEST_WATCH = 1800;
-const LONGEST_WATCH = 3600;
-/** Seconds that a client may ask for. */
-const MAX_TIMEOUT = 24 * 3600;
-/** Milliseconds that a client may take nothing of what was sent to it. */
-const STUCK_AFTER = 60_000;
+const MIN_WATCH_SECONDS = 1800;
+const MAX_WATCH_SECONDS = 3600;
+/** Seconds that a client may request. */
+const MAX_TIMEOUT_SECONDS = 24 * 3600;
+/** Milliseconds for which a client may read nothing of what was sent. */
+const STUCK_TIMEOUT_MS = 60_000;
 
 /** The open watches: how many there may be, how long they last, and how fast they are written. */
 export class WatchStreams {
@@ -44,11 +44,11 @@ export class WatchStreams {
   }
 
   /**
-   * Makes room for a watch, or refuses it with TooManyRequests. `feed` writes until it has nothing more to say or the signal
-   * aborts; it never throws. `seconds` is what the client asked for.
+   * Admits a watch, or refuses it with TooManyRequests. `feed` writes until it has nothing more to send or the signal aborts; it never
+   * throws. `seconds` is what the client requested.
    */
-  open(user: string, seconds: number | undefined, feed: (sink: WatchSink) => Promise<void>): StreamedAnswer {
-    this.#checkRoom(user);
+  open(user: string, seconds: number | undefined, feed: (sink: WatchSink) => Promise<void>): StreamedResponse {
+    this.#requireRoom(user);
     return { stream: (response) => this.#run(user, seconds, feed, response) };
   }
 
@@ -58,7 +58,7 @@ export class WatchStreams {
     for (const watch of this.#open) watch.abort();
   }
 
-  #checkRoom(user: string): void {
+  #requireRoom(user: string): void {
     const { maxWatches = 5000, maxWatchesOfUser = 2000 } = this.#options;
     const own = this.#ofUser.get(user) ?? 0;
     // The last tenth is for users with few watches, so that a few users with many never lock out all others.
@@ -84,7 +84,7 @@ export class WatchStreams {
     if (this.#stopped || response.destroyed) end();
     try {
       response.writeHead(200, { 'Content-Type': JSON_TYPE }).flushHeaders();
-      // Small lines at once; and a peer that vanished without a word is noticed.
+      // Small lines leave at once, and the loss of a peer is detected.
       response.socket?.setNoDelay(true).setKeepAlive(true, 30_000);
       await feed({ signal: watch.signal, write: (frame) => this.#write(response, watch, frame) });
     } finally {
@@ -99,8 +99,8 @@ export class WatchStreams {
   }
 
   #lifetime(seconds: number | undefined): number {
-    if (seconds !== undefined && seconds > 0) return Math.min(seconds, MAX_TIMEOUT);
-    return SHORTEST_WATCH + this.#options.random() * (LONGEST_WATCH - SHORTEST_WATCH);
+    if (seconds !== undefined && seconds > 0) return Math.min(seconds, MAX_TIMEOUT_SECONDS);
+    return MIN_WATCH_SECONDS + this.#options.random() * (MAX_WATCH_SECONDS - MIN_WATCH_SECONDS);
   }
 
   #write(response: ServerResponse, watch: AbortController, frame: Uint8Array): Promise<void> | undefined {
@@ -108,7 +108,7 @@ export class WatchStreams {
     return response.write(frame) ? undefined : this.#drained(response, watch.signal);
   }
 
-  /** Until the client has taken what was sent. One that takes nothing for long is cut off. */
+  /** Resolves when the client has read what was sent. One that reads nothing for long is disconnected. */
   #drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
@@ -117,7 +117,7 @@ export class WatchStreams {
         signal.removeEventListener('abort', done);
         resolve();
       };
-      const cancel = this.#options.clock.schedule(STUCK_AFTER, () => {
+      const cancel = this.#options.clock.schedule(STUCK_TIMEOUT_MS, () => {
         response.destroy();
         done();
       });

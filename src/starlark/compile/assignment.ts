@@ -6,7 +6,7 @@ import { typeName, type Value } from '../values/value.ts';
 import { augmented } from './operators.ts';
 import type { Unit } from './unit.ts';
 
-/** Sets what an assignment or a loop names. */
+/** Sets the targets of an assignment or a loop. */
 export function compileTarget(target: Expression, unit: Unit): (frame: Frame, value: Value) => void {
   const { machine, globals } = unit;
   const { position } = target;
@@ -41,7 +41,7 @@ export function compileTarget(target: Expression, unit: Unit): (frame: Frame, va
           fail(
             `too ${items.length > parts.length ? 'many' : 'few'} values to unpack (got ${items.length}, want ${parts.length})`,
           );
-        // A copy, as setting one may change the list that the others come from.
+        // A copy, as setting one may change the list with the others.
         for (const [at, item] of [...items].entries()) parts[at]?.(frame, item);
       };
     }
@@ -69,7 +69,7 @@ export function compileTarget(target: Expression, unit: Unit): (frame: Frame, va
   }
 }
 
-/** `target += value` and its like. What the target is in is evaluated once. */
+/** `target += value` and similar. The operand of the target is evaluated once. */
 export function compileAugment(statement: Extract<Statement, { kind: 'augment' }>, unit: Unit): Execute {
   const { machine } = unit;
   const { operator, target, position } = statement;

@@ -12,7 +12,7 @@ type Step = (frame: Frame, into: List | Dict) => void;
 
 export function compileComprehension({ key, body, clauses, position }: Comprehension, unit: Unit): Evaluate {
   const { machine } = unit;
-  // What the first loop goes through is evaluated once; all else costs anew in every round.
+  // The operand of the first loop is evaluated once; all else takes steps in every round.
   const [first, ...rest] = clauses;
   const source = first === undefined ? () => null : unit.expression(first.value);
   const before = unit.parts;

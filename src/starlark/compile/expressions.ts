@@ -14,7 +14,7 @@ import { compileFunction } from './functions.ts';
 import { unary } from './operators.ts';
 import type { Unit } from './unit.ts';
 
-/** Makes an expression of a resolved script into a function of the variables. */
+/** Compiles an expression of a resolved script to a function of the variables. */
 export function compileExpression(expression: Expression, unit: Unit): Evaluate {
   unit.parts += 1;
   const { machine } = unit;

@@ -5,7 +5,7 @@ import { type FunctionCode, StarlarkFunction } from '../values/callable.ts';
 import type { Cell, Evaluate } from '../values/frame.ts';
 import type { Unit } from './unit.ts';
 
-/** A definition: running it makes a function with the variables around it as they are shared then. */
+/** A definition: running it creates a function with the enclosing variables. */
 export function compileFunction({ name, parameters, body, ...parts }: FunctionParts, unit: Unit): Evaluate {
   const { machine } = unit;
   const scope = parts.scope as FunctionScope;
@@ -17,7 +17,7 @@ export function compileFunction({ name, parameters, body, ...parts }: FunctionPa
   const defaults = plain.map(({ default: value }) => (value === undefined ? undefined : unit.expression(value)));
   const { parts: outside } = unit;
   const run = unit.block(body);
-  // What is inside costs when it is called.
+  // The body takes steps when it is called.
   unit.parts = outside;
   const code: FunctionCode = {
     name,

@@ -3,7 +3,7 @@ import { Dict, StarlarkSet } from '../values/hash-table.ts';
 import { List, Range, Tuple } from '../values/sequence.ts';
 import { typeName, type Value } from '../values/value.ts';
 
-/** Goes through the elements of a value, which must not change meanwhile, until `each` gives false. */
+/** Iterates over the elements of a value, which must not change meanwhile, until `each` returns false. */
 export function loop(machine: Machine, value: Value, each: (item: Value) => boolean): void {
   if (value instanceof Tuple) {
     for (const item of value.items) if (!each(item)) return;

@@ -9,7 +9,7 @@ import { elementsOf, newList, newTuple, repeat } from '../values/iterate.ts';
 import { List, Range, Tuple } from '../values/sequence.ts';
 import { isInt, typeName, type Value } from '../values/value.ts';
 
-/** What a binary operator gives, but for `and` and `or`. */
+/** The result of a binary operator, except `and` and `or`. */
 export function binary(machine: Machine, operator: BinaryOperator, a: Value, b: Value): Value {
   machine.step(1);
   switch (operator) {
@@ -154,7 +154,7 @@ function sets(
 }
 
 function contains(machine: Machine, container: Value, element: Value): boolean {
-  // Go's implementation takes any value for the operand of a dict.
+  // Go's implementation accepts any value as the operand of a dict.
   if (container instanceof Dict) return isHashable(element) && container.has(element);
   if (container instanceof StarlarkSet) return container.has(element);
   if (container instanceof List || container instanceof Tuple)
@@ -175,7 +175,7 @@ function contains(machine: Machine, container: Value, element: Value): boolean {
   return fail(`unknown binary op: ${typeName(element)} in ${typeName(container)}`);
 }
 
-/** `a += b` and its like where `a` is changed in place; all others are `a = a + b`. */
+/** `a += b` and similar where `a` is changed in place; all others are `a = a + b`. */
 export function augmented(machine: Machine, operator: BinaryOperator, a: Value, b: Value): Value {
   const items = operator === '+' && a instanceof List ? elementsOf(machine, b) : undefined;
   if (items !== undefined && a instanceof List) {

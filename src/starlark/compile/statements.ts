@@ -8,7 +8,7 @@ import { compileFunction } from './functions.ts';
 import { loop } from './loop.ts';
 import type { Unit } from './unit.ts';
 
-/** Makes the statements of a block into one function, which ends at the first statement that does not end with `NEXT`. */
+/** Compiles the statements of a block to one function, which ends at the first statement that does not end with `NEXT`. */
 export function compileBlock(statements: readonly Statement[], unit: Unit): Execute {
   const { machine } = unit;
   const steps = statements.map((statement) => {
@@ -35,7 +35,7 @@ export function compileBlock(statements: readonly Statement[], unit: Unit): Exec
   };
 }
 
-/** What blocks inside cost is theirs; `parts` grows by the expressions of the statement itself. */
+/** Nested blocks count their own steps; `parts` grows by the expressions of the statement itself. */
 function compileStatement(statement: Statement, unit: Unit): Execute {
   const { machine } = unit;
   switch (statement.kind) {
@@ -128,7 +128,7 @@ function compileStatement(statement: Statement, unit: Unit): Execute {
       return (frame) => {
         machine.position = position;
         const members = unit.load(module);
-        if (members === undefined) fail(`cannot load ${module}: there is no such module here`);
+        if (members === undefined) fail(`cannot load ${module}: unknown module`);
         for (const { exported, assign } of names) {
           const value = members.get(exported);
           if (value === undefined) fail(`load: name ${exported} not found in module ${module}`);

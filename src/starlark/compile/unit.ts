@@ -3,7 +3,7 @@ import type { Expression, Statement } from '../syntax/tree.ts';
 import type { Evaluate, Execute } from '../values/frame.ts';
 import type { Value } from '../values/value.ts';
 
-/** What compiling a script needs everywhere. */
+/** The state of compiling a script. */
 export interface Unit {
   readonly machine: Machine;
   /** Global variables by slot; an unset one is undefined. */
@@ -13,6 +13,6 @@ export interface Unit {
   readonly expression: (expression: Expression) => Evaluate;
   /** Compiles the statements inside of another construct. */
   readonly block: (statements: readonly Statement[]) => Execute;
-  /** Parts of expressions that were compiled so far: what running a statement costs is what it adds here. */
+  /** Parts of expressions that were compiled so far: the steps of a statement are what it adds here. */
   parts: number;
 }

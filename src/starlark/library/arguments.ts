@@ -4,7 +4,7 @@ import { Dict, StarlarkSet } from '../values/hash-table.ts';
 import { List, Range, Tuple } from '../values/sequence.ts';
 import { isInt, typeName, type Value } from '../values/value.ts';
 
-/** Checks the number of arguments of a function that takes none by name. */
+/** Checks the number of arguments of a function without keyword arguments. */
 export function positional(
   name: string,
   args: readonly Value[],
@@ -18,7 +18,7 @@ export function positional(
   if (count > most) fail(`${name}: got ${count} arguments, want ${least === most ? '' : 'at most '}${most}`);
 }
 
-/** The arguments in the order of the parameters; one that ends with `?` may be left out, and is undefined then. */
+/** The arguments in the order of the parameters; one that ends with `?` is optional, and undefined if absent. */
 export function unpack(
   name: string,
   args: readonly Value[],
@@ -42,7 +42,7 @@ export function wantString(name: string, value: Value, parameter: string | numbe
   return typeof value === 'string' ? value : wrong(name, value, 'string', parameter);
 }
 
-/** An int that is small enough for places and counts. */
+/** An int that is small enough for indexes and counts. */
 export function wantInt(name: string, value: Value, parameter: string | number = 1): number {
   if (typeof value === 'bigint') return value < 0n ? -Number.MAX_SAFE_INTEGER : Number.MAX_SAFE_INTEGER;
   return isInt(value) ? Number(value) : wrong(name, value, 'int', parameter);

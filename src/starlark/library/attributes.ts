@@ -15,7 +15,7 @@ export function attributeOf(value: Value, name: string): Value {
   return findAttribute(value, name) ?? missing(value, name);
 }
 
-/** `value.name`; undefined if there is none. None is given as it is. */
+/** `value.name`; undefined if there is none. None is returned as it is. */
 export function findAttribute(value: Value, name: string): Value | undefined {
   if (value instanceof Struct) return value.attribute(name);
   const method = methodsOf(value)?.get(name);
@@ -24,12 +24,12 @@ export function findAttribute(value: Value, name: string): Value | undefined {
 }
 
 function missing(value: Value, name: string): Value {
-  // A field that is None is one.
+  // A field with the value None exists.
   if (value instanceof Struct && value.fields.has(name)) return null;
   return fail(`${typeName(value)} has no .${name} field or method`);
 }
 
-/** What `dir` gives. */
+/** The result of `dir`. */
 export function attributeNames(value: Value): string[] {
   const names = value instanceof Struct ? value.fields.keys() : (methodsOf(value)?.keys() ?? []);
   return [...names].sort();

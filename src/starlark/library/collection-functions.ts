@@ -9,7 +9,7 @@ import { truth, typeName, type Value } from '../values/value.ts';
 import { positional, unpack, wantInt, wantIterable } from './arguments.ts';
 import { updateDict } from './dict-methods.ts';
 
-/** Functions that go through elements or make collections. */
+/** Functions that iterate over elements or create collections. */
 export const COLLECTION_FUNCTIONS: Readonly<Record<string, Builtin['call']>> = {
   all: (machine, args, named) => elements(machine, 'all', args, named).every(truth),
   any: (machine, args, named) => elements(machine, 'any', args, named).some(truth),

@@ -8,7 +8,7 @@ import { isInt, truth, typeName, type Value } from '../values/value.ts';
 import { positional, unpack, wantInt, wantString } from './arguments.ts';
 import { attributeNames, findAttribute } from './attributes.ts';
 
-/** Functions that make one value of another, look at one, or talk to people. */
+/** Functions that convert or inspect values, or print. */
 export const CONVERSION_FUNCTIONS: Readonly<Record<string, Builtin['call']>> = {
   abs(_machine, args, named) {
     positional('abs', args, named, 1);
@@ -117,7 +117,7 @@ function parseInteger(text: string, given: Value | undefined): Value {
   const named = BASES[prefix] ?? 10;
   const digits = prefix !== '' && (base === 0 || base === named) ? rest.slice(2) : rest;
   const value = digits === '' ? undefined : parseDigits(digits, base === 0 ? named : base);
-  // Without a base, a leading 0 could mean octal to one and decimal to another.
+  // Without a base, a leading 0 could mean octal or decimal.
   if (value === undefined || (base === 0 && prefix === '' && /^0+[1-9]/.test(digits))) {
     const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text;
     return fail(`int: invalid literal with base ${base}: ${shown}`);

@@ -67,7 +67,7 @@ export const DICT_METHODS = methods<Dict>({
   },
 });
 
-/** What `dict` and `update` do: entries of a dict or pairs, then those that are given by name. */
+/** Adds entries as `dict` and `update` do: those of a dict or pairs, then keyword arguments. */
 export function updateDict(
   machine: Machine,
   name: string,

@@ -3,7 +3,7 @@ import type { NamedArguments } from '../values/callable.ts';
 import { reprOf, stringOf } from '../values/text.ts';
 import type { Value } from '../values/value.ts';
 
-/** What `format` of a string gives: `{}`, `{0}` and `{name}`, each with `!r` or `!s` if wanted. */
+/** The result of `format` of a string: `{}`, `{0}` and `{name}`, each with an optional `!r` or `!s`. */
 export function formatFields(
   machine: Machine,
   format: string,

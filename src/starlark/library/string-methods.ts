@@ -8,7 +8,7 @@ import { formatFields } from './format-fields.ts';
 import { methods } from './methods.ts';
 import { searchRange, splitText, splitWhitespace, stripped } from './text-parts.ts';
 
-/** What gives a text or a truth value from the text alone. */
+/** Methods that return a text or a boolean from the text alone. */
 const SIMPLE: Readonly<Record<string, (text: string) => Value>> = {
   capitalize: (text) => upperFirst(text),
   isalnum: (text) => /^[\p{L}\p{Nd}]+$/u.test(text),

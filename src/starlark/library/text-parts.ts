@@ -1,7 +1,7 @@
 import type { Value } from '../values/value.ts';
 import { wantInt } from './arguments.ts';
 
-/** Where a search with `start` and `end` as its second and third arguments looks; the first is above the second if nowhere. */
+/** The range of a search with `start` and `end` as its second and third arguments; empty if the first is above the second. */
 export function searchRange(
   name: string,
   text: string,
@@ -38,7 +38,7 @@ export function stripped(text: string, characters: string | undefined, start: bo
   return text.slice(from, to);
 }
 
-/** At every separator, or at most `limit` of them if that is not negative, counted from the end if asked. */
+/** At every separator, or at most `limit` of them if that is not negative, counted from the end on request. */
 export function splitText(text: string, separator: string, limit: number, fromEnd: boolean): string[] {
   const parts = text.split(separator);
   if (limit < 0 || parts.length - 1 <= limit) return parts;
@@ -49,7 +49,7 @@ export function splitText(text: string, separator: string, limit: number, fromEn
   return [...parts.slice(0, limit), parts.slice(limit).join(separator)];
 }
 
-/** At runs of white space. What is not split any more keeps the white space at its end, or at its start if counted from the end. */
+/** At runs of white space. The rest keeps the white space at its end, or at its start if counted from the end. */
 export function splitWhitespace(text: string, limit: number, fromEnd: boolean): string[] {
   const words = [...text.matchAll(/\S+/gu)];
   if (limit < 0 || words.length - 1 <= limit) return words.map(([word]) => word);

@@ -35,7 +35,7 @@ test.each([
   expect(error.code === 'LimitExceeded' || error.details.phase === 'evaluation').toBe(true);
 });
 
-test('says where it was', () => {
+test('names its place', () => {
   expect(errorOf('x = 1\nwhile True:\n  x = 2').message).toMatch(
     /^test\.star:3:5: the script was stopped: it takes more than 10000000 steps$/,
   );
@@ -47,7 +47,7 @@ test('a script that is too long is not read', () => {
   );
 });
 
-test('values that are nested deep fail cleanly where they are walked', () => {
+test('deeply nested values fail cleanly', () => {
   for (const use of ['str(x)', 'x == y', 'x < y', 'repr([x])'])
     expect(errorOf(`x = []\ny = []\nfor i in range(100000):\n  x = [x]\n  y = [y]\n${use}`).message).toMatch(
       /levels deep|recursion depth/,
@@ -63,7 +63,7 @@ const words =
   break continue pass and or not == != < > += load len str list dict range sorted append pop items split join format
   fail print set zip @ $ \\ # ; << >> ~ ^ & |`.split(/\s+/);
 
-test('whatever is written ends with an error of its own or none', () => {
+test('any text ends with a Starlark error or none', () => {
   const line = fc.tuple(fc.nat(3), fc.array(fc.constantFrom(...words), { maxLength: 12 }));
   const script = fc
     .array(line, { maxLength: 8 })
@@ -73,7 +73,7 @@ test('whatever is written ends with an error of its own or none', () => {
   });
 });
 
-test('whatever runs ends with an error of its own or none', () => {
+test('any script ends with a Starlark error or none', () => {
   const { expression } = fc.letrec<{ expression: string }>((tie) => {
     const inner = tie('expression');
     const fill = (template: string, ...parts: fc.Arbitrary<string>[]) =>

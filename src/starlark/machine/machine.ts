@@ -4,11 +4,11 @@ import { EvaluationError } from './starlark-error.ts';
 
 /** Bounds of one script. */
 export interface StarlarkLimits {
-  /** Pieces of work: about one for each part of a statement that runs, and for each element that a built-in function looks at. */
+  /** Steps: about one for each part of a statement that runs, and for each element that a built-in function reads. */
   readonly steps: number;
-  /** All that a script ever makes, in characters; an element of a collection counts as `ELEMENT` of them. */
+  /** All values that a script ever creates, in characters; an element of a collection counts as `ELEMENT` of them. */
   readonly memory: number;
-  /** Calls inside of calls. */
+  /** Nested calls. */
   readonly depth: number;
   /** Characters of the script. */
   readonly sourceLength: number;
@@ -21,30 +21,30 @@ export const DEFAULT_STARLARK_LIMITS: StarlarkLimits = {
   sourceLength: 1024 * 1024,
 };
 
-/** What an element of a list or an entry of a dict costs of the memory. */
+/** Memory of an element of a list or an entry of a dict. */
 export const ELEMENT = 32;
 
-/** What a dict or set costs of the memory, in elements, before it holds anything. */
+/** Memory of an empty dict or set, in elements. */
 export const TABLE = 8;
 
 /** Longest text, far below what the engine can hold. */
-const MAXIMUM_TEXT = 32 * 1024 * 1024;
+const MAX_TEXT_CHARACTERS = 32 * 1024 * 1024;
 
-/** A call that has not ended: what was called, and where. */
+/** An active call: what was called, and where. */
 export interface OpenCall {
   readonly name: string;
-  /** Where in its caller it was called. */
+  /** The place of the call in its caller. */
   readonly position: Position;
-  /** A function that does not come from the script has no lines of its own. */
+  /** True for a function of the host, which has no lines of its own. */
   readonly builtIn: boolean;
 }
 
 /**
- * What a running script has used, and where it is. A script has no way to go on after an error, so nothing is put back when one is
- * thrown: the calls that are open then are the stack to show.
+ * The resources that a running script has used, and its place. A script cannot continue after an error, so nothing is restored when one is
+ * thrown: the active calls are the stack to show.
  */
 export class Machine {
-  /** Where the operation is that runs at this time. */
+  /** The place of the current operation. */
   position: Position = 0;
   readonly calls: OpenCall[] = [];
   readonly print: (text: string) => void;
@@ -59,23 +59,23 @@ export class Machine {
     this.memory = limits.memory;
   }
 
-  /** Takes steps of the budget. Throws LimitExceeded when it is used up. */
+  /** Takes steps from the budget. Throws LimitExceeded when it is used up. */
   step(count: number): void {
     this.steps -= count;
     if (this.steps < 0) throw exceeded(`it takes more than ${this.limits.steps} steps`);
   }
 
-  /** Takes elements of the budget of memory, before they are made. */
+  /** Takes elements from the memory budget, before they are created. */
   elements(count: number): void {
     this.memory -= count * ELEMENT;
     if (this.memory < 0) throw this.outOfMemory();
   }
 
-  /** Takes a text of some length of the budget, before it is made. */
+  /** Takes a text of some length from the memory budget, before it is created. */
   text(length: number): void {
     this.memory -= length;
     if (this.memory < 0) throw this.outOfMemory();
-    if (length > MAXIMUM_TEXT) throw exceeded(`it makes a text of more than ${MAXIMUM_TEXT} characters`);
+    if (length > MAX_TEXT_CHARACTERS) throw exceeded(`it makes a text of more than ${MAX_TEXT_CHARACTERS} characters`);
     if (length > 256) this.step(length >> 8);
   }
 

@@ -1,18 +1,18 @@
 import type { SluiceError } from '../../foundation/sluice-error.ts';
 
-/** What went wrong in a script that ran, before it is known where. Becomes a SluiceError at the border. */
+/** An error of a running script, without its place. `runStarlark` converts it to a SluiceError. */
 export class EvaluationError extends Error {}
 
 /** `details` of the errors of `runStarlark`. */
 export interface StarlarkErrorDetails {
-  /** Whether the script could not even start, failed while it ran, or was stopped at a bound. */
+  /** Whether the script has a syntax error, failed while it ran, or was stopped at a limit. */
   readonly phase: 'syntax' | 'evaluation' | 'limit';
-  /** What is wrong, without a place. */
+  /** The problem, without its place. */
   readonly reason: string;
   /** From 1. */
   readonly line: number;
   readonly column: number;
-  /** The calls that were open, outermost first, as Starlark prints them; empty for an error of syntax. */
+  /** The active calls, outermost first, as Starlark prints them; empty for a syntax error. */
   readonly backtrace: string;
 }
 

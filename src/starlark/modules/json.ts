@@ -9,7 +9,7 @@ import { Struct } from '../values/struct.ts';
 import { isInt, typeName, type Value } from '../values/value.ts';
 import { moduleOf } from './module.ts';
 
-const MAXIMUM_DEPTH = 200;
+const MAX_DEPTH = 200;
 
 export const JSON_MODULE = moduleOf('json', {
   encode(machine, args, named) {
@@ -28,7 +28,7 @@ export const JSON_MODULE = moduleOf('json', {
       return JSON.parse(source, revive as (key: string, value: unknown) => unknown);
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
-      return fallback === undefined ? fail('json.decode: the text is no JSON') : fallback;
+      return fallback === undefined ? fail('json.decode: the text is not JSON') : fallback;
     }
   },
   indent(machine, args, named) {
@@ -39,7 +39,7 @@ export const JSON_MODULE = moduleOf('json', {
   },
 });
 
-/** Makes values of what `JSON.parse` read, from the inside out. */
+/** Converts the result of `JSON.parse` to values, from the inside out. */
 function revive(_key: string, value: unknown, { source = '' }: { source?: string }): Value {
   if (typeof value === 'number') return /[.eE]/.test(source) ? new Float(value) : toInt(BigInt(source));
   if (Array.isArray(value)) return new List(value);
@@ -51,7 +51,7 @@ function revive(_key: string, value: unknown, { source = '' }: { source?: string
 
 function encode(machine: Machine, value: Value, parts: string[], depth: number): void {
   machine.step(1);
-  if (depth > MAXIMUM_DEPTH) fail(`json.encode: nested more than ${MAXIMUM_DEPTH} levels deep`);
+  if (depth > MAX_DEPTH) fail(`json.encode: nested more than ${MAX_DEPTH} levels deep`);
   const push = (text: string) => {
     machine.text(text.length + 1);
     parts.push(text);
@@ -87,10 +87,10 @@ function encode(machine: Machine, value: Value, parts: string[], depth: number):
   } else fail(`json.encode: cannot encode ${typeName(value)} as JSON`);
 }
 
-/** One after the other, and blanks behind them: a text that is no JSON is seen at once. */
+/** One token after the other with trailing blanks: a text that is not JSON is detected at once. */
 const TOKEN = /("(?:[^"\\]|\\.)*"|[[{]\s*[\]}]|[[\]{},:]|[^\s[\]{},:"]+|(?=\s))\s*/sy;
 
-/** Puts the parts of a JSON text onto lines. */
+/** Splits a JSON text into lines. */
 function indent(machine: Machine, source: string, prefix: string, step: string): string {
   const parts: string[] = [];
   let depth = 0;
@@ -102,11 +102,11 @@ function indent(machine: Machine, source: string, prefix: string, step: string):
   TOKEN.lastIndex = 0;
   while (TOKEN.lastIndex < source.length) {
     const token = TOKEN.exec(source)?.[1];
-    if (token === undefined) return fail('json.indent: the text is no JSON');
+    if (token === undefined) return fail('json.indent: the text is not JSON');
     machine.step(1);
     if (token === '{' || token === '[') {
       depth += 1;
-      if (depth > MAXIMUM_DEPTH) fail(`json.indent: nested more than ${MAXIMUM_DEPTH} levels deep`);
+      if (depth > MAX_DEPTH) fail(`json.indent: nested more than ${MAX_DEPTH} levels deep`);
       parts.push(token, line());
     } else if (token === '}' || token === ']') {
       depth = Math.max(0, depth - 1);

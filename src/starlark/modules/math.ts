@@ -17,7 +17,7 @@ export const MATH = moduleOf(
       if (value <= 0 || base <= 0 || base === 1) fail('log: the logarithm of these numbers is not defined');
       return new Float(args.length === 1 ? Math.log(value) : Math.log(value) / Math.log(base));
     },
-    // Halves go away from zero.
+    // Halves are rounded away from zero.
     round: unary('round', (value) => Math.sign(value) * Math.round(Math.abs(value))),
     fabs: unary('fabs', Math.abs),
     exp: unary('exp', Math.exp),

@@ -2,7 +2,7 @@ import { Builtin } from '../values/callable.ts';
 import { Struct } from '../values/struct.ts';
 import type { Value } from '../values/value.ts';
 
-/** A module of functions, and of constants if it has any. */
+/** A module of functions and constants. */
 export function moduleOf(
   name: string,
   functions: Readonly<Record<string, Builtin['call']>>,

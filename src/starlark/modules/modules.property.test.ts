@@ -45,7 +45,7 @@ function reasonOf(expression: string): unknown {
   return undefined;
 }
 
-describe('gives', () => {
+describe('returns', () => {
   test.each([
     ['base64.encode("hi é"), base64.decode("aGkgw6k=")', '("aGkgw6k=", "hi é")'],
     [
@@ -110,7 +110,7 @@ describe('fails', () => {
     ['base64.decode("YQ")', 'decode: illegal base64 data'],
     ['base64.decode("Y Q=")', 'decode: illegal base64 data'],
     ['base64.encode("a", "nope")', 'unsupported encoding format: nope'],
-    ['json.decode("{")', 'json.decode: the text is no JSON'],
+    ['json.decode("{")', 'json.decode: the text is not JSON'],
     ['json.encode(lambda: 1)', 'json.encode: cannot encode function as JSON'],
     ['json.encode({1: 2})', 'json.encode: dict has int key, want string'],
     ['json.encode(float("inf"))', 'json.encode: cannot encode a float that is not finite'],
@@ -128,7 +128,7 @@ describe('fails', () => {
     expect(reasonOf(expression)).toBe(reason);
   });
 
-  test('for patterns and texts that cannot be read', () => {
+  test('for invalid patterns and texts', () => {
     expect(reasonOf('re.findall("(", "x")')).toMatch(/^pattern: /);
     expect(reasonOf('re.findall("a" * 2000, "x")')).toMatch(/at most 1000 characters/);
     expect(reasonOf('yaml.loads("a: [")')).toMatch(/^loads: /);

@@ -7,7 +7,7 @@ import { newList, newTuple } from '../values/iterate.ts';
 import type { Value } from '../values/value.ts';
 import { moduleOf } from './module.ts';
 
-/** Regular expressions in the syntax of Go, which take time in proportion to the text. */
+/** Regular expressions in Go's syntax, which match in linear time. */
 export const RE = moduleOf('re', {
   findall(machine, args, named) {
     const [pattern = null, text = null] = unpack('findall', args, named, ['pattern', 'string', 'flags?']);
@@ -71,7 +71,7 @@ interface Match {
 function matches(machine: Machine, name: string, regex: Value, value: Value): Match[] {
   const [source, text] = [wantString(name, regex, 'pattern'), wantString(name, value, 'string')];
   const pattern = compiled(source);
-  // Repetitions make a long program of a short pattern.
+  // Repetitions compile a short pattern to a long program.
   machine.step(pattern.programSize() * (16 + (text.length >> 3)));
   const matcher = pattern.matcher(text);
   const names = Object.assign(Object.create(null), matcher.namedGroups) as Record<string, number>;

@@ -3,7 +3,7 @@ import { ScriptSyntaxError } from './syntax-error.ts';
 import type { TokenStream } from './token-stream.ts';
 import type { Argument, BinaryOperator, Clause, Expression, FunctionParts, Name, Parameter } from './tree.ts';
 
-/** Binary operators from the loosest to the tightest; those of a line bind alike. */
+/** Binary operators by precedence, lowest first; those of a line have the same. */
 const LEVELS: readonly (readonly string[])[] = [
   ['or'],
   ['and'],
@@ -26,7 +26,7 @@ export function parseExpression(tokens: TokenStream): Expression {
   return tokens.is(',') ? parseTupleRest(tokens, first, position, parseTest) : first;
 }
 
-/** What a `for` sets: names, elements and attributes, with commas between them. */
+/** The targets of a `for`: names, elements and attributes, with commas between them. */
 export function parseLoopTarget(tokens: TokenStream): Expression {
   const { position } = tokens;
   const first = parsePrimary(tokens);
@@ -68,7 +68,7 @@ export function parseTest(tokens: TokenStream): Expression {
   });
 }
 
-/** What may stand behind the `if` of a comprehension, where a conditional expression would be taken for another clause. */
+/** The condition of a comprehension: without conditional expressions, which would look like another clause. */
 function parseTestWithoutIf(tokens: TokenStream): Expression {
   return tokens.is('lambda') ? parseLambda(tokens, parseTestWithoutIf) : parseLevel(tokens, 0);
 }
@@ -226,7 +226,7 @@ function parseDict(tokens: TokenStream): Expression {
 function parseClauses(tokens: TokenStream, end: string): Clause[] {
   const clauses: Clause[] = [];
   while (tokens.accept(end) === undefined) {
-    // Each clause is a loop inside of the one before.
+    // Each clause is a loop nested in the one before.
     tokens.deeper();
     const { position } = tokens;
     if (tokens.accept('for') !== undefined) {

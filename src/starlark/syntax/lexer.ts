@@ -19,7 +19,7 @@ export interface Token {
 
 const KEYWORDS = new Set('and break continue def elif else for if in lambda load not or pass return while'.split(' '));
 
-/** Words of Python that Starlark keeps free for later. */
+/** Words of Python that Starlark reserves. */
 const RESERVED = new Set(
   'as assert async await class del except finally from global import is nonlocal raise try with yield'.split(' '),
 );

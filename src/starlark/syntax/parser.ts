@@ -57,7 +57,7 @@ function parseIf(tokens: TokenStream): Statement {
   return { kind: 'if', branches, otherwise, position };
 }
 
-/** A colon, and what belongs to it. */
+/** A colon, and its block. */
 function parseBlock(tokens: TokenStream): Statement[] {
   return tokens.nested(() => {
     const statements: Statement[] = [];

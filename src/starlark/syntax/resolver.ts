@@ -12,9 +12,8 @@ export interface ResolvedScript {
 }
 
 /**
- * Finds out what each name stands for, and sets it in the tree. A name is local to the function that sets it anywhere. Functions see all
- * global names; the script itself only those that were set above, as it may give a new meaning to a name that is known from
- * the start. Throws ScriptSyntaxError.
+ * Resolves each name, and sets the result in the tree. A name is local to the function that sets it anywhere. Functions see all
+ * global names; the script itself only those that were set above, as it may redefine a predeclared name. Throws ScriptSyntaxError.
  */
 export function resolve(statements: readonly Statement[], constants: ReadonlyMap<string, Value>): ResolvedScript {
   const resolver = new Resolver(constants);
@@ -34,7 +33,7 @@ interface Around {
 class Resolver {
   readonly globals = new Map<string, number>();
   private readonly constants: ReadonlyMap<string, Value>;
-  /** Names in functions that are no variables of functions: what they are is known at the end. */
+  /** Names in functions that are not variables of functions: they are resolved at the end. */
   private readonly pending: Name[] = [];
 
   constructor(constants: ReadonlyMap<string, Value>) {
@@ -193,7 +192,7 @@ class Resolver {
   }
 
   private comprehension({ key, body, clauses }: Comprehension, scope: FunctionScope): void {
-    // What the first loop goes through is not inside of the comprehension yet.
+    // The operand of the first loop is outside of the comprehension.
     const [first, ...rest] = clauses;
     if (first !== undefined) this.expression(first.value, scope);
     scope.openBlock();
@@ -225,7 +224,7 @@ function fail(position: Position, message: string): never {
   throw new ScriptSyntaxError(position, message);
 }
 
-/** Parameters in the order of their slots: positional ones, those by name only, `*args`, `**kwargs`. */
+/** Parameters in the order of their slots: positional ones, keyword-only ones, `*args`, `**kwargs`. */
 export function slotOrder(parameters: readonly Parameter[]): Parameter[] {
   const star = parameters.findIndex(({ kind }) => kind === 'star' || kind === 'rest');
   const plain = parameters.filter(({ kind }) => kind === 'plain');
@@ -282,7 +281,7 @@ function checkArguments(args: readonly Argument[]): void {
 
 const KINDS = { positional: 'positional', named: 'named', rest: '*args', namedRest: '**kwargs' } as const;
 
-/** Declares what the statements of a function set, other than in functions and comprehensions inside. */
+/** Declares what the statements of a function set, except in nested functions and comprehensions. */
 function declareAll(statements: readonly Statement[], scope: FunctionScope): void {
   for (const statement of statements) {
     switch (statement.kind) {

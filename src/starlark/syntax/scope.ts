@@ -1,10 +1,10 @@
 import type { Value } from '../values/value.ts';
 
-/** What a name stands for. */
+/** What a name refers to. */
 export type Binding =
   /** A variable of the function; `shared` if a function inside uses it too, so that its slot holds a cell. */
   | { readonly scope: 'local'; readonly name: string; readonly slot: number; shared: boolean }
-  /** A variable of a function around: the place of its cell among the free variables. */
+  /** A variable of an enclosing function: the place of its cell among the free variables. */
   | { readonly scope: 'free'; readonly name: string; readonly at: number }
   | { readonly scope: 'global'; readonly name: string; readonly slot: number }
   | { readonly scope: 'constant'; readonly name: string; readonly value: Value };
@@ -16,10 +16,10 @@ export class FunctionScope {
   readonly parent: FunctionScope | undefined;
   /** In the order of their slots; comprehensions have variables of their own, so a name may occur more than once. */
   readonly locals: Local[] = [];
-  /** Which variables of the function around each free one is: one of its locals, or one of its own free ones. */
+  /** The variable of the enclosing function for each free one: one of its locals, or one of its own free ones. */
   readonly free: Binding[] = [];
   private readonly freeByName = new Map<string, Binding>();
-  /** Innermost last: the variables of the function, then those of the comprehensions that are open. */
+  /** Innermost last: the variables of the function, then those of the enclosing comprehensions. */
   private readonly blocks: Map<string, Local>[] = [new Map()];
 
   constructor(parent: FunctionScope | undefined) {
@@ -39,7 +39,7 @@ export class FunctionScope {
     this.blocks.pop();
   }
 
-  /** The variable of the name in the innermost block, which is made if it is new. */
+  /** The variable of the name in the innermost block, created if it is new. */
   declare(name: string): Local {
     const block = this.blocks.at(-1) as Map<string, Local>;
     let local = block.get(name);
@@ -51,7 +51,7 @@ export class FunctionScope {
     return local;
   }
 
-  /** What a name stands for here, or undefined if it is no variable of this function or one around it. */
+  /** What a name refers to here, or undefined if it is not a variable of this or an enclosing function. */
   lookup(name: string): Local | Binding | undefined {
     for (let at = this.blocks.length - 1; at >= 0; at--) {
       const local = this.blocks[at]?.get(name);

@@ -25,7 +25,7 @@ export interface StringLiteral {
   readonly value: string;
   /** Offset behind it. */
   readonly end: number;
-  /** Lines that it goes over, and where the last one begins. */
+  /** Lines that it spans, and where the last one begins. */
   readonly newlines: number;
   readonly lastLineStart: number;
 }

@@ -1,6 +1,6 @@
 import type { Position } from '../machine/position.ts';
 
-/** What is wrong with the text of a script. Becomes a SluiceError at the border. */
+/** A syntax error of a script. `runStarlark` converts it to a SluiceError. */
 export class ScriptSyntaxError extends Error {
   readonly position: Position;
 

@@ -78,7 +78,7 @@ describe('refuses, with the place', () => {
   });
 });
 
-test('refuses what nests too deep, however it is written', () => {
+test('refuses what is nested too deep, in any form', () => {
   const many = 1200;
   for (const script of [
     `x = ${'('.repeat(many)}1${')'.repeat(many)}`,
@@ -97,7 +97,7 @@ test('refuses what nests too deep, however it is written', () => {
     expect(errorOf(script).details.reason).toBe('nested more than 120 levels deep');
 });
 
-test('takes long scripts that do not nest', () => {
+test('accepts long scripts without nesting', () => {
   const many = 3000;
   const branches = `if 0: pass\n${'elif 0: pass\n'.repeat(many)}else: print("end")\n`;
   expect(linesOf(`${branches}x = [${'1,'.repeat(many)}]\nprint(len(x))\n${'x = 1\n'.repeat(many)}`)).toEqual([

@@ -2,10 +2,10 @@ import type { Position } from '../machine/position.ts';
 import { type Token, tokenize } from './lexer.ts';
 import { ScriptSyntaxError } from './syntax-error.ts';
 
-/** Deepest nesting of expressions and blocks, so that no later step runs out of stack. */
-const MAXIMUM_DEPTH = 120;
+/** Nesting of expressions and blocks, so that no later step exhausts the stack. */
+const MAX_DEPTH = 120;
 
-/** The tokens of a script one after the other, with what a parser asks of them. */
+/** The tokens of a script as a stream for the parser. */
 export class TokenStream {
   private readonly tokens: readonly Token[];
   private at = 0;
@@ -33,7 +33,7 @@ export class TokenStream {
     return token;
   }
 
-  /** Goes on if the token is of the type. */
+  /** Advances if the token is of the type. */
   accept(type: string): Token | undefined {
     return this.current.type === type ? this.next() : undefined;
   }
@@ -49,7 +49,7 @@ export class TokenStream {
     throw new ScriptSyntaxError(this.position, `got ${got}, want ${wanted}`);
   }
 
-  /** Parses something that may hold another one of its kind. */
+  /** Parses a construct that may be nested. */
   nested<Node>(parse: () => Node): Node {
     this.deeper();
     const node = parse();
@@ -60,8 +60,7 @@ export class TokenStream {
   /** For chains such as `a + b + c`, each link of which is nested in the next: counts one, until `rise`. */
   deeper(): void {
     this.depth += 1;
-    if (this.depth > MAXIMUM_DEPTH)
-      throw new ScriptSyntaxError(this.position, `nested more than ${MAXIMUM_DEPTH} levels deep`);
+    if (this.depth > MAX_DEPTH) throw new ScriptSyntaxError(this.position, `nested more than ${MAX_DEPTH} levels deep`);
   }
 
   rise(levels: number): void {

@@ -6,7 +6,7 @@ interface At {
   readonly position: Position;
 }
 
-/** A use of a name, or its place in an assignment. The resolver sets what it stands for. */
+/** A use of a name, or its place in an assignment. The resolver sets what it refers to. */
 export interface Name extends At {
   readonly kind: 'name';
   readonly name: string;
@@ -43,7 +43,7 @@ export interface Argument extends At {
 
 export interface Clause extends At {
   readonly kind: 'for' | 'if';
-  /** What the loop sets; absent for `if`. */
+  /** The target of the loop; absent for `if`. */
   readonly target?: Expression;
   readonly value: Expression;
 }

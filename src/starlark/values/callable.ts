@@ -2,14 +2,14 @@ import type { Machine } from '../machine/machine.ts';
 import type { Cell, Frame } from './frame.ts';
 import { StarlarkObject, type Value } from './value.ts';
 
-/** Arguments that were given by name, in the order in which they were given. */
+/** Keyword arguments, in the order of the call. */
 export type NamedArguments = ReadonlyMap<string, Value>;
 
-/** A function that does not come from the script. */
+/** A function of the host. */
 export class Builtin extends StarlarkObject {
   readonly type = 'builtin_function_or_method';
   readonly name: string;
-  /** What it is a method of. */
+  /** The receiver of a method. */
   readonly receiver: Value | undefined;
   readonly call: (machine: Machine, args: Value[], named: NamedArguments | undefined) => Value;
 
@@ -21,10 +21,10 @@ export class Builtin extends StarlarkObject {
   }
 }
 
-/** What a definition in the script comes to: shared by all functions that running the definition makes. */
+/** The compiled definition of a function: shared by all functions that running it creates. */
 export interface FunctionCode {
   readonly name: string;
-  /** Names of all parameters: positional ones, then those that go by name only, then `*args` and `**kwargs`. */
+  /** Names of all parameters: positional ones, then keyword-only ones, then `*args` and `**kwargs`. */
   readonly parameters: readonly string[];
   readonly positional: number;
   readonly namedOnly: number;
@@ -40,9 +40,9 @@ export interface FunctionCode {
 export class StarlarkFunction extends StarlarkObject {
   readonly type = 'function';
   readonly code: FunctionCode;
-  /** Of each parameter other than the rests; undefined if it must be given. */
+  /** Of each parameter except `*args` and `**kwargs`; undefined if it is required. */
   readonly defaults: readonly (Value | undefined)[];
-  /** Variables of functions around it. */
+  /** Variables of enclosing functions. */
   readonly free: readonly Cell[];
 
   constructor(code: FunctionCode, defaults: readonly (Value | undefined)[], free: readonly Cell[]) {

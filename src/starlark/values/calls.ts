@@ -6,7 +6,7 @@ import { Dict } from './hash-table.ts';
 import { Tuple } from './sequence.ts';
 import { typeName, type Value } from './value.ts';
 
-/** Calls a value. Fails if it is no function, and for arguments that do not fit. */
+/** Calls a value. Fails if it is not a function, and for wrong arguments. */
 export function call(
   machine: Machine,
   callee: Value,

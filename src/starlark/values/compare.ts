@@ -5,10 +5,10 @@ import { List, Range, Tuple } from './sequence.ts';
 import { Struct } from './struct.ts';
 import { typeName, type Value } from './value.ts';
 
-/** Values inside of values that a comparison follows. */
-const MAXIMUM_DEPTH = 200;
+/** Nesting of values that a comparison follows. */
+const MAX_DEPTH = 200;
 
-/** What `==` gives. */
+/** The result of `==`. */
 export function equal(machine: Machine, a: Value, b: Value, depth = 0): boolean {
   if (a === b) return true;
   if (typeof a === 'string') {
@@ -23,7 +23,7 @@ export function equal(machine: Machine, a: Value, b: Value, depth = 0): boolean 
     return (typeof b === 'number' || typeof b === 'bigint') && sameNumber(a.value, b);
   }
   if (typeof b !== 'object' || a.type !== b.type) return false;
-  if (depth > MAXIMUM_DEPTH) fail('comparison exceeded maximum recursion depth');
+  if (depth > MAX_DEPTH) fail('comparison exceeded maximum recursion depth');
   machine.step(1);
   if (a instanceof List || a instanceof Tuple) {
     const [x, y] = [a.items, (b as List | Tuple).items];
@@ -77,7 +77,7 @@ export function compare(machine: Machine, a: Value, b: Value, operator = '<', de
   }
   if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b);
   if ((a instanceof List && b instanceof List) || (a instanceof Tuple && b instanceof Tuple)) {
-    if (depth > MAXIMUM_DEPTH) fail('comparison exceeded maximum recursion depth');
+    if (depth > MAX_DEPTH) fail('comparison exceeded maximum recursion depth');
     const shorter = Math.min(a.length, b.length);
     for (let at = 0; at < shorter; at++) {
       machine.step(1);

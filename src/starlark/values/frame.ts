@@ -9,7 +9,7 @@ export interface Cell {
 export class Frame {
   readonly slots: (Value | Cell | undefined)[];
   readonly free: readonly Cell[];
-  /** What `return` gave. */
+  /** The value of `return`. */
   result: Value = null;
 
   constructor(slots: (Value | Cell | undefined)[], free: readonly Cell[]) {
@@ -21,7 +21,7 @@ export class Frame {
 /** Runs an expression. */
 export type Evaluate = (frame: Frame) => Value;
 
-/** How a statement ended: a number, so that a loop looks at it at no cost. */
+/** How a statement ended: a number, which a loop can test cheaply. */
 export const NEXT = 0;
 export const BREAK = 1;
 export const CONTINUE = 2;

@@ -6,14 +6,14 @@ import { Tuple } from './sequence.ts';
 import { Struct } from './struct.ts';
 import { StarlarkObject, typeName, type Value } from './value.ts';
 
-/** What a JavaScript Map tells values apart by just as Starlark does. */
+/** Values that a JavaScript Map compares as Starlark does. */
 type HashKey = null | boolean | number | bigint | string | StarlarkFunction | Builtin;
 
-/** Longest key of a tuple or struct, which is made of all that it holds. */
-const MAXIMUM_KEY = 4096;
+/** Length of the key of a tuple or struct, which is made of all its elements. */
+const MAX_KEY_CHARACTERS = 4096;
 
 function hashKey(value: Value): HashKey {
-  // Keys that are made up begin with this character; a text that does too is made up as well.
+  // Composed keys begin with this character; a text that does too gets a composed key as well.
   if (typeof value === 'string') return value.charCodeAt(0) === 0 ? `\0s${value}` : value;
   if (value === null || typeof value !== 'object') return value;
   if (value instanceof StarlarkFunction || value instanceof Builtin) return value;
@@ -21,7 +21,7 @@ function hashKey(value: Value): HashKey {
   return `\0${madeUpKey(value)}`;
 }
 
-/** True for what can be a key: what cannot be changed, all through. */
+/** True for a hashable value: immutable with all its elements. */
 export function isHashable(value: Value): boolean {
   if (value instanceof Tuple) return value.key !== undefined || value.items.every(isHashable);
   if (value instanceof Struct) return [...value.fields.values()].every(isHashable);
@@ -30,7 +30,7 @@ export function isHashable(value: Value): boolean {
 
 const HASHABLE = new Set(['float', 'function', 'builtin_function_or_method']);
 
-/** A text that is the same for equal values only, also in the middle of others. */
+/** A text that is the same for equal values only, also as a part of others. */
 function madeUpKey(value: Value): string {
   if (typeof value === 'string') return `s${value.length}:${value}`;
   if (value === null) return 'n';
@@ -50,15 +50,15 @@ function madeUpKey(value: Value): string {
 }
 
 function bounded(key: string): string {
-  if (key.length > MAXIMUM_KEY) fail(`a key is longer than ${MAXIMUM_KEY} characters`);
+  if (key.length > MAX_KEY_CHARACTERS) fail(`a key is longer than ${MAX_KEY_CHARACTERS} characters`);
   return key;
 }
 
-/** What dicts and sets have in common: keys in the order in which they came. */
+/** The base of dicts and sets: keys in the order of insertion. */
 abstract class HashTable extends StarlarkObject {
   abstract readonly size: number;
   frozen = false;
-  /** Loops that go through it at this time. */
+  /** Active loops over it. */
   iterators = 0;
 
   override get truth(): boolean {
@@ -83,7 +83,7 @@ abstract class HashTable extends StarlarkObject {
   }
 }
 
-/** Every method with a key fails if the key is of a kind that can be changed. */
+/** Every method with a key fails if the key is mutable. */
 export class Dict extends HashTable {
   readonly type = 'dict';
   private readonly entriesByKey = new Map<HashKey, Value>();
@@ -112,7 +112,7 @@ export class Dict extends HashTable {
     this.entriesByKey.set(hash, value);
   }
 
-  /** Gives the value that was removed, or undefined. */
+  /** Returns the value that was removed, or undefined. */
   delete(key: Value): Value | undefined {
     this.checkMutable('delete from');
     const hash = hashKey(key);
@@ -160,7 +160,7 @@ export class Dict extends HashTable {
   }
 }
 
-/** Every method with an element fails if the element is of a kind that can be changed. */
+/** Every method with an element fails if the element is mutable. */
 export class StarlarkSet extends HashTable {
   readonly type = 'set';
   private readonly elementsByKey = new Map<HashKey, Value>();

@@ -3,18 +3,18 @@ import { fail } from '../machine/machine.ts';
 /** An int: a number while it is exact as one, a bigint beyond. There is only one form of each int. */
 export type Int = number | bigint;
 
-/** Ints have no end in Starlark; ours end far beyond all that configuration needs, where arithmetic is still fast. */
-const MAXIMUM_BITS = 4096;
+/** Ints have no limit in Starlark; this one is far above what configuration needs, and arithmetic is still fast. */
+const MAX_BITS = 4096;
 
 /** The one form of an int. Fails beyond the bound. */
 export function toInt(value: bigint): Int {
   const number = Number(value);
   if (Number.isSafeInteger(number)) return number;
-  if (BigInt.asIntN(MAXIMUM_BITS, value) !== value) fail(`an int has more than ${MAXIMUM_BITS} bits`);
+  if (BigInt.asIntN(MAX_BITS, value) !== value) fail(`an int has more than ${MAX_BITS} bits`);
   return value;
 }
 
-/** The int that a float without fraction is. */
+/** Converts a float without fraction. */
 export function intOfFloat(value: number): Int {
   return Number.isSafeInteger(value) ? value + 0 : toInt(BigInt(value));
 }
@@ -49,7 +49,7 @@ export function floorDivide(a: Int, b: Int): Int {
   if (b === 0) fail('floored division by zero');
   if (typeof a === 'number' && typeof b === 'number') {
     const rest = a % b;
-    // Exact, as the rest is taken away first.
+    // Exact, as the remainder is subtracted first.
     const quotient = (a - rest) / b;
     if (Number.isSafeInteger(quotient)) return (rest !== 0 && rest < 0 !== b < 0 ? quotient - 1 : quotient) + 0;
   }
@@ -99,12 +99,12 @@ export function shiftLeft(a: Int, count: Int): Int {
 
 export function shiftRight(a: Int, count: Int): Int {
   if (count < 0) fail(`negative shift count: ${count}`);
-  return count >= MAXIMUM_BITS ? (a < 0 ? -1 : 0) : toInt(BigInt(a) >> BigInt(count));
+  return count >= MAX_BITS ? (a < 0 ? -1 : 0) : toInt(BigInt(a) >> BigInt(count));
 }
 
 /** Reads digits of a base, without sign or prefix; undefined if they are none. `digits` is not empty. */
 export function parseDigits(digits: string, base: number): Int | undefined {
-  if (digits.length > MAXIMUM_BITS) fail(`an int has more than ${MAXIMUM_BITS} bits`);
+  if (digits.length > MAX_BITS) fail(`an int has more than ${MAX_BITS} bits`);
   let small = 0;
   let large = 0n;
   let factor = 1;
@@ -112,7 +112,7 @@ export function parseDigits(digits: string, base: number): Int | undefined {
     const code = digits.charCodeAt(at);
     const digit = code <= 57 ? code - 48 : (code | 32) - 87;
     if (digit < 0 || digit >= base || (code > 57 && digit < 10)) return undefined;
-    // Some digits at a time, so that a long text does not cost the square of its length.
+    // Some digits at a time, so that a long text does not take quadratic time.
     small = small * base + digit;
     factor *= base;
     if (factor >= 2 ** 40) {

@@ -5,7 +5,7 @@ import { List, Range, Tuple } from './sequence.ts';
 import { reprOf } from './text.ts';
 import { isInt, typeName, type Value } from './value.ts';
 
-/** The elements of what can be gone through, or undefined. A list gives its own array: not to be changed. */
+/** The elements of an iterable value, or undefined. A list returns its own array, which must not be changed. */
 export function elementsOf(machine: Machine, value: Value): readonly Value[] | undefined {
   if (value instanceof List || value instanceof Tuple) {
     machine.step(value.length >> 4);
@@ -24,7 +24,7 @@ function counted(machine: Machine, size: number, make: () => Value[]): Value[] {
   return make();
 }
 
-/** The elements; fails for what cannot be gone through, with the name of the function that was to do it if there is one. */
+/** The elements; fails for a value that is not iterable, with the name of the calling function if there is one. */
 export function iterate(machine: Machine, value: Value, context = ''): readonly Value[] {
   return (
     elementsOf(machine, value) ??
@@ -32,7 +32,7 @@ export function iterate(machine: Machine, value: Value, context = ''): readonly 
   );
 }
 
-/** A new list, paid for. */
+/** A new list, counted in the memory budget. */
 export function newList(machine: Machine, items: Value[]): List {
   machine.elements(items.length + 1);
   return new List(items);
@@ -50,7 +50,7 @@ export function lengthOf(value: Value): number | undefined {
   return value instanceof Dict || value instanceof StarlarkSet ? value.size : undefined;
 }
 
-/** An index counted from the start. Fails if it is none. */
+/** An index counted from the start. Fails for other values. */
 function indexIn(value: Value, index: Value, length: number): number {
   if (!isInt(index)) return fail(`${typeName(value)} index: got ${typeName(index)}, want int`);
   const at = Number(index) < 0 ? Number(index) + length : Number(index);
@@ -92,7 +92,7 @@ export function setIndex(machine: Machine, operand: Value, index: Value, value: 
   } else fail(`${typeName(operand)} value does not support item assignment`);
 }
 
-/** `operand[start:stop:step]`; what is left out is null. */
+/** `operand[start:stop:step]`; an absent part is null. */
 export function slice(machine: Machine, operand: Value, start: Value, stop: Value, step: Value): Value {
   const length = operand instanceof Dict || operand instanceof StarlarkSet ? undefined : lengthOf(operand);
   if (length === undefined) return fail(`invalid slice operand ${typeName(operand)}`);

@@ -4,7 +4,7 @@ import { StarlarkObject, type Value } from './value.ts';
 export class Tuple extends StarlarkObject {
   readonly type = 'tuple';
   readonly items: readonly Value[];
-  /** The key that it has in hash tables, once it was needed. */
+  /** Its key in hash tables, created on first use. */
   key: string | undefined;
 
   constructor(items: readonly Value[]) {
@@ -29,7 +29,7 @@ export class List extends StarlarkObject {
   readonly type = 'list';
   items: Value[];
   frozen = false;
-  /** Loops that go through it at this time. */
+  /** Active loops over it. */
   iterators = 0;
 
   constructor(items: Value[]) {
@@ -58,7 +58,7 @@ export class List extends StarlarkObject {
   }
 }
 
-/** What `range` gives: the numbers are made when they are asked for. */
+/** The result of `range`: its numbers are created on use. */
 export class Range extends StarlarkObject {
   readonly type = 'range';
   readonly start: number;

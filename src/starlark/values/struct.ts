@@ -1,9 +1,9 @@
 import { StarlarkObject, type Value } from './value.ts';
 
-/** A value with named fields that do not change: what `struct` makes, or a module. */
+/** A value with immutable named fields: a `struct` or a module. */
 export class Struct extends StarlarkObject {
   readonly type: string;
-  /** What it was made with: `struct`, or the name of a module. */
+  /** Its constructor: `struct`, or the name of a module. */
   readonly name: string;
   readonly fields: ReadonlyMap<string, Value>;
 

@@ -6,15 +6,15 @@ import { List, Range, Tuple } from './sequence.ts';
 import { Struct } from './struct.ts';
 import { typeName, type Value } from './value.ts';
 
-/** Values inside of values that are written. */
-const MAXIMUM_DEPTH = 200;
+/** Nesting of values that are written. */
+const MAX_DEPTH = 200;
 
-/** What `str` gives. */
+/** The result of `str`. */
 export function stringOf(machine: Machine, value: Value): string {
   return typeof value === 'string' ? value : reprOf(machine, value);
 }
 
-/** What `repr` gives. */
+/** The result of `repr`. */
 export function reprOf(machine: Machine, value: Value): string {
   const parts: string[] = [];
   write(machine, value, parts, []);
@@ -34,8 +34,7 @@ function write(machine: Machine, value: Value, parts: string[], around: Value[])
     parts.push(value instanceof Dict ? '{...}' : value instanceof List ? '[...]' : '...');
     return;
   }
-  if (around.length >= MAXIMUM_DEPTH)
-    fail(`a value that is nested more than ${MAXIMUM_DEPTH} levels deep cannot be written`);
+  if (around.length >= MAX_DEPTH) fail(`a value that is nested more than ${MAX_DEPTH} levels deep cannot be written`);
   machine.step(1);
   around.push(value);
   if (value instanceof List) writeAll(machine, '[', value.items, ']', parts, around);
@@ -78,7 +77,7 @@ function writeAll(
   parts.push(end);
 }
 
-/** The text of a value that holds no others; undefined if it does. */
+/** The text of a value without elements; undefined for others. */
 function simpleText(machine: Machine, value: Value): string | undefined {
   switch (typeof value) {
     case 'string':

@@ -1,14 +1,14 @@
 /** A value that JavaScript has no primitive for. */
 export abstract class StarlarkObject {
-  /** What `type` gives. */
+  /** The result of `type`. */
   abstract readonly type: string;
 
-  /** What `bool` gives. */
+  /** The result of `bool`. */
   get truth(): boolean {
     return true;
   }
 
-  /** Makes this one value unchangeable, and returns the values in it that must follow: none if it was frozen before. */
+  /** Freezes this one value, and returns its elements, which must be frozen next: none if it was frozen before. */
   freeze(): Iterable<Value> {
     return [];
   }
@@ -20,7 +20,7 @@ export abstract class StarlarkObject {
  */
 export type Value = null | boolean | number | bigint | string | StarlarkObject;
 
-/** What `type` gives. */
+/** The result of `type`. */
 export function typeName(value: Value): string {
   switch (typeof value) {
     case 'string':
@@ -35,7 +35,7 @@ export function typeName(value: Value): string {
   }
 }
 
-/** What `bool` gives. */
+/** The result of `bool`. */
 export function truth(value: Value): boolean {
   switch (typeof value) {
     case 'boolean':
@@ -55,7 +55,7 @@ export function isInt(value: Value): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint';
 }
 
-/** Makes a value and all that it holds unchangeable. */
+/** Freezes a value with all its elements. */
 export function freeze(value: Value): void {
   const open: Value[] = [value];
   for (let at = open.pop(); at !== undefined; at = open.pop()) {

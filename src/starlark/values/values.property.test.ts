@@ -61,7 +61,7 @@ describe('int', () => {
     ['1.5 & 1', 'unknown binary op: float & int'],
   ]);
 
-  test('is exact whatever its size', () => {
+  test('is exact in any size', () => {
     const int = fc.oneof(
       fc.maxSafeInteger().map(BigInt),
       fc.bigInt({ min: -(2n ** 100n), max: 2n ** 100n }),

@@ -62,7 +62,7 @@ export function failure(code: number, reason: string, more: object = {}) {
 
 /**
  * The server answers 304 to a client that has the current document. Other test files define resources on the same server meanwhile, each of
- * which changes the document: the client then asks again with the tag that it got.
+ * which changes the document: the client then repeats the request with the tag that it got.
  */
 export async function expectNotModified(
   api: KubeApi,
@@ -81,7 +81,7 @@ export async function expectNotModified(
     .toBe(304);
 }
 
-/** Waits until an object is gone. */
+/** Waits until an object is deleted. */
 export async function gone(api: KubeApi, path: string): Promise<void> {
   await eventually(
     () => api.get(path),

@@ -9,9 +9,9 @@ const run = promisify(execFile);
 
 const MODULE = 'code.gitea.io/gitea';
 export const GITEA_VERSION = '1.26.0';
-/** What Go computes from the files of the module: the same source for everybody, wherever it is fetched from. */
+/** The checksum of the module by Go: the same source, wherever it is fetched from. */
 const SUM = 'h1:fJP9dqLbzKrKWUVnCVTfVersZdVDuyJQLEDzCAOmKKA=';
-/** Compiling takes some minutes, and twenty where others use the machine too. */
+/** Compiling takes some minutes, and up to twenty on a busy machine. */
 const BUILDS_WITHIN = 40 * 60_000;
 
 export interface GiteaProgram {
@@ -22,8 +22,8 @@ export interface GiteaProgram {
 }
 
 /**
- * Builds Gitea from its module, once for each user of this machine. Returns why not where Go or the modules cannot be had; throws
- * with the words of the compiler if it fails.
+ * Builds Gitea from its module, once for each user of this machine. Returns the reason where Go or the modules are not available; throws
+ * with the output of the compiler if it fails.
  */
 export async function giteaProgram(): Promise<GiteaProgram | { readonly missing: string }> {
   try {
@@ -54,7 +54,7 @@ export async function giteaProgram(): Promise<GiteaProgram | { readonly missing:
 async function fetchSource(): Promise<string> {
   const stdout = await go(['mod', 'download', '-json', `${MODULE}@v${GITEA_VERSION}`], '/');
   const { Dir, Sum } = JSON.parse(stdout) as { readonly Dir: string; readonly Sum: string };
-  if (Sum !== SUM) throw new Error(`${MODULE}@v${GITEA_VERSION} is ${Sum}, and not the source that was looked at`);
+  if (Sum !== SUM) throw new Error(`${MODULE}@v${GITEA_VERSION} is ${Sum}, and not the reviewed source`);
   return Dir;
 }
 

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 
 const STARTS_WITHIN = 60_000;
 
-/** How others reach a server that runs. */
+/** The address of a running server. */
 export interface GiteaAddress {
   /** `http://127.0.0.1:<port>`. */
   readonly url: string;
@@ -19,10 +19,10 @@ export interface GiteaAddress {
   readonly folder: string;
 }
 
-/** The user to whom all repositories belong, and who administers the server. */
+/** The owner of all repositories, who administers the server. */
 export const OWNER = { username: 'owner', password: 'the-word-of-the-owner' } as const;
 
-/** A Gitea on loopback with SQLite, in a folder of its own. Returns its address and what ends it. */
+/** A Gitea on loopback with SQLite, in a folder of its own. Returns its address and a function that stops it. */
 export async function startGitea(program: GiteaProgram): Promise<GiteaAddress & { close(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-gitea-'));
   const port = await freePort();
@@ -51,7 +51,7 @@ export async function startGitea(program: GiteaProgram): Promise<GiteaAddress & 
   return { url, folder, close };
 }
 
-/** What the tests do with a Gitea that runs, as its owner. */
+/** The operations of the tests on a running Gitea, as its owner. */
 export class Gitea {
   readonly url: string;
   readonly #folder: string;
@@ -61,7 +61,7 @@ export class Gitea {
     this.#folder = folder;
   }
 
-  /** Calls its API and returns the answer's JSON, if there is any. Throws with its words for anything but success. */
+  /** Calls its API and returns the JSON of the response, if there is any. Throws with its message unless it succeeds. */
   async api(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
     const response = await fetch(`${this.url}/api/v1${path}`, {
       method,
@@ -76,7 +76,7 @@ export class Gitea {
     return text === '' ? undefined : JSON.parse(text);
   }
 
-  /** Makes a private repository with a first commit on `main`. Returns its address for git. */
+  /** Creates a private repository with a first commit on `main`. Returns its address for git. */
   async createRepository(name: string): Promise<string> {
     await this.api('POST', '/user/repos', { name, private: true, auto_init: true, default_branch: 'main' });
     return this.addressOf(name);
@@ -87,7 +87,7 @@ export class Gitea {
     return `${this.url}/${OWNER.username}/${name}.git`;
   }
 
-  /** Makes a user who may push to a repository and administers nothing. */
+  /** Creates a user who may push to a repository and administers nothing. */
   async createWriter(username: string, repository: string): Promise<void> {
     const password = `the-word-of-${username}`;
     const email = `${username}@example.com`;
@@ -97,20 +97,20 @@ export class Gitea {
     });
   }
 
-  /** Makes a token of a user, for repositories only. */
+  /** Creates a token of a user, for repositories only. */
   async createToken(username: string, name: string, scopes: readonly string[] = ['write:repository']): Promise<string> {
     const path = `/users/${username}/tokens`;
     return ((await this.api('POST', path, { name, scopes })) as { sha1: string }).sha1;
   }
 
-  /** Puts a hook beside those of Gitea. */
+  /** Adds a hook to those of Gitea. */
   async addHook(repository: string, kind: 'pre-receive' | 'post-receive', script: string): Promise<void> {
     const file = join(this.pathOf(repository), 'hooks', `${kind}.d`, 'test');
     await writeFile(file, script);
     await chmod(file, 0o755);
   }
 
-  /** Sets an option of git for one repository, as who runs the host may. */
+  /** Sets an option of git for one repository, as the operator of the host may. */
   async configure(repository: string, option: string, value: string): Promise<void> {
     await run('git', ['config', '--file', join(this.pathOf(repository), 'config'), option, value]);
   }
@@ -185,7 +185,7 @@ async function answers(url: string, child: ChildProcess): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error('it has ended');
     const response = await fetch(url).catch(() => undefined);
     if (response?.ok === true) return;
-    if (Date.now() > deadline) throw new Error(`it does not answer at ${url}`);
+    if (Date.now() > deadline) throw new Error(`it does not respond at ${url}`);
     await delay(100);
   }
 }

@@ -6,12 +6,12 @@ declare module 'vitest' {
   interface ProvidedContext {
     giteaUrl: string;
     giteaFolder: string;
-    /** Why there is none; empty if there is one. */
+    /** Why there is no server; empty if there is one. */
     giteaMissing: string;
   }
 }
 
-/** One Gitea for all tests of the project; each makes a repository of its own in it. */
+/** One Gitea for all tests of the project; each creates a repository of its own in it. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const program = await giteaProgram();
   const missing = 'missing' in program;

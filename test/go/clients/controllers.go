@@ -199,16 +199,16 @@ func managerReconciles(ctx context.Context, w *world) error {
 	if err := w.move(ctx, name, "Published", "approval"); err != nil {
 		return err
 	}
-	err = until(ctx, "the event is told", func(ctx context.Context) (bool, error) {
-		told, err := w.typed.EventsV1().Events(w.namespace).List(ctx, metav1.ListOptions{FieldSelector: "regarding.name=" + name + ",reason=Checked"})
-		return err == nil && len(told.Items) == 1 && told.Items[0].Note == "the gate is open", err
+	err = until(ctx, "the event is served", func(ctx context.Context) (bool, error) {
+		served, err := w.typed.EventsV1().Events(w.namespace).List(ctx, metav1.ListOptions{FieldSelector: "regarding.name=" + name + ",reason=Checked"})
+		return err == nil && len(served.Items) == 1 && served.Items[0].Note == "the gate is open", err
 	})
 	if err != nil {
 		return err
 	}
-	err = until(ctx, "the event is told as a core event", func(ctx context.Context) (bool, error) {
-		told, err := w.typed.CoreV1().Events(w.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name + ",reason=Checked"})
-		return err == nil && len(told.Items) == 1 && told.Items[0].Message == "the gate is open", err
+	err = until(ctx, "the event is served as a core event", func(ctx context.Context) (bool, error) {
+		served, err := w.typed.CoreV1().Events(w.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name + ",reason=Checked"})
+		return err == nil && len(served.Items) == 1 && served.Items[0].Message == "the gate is open", err
 	})
 	if err != nil {
 		return err

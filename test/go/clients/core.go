@@ -17,7 +17,7 @@ import (
 // Objects of Kubernetes itself, whose bodies go out as protobuf.
 var coreChecks = []check{
 	{"a namespace is created and found", createNamespace},
-	{"discovery tells versions and resources", discover},
+	{"discovery lists versions and resources", discover},
 	{"a ConfigMap with text and bytes comes back as it went", configMapRoundTrip},
 	{"a Secret with text and bytes comes back as it went", secretRoundTrip},
 	{"names are generated", generateName},

@@ -28,7 +28,7 @@ var listChecks = []check{
 	{"pages show one state", pages},
 	{"a pager lists all", pagerLists},
 	{"selectors on labels and fields", selectors},
-	{"a watch tells changes, and DELETED for what leaves the selection", watchChanges},
+	{"a watch reports changes, and DELETED for what leaves the selection", watchChanges},
 	{"a watch with sendInitialEvents and its bookmark", watchList},
 	{"a watch from a version that never was ends with Expired or times out", watchFromNowhere},
 	{"an informer follows", informerFollows},
@@ -263,15 +263,15 @@ func follow(ctx context.Context, w *world, informer cache.SharedIndexInformer, s
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events := make(chan string, 1000)
-	tell := func(what string, object any) {
+	report := func(what string, object any) {
 		if meta, ok := object.(metav1.Object); ok && meta.GetName() == "followed" {
 			events <- what
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { tell("added", object) },
-		UpdateFunc: func(_, object any) { tell("updated", object) },
-		DeleteFunc: func(object any) { tell("deleted", object) },
+		AddFunc:    func(object any) { report("added", object) },
+		UpdateFunc: func(_, object any) { report("updated", object) },
+		DeleteFunc: func(object any) { report("deleted", object) },
 	})
 	if err != nil {
 		return err
@@ -289,23 +289,23 @@ func follow(ctx context.Context, w *world, informer cache.SharedIndexInformer, s
 			_, err := maps.Create(ctx, configMap("followed", nil), metav1.CreateOptions{})
 			return err
 		},
-		func() error { return told(ctx, events, "added") },
+		func() error { return awaitEvent(ctx, events, "added") },
 		func() error {
 			_, err := maps.Patch(ctx, "followed", types.MergePatchType, []byte(`{"data":{"a":"b"}}`), metav1.PatchOptions{})
 			return err
 		},
-		func() error { return told(ctx, events, "updated") },
+		func() error { return awaitEvent(ctx, events, "updated") },
 		func() error { return maps.Delete(ctx, "followed", metav1.DeleteOptions{}) },
-		func() error { return told(ctx, events, "deleted") },
+		func() error { return awaitEvent(ctx, events, "deleted") },
 	)
 }
 
-func told(ctx context.Context, events <-chan string, want string) error {
+func awaitEvent(ctx context.Context, events <-chan string, want string) error {
 	select {
 	case got := <-events:
 		return expect(got == want, "%s instead of %s", got, want)
 	case <-time.After(10 * time.Second):
-		return fmt.Errorf("not told %s", want)
+		return fmt.Errorf("no event %s", want)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

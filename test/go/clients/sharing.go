@@ -91,7 +91,7 @@ func leaderElection(ctx context.Context, w *world) error {
 		return stop, done
 	}
 	stopOne, oneDone := candidate("one")
-	if err := told(ctx, led, "one"); err != nil {
+	if err := awaitEvent(ctx, led, "one"); err != nil {
 		return err
 	}
 	_, _ = candidate("two")
@@ -103,7 +103,7 @@ func leaderElection(ctx context.Context, w *world) error {
 	}
 	stopOne()
 	<-oneDone
-	if err := told(ctx, led, "two"); err != nil {
+	if err := awaitEvent(ctx, led, "two"); err != nil {
 		return err
 	}
 	lease, err := w.typed.CoordinationV1().Leases(w.namespace).Get(ctx, "leader", metav1.GetOptions{})

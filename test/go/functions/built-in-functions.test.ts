@@ -25,7 +25,7 @@ function published(name: string, tag: string, cases: readonly ComparisonCase[]):
   return { name, tag, source, cases, build: () => buildGoModule(source, `${name}-${tag}`) };
 }
 
-/** Newer ones are not in the checksum database; their own code only reads the configuration and calls this filter. */
+/** Newer versions are not in the checksum database; their own code only reads the configuration and calls this filter. */
 function filter(tag: string, kustomize: string, flags: readonly string[]): Compared {
   return {
     name: 'apply-replacements',

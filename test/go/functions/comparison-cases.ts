@@ -4,10 +4,10 @@ import type { FunctionInput, FunctionOutcome } from './published-function.ts';
 /** An input on which a built-in function is compared with the published one. */
 export interface ComparisonCase extends FunctionInput {
   readonly what: string;
-  /** What must be the same beside the values. */
+  /** What must be equal besides the values. */
   readonly also?: (outcome: FunctionOutcome) => unknown;
   /**
-   * Where the built-in function is meant to differ: why, and what shows it in both outcomes. The table of docs/functions.md has the same.
+   * Where the built-in function differs on purpose: why, and how both outcomes show it. The table of docs/functions.md has the same.
    */
   readonly differs?: {
     readonly why: string;

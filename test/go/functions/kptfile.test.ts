@@ -10,7 +10,7 @@ import { buildGoProgram, type GoProgram } from '../../support/go-program.ts';
 const BUILDS_WITHIN = 900_000;
 const run = promisify(execFile);
 
-/** This version does not know `status.renderStatus`, which kpt has had since 2026. */
+/** This version lacks `status.renderStatus`, which kpt has had since 2026. */
 describe('the Kptfile of kpt v1.0.0-beta.48', () => {
   let program: GoProgram;
   beforeAll(async () => {

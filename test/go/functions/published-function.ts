@@ -30,20 +30,20 @@ interface ResourceListValue {
   readonly results?: readonly Finding[] | { readonly items?: readonly Finding[] };
 }
 
-/** What a function gets: resources as YAML documents with `---` between, and its configuration. */
+/** The input of a function: resources as YAML documents with `---` between, and its configuration. */
 export interface FunctionInput {
   readonly resources: string;
   /** YAML; none if absent. */
   readonly config?: string;
 }
 
-/** What a function makes of a package. */
+/** The result of a function. */
 export interface FunctionOutcome {
   /** False if it fails, and the pipeline ends with it. */
   readonly passes: boolean;
-  /** What the resources hold then, without comments and style, in no order that means anything. Empty after a failure. */
+  /** The content of the resources, without comments and style, in no particular order. Empty after a failure. */
   readonly values: readonly unknown[];
-  /** The resources as they are written, for looking at comments; no measure of what they mean. */
+  /** The resources as text, to compare comments. */
   readonly text: string;
   readonly messages: readonly string[];
   readonly stderr: string;
@@ -58,7 +58,7 @@ export async function runPublished(program: string, input: FunctionInput): Promi
   });
   child.stdin.end(resourceList(input));
   const [stdout, stderr, exitCode] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  if (exitCode === null) throw new Error(`${program} did not come to an end: ${stderr}`);
+  if (exitCode === null) throw new Error(`${program} did not end: ${stderr}`);
   const list = (parse(stdout, { version: '1.1' }) ?? {}) as ResourceListValue;
   const { items: output = [], results = [] } = list;
   const messages = findingsOf(results).map(({ severity, message }) => `${severity}: ${message}`);
@@ -66,7 +66,7 @@ export async function runPublished(program: string, input: FunctionInput): Promi
   return { passes: true, values: sorted(output.map(withoutPlace)), text: stdout, messages, stderr };
 }
 
-/** Runs the built-in function in its place, as the version of a tag. */
+/** Runs the built-in function instead, as the version of a tag. */
 export async function runBuiltIn(name: string, tag: string, input: FunctionInput): Promise<FunctionOutcome> {
   const fn = builtIns.find((each) => each.name === name);
   if (fn === undefined) throw new Error(`no built-in function ${name}`);
@@ -99,14 +99,14 @@ function sorted(items: readonly Item[]): readonly Item[] {
   return [...items].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-/** A resource without the annotations that say where it stands in the package. */
+/** A resource without the annotations with its place in the package. */
 function withoutPlace(item: Item): Item {
   const { annotations, ...metadata } = item.metadata;
   const kept = Object.entries(annotations ?? {}).filter(([key]) => !PLACE.test(key));
   return { ...item, metadata: kept.length === 0 ? metadata : { ...metadata, annotations: Object.fromEntries(kept) } };
 }
 
-/** The documents as they are written: where a comment stands matters to some functions. */
+/** The documents as text, since the place of a comment matters to some functions. */
 function resourceList({ resources, config }: FunctionInput): string {
   const items = resources.split(/^---\n/m).map((document) => `- ${indented(document).slice(2)}`);
   const functionConfig = config === undefined ? '' : `functionConfig:\n${indented(config)}`;

@@ -47,7 +47,7 @@ export const MERGE_PATCH = 'application/merge-patch+json';
 export const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
 export const APPLY_PATCH = 'application/apply-patch+yaml';
 
-/** Who asks: what the kubeconfig says, unless something else is given. */
+/** The user of the requests: that of the kubeconfig by default. */
 export interface Identity {
   readonly token?: string;
   readonly cert?: string;
@@ -80,7 +80,7 @@ export class KubeApi {
     return new KubeApi({ url, ca, insecure, agent, headers });
   }
 
-  /** The same server, asked by somebody else, over connections of his own. */
+  /** The same server for another user, over separate connections. */
   as({ token, cert, key }: Identity): KubeApi {
     const { url, ca, insecure } = this.#connection;
     const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
@@ -95,7 +95,7 @@ export class KubeApi {
     return this.#connection.ca;
   }
 
-  /** What proves to the server who asks. */
+  /** The credentials of the requests. */
   get headers(): Readonly<Record<string, string>> {
     return this.#connection.headers;
   }

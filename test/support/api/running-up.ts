@@ -7,7 +7,7 @@ import { KubeApi } from './kube-api.ts';
 
 const binary = fileURLToPath(new URL('../../../bin/sluice.js', import.meta.url));
 const STARTS_WITHIN = 60_000;
-/** What the log says of a failure that the server blames on itself. */
+/** The log line of an internal error of the server. */
 const OWN_FAILURE = /request [0-9a-f]{8}-[0-9a-f-]{27}|defect of sluice|Unhandled|FATAL/;
 
 export interface UpOptions {
@@ -66,7 +66,7 @@ export class RunningUp implements AsyncDisposable {
     return this.output.split('\n').filter((line) => OWN_FAILURE.test(line));
   }
 
-  /** Ends it, and waits until it is gone; the exit code, null if a signal ended it. */
+  /** Ends it, and waits until it has ended; the exit code, null if a signal ended it. */
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     this.api.close();
     this.child.kill(signal);

@@ -8,7 +8,7 @@ export interface SeenEvent {
 }
 
 /** How long, in milliseconds, an event is waited for before the test fails. */
-const PATIENCE = 20_000;
+const TIMEOUT_MS = 20_000;
 
 /** The events of one watch, in the order in which they come. */
 export class WatchStream implements Disposable {
@@ -29,15 +29,15 @@ export class WatchStream implements Disposable {
       this.#wake();
     };
     lines.on('close', end);
-    // A server that is killed breaks the connection: the reader of lines says it again as an error of its own.
+    // A server that is killed breaks the connection: the reader of lines throws an error of its own.
     lines.on('error', end);
   }
 
   /** The next event; undefined if the server has ended the watch. Throws if neither happens for long. */
   async next(): Promise<SeenEvent | undefined> {
-    const end = Date.now() + PATIENCE;
+    const end = Date.now() + TIMEOUT_MS;
     while (this.#events.length === 0 && !this.#ended) {
-      if (Date.now() > end) throw new Error(`no event came within ${PATIENCE / 1000} s`);
+      if (Date.now() > end) throw new Error(`no event came within ${TIMEOUT_MS / 1000} s`);
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
         setTimeout(resolve, 1000);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Nothing of the user's configuration, and fixed people, so that tests give the same commits everywhere. */
+/** Nothing of the user's configuration, and fixed people, so that tests create the same commits everywhere. */
 export const GIT_ENVIRONMENT = {
   PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
   HOME: '/dev/null',
@@ -45,12 +45,12 @@ export function refsOf(gitDir: string): Map<string, string> {
   return new Map(lines.filter((line) => line !== '').map((line) => line.split(' ') as [string, string]));
 }
 
-/** Throws unless every object and ref is as Git wants it. */
+/** Throws unless `git fsck` accepts every object and ref. */
 export function fsck(gitDir: string): void {
   git(gitDir, ['fsck', '--strict', '--full', '--no-dangling', '--no-progress']);
 }
 
-/** A folder that goes away with `remove`. */
+/** A folder that `remove` deletes. */
 export function temporaryFolder(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'sluice-test-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };

@@ -17,11 +17,11 @@ export interface GitServerBehaviour {
   hang?: 'all' | 'push' | 'fetch' | undefined;
   /** Answers everything with this status. */
   refuse?: number | undefined;
-  /** Sends everybody elsewhere. */
+  /** Redirects every request. */
   redirectTo?: string | undefined;
   /** Breaks the connection of a push: before git sees it, or after git has done it and before the answer. */
   dropPush?: 'before' | 'after' | undefined;
-  /** Takes a push only after it was asked for the refs, once for each. */
+  /** Accepts a push only after a request for the refs, one for each. */
   wantsGetFirst?: boolean | undefined;
   /** Knows nothing of newer versions of the protocol. */
   oldProtocol?: boolean | undefined;

@@ -17,7 +17,7 @@ export function processesWith(text: string): RunningProcess[] {
       if (!commandLine.some((argument) => argument.includes(text))) continue;
       found.push({ pid: Number(name), arguments: commandLine, environment: list(`/proc/${name}/environ`) });
     } catch {
-      // The process ended while it was looked at.
+      // The process ended during the check.
     }
   }
   return found;

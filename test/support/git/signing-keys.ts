@@ -9,7 +9,7 @@ const ADDRESS = 'sluice@localhost';
 /** Runs git's own verification of a commit or tag. Throws with the words of git if the signature is missing or wrong. */
 export type Verify = (gitDir: string, type: 'commit' | 'tag', object: string) => void;
 
-/** True if a program is installed; tests that need one which is not are skipped, and say so. */
+/** True if a program is installed; tests that need one which is not are skipped, with that reason. */
 export function isInstalled(program: 'gpg' | 'ssh-keygen'): boolean {
   try {
     execFileSync('sh', ['-c', `command -v ${program}`], { stdio: 'ignore' });

@@ -12,7 +12,7 @@ const SSHD = process.env.SLUICE_TEST_SSHD ?? '/usr/sbin/sshd';
 export function sshServerProblem(): string | undefined {
   if (!existsSync(SSHD)) return `${SSHD} is missing: apt-get install openssh-server`;
   if (process.getuid?.() !== 0) return undefined;
-  // As root, sshd wants the folder that its package's service makes at the start.
+  // As root, sshd requires the folder that its package's service creates at the start.
   mkdirSync('/run/sshd', { recursive: true });
   return undefined;
 }
@@ -22,7 +22,7 @@ export interface SshServer {
   readonly url: string;
   readonly port: number;
   readonly credentials: SshCredentials;
-  /** The commands that were asked for, with the version of Git's protocol before each. */
+  /** The requested commands, with the version of Git's protocol before each. */
   commands(): string[];
   /** While true, new commands do not begin. */
   hang(on: boolean): void;
@@ -32,11 +32,11 @@ export interface SshServer {
 export interface SshServerOptions {
   /** A folder of the test. */
   readonly folder: string;
-  /** Lets clients ask for version 2 of Git's protocol, as the big hosts do; a plain sshd does not. */
+  /** Lets clients request version 2 of Git's protocol, as the big hosts do; a plain sshd does not. */
   readonly acceptsProtocol?: boolean;
 }
 
-/** A real sshd on loopback for the current user, who may run Git's commands and nothing else with the key that goes with it. */
+/** A real sshd on loopback for the current user, who may run Git's commands and nothing else with its key. */
 export async function startSshServer({ folder, acceptsProtocol = true }: SshServerOptions): Promise<SshServer> {
   const place = join(folder, 'sshd');
   mkdirSync(place);

@@ -8,34 +8,34 @@ import type { DeliveryTarget } from '../../../../src/resource/kinds/delivery-tar
 import type { Repository } from '../../../../src/resource/kinds/repository.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../../../src/resource/object/object.ts';
 
-/** Whether the targets that select a revision could deliver it as it is. Without a gate it is there only while they could not. */
+/** True if the targets that select a revision can deliver it. Without a gate the condition exists only while they cannot. */
 export const DELIVERABLE_TYPE = 'sluice.dev/Deliverable';
 
 export interface DeliverabilityOptions {
   /** All DeliveryTargets. */
   readonly targets: () => readonly DeliveryTarget[];
   readonly repositoryOf: (revision: PackageRevision) => Repository | undefined;
-  /** Keys of the packages that ship an object to a target; undefined while that is not known of the target. Default: none. */
+  /** Keys of the packages that ship an object to a target; undefined before its first delivery. Default: none. */
   readonly packagesOf?: (target: DeliveryTarget, identity: string) => readonly string[] | undefined;
 }
 
-/** What the targets that select a revision would say to its files. */
+/** Whether the targets that select a revision accept its files. */
 export interface Deliverability {
-  /** Names of the targets, as people know them. */
+  /** Names of the targets, for messages. */
   readonly targets: readonly string[];
   /** `keyText` of the targets. */
   readonly keys: readonly string[];
-  /** The objects that it would deliver, by identity; none if no target selects it, or it cannot be delivered for another reason. */
+  /** The objects to deliver, by identity; empty if no target selects the revision, or it cannot be delivered for another reason. */
   readonly places: ReadonlyMap<string, string>;
-  /** True if one of the targets delivered nothing in this process, so that it is not known which objects others ship to it. */
+  /** True if one of the targets has delivered nothing in this process, so that the objects of other packages are unknown. */
   readonly isProvisional: boolean;
-  /** Why one of them would refuse it; undefined if none would. */
+  /** Why one of them refuses it; undefined if none does. */
   readonly refusal: Refusal | undefined;
 }
 
 const NO_PLACES: ReadonlyMap<string, string> = new Map();
 
-/** Judges revisions by the targets as they are at each call. */
+/** Evaluates revisions against the targets that exist at each call. */
 export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => [] }: DeliverabilityOptions) {
   const outcomes = new WeakMap<ReadonlyMap<string, Buffer>, ManifestsOutcome>();
 
@@ -50,7 +50,7 @@ export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => 
     );
   }
 
-  /** Two packages with one object would overwrite each other's in the cluster. */
+  /** Two packages with the same object would overwrite each other's in the cluster. */
   function refuseDuplicate(
     places: ReadonlyMap<string, string>,
     selecting: readonly DeliveryTarget[],
@@ -84,11 +84,11 @@ export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => 
     const [secret] = outcome.manifests.openSecrets;
     const target = selecting.find(({ spec }) => spec.allowSecrets !== true);
     if (secret === undefined || target === undefined) return undefined;
-    const message = `${secret} is not encrypted, and target ${settingsOf(target).name} does not allow that: seal or encrypt it, refer to an external one, or set allowSecrets: true on the target`;
+    const message = `${secret} is not encrypted, and target ${settingsOf(target).name} does not allow that: seal or encrypt it, refer to an external Secret, or set allowSecrets: true on the target`;
     return { reason: 'UnencryptedSecret', message };
   }
 
-  /** `kptfile` may be ahead of the revision. */
+  /** `kptfile` may have changes that the revision does not have yet. */
   return (
     revision: PackageRevision,
     files: ReadonlyMap<string, Buffer>,
@@ -106,7 +106,7 @@ export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => 
   };
 }
 
-/** One sentence for people. */
+/** One sentence for users. */
 export function describeRefusal({ targets, refusal }: Pick<Deliverability, 'targets' | 'refusal'>): string | undefined {
   return refusal === undefined ? undefined : `${targets.join(', ')} cannot deliver it: ${refusal.message}`;
 }

@@ -41,7 +41,7 @@ function deliverable() {
   return deliverableResolver({ store, ...options });
 }
 
-/** Notes that a target delivers these packages, each with these files. */
+/** Records that a target delivers these packages, each with these files. */
 async function ships(to: DeliveryTarget, packages: Record<string, ReadonlyMap<string, Buffer>>): Promise<void> {
   const chosen = Object.entries(packages).map(([name, files]) => {
     const sourceTree = `${name} ${[...files].join()}`;
@@ -51,7 +51,7 @@ async function ships(to: DeliveryTarget, packages: Record<string, ReadonlyMap<st
   await shipped.set(to, new Map(chosen));
 }
 
-async function look(name: string) {
+async function conditionOf(name: string) {
   const { client, store, clock } = world;
   const { resolver, sources } = deliverable();
   const recorder = world.recorder('controller:revision');
@@ -69,28 +69,31 @@ const broken: [string, Record<string, string>, string, string][] = [
   ['one object twice', { 'a.yaml': CONFIG_MAP, 'b.yaml': CONFIG_MAP }, 'DuplicateObject', 'b.yaml:1'],
 ];
 
-test.each(broken)('%s is told on the draft, with its place, until it is put right', async (_, files, reason, place) => {
-  targets = [target('edge')];
-  const { name } = await world.draft('apps/web/w1', files);
-  const condition = await look(name);
-  expect(condition).toMatchObject({ status: 'False', reason });
-  expect(condition?.message).toContain(`edge cannot deliver it: `);
-  expect(condition?.message).toContain(place);
-  expect(condition?.message).not.toContain('hunter2');
-  const { commit } = world.store.get(name);
-  await look(name);
-  expect(world.store.get(name).commit).toBe(commit);
-  const edits = new Map<string, Buffer | null>(Object.keys(files).map((path) => [path, null]));
-  await world.store.change(name, { files: edits.set('cm.yaml', Buffer.from(CONFIG_MAP)) }, ANNA);
-  expect(await look(name)).toBeUndefined();
-});
+test.each(broken)(
+  '%s is reported on the draft, with its place, until it is corrected',
+  async (_, files, reason, place) => {
+    targets = [target('edge')];
+    const { name } = await world.draft('apps/web/w1', files);
+    const condition = await conditionOf(name);
+    expect(condition).toMatchObject({ status: 'False', reason });
+    expect(condition?.message).toContain(`edge cannot deliver it: `);
+    expect(condition?.message).toContain(place);
+    expect(condition?.message).not.toContain('hunter2');
+    const { commit } = world.store.get(name);
+    await conditionOf(name);
+    expect(world.store.get(name).commit).toBe(commit);
+    const edits = new Map<string, Buffer | null>(Object.keys(files).map((path) => [path, null]));
+    await world.store.change(name, { files: edits.set('cm.yaml', Buffer.from(CONFIG_MAP)) }, ANNA);
+    expect(await conditionOf(name)).toBeUndefined();
+  },
+);
 
-test('a package that can be delivered, or that no target selects, is left alone', async () => {
+test('a package that can be delivered, or that no target selects, gets no condition', async () => {
   const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
   const { name: secret } = await world.draft('apps/db/w1', { 'secret.yaml': SECRET });
   const { commit } = world.store.get(name);
   targets = [target('edge')];
-  expect(await look(name)).toBeUndefined();
+  expect(await conditionOf(name)).toBeUndefined();
   expect(world.store.get(name).commit).toBe(commit);
   targets = [
     target('allows', { allowSecrets: true }),
@@ -98,27 +101,27 @@ test('a package that can be delivered, or that no target selects, is left alone'
     target('labels', { selector: { packageSelector: { matchLabels: { a: 'b' } } } }),
     target('elsewhere', {}, 'team'),
   ];
-  expect(await look(secret)).toBeUndefined();
+  expect(await conditionOf(secret)).toBeUndefined();
 });
 
-test('as a gate it opens when every target can deliver the content, and closes with a change of it', async () => {
+test('as a gate it opens when every target can deliver the content, and closes when the content changes', async () => {
   targets = [target('edge')];
   required = [DELIVERABLE_TYPE];
   const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
-  expect(await look(name)).toMatchObject({ status: 'True', message: 'edge can deliver it' });
+  expect(await conditionOf(name)).toMatchObject({ status: 'True', message: 'edge can deliver it' });
   const { record, content } = await world.store.judge(name);
   const verdict = record.verdicts.find(({ type }) => type === DELIVERABLE_TYPE);
   expect(verdict).toMatchObject({ by: 'resolver:deliverable', inputs: { content: content.content } });
   await world.store.change(name, { files: new Map([['x.yaml', Buffer.from(SECRET)]]) }, ANNA);
-  expect(await look(name)).toMatchObject({ status: 'False', reason: 'UnencryptedSecret' });
-  // The Secret may be there: the target changed.
+  expect(await conditionOf(name)).toMatchObject({ status: 'False', reason: 'UnencryptedSecret' });
+  // The target now allows the Secret.
   targets = [target('edge', { allowSecrets: true })];
-  expect(await look(name)).toMatchObject({ status: 'True' });
+  expect(await conditionOf(name)).toMatchObject({ status: 'True' });
   targets = [];
-  expect(await look(name)).toMatchObject({ status: 'True', message: 'no target selects it' });
+  expect(await conditionOf(name)).toMatchObject({ status: 'True', message: 'no target selects it' });
 });
 
-test('a target that comes wakes the drafts that it may select, and no others', async () => {
+test('a new target wakes the drafts that it may select, and no others', async () => {
   await world.draft('apps/web/w1', { 'secret.yaml': SECRET });
   await world.draft('apps/db/w1', { 'secret.yaml': SECRET });
   const { client, store, clock, manager } = world;
@@ -143,7 +146,7 @@ test('a target that comes wakes the drafts that it may select, and no others', a
   expect(kptfile && conditionsOf(kptfile).has(DELIVERABLE_TYPE)).toBe(false);
 });
 
-test('a proposed revision is judged again when a target changes, and freshly when it is approved', async () => {
+test('a proposed revision is evaluated again when a target changes, and once more at approval', async () => {
   required = [DELIVERABLE_TYPE];
   const { client, store, clock, manager } = world;
   await client.create(packagePolicyKind, {
@@ -162,7 +165,7 @@ test('a proposed revision is judged again when a target changes, and freshly whe
   await expect.poll(statusNow).toBe('True');
   await expect.poll(() => outcomeOf(store.update(name, { action: 'propose' }, ANNA))).toBe('succeeded');
 
-  // Nothing has told the controller yet, and the condition still says that it can be delivered.
+  // The controller has not been woken yet, and the condition is still True.
   targets = [target('edge')];
   const judge = deliverabilityJudge({ targets: () => targets, repositoryOf: () => undefined });
   const approvals = new RevisionStore({
@@ -185,7 +188,7 @@ test('a proposed revision is judged again when a target changes, and freshly whe
   expect(store.get(name).lifecycle).toBe('Proposed');
 });
 
-test('an object that another package of the target ships is told, with its place and that package', async () => {
+test('an object that another package of the target ships is reported, with its place and that package', async () => {
   targets = [target('edge')];
   const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
   const revision = world.store.get(name);
@@ -209,7 +212,7 @@ test('an object that another package of the target ships is told, with its place
   expect(judge(revision, files).refusal).toBeUndefined();
 });
 
-describe('what a delivery changes', () => {
+describe('a delivery that changes what a target ships', () => {
   const SERVICE = 'apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n';
   const oneFile = (text: string) => new Map([['a.yaml', Buffer.from(text)]]);
   const status = (name: string) => {
@@ -217,7 +220,7 @@ describe('what a delivery changes', () => {
     return (kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE)?.status) ?? 'none';
   };
 
-  test('wakes the drafts and proposals with an object that another package ships from then on, or no longer, and no others', async () => {
+  test('wakes exactly the drafts and proposals with an object that another package starts or stops shipping', async () => {
     const edge = target('edge');
     targets = [edge, target('far', { selector: { packages: ['other'] } })];
     const { store, client, clock, manager } = world;
@@ -247,7 +250,7 @@ describe('what a delivery changes', () => {
     expect([status(name), status(proposed.name)]).toEqual(['False', 'False']);
     expect(new Set(woken)).toEqual(new Set([name, proposed.name]));
 
-    // The same objects, those of the own package, and another target concern no draft.
+    // The same objects, those of the own package, and another target affect no draft.
     woken.length = 0;
     await ships(edge, { db: oneFile(`# other\n${CONFIG_MAP}`), web: oneFile(CONFIG_MAP) });
     await ships(target('far'), { db: oneFile(CONFIG_MAP) });
@@ -262,13 +265,13 @@ describe('what a delivery changes', () => {
     expect([status('apps.other.w1'), status(proposed.name)]).toEqual(['none', 'none']);
   });
 
-  test('decides on a condition of an earlier process, which stays until then', async () => {
+  test('confirms or withdraws a condition of an earlier process, which stays until then', async () => {
     const edge = target('edge');
     targets = [edge];
     const { store, client, clock } = world;
     const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
     await ships(edge, { db: oneFile(CONFIG_MAP) });
-    await look(name);
+    await conditionOf(name);
     expect(status(name)).toBe('False');
     const { commit } = store.get(name);
 

@@ -19,19 +19,19 @@ import { DraftsByObject } from './drafts-by-object.ts';
 
 export interface DeliverableOptions extends Omit<DeliverabilityOptions, 'packagesOf'> {
   readonly store: Pick<RevisionStore, 'list' | 'find'>;
-  /** Which packages ship which objects, and changes of that. Default: nothing is known. */
+  /** The objects that packages ship, and changes of them. Default: unknown. */
   readonly shipped?: Pick<TargetObjects, 'packagesOf' | 'subscribe'>;
-  /** Condition types that policies ask for of a revision. */
+  /** Condition types that policies require of a revision. */
   readonly requiredGates: (revision: PackageRevision) => readonly string[];
 }
 
 export interface Deliverable {
   readonly resolver: Resolver;
-  /** Wake the drafts and proposals that a target may select when the target changes, and those that share objects with what it ships. */
+  /** Wake the drafts and proposals that a target may select when the target changes, and those that share objects with its packages. */
   readonly sources: readonly Source<ObjectKey>[];
 }
 
-/** Says before publication what delivery would refuse after it; see README.md. */
+/** Reports before publication what delivery would refuse after it; see README.md. */
 export function deliverableResolver(options: DeliverableOptions): Deliverable {
   const { store, requiredGates, shipped, ...rest } = options;
   const packagesOf = shipped && ((target: DeliveryTarget, identity: string) => shipped.packagesOf(target, identity));
@@ -41,7 +41,7 @@ export function deliverableResolver(options: DeliverableOptions): Deliverable {
   const judged = (subject: ResolverSubject): Deliverability => {
     const { revision, files, kptfile } = subject;
     const deliverability = judge(revision, files, kptfile);
-    drafts.note(revision, deliverability, isKept(subject, deliverability));
+    drafts.record(revision, deliverability, isKept(subject, deliverability));
     return deliverability;
   };
 
@@ -57,7 +57,7 @@ export function deliverableResolver(options: DeliverableOptions): Deliverable {
     resolve(subject) {
       const deliverability = judged(subject);
       const { refusal, targets } = deliverability;
-      // The first delivery of a process says whether it still holds; to withdraw it until then would be two commits for nothing.
+      // The first delivery of a process confirms or corrects it; withdrawing it until then could cost two needless commits.
       if (isKept(subject, deliverability)) return {};
       if (refusal === undefined && !isGate(subject)) return { withdraw: [DELIVERABLE_TYPE] };
       const names = targets.join(', ');
@@ -97,7 +97,7 @@ export function deliverableResolver(options: DeliverableOptions): Deliverable {
       triggerSource(
         (enqueue) =>
           shipped?.subscribe((changes) => {
-            for (const key of drafts.concernedBy(changes)) enqueue(key);
+            for (const key of drafts.affectedBy(changes)) enqueue(key);
           }) ?? (() => undefined),
       ),
       watchKind(packageRevisionKind, {
@@ -111,7 +111,7 @@ export function deliverableResolver(options: DeliverableOptions): Deliverable {
   };
 }
 
-/** True if another process found an object to be shipped by another package too, and it is not known yet whether it still is. */
+/** True if an earlier process found a duplicate object, and this process cannot confirm it yet. */
 function isKept({ conditions }: ResolverSubject, { isProvisional, refusal, places, targets }: Deliverability): boolean {
   const condition = conditions.get(DELIVERABLE_TYPE);
   if (!isProvisional || refusal !== undefined) return false;

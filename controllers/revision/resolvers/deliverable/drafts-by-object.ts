@@ -15,14 +15,14 @@ interface Entry {
   readonly waits: boolean;
 }
 
-/** The pending revisions by the objects that they would deliver, so that a delivery wakes only those that it concerns. */
+/** The pending revisions by the objects that they would deliver, so that a delivery wakes only those that it affects. */
 export class DraftsByObject {
   readonly #entries = new Map<string, Entry>();
   readonly #byIdentity = new Map<string, Set<Entry>>();
   readonly #waiting = new Set<Entry>();
 
-  /** Notes what a revision was judged by. */
-  note(revision: PackageRevision, { keys, places }: Deliverability, waits: boolean): void {
+  /** Records the targets and objects by which a revision was evaluated. */
+  record(revision: PackageRevision, { keys, places }: Deliverability, waits: boolean): void {
     const id = revisionId(revision);
     const known = this.#entries.get(id);
     const isSame = known?.places === places && known.waits === waits && sameKeys(known.targets, keys);
@@ -52,8 +52,8 @@ export class DraftsByObject {
     }
   }
 
-  /** The revisions that have to be judged again: another package began or ceased to ship an object of theirs. */
-  concernedBy({ target, isFirst, objects }: ShippedChanges): ObjectKey[] {
+  /** The revisions to evaluate again: another package started or stopped shipping one of their objects. */
+  affectedBy({ target, isFirst, objects }: ShippedChanges): ObjectKey[] {
     const concerned = new Set<ObjectKey>();
     for (const [identity, { before, after }] of objects)
       for (const { key, own, targets } of this.#byIdentity.get(identity) ?? []) {

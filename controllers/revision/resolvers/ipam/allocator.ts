@@ -19,34 +19,34 @@ import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';
 import { isPublished, type PackageRevision, revisionId } from '../../../../src/package/model/package-revision.ts';
 import { verdictsByType } from '../../../../src/package/model/record.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
-import { ownerRepository } from './claim-answer.ts';
 import { ClaimReader } from './claim-reader.ts';
+import { ownerRepository } from './claim-result.ts';
 import type { Pools } from './read-pools.ts';
 
 export interface AllocatorOptions {
   readonly store: RevisionStore;
   readonly clock: Clock;
-  /** How long a value is kept back for its owner after the last revision with the claim is gone. Milliseconds. */
+  /** Milliseconds for which a value stays reserved for its owner after the last revision with the claim is gone. */
   readonly gracePeriod: number;
   /** Called with a revision whose claims cannot be read. */
   readonly onProblem: (revision: string, message: string) => void;
 }
 
-/** How long a value that was given and never written is kept. Longer than any reconciliation takes. Milliseconds. */
-const RESERVATION_TIME = 600_000;
-/** Revisions that are read side by side. */
-const PARALLEL = 16;
+/** How long an allocated value that was never written stays reserved: longer than any reconciliation takes. */
+const RESERVATION_MS = 600_000;
+/** Revisions that are read concurrently. */
+const MAX_CONCURRENT_READS = 16;
 
 interface Reservations {
   readonly until: number;
-  /** The commit of the draft for which the values were given. While it is still there they cannot have been written. */
+  /** The commit of the draft for which the values were allocated. While the draft is at it, they cannot have been written. */
   readonly commit: string | undefined;
   readonly holdings: readonly Holding[];
 }
 
 /**
- * Gives out addresses of all network instances. Who holds what follows from the status of the claims in all revisions of all
- * repositories; only what was given and is not written yet, and what was released a short while ago, is known here alone.
+ * Allocates addresses of all network instances. The holder of each follows from the status of the claims in all revisions of all
+ * repositories; only values that are not written yet, and recently released ones, are known here alone.
  */
 export class Allocator {
   readonly #options: AllocatorOptions;
@@ -55,7 +55,7 @@ export class Allocator {
   /** Ids of revisions that changed since they were read. */
   readonly #changed: Set<string>;
   readonly #held = new Map<string, readonly Holding[]>();
-  /** Ids of revisions whose objects are damaged, by name: which addresses they hold now is not known until the repository is repaired. */
+  /** Ids of revisions whose objects are damaged, by name: the addresses that they hold are unknown until the repository is repaired. */
   readonly #damaged = new Map<string, string>();
   readonly #reserved = new Map<string, Reservations>();
   #released: Holding[] = [];
@@ -76,7 +76,7 @@ export class Allocator {
     });
   }
 
-  /** True if a revision holds anything or was given something, so that a change of it may release something. */
+  /** True if a revision holds or reserves a value, so that a change of it may release one. */
   holdsSomething(revision: string): boolean {
     return this.#held.has(revision) || this.#reserved.has(revision);
   }
@@ -86,21 +86,21 @@ export class Allocator {
     return [...this.#damaged.values()];
   }
 
-  /** How often a value was released: its last revision went away or gave it up. */
+  /** The number of releases: a value is released when its last revision is gone or no longer claims it. */
   get releases(): number {
     return this.#releases;
   }
 
-  /** Takes in what changed in the repositories. Throws Unavailable and the like, to be tried again. */
-  catchUp(): Promise<void> {
+  /** Reads the changes in the repositories. Throws Unavailable and similar errors; the caller retries. */
+  refresh(): Promise<void> {
     return this.#mutex.run(async () => {
       const now = this.#options.clock.now();
       for (const [name, { until }] of this.#reserved) if (until <= now) this.#unreserve(name);
       this.#released = this.#released.filter(({ released = 0 }) => released + this.#options.gracePeriod > now);
-      // A repair changes no revision, so these are tried each time.
+      // A repair changes no revision, so these are read each time.
       for (const name of this.#damaged.keys()) this.#changed.add(name);
       while (this.#changed.size > 0) {
-        const names = [...this.#changed].slice(0, PARALLEL);
+        const names = [...this.#changed].slice(0, MAX_CONCURRENT_READS);
         for (const name of names) this.#changed.delete(name);
         try {
           await Promise.all(names.map((name) => this.#reread(name)));
@@ -113,8 +113,8 @@ export class Allocator {
   }
 
   /**
-   * Values for all claims of one draft, in their order. What is given is reserved until it is written, or for some minutes. With
-   * `onlyHeld`, or while a revision is `damaged`, nothing new is given: a claim that holds no value gets undefined.
+   * Values for all claims of one draft, in their order. An allocated value is reserved until it is written, or for some minutes. With
+   * `onlyHeld`, or while a revision is `damaged`, nothing new is allocated: a claim without a value gets undefined.
    */
   async allocate(
     revision: string,
@@ -122,8 +122,8 @@ export class Allocator {
     pools: Pools,
     onlyHeld: boolean,
   ): Promise<readonly (Outcome | undefined)[]> {
-    await this.catchUp();
-    // From here on nothing waits, so that no other draft comes in between.
+    await this.refresh();
+    // Nothing awaits from here on, so no other draft can interfere.
     this.#usePools(pools);
     const now = this.#options.clock.now();
     if (onlyHeld || this.#damaged.size > 0) {
@@ -133,13 +133,13 @@ export class Allocator {
     const { outcomes, taken } = allocateAll(this.#table, claims, now);
     const wanted = new Set(claims.flatMap((claim, place) => this.#keys(claim.owner, outcomes[place])));
     const kept = (this.#reserved.get(revision)?.holdings ?? []).filter((holding) => wanted.has(keyOf(holding)));
-    const holdings = [...kept, ...taken, ...this.#revived(claims, outcomes, now)];
+    const holdings = [...kept, ...taken, ...this.#reclaimed(claims, outcomes, now)];
     this.#reserve(revision, holdings, now);
     return outcomes;
   }
 
-  /** Takes back what was given to a claim and cannot be written. */
-  giveBack(revision: string, owner: OwnerKey): void {
+  /** Frees a value that was allocated to a claim and cannot be written. */
+  cancel(revision: string, owner: OwnerKey): void {
     const holdings = this.#reserved.get(revision)?.holdings ?? [];
     this.#reserve(
       revision,
@@ -147,7 +147,7 @@ export class Allocator {
     );
   }
 
-  /** True if the value in the status of a claim belongs to somebody else. */
+  /** True if the value in the status of a claim belongs to another owner. */
   isForeign(claim: Claim): boolean {
     const range = heldRange(claim);
     const instance = this.#table.instance(claim.networkInstance);
@@ -160,8 +160,8 @@ export class Allocator {
     return range === undefined ? [] : [keyOf({ owner, range })];
   }
 
-  /** Values that their owner was about to lose and takes up again. */
-  #revived(claims: readonly Claim[], outcomes: readonly Outcome[], now: number): Holding[] {
+  /** Released values that their former owner claims again. */
+  #reclaimed(claims: readonly Claim[], outcomes: readonly Outcome[], now: number): Holding[] {
     return claims.flatMap((claim, place) => {
       const given = outcomes[place]?.allocated;
       const { owner, networkInstance } = claim;
@@ -190,10 +190,10 @@ export class Allocator {
   async #reread(name: string): Promise<void> {
     const { store } = this.#options;
     const found = store.find(name);
-    // Its claims are those of the namespace that was first.
+    // Its claims count for the namespace that registered the repository first.
     const revision = found !== undefined && store.repositoryOf(found).follows ? undefined : found;
     const claims = revision === undefined ? [] : await this.#claimsOf(revision);
-    // What it held before is still in use as far as anyone knows.
+    // The values that it held must count as in use.
     if (claims === undefined) return;
     this.#damaged.delete(name);
     const next = revision === undefined ? [] : claims.flatMap((object) => holdingOf(revision, object));
@@ -210,8 +210,8 @@ export class Allocator {
   }
 
   /**
-   * Replaces what is reserved for a draft; with `now` the time of all begins anew. What is dropped may have been written and
-   * overwritten before anybody looked, so it is released unless the draft is still as it was.
+   * Replaces the reservations of a draft; with `now` the time of all restarts. A dropped value may have been written and
+   * overwritten before the draft was read again, so it is released unless the draft is unchanged.
    */
   #reserve(name: string, holdings: readonly Holding[], now?: number): void {
     const old = this.#reserved.get(name);
@@ -219,12 +219,12 @@ export class Allocator {
     const dropped = (old?.holdings ?? []).filter((holding) => !holdings.includes(holding));
     for (const holding of dropped) this.#table.remove(holding);
     if (holdings.length === 0) this.#reserved.delete(name);
-    else if (now !== undefined) this.#reserved.set(name, { until: now + RESERVATION_TIME, commit, holdings });
+    else if (now !== undefined) this.#reserved.set(name, { until: now + RESERVATION_MS, commit, holdings });
     else if (old !== undefined) this.#reserved.set(name, { ...old, holdings });
     if (old?.commit !== commit) this.#release(dropped);
   }
 
-  /** Keeps back what nobody holds any more. */
+  /** Starts the grace period of values without a holder. */
   #release(holdings: readonly Holding[]): void {
     const lost = new Map(holdings.map((holding) => [keyOf(holding), holding]));
     for (const holding of lost.values()) {
@@ -244,7 +244,7 @@ export class Allocator {
     this.#reserved.delete(name);
   }
 
-  /** Undefined if the claims cannot be read: that is reported, and the revision keeps what it held. */
+  /** Undefined if the claims cannot be read: this is reported, and the revision keeps its values. */
   async #claimsOf(revision: PackageRevision): Promise<readonly KrmObject[] | undefined> {
     const { store, onProblem } = this.#options;
     const { tree } = revision.tip;
@@ -253,13 +253,13 @@ export class Allocator {
     try {
       return await this.#reader.read(store.repositoryOf(revision).git, tree);
     } catch (error) {
-      // Its repository was removed meanwhile, which is announced separately.
+      // Its repository was removed meanwhile, which causes an event of its own.
       if (store.find(id) === undefined) return [];
       const isDamaged = DAMAGED.some((code) => isSluiceError(error, code));
       if (!isDamaged && !UNREADABLE.some((code) => isSluiceError(error, code))) throw error;
       const consequence = isDamaged
-        ? 'no new address is given out until its repository is repaired'
-        : 'it keeps the addresses that it held before';
+        ? 'no new address is allocated until its repository is repaired'
+        : 'it keeps the addresses that it has';
       if (!this.#damaged.has(id))
         onProblem(revision.name, `its IP claims cannot be read; ${consequence}: ${messageOf(error)}`);
       if (isDamaged) this.#damaged.set(id, revision.name);
@@ -269,9 +269,9 @@ export class Allocator {
   }
 }
 
-/** Objects that the revision's tree names are missing or damaged: a missing file never means that there are no claims. */
+/** Objects that the revision's tree names are missing or damaged: a missing file never counts as a file without claims. */
 const DAMAGED = ['Corrupt', 'NotFound'] as const;
-/** The content itself is beyond what is read, so that this revision can make no new claim. */
+/** The content exceeds what Sluice reads, so this revision can make no new claim. */
 const UNREADABLE = ['LimitExceeded', 'InvalidInput'] as const;
 
 function keyOf({ owner, range }: { readonly owner: OwnerKey; readonly range: Range }): string {
@@ -287,7 +287,7 @@ function holdingOf(revision: PackageRevision, object: KrmObject): Holding[] {
   return [{ owner, networkInstance, range, published: isPublished(revision), since: sinceOf(revision, object) }];
 }
 
-/** Since when: a commit of its own would make a draft younger each time, so the verdict on the claim counts where there is one. */
+/** The start of the holding: the time of the verdict where there is one, since each commit makes a draft younger. */
 function sinceOf(revision: PackageRevision, object: KrmObject): number {
   const verdicts = (isPublished(revision) ? publishedRecordOf(revision.tip.facts) : revision.record)?.verdicts ?? [];
   const given = verdictsByType(verdicts).get(formatConditionType(object));

@@ -12,7 +12,7 @@ const claim = (name: string, annotations = '{}') =>
 describe('ClaimReader', () => {
   let folder: ReturnType<typeof temporaryFolder>;
   let git: GitRepository;
-  /** Object ids whose contents were asked for. */
+  /** Object ids whose contents were requested. */
   let loaded: string[];
   let counting: GitRepository;
 
@@ -45,7 +45,7 @@ describe('ClaimReader', () => {
   };
   const names = async (reader: ClaimReader, oid: Oid) => (await reader.read(counting, oid)).map(({ name }) => name);
 
-  test('finds claims in every YAML file, and leaves out what is given up or no claim', async () => {
+  test('finds claims in every YAML file, and leaves out abandoned claims and other objects', async () => {
     const link = await git.writeBlob(Buffer.from('a.yaml'));
     const oid = await tree(
       {
@@ -65,7 +65,7 @@ describe('ClaimReader', () => {
     expect(loaded).toHaveLength(5);
   });
 
-  test('another revision costs the files that changed, a known one nothing', async () => {
+  test('another revision costs its changed files, a known one nothing', async () => {
     const many = Object.fromEntries(Array.from({ length: 250 }, (_, index) => [`f${index}.yaml`, `a: ${index}\n`]));
     const first = await tree({ ...many, 'c.yaml': claim('c') });
     const reader = new ClaimReader();
@@ -79,24 +79,24 @@ describe('ClaimReader', () => {
     expect(loaded).toHaveLength(1);
   });
 
-  test('a failed read is tried again', async () => {
+  test('a failed read is retried', async () => {
     const reader = new ClaimReader();
     await expect(reader.read(git, 'f'.repeat(40))).rejects.toThrow();
     const oid = await tree({ 'a.yaml': claim('a') });
     expect(await names(reader, oid)).toEqual(['a']);
   });
 
-  test('what the cache no longer holds is read again, also within one read', async () => {
+  test('evicted entries are read again, also within one read', async () => {
     const many = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`c${index}.yaml`, claim(`c${index}`)]));
     const small = new ClaimReader(2);
     const first = await tree(many);
     expect(await names(small, first)).toEqual(Object.keys(many).map((path) => path.slice(0, 2)));
-    // Blobs that were known when the read began are dropped while it loads others.
+    // Blobs that were cached when the read began are evicted while it loads others.
     const second = await tree({ 'd0.yaml': claim('d0'), 'd1.yaml': claim('d1'), 'd2.yaml': claim('d2') }, first);
     expect(await names(small, second)).toHaveLength(9);
   });
 
-  test('a file that the repository lacks is damage, and not a file without claims', async () => {
+  test('a missing file is damage, and not a file without claims', async () => {
     const oid = await tree({ 'a.yaml': claim('a'), 'b.yaml': claim('b') });
     await git.transaction([]);
     const [file] = await git.listFiles(oid);

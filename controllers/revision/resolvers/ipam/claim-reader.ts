@@ -2,20 +2,20 @@ import { LruCache } from '../../../../src/foundation/lru-cache.ts';
 import { SluiceError } from '../../../../src/foundation/sluice-error.ts';
 import type { FileEntry, GitRepository, Oid } from '../../../../src/git/git-repository.ts';
 import { isYamlPath, type KrmObject, readKrmFile } from '../../../../src/package/model/krm/krm.ts';
-import { IPAM_GROUP, isGivenUp, isIpClaim } from './ip-claim.ts';
+import { IPAM_GROUP, isAbandoned, isIpClaim } from './ip-claim.ts';
 
-/** Files beyond this size hold no claims that anyone could read; see readKrmFile. */
+/** Larger files are not parsed, so they contain no claims; see readKrmFile. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
-/** Files that are read in one go. */
-const BATCH = 200;
+/** Files that are read in one batch. */
+const FILES_PER_READ = 200;
 /** Trees and blobs that are cached; others are read again when they are needed. */
 const MAX_CACHED = 100_000;
 
 const NO_CLAIMS: readonly KrmObject[] = [];
 
 /**
- * Finds the IP claims in packages. What was read once is known by its id, so another revision costs its changed files, and a
- * file without claims costs a search for one word. The caches only save work: no result depends on what they still hold.
+ * Finds the IP claims in packages. Results are cached by object id, so another revision costs its changed files, and a
+ * file without claims costs a search for one word. No result depends on the content of the caches.
  */
 export class ClaimReader {
   readonly #trees: LruCache<Oid, Promise<readonly KrmObject[]>>;
@@ -26,7 +26,7 @@ export class ClaimReader {
     this.#blobs = new LruCache({ maxEntries });
   }
 
-  /** The claims in a package's tree, without those that were given up. Throws what the repository throws; Corrupt for a missing blob. */
+  /** The claims in a package's tree, without the abandoned ones. Throws what the repository throws; Corrupt for a missing blob. */
   read(git: GitRepository, tree: Oid): Promise<readonly KrmObject[]> {
     const known = this.#trees.get(tree);
     if (known !== undefined) return known;
@@ -38,7 +38,7 @@ export class ClaimReader {
 
   async #read(git: GitRepository, tree: Oid): Promise<readonly KrmObject[]> {
     const files = (await git.listFiles(tree)).filter(({ mode, path }) => mode.startsWith('100') && isYamlPath(path));
-    // Held here for the whole read: other reads run meanwhile, and may push blobs of this one out of the cache.
+    // Referenced for the whole read, since concurrent reads may evict blobs of this one from the cache.
     const found = new Map<Oid, readonly KrmObject[]>();
     const unknown: FileEntry[] = [];
     for (const file of files) {
@@ -46,8 +46,8 @@ export class ClaimReader {
       if (known === undefined) unknown.push(file);
       else found.set(file.oid, known);
     }
-    for (let start = 0; start < unknown.length; start += BATCH)
-      for (const [oid, claims] of await loadClaims(git, unknown.slice(start, start + BATCH))) {
+    for (let start = 0; start < unknown.length; start += FILES_PER_READ)
+      for (const [oid, claims] of await loadClaims(git, unknown.slice(start, start + FILES_PER_READ))) {
         found.set(oid, claims);
         this.#blobs.set(oid, claims);
       }
@@ -60,7 +60,7 @@ export class ClaimReader {
   }
 }
 
-/** The claims of each file, by its id. Throws Corrupt for a file that the tree names and the repository lacks. */
+/** The claims of each file, by its id. Throws Corrupt for a file of the tree that is missing in the repository. */
 async function loadClaims(
   git: GitRepository,
   files: readonly FileEntry[],
@@ -74,10 +74,10 @@ async function loadClaims(
     const data = objects[place]?.data;
     if (data === undefined) {
       await git.expectObject(oid);
-      throw new SluiceError('Unavailable', `object ${oid} (${path}) could not be read; it is read again`);
+      throw new SluiceError('Unavailable', `object ${oid} (${path}) could not be read; Sluice retries`);
     }
     if (!data.includes(IPAM_GROUP)) continue;
-    const claims = readKrmFile(path, data).objects.filter((object) => isIpClaim(object) && !isGivenUp(object));
+    const claims = readKrmFile(path, data).objects.filter((object) => isIpClaim(object) && !isAbandoned(object));
     if (claims.length > 0) found.set(oid, claims);
   }
   return found;

@@ -4,27 +4,27 @@ import { ipClaimKind } from '../../../../src/resource/kinds/ipam.ts';
 
 const { apiVersion: API_VERSION, kind: KIND } = ipClaimKind;
 
-/** What a cheap look at a file searches for. */
+/** The text that a file with claims must contain: a cheap test before parsing. */
 export const IPAM_GROUP: string = ipClaimKind.group;
 
 /** The condition types of all IP claims. */
 export const IP_CLAIM_TYPES = `${formatConditionType({ apiVersion: API_VERSION, kind: KIND, name: '' })}*`;
 
-/** Nephio's functions set it on what is no longer wanted instead of removing it. */
+/** Nephio's functions set it on objects that are no longer needed, instead of removing them. */
 const DELETE_ANNOTATION = 'specializer.nephio.org/delete';
-/** The condition type of the object that a claim was made for. */
+/** The condition type of the object that a claim was created for. */
 const OWNER_ANNOTATION = 'specializer.nephio.org/owner';
 
 export function isIpClaim(object: KrmObject): boolean {
   return object.apiVersion === API_VERSION && object.kind === KIND && object.name !== '';
 }
 
-/** True for a claim that its owner gave up: nobody resolves it, and it holds nothing. */
-export function isGivenUp(object: KrmObject): boolean {
+/** True for a claim that its owner abandoned: it is not resolved, and holds nothing. */
+export function isAbandoned(object: KrmObject): boolean {
   return annotation(object, DELETE_ANNOTATION) === 'true';
 }
 
-/** Nephio keeps the owner of a claim as the reason of its condition, and builds a graph from that. */
+/** Nephio writes the owner of a claim into the reason of its condition, and builds a graph from it. */
 export function ownerOf(object: KrmObject): string | undefined {
   return annotation(object, OWNER_ANNOTATION);
 }

@@ -54,7 +54,7 @@ describe('ipam resolver', () => {
     expect(world.store.get(name).etag).toBe(etag);
   });
 
-  test("keeps Nephio's owner as the reason, other fields of the status, and asks for gates where the package wants them", async () => {
+  test("keeps Nephio's owner as the reason, other fields of the status, and adds gates where the package requests them", async () => {
     await at.pool('n3', '10.0.0.1/24');
     const owner = 'req.nephio.org/v1alpha1.Interface.n3';
     const name = await draft('upf', {
@@ -93,13 +93,13 @@ describe('ipam resolver', () => {
       /no IPPrefix for network instance default\/other/,
     ],
     [
-      'a label that no pool has',
+      'a selector that matches no pool',
       { spec: { selector: { matchLabels: { site: 'x' } } } },
       'NoMatchingPool',
       /nearest: .*no label site=x/,
     ],
     ['IPv6', { spec: { addressFamily: 'ipv6' } }, 'InvalidClaim', /only ipv4/],
-    ['a wish that cannot be read', { spec: { prefixLength: 'long' } }, 'InvalidClaim', /prefixLength/],
+    ['a request that cannot be parsed', { spec: { prefixLength: 'long' } }, 'InvalidClaim', /prefixLength/],
     ['the gateway', { spec: { prefix: '10.0.0.1/24' } }, 'InvalidClaim', /is the gateway/],
     [
       'a file that cannot be edited',
@@ -115,14 +115,14 @@ describe('ipam resolver', () => {
     });
     await at.reconciler()(name);
     expect(at.condition(name, 'c')).toMatchObject({ status: 'False', reason, message: expect.stringMatching(message) });
-    // One claim that gets nothing keeps no other from its address, nor an address from others.
+    // A claim without a result affects neither other claims nor other addresses.
     expect((await at.addresses(name)).ok).toMatch(/^10\.0\.0\.[23]\/24$/);
     const other = await draft('other', { 'c.yaml': claimText('c') });
     await at.reconciler()(other);
     expect(at.condition(other, 'c')?.status).toBe('True');
   });
 
-  test('a fixed address that somebody holds is a conflict that names the holder', async () => {
+  test('a fixed address with a holder is a conflict that names the holder', async () => {
     await at.pool('n3', '10.0.0.1/24');
     const reconcile = at.reconciler();
     const first = await draft('a', { 'c.yaml': claimText('mine', { spec: { prefix: '10.0.0.9/24' } }) });
@@ -138,7 +138,7 @@ describe('ipam resolver', () => {
     expect(await at.addresses(second)).toEqual({ mine: undefined });
   });
 
-  test('a damaged repository frees no address: nothing new is given out until it is repaired', async () => {
+  test('a damaged repository frees no address: nothing new is allocated until it is repaired', async () => {
     await at.pool('n3', '10.0.0.1/24');
     const claims = claimText('upf-n3', { status: { prefix: '10.0.0.2/24' } });
     await world.push(path, { 'upf/Kptfile': KPTFILE, 'upf/claims.yaml': claims }, 'drafts/upf/w1');
@@ -162,7 +162,7 @@ describe('ipam resolver', () => {
     expect(await at.addresses(other)).toEqual({ 'smf-n3': '10.0.0.3/24' });
   });
 
-  test('a pool that is gone costs nobody the address', async () => {
+  test('a claim keeps its address when its pool is gone', async () => {
     await at.pool('n3', '10.0.0.1/24');
     const name = await draft('a', { 'c.yaml': claimText('c') });
     await at.reconciler()(name);

@@ -14,32 +14,32 @@ import { repositoryKind } from '../../../../src/resource/kinds/repository.ts';
 import type { ObjectKey } from '../../../../src/resource/object/object.ts';
 import { Allocator } from './allocator.ts';
 import {
-  type Answer,
-  answerFor,
   type ClaimOutcome,
-  mergeAnswers,
+  type ClaimResult,
+  mergeResults,
   type PackageClaim,
   readClaim,
-} from './claim-answer.ts';
-import { IP_CLAIM_TYPES, isGivenUp, isIpClaim } from './ip-claim.ts';
+  resultFor,
+} from './claim-result.ts';
+import { IP_CLAIM_TYPES, isAbandoned, isIpClaim } from './ip-claim.ts';
 import { readPools } from './read-pools.ts';
 import { unreadRepositories } from './unread-repositories.ts';
 
 /** Annotation of a package, in its Kptfile or of the revision: `"true"` makes every IP claim in it a readiness gate. */
 const GATE_CLAIMS_ANNOTATION = 'sluice.dev/gate-claims';
 
-/** A repair changes no revision, and so wakes no draft. */
+/** A repair changes no revision, and thus wakes no draft. */
 const DAMAGE_RETRY_MS = 60_000;
 
 export interface IpamOptions {
   readonly store: RevisionStore;
   readonly client: Client;
   readonly clock: Clock;
-  /** How long an address is kept back after the last revision with its claim is gone. Milliseconds, default 60,000. */
+  /** Milliseconds for which an address stays reserved after the last revision with its claim is gone. Default 60,000. */
   readonly gracePeriod?: number;
   /**
-   * What happens while a registered repository has not been read, so that nobody knows which addresses its packages hold: `wait`
-   * (default) gives out nothing new, `ignore` takes the risk of giving an address twice.
+   * What happens before a registered repository has been read, while the addresses of its packages are unknown: `wait`
+   * (default) allocates nothing new, `ignore` risks allocating an address twice.
    */
   readonly unreadRepositories?: 'wait' | 'ignore';
   /** Called with revisions whose claims cannot be read. */
@@ -52,33 +52,33 @@ export interface Ipam {
   readonly sources: readonly Source<ObjectKey>[];
 }
 
-/** Gives addresses and prefixes to the IPClaims of drafts; see README.md. */
+/** Allocates addresses and prefixes to the IPClaims of drafts; see README.md. */
 export function ipamResolver(options: IpamOptions): Ipam {
   const { store, client, clock, gracePeriod = 60_000, onProblem = () => undefined } = options;
   const allocator = new Allocator({ store, clock, gracePeriod, onProblem });
   const waiting = new Map<string, ObjectKey>();
-  /** What claims were told in a run: the next round must not answer otherwise because somebody else was served meanwhile. */
-  const told = new WeakMap<ResolverContext, Map<string, ClaimOutcome>>();
+  /** Outcomes by run: later rounds must return the same even if another draft was served meanwhile. */
+  const outcomesOfRun = new WeakMap<ResolverContext, Map<string, ClaimOutcome>>();
 
   async function outcomesOf(
     { revision }: ResolverSubject,
     claims: readonly PackageClaim[],
     context: ResolverContext,
   ): Promise<ClaimOutcome[]> {
-    const known = told.get(context) ?? new Map<string, ClaimOutcome>();
-    told.set(context, known);
-    const valid = claims.flatMap(({ key, wish }) => ('problem' in wish ? [] : [{ key, wish }]));
+    const known = outcomesOfRun.get(context) ?? new Map<string, ClaimOutcome>();
+    outcomesOfRun.set(context, known);
+    const valid = claims.flatMap(({ key, request }) => ('problem' in request ? [] : [{ key, request }]));
     if (valid.some(({ key }) => !known.has(key))) {
       const pools = await readPools(client, context.signal);
       const unread =
         options.unreadRepositories === 'ignore' ? [] : await unreadRepositories(client, store, context.signal);
-      const wishes = valid.map(({ wish }) => wish);
-      const outcomes = await allocator.allocate(revisionId(revision), wishes, pools, unread.length > 0);
+      const requests = valid.map(({ request }) => request);
+      const outcomes = await allocator.allocate(revisionId(revision), requests, pools, unread.length > 0);
       for (const [place, { key }] of valid.entries())
         known.set(key, outcomes[place] ?? awaiting(unread, allocator.damaged, context.now));
     }
-    return claims.map(({ key, wish }) =>
-      'problem' in wish ? invalid(wish.problem) : (known.get(key) ?? awaiting([], [], context.now)),
+    return claims.map(({ key, request }) =>
+      'problem' in request ? invalid(request.problem) : (known.get(key) ?? awaiting([], [], context.now)),
     );
   }
 
@@ -88,32 +88,32 @@ export function ipamResolver(options: IpamOptions): Ipam {
     applies: (subject) => liveClaims(subject).length > 0 || orphans(subject).length > 0,
     async resolve(subject, context) {
       const { revision } = subject;
-      // Before anything is read: what changes from now on must wake this draft.
+      // Before anything is read, since any later change must wake this draft.
       const id = revisionId(revision);
       waiting.set(id, { namespace: revision.namespace, name: revision.name });
       const claims = liveClaims(subject).map((object) => readClaim(object, revision));
       const outcomes = await outcomesOf(subject, claims, context);
       const edits = new Map<string, string>();
-      const answers: Answer[] = [];
+      const results: ClaimResult[] = [];
       let retryAt = Number.POSITIVE_INFINITY;
       for (const [place, claim] of claims.entries()) {
         const outcome = outcomes[place] ?? awaiting([], [], context.now);
         retryAt = Math.min(retryAt, outcome.refused?.retryAt ?? retryAt);
-        const foreign = !('problem' in claim.wish) && allocator.isForeign(claim.wish);
-        const answer = answerFor(claim, outcome, foreign);
-        const problem = write(subject, edits, claim.object, answer);
-        if (problem === undefined) answers.push(answer);
+        const foreign = !('problem' in claim.request) && allocator.isForeign(claim.request);
+        const result = resultFor(claim, outcome, foreign);
+        const problem = write(subject, edits, claim.object, result);
+        if (problem === undefined) results.push(result);
         else {
-          if (!('problem' in claim.wish)) allocator.giveBack(id, claim.wish.owner);
-          answers.push(answerFor(claim, invalid(problem), false));
+          if (!('problem' in claim.request)) allocator.cancel(id, claim.request.owner);
+          results.push(resultFor(claim, invalid(problem), false));
         }
       }
-      if (answers.every(({ status }) => status === 'True')) waiting.delete(id);
+      if (results.every(({ status }) => status === 'True')) waiting.delete(id);
       return {
         edits,
-        conditions: mergeAnswers(answers).map(({ written: _written, ...condition }) => condition),
+        conditions: mergeResults(results).map(({ written: _written, ...condition }) => condition),
         withdraw: orphans(subject),
-        gates: asksForGates(subject) ? claims.map(({ type }) => type) : [],
+        gates: requestsGates(subject) ? claims.map(({ type }) => type) : [],
         ...(retryAt === Number.POSITIVE_INFINITY ? {} : { requeueAfter: Math.max(0, retryAt - context.now) }),
       };
     },
@@ -126,14 +126,14 @@ export function ipamResolver(options: IpamOptions): Ipam {
     }
   }
 
-  /** When a package gives something up, who waits is told how long. */
+  /** When a package releases a value, the drafts that wait are woken, and report the end of its grace period. */
   const releases: Source<ObjectKey> = {
     start({ enqueue, track }) {
       let seen = allocator.releases;
       return store.subscribe((changes) => {
         if (!changes.some(({ before }) => before !== undefined && allocator.holdsSomething(revisionId(before)))) return;
         track(async () => {
-          await allocator.catchUp();
+          await allocator.refresh();
           if (allocator.releases === seen) return;
           seen = allocator.releases;
           for (const key of stillWaiting()) enqueue(key);
@@ -153,26 +153,26 @@ export function ipamResolver(options: IpamOptions): Ipam {
 }
 
 function liveClaims({ objects }: ResolverSubject): KrmObject[] {
-  return objects.filter((object) => isIpClaim(object) && !isGivenUp(object));
+  return objects.filter((object) => isIpClaim(object) && !isAbandoned(object));
 }
 
-/** Condition types of claims that the package has no more. */
+/** Condition types of claims that are no longer in the package. */
 function orphans({ objects, conditions }: ResolverSubject): string[] {
   const present = new Set(objects.filter(isIpClaim).map(formatConditionType));
   return [...conditions.keys()].filter((type) => matchesPattern(IP_CLAIM_TYPES, type) && !present.has(type));
 }
 
-function asksForGates({ kptfile, revision }: ResolverSubject): boolean {
+function requestsGates({ kptfile, revision }: ResolverSubject): boolean {
   const places = [revision.record?.annotations, kptfile.metadata?.annotations];
   return places.some((annotations) => annotations?.[GATE_CLAIMS_ANNOTATION] === 'true');
 }
 
-/** Puts a status into the edits; says why if the file cannot be edited. */
+/** Writes a status into the edits; returns the problem if the file cannot be edited. */
 function write(
   subject: ResolverSubject,
   edits: Map<string, string>,
   { file, index }: KrmObject,
-  { written }: Answer,
+  { written }: ClaimResult,
 ): string | undefined {
   if (written === undefined) return undefined;
   const text = edits.get(file) ?? subject.files.get(file)?.toString('utf8') ?? '';
@@ -188,12 +188,12 @@ function invalid(message: string): ClaimOutcome {
   return { refused: { reason: 'InvalidClaim', message } };
 }
 
-/** While the packages of some repositories are not known, the addresses that they hold are not known either. */
+/** The outcome while some repositories cannot be read: the addresses of their packages are unknown. */
 function awaiting(repositories: readonly string[], damaged: readonly string[], now: number): ClaimOutcome {
   if (repositories.length === 0 && damaged.length > 0) {
-    const message = `${damaged.join(', ')} cannot be read because the repository is damaged, so an address in use could be given out twice; repair it, see "sluice repo get"`;
+    const message = `${damaged.join(', ')} cannot be read because the repository is damaged, so an address in use could be allocated twice; repair it, see "sluice repo get"`;
     return { refused: { reason: 'AwaitingRepositories', message, retryAt: now + DAMAGE_RETRY_MS } };
   }
-  const message = `the packages of ${repositories.join(', ')} are not read yet, so an address of theirs could be given out twice; see "sluice repo get"`;
+  const message = `the packages of ${repositories.join(', ')} are not read yet, so an address of theirs could be allocated twice; see "sluice repo get"`;
   return { refused: { reason: 'AwaitingRepositories', message } };
 }

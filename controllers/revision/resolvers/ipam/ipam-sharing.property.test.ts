@@ -26,7 +26,7 @@ describe('many drafts share the pools', () => {
     (await world.draft(`edge/${packageName}/${workspace}`, files)).name;
   const remove = (name: string) => world.store.update(name, { action: 'delete' }, ANNA);
 
-  test('a copied address is taken from the one who came second', async () => {
+  test('the later owner of a copied address loses it', async () => {
     await at.pool('n3', '10.0.0.1/29');
     const reconcile = at.reconciler();
     const first = await draft('z', { 'c.yaml': claimText('c') });
@@ -38,7 +38,7 @@ describe('many drafts share the pools', () => {
     await reconcile(first);
     expect(await at.addresses(first)).toEqual({ c: '10.0.0.2/29' });
     expect(await at.addresses(second)).toEqual({ c: '10.0.0.3/29' });
-    // Where nothing else is left the foreign value goes all the same.
+    // The foreign value is removed even if no other is free.
     const rest = await draft('rest', { 'c.yaml': [4, 5, 6].map((host) => claimText(`c${host}`)).join('---\n') });
     await reconcile(rest);
     const third = await draft('d', { 'c.yaml': claimText('c', { status }) });
@@ -63,16 +63,16 @@ describe('many drafts share the pools', () => {
       );
     const first = prefixes(await Promise.all(names.map(resolve)));
     expect(new Set(first.flat()).size).toBe(8);
-    // Nothing was written; asked again, everyone gets the same.
+    // Nothing was written; every draft gets the same values again.
     expect(prefixes(await Promise.all(names.toReversed().map(resolve))).toReversed()).toEqual(first);
-    // What is never written comes back: the draft is gone, or some minutes have passed.
+    // Values that are never written are freed: when the draft is gone, or after some minutes.
     await remove(names[0] ?? '');
     clock.advance(600_000);
     const late = await draft('late', { 'c.yaml': claimText('x') });
     expect(prefixes([await resolve(late)])).toEqual([[['10.0.0.2/24'][0]]]);
   });
 
-  test('who finds the pool exhausted is woken by a new pool', async () => {
+  test('a draft that found the pool exhausted is woken by a new pool', async () => {
     await at.pool('tiny', '10.0.0.1/30');
     const { manager } = world;
     const a = await draft('a', { 'c.yaml': claimText('c') });
@@ -100,7 +100,7 @@ describe('many drafts share the pools', () => {
     await store.change(second, { files: new Map([['c.yaml', null]]) }, ANNA);
     const waiting = await draft('b', { 'c.yaml': claimText('c') });
     await manager.idle();
-    // The condition of a claim that the package has no more goes with it; the published revision still holds the address.
+    // The condition of a removed claim is withdrawn; the published revision still holds the address.
     expect(at.condition(second, 'c')).toBeUndefined();
     await world.publish(second);
     await manager.idle();
@@ -138,7 +138,7 @@ describe('many drafts share the pools', () => {
     expect(await at.addresses(again)).toEqual({ c: '10.0.0.2/24' });
   });
 
-  test('while a registered repository is unread nothing new is given out', async () => {
+  test('while a registered repository is unread nothing new is allocated', async () => {
     await at.pool('n3', '10.0.0.1/24');
     const kept = await draft('kept', { 'c.yaml': claimText('c') });
     await at.reconciler()(kept);
@@ -198,7 +198,7 @@ describe('many drafts share the pools', () => {
     expect(await all()).toEqual(given);
   });
 
-  test('property: whatever comes and goes, no address has two owners, and none is given away before its time', async () => {
+  test('property: no address ever has two owners, and none is allocated again within the grace period', async () => {
     type Step = readonly ['draft' | 'remove' | 'publish' | 'drop' | 'wait' | 'restart', number];
     const step = fc.tuple(
       fc.constantFrom<Step[0]>('draft', 'draft', 'remove', 'publish', 'drop', 'wait', 'restart'),
@@ -228,7 +228,7 @@ describe('many drafts share the pools', () => {
             await world.store.change(open.name, { files: new Map([['c.yaml', Buffer.from(claimText('y'))]]) }, ANNA);
           else if (what === 'wait') clock.advance(30_000);
           else if (what === 'restart') {
-            // What was released is not known any more, and free at once.
+            // Releases are forgotten, so their values are free at once.
             reconcile = at.reconciler();
             freed.clear();
             before.clear();

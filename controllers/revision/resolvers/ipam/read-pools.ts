@@ -5,11 +5,11 @@ import type { Stored } from '../../../../src/resource/object/object.ts';
 
 export interface Pools {
   readonly pools: readonly Pool[];
-  /** Equal only if the pools are. */
+  /** Equal only if the pools are equal. */
   readonly version: string;
 }
 
-/** All pools that are declared: IPPrefix objects and the prefixes of NetworkInstances. What cannot serve (IPv6) is left out. */
+/** All declared pools: IPPrefix objects and the prefixes of NetworkInstances, without unsupported ones (IPv6). */
 export async function readPools(client: Client, signal: AbortSignal): Promise<Pools> {
   const [prefixes, instances] = await Promise.all([
     client.list(ipPrefixKind, { signal }),

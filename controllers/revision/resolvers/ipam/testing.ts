@@ -23,7 +23,7 @@ export function claimText(name: string, { spec = {}, annotations, status, namesp
   return [
     'apiVersion: ipam.resource.nephio.org/v1alpha1',
     'kind: IPClaim # made by hand',
-    // Without the fields that are not given.
+    // Without absent fields.
     `metadata: ${JSON.stringify({ name, namespace, annotations })}`,
     `spec: ${JSON.stringify({ kind: 'network', networkInstance: { name: 'vpc' }, ...spec })}`,
     ...(status === undefined ? [] : [`status: ${JSON.stringify(status)}`]),
@@ -38,7 +38,7 @@ interface Parts {
   readonly recorder: EventRecorder;
 }
 
-/** Resolver and controller on a bench, and what they left in the packages. */
+/** Resolver and controller under test, and what they wrote into the packages. */
 export function ipamBench({ client, store, clock, recorder }: Parts) {
   const controller = (options: Partial<IpamOptions> = {}) => {
     const { resolver, sources } = ipamResolver({ store, client, clock, ...options });
@@ -59,7 +59,7 @@ export function ipamBench({ client, store, clock, recorder }: Parts) {
         metadata: { name },
         spec: { kind: 'network', networkInstance: { name: instance }, prefix, labels },
       }),
-    /** A controller that remembers nothing of those before it. */
+    /** A controller without the memory of earlier ones. */
     reconciler: (options: Partial<IpamOptions> = {}) => {
       const { reconcile } = controller(options);
       return (name: string) =>

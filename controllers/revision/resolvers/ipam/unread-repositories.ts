@@ -4,7 +4,7 @@ import { type Repository, repositoryKind } from '../../../../src/resource/kinds/
 import { DEFAULT_NAMESPACE, type Stored } from '../../../../src/resource/object/object.ts';
 import { conflictingRepository } from '../../../repository/repository-conflict.ts';
 
-/** Registered Git repositories with packages that nobody has read yet, by name. */
+/** Names of registered Git repositories whose packages have not been read yet. */
 export async function unreadRepositories(client: Client, store: RevisionStore, signal: AbortSignal): Promise<string[]> {
   const { items } = await client.list(repositoryKind, { signal });
   const open = new Set(store.repositories().map(({ namespace, repository }) => `${namespace}/${repository}`));
@@ -14,7 +14,7 @@ export async function unreadRepositories(client: Client, store: RevisionStore, s
   for (const object of items) {
     const { spec, metadata } = object;
     if (spec.git === undefined || metadata.deletionTimestamp !== undefined || isOpen(object)) continue;
-    // A second object for the same packages is never opened, and its packages are known all the same.
+    // A second object for the same packages is never opened; its packages are known through the first.
     const other = await conflictingRepository(object, items, isOpen);
     if (other === undefined || !isOpen(other) || !covers(other, object)) unread.push(metadata.name);
   }

@@ -14,7 +14,7 @@ const FAILURES: Case[] = [
     to: 'b: y\n',
     field: 'c.d',
     paths: ['b'],
-    error: 'the field is missing or empty, and replacements[0] of config.yaml: ApplyReplacements copy copies it',
+    error: 'the field is missing or empty, but replacements[0] of config.yaml: ApplyReplacements copy copies it',
   },
   {
     what: 'an empty source',
@@ -143,14 +143,14 @@ test('a source that selects nothing, and one that selects several', async () => 
     },
     {
       severity: 'error',
-      message: 'nothing in the package is kind Th.*, name z',
+      message: 'no resource in the package is kind Th.*, name z',
       field: { path: 'replacements[1].source' },
       ...place,
     },
   ]);
 });
 
-test('an error says file, resource and field', async () => {
+test('an error names file, resource and field', async () => {
   const { results } = await run(
     `${thing('from', 'a: x\n')}---\n${thing('to', 'b: y\n')}`,
     copy('a', ['c.d', 'b', 'e']),
@@ -195,7 +195,7 @@ test('a path through __proto__ is a path like others', async () => {
   expect(({} as { polluted?: string }).polluted).toBeUndefined();
 });
 
-test('encoding is warned of', async () => {
+test('encoding causes a warning', async () => {
   const resources = `${thing('from', 'a: x\n')}---\n${thing('to', 'b: y\n')}`;
   const { files, messages } = await run(resources, copy('a', ['b'], '{encoding: base64}'));
   expect(messages).toEqual(['warning: encoding has no effect']);
@@ -212,12 +212,12 @@ const BAD: [what: string, config: string | undefined, message: string][] = [
   [
     'no source',
     config('- targets: [{select: {}}]\n'),
-    'replacements[0]: Invalid value: {"targets":[{"select":{}}]}: give either source or sourceValue',
+    'replacements[0]: Invalid value: {"targets":[{"select":{}}]}: set either source or sourceValue',
   ],
   [
     'two sources',
     config('- source: {name: a}\n  sourceValue: 2\n  targets: [{select: {}}]\n'),
-    'give either source or sourceValue',
+    'set either source or sourceValue',
   ],
   ['no targets', config('- source: {name: a}\n'), 'replacements[0].targets: Required value'],
   [

@@ -16,7 +16,7 @@ import { type ReplacementRules, rulesOf } from './replacement-rules.ts';
 import { describeSelector, sourcesIn, targetsIn } from './resource-selector.ts';
 
 const DEFAULT_FIELD_PATH = 'metadata.name';
-const MAX_NAMED = 5;
+const MAX_NAMED_RESOURCES = 5;
 
 export const applyReplacements: KrmFunction = {
   name: 'apply-replacements',
@@ -26,10 +26,10 @@ export const applyReplacements: KrmFunction = {
     description: [
       'The configuration is an ApplyReplacements with a list `replacements`, which are done one after the other, as kustomize does them. Each copies the field `fieldPath` of its `source`, or the value `sourceValue`, into the fields `fieldPaths` of all resources that one of its `targets` selects with `select` and does not reject with `reject`. Without a path it is `metadata.name`.',
       'A source is one resource: `group`, `version`, `kind`, `name` and `namespace` are compared as they are, and no namespace is the namespace `default`. Those of a target may be regular expressions (RE2) for the whole text (exact texts up to v0.1.2); `labelSelector` and `annotationSelector` select by labels and annotations. What kustomize notes as earlier names of a resource counts as well.',
-      'A path has dots between its keys. A dot in a key is written `\\.`, or the key stands in brackets: `metadata.annotations.[example.org/owner]`. A number is a place in a list, `[name=web]` stands for the items of a list with that field, and in targets `*` for all of them. In targets the text behind `=` is a regular expression that is looked for anywhere in the field, so `[name=web]` also finds `web-admin`; write `[name=^web$]` for that one only. Up to v0.1.1 it is an exact text, and the first such item counts.',
+      'A path has dots between its keys. A dot in a key is written `\\.`, or the key is in brackets: `metadata.annotations.[example.org/owner]`. A number is a place in a list, `[name=web]` selects the items of a list with that field, and in targets `*` for all of them. In targets the text behind `=` is a regular expression that is searched anywhere in the field, so `[name=web]` also finds `web-admin`; write `[name=^web$]` for that one only. Up to v0.1.1 it is an exact text, and the first such item counts.',
       'With `options.delimiter` a text is split, and only the part at `options.index` (from 0) is read or written; an index below 0 writes before the first part, one beyond the end behind the last. `options.create` makes fields and list items that are missing in a target, an item behind the last one at most.',
       'A value takes the type of the field that it replaces: over a number the text "3" becomes a number, over a text the number 3 becomes a text. Up to v0.1.1 it keeps its own type. Mappings and lists are copied whole.',
-      'It is an error if a source selects none or several resources, if its field is missing or empty, or if a target that is selected does not have the field and `options.create` is not set; up to v0.1.1 such a target is skipped without a message. A target that selects nothing is none.',
+      'It is an error if a source selects none or several resources, if its field is missing or empty, or if a target that is selected does not have the field and `options.create` is not set; up to v0.1.1 such a target is skipped without a message. A target that selects nothing has no effect.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  mutators:\n    - image: ghcr.io/kptdev/krm-functions-catalog/apply-replacements:v0.1\n      configPath: update-host.yaml\n',
@@ -61,11 +61,11 @@ replacements:
     ],
     differences: [
       'All errors are reported, not only the first one, each with the resource and the field.',
-      'Fields that the configuration does not know are an error.',
+      'Unknown fields in the configuration are an error.',
       'A resource is rejected if it meets all of a `reject`; the published function also rejects it if only the labels match.',
       'A mapping or list that is copied over a text replaces it; the published function makes the text empty.',
       'Comments and quotes of the target stay as they are.',
-      '`options.encoding` has no effect, as in the published function, but is warned of.',
+      '`options.encoding` has no effect, as in the published function, but causes a warning.',
     ],
     compared: 'v0.1.1, and the filters of kustomize that v0.1.2 and v0.1.5 call, by `npm run test:go`',
   },
@@ -109,12 +109,12 @@ class ReplacementRun {
     const found = sourcesIn(this.#list.items, source);
     const [resource] = found;
     if (resource === undefined) {
-      this.#fail(`nothing in the package is ${describeSelector(source)}`, this.#config, where);
+      this.#fail(`no resource in the package is ${describeSelector(source)}`, this.#config, where);
       return undefined;
     }
     if (found.length > 1) {
-      const names = found.slice(0, MAX_NAMED).map((item) => item.describe());
-      if (found.length > MAX_NAMED) names.push('…');
+      const names = found.slice(0, MAX_NAMED_RESOURCES).map((item) => item.describe());
+      if (found.length > MAX_NAMED_RESOURCES) names.push('…');
       this.#fail(
         `${found.length} resources are ${describeSelector(source)}: ${names.join(', ')}; select one`,
         this.#config,
@@ -126,7 +126,7 @@ class ReplacementRun {
     const node = findSource(resource, parseFieldPath(path));
     if (node === undefined || isEmpty(node)) {
       this.#fail(
-        `the field is missing or empty, and ${this.#where} of ${this.#config.describe()} copies it`,
+        `the field is missing or empty, but ${this.#where} of ${this.#config.describe()} copies it`,
         resource,
         path,
       );

@@ -5,7 +5,7 @@ export interface ItemStep {
   readonly type: 'item';
   readonly field: string;
   readonly value: string;
-  /** True for a text that the value, as a regular expression, is found in. Throws InvalidInput if it is none. */
+  /** True for a text that matches the value as a regular expression. Throws InvalidInput for an invalid one. */
   readonly search: (text: string) => boolean;
 }
 
@@ -19,7 +19,7 @@ export type Step =
 
 /**
  * Reads a path of kustomize: keys with dots between, `\.` for a dot in a key, or the key in brackets: `metadata.annotations.[a.b/c]`.
- * Empty for a path that has no step.
+ * Empty for a path without a step.
  */
 export function parseFieldPath(path: string): Step[] {
   const steps: Step[] = [];
@@ -27,7 +27,7 @@ export function parseFieldPath(path: string): Step[] {
   if (parts.length > 1 && parts[0] === '') parts = parts.slice(1);
   for (let at = 0; at < parts.length; at++) {
     let part = parts[at] ?? '';
-    // Dots in brackets are no ends of a step.
+    // Dots in brackets do not end a step.
     if (part.startsWith('['))
       while (!part.endsWith(']') && at < parts.length - 1) {
         at++;
@@ -61,7 +61,7 @@ function stepOf(part: string): Step {
   return { type: 'item', field: inner.slice(0, equals), value, search: searchFor(value) };
 }
 
-/** Made when it is asked for the first time: for a source the value is no regular expression. */
+/** Compiled on first use: for a source the value is not a regular expression. */
 function searchFor(value: string): (text: string) => boolean {
   if (/^[\w/: -]*$/.test(value)) return (text) => text.includes(value);
   let regex: ReturnType<typeof linearRegex> | undefined;

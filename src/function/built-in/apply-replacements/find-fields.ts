@@ -27,8 +27,8 @@ export function findSource(resource: Resource, steps: readonly Step[]): Node | u
 }
 
 /**
- * Every field that a path leads to. With `create` what is missing on the way is made, and holds nothing yet; a list gets an item behind
- * its last one. `why` tells why there is none.
+ * Every field that a path leads to. With `create` missing parts are created empty; a list gets an item behind
+ * its last one. `why` is the reason if there is none.
  */
 export function findTargets(
   resource: Resource,
@@ -41,7 +41,7 @@ export function findTargets(
 }
 
 interface SearchOptions {
-  /** Makes what is missing on the way. */
+  /** Creates missing parts of the path. */
   readonly create: boolean;
   /** `[name=web]` is the first item with exactly that text, as for a source. */
   readonly exactItems: boolean;
@@ -65,7 +65,7 @@ class TargetSearch {
     if (step === undefined) return;
     if (isMap(node)) {
       if (step.type === 'key') this.#key(node, step.key, depth);
-      else this.why = 'there is a mapping in place of a list';
+      else this.why = 'a mapping is in place of a list';
     } else if (isSeq(node)) {
       if (step.type === 'every') for (let at = 0; at < node.items.length; at++) this.#item(node, at, depth);
       else if (step.type === 'item') this.#matching(node, step, depth);
@@ -92,7 +92,7 @@ class TargetSearch {
 
   #place(list: YAMLSeq, key: string, depth: number): void {
     const { length } = list.items;
-    if (!isIndex(key)) this.why = `there is a list in place of a mapping with ${JSON.stringify(key)}`;
+    if (!isIndex(key)) this.why = `a list is in place of a mapping with ${JSON.stringify(key)}`;
     else if (Number(key) < length) this.#item(list, Number(key), depth);
     else if (Number(key) === length && this.#create) {
       append(list, this.#made(depth + 1));
@@ -100,7 +100,7 @@ class TargetSearch {
     } else this.why = `index ${key} specified but only ${length} elements found`;
   }
 
-  /** As newer versions of kustomize do, the value is looked for anywhere in the text of the field, and may be a regular expression. */
+  /** As in newer versions of kustomize, the value is searched anywhere in the text of the field, and may be a regular expression. */
   #matching(list: YAMLSeq, { field, value, search }: ItemStep, depth: number): void {
     const { length } = list.items;
     let any = false;
@@ -141,7 +141,7 @@ class TargetSearch {
     this.from(get(), depth + 1);
   }
 
-  /** What is put where something is missing before the step at a depth. */
+  /** The node to create for a missing part before the step at a depth. */
   #made(depth: number): Node {
     const next = this.#steps[depth];
     if (next === undefined) return emptyScalar();

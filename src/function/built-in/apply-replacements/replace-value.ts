@@ -7,12 +7,12 @@ import type { ReplacementOptions } from './replacement-config.ts';
 
 const SCALARS_ONLY = 'delimiter option can only be used with scalar nodes';
 
-/** What a replacement copies: a part of a text or number, or whatever stands in the source. */
+/** What a replacement copies: a part of a text or number, or the whole node of the source. */
 export interface CopiedValue {
   readonly node: Node;
-  /** What is written over a scalar; undefined for a mapping or a list. */
+  /** The text that replaces a scalar; undefined for a mapping or a list. */
   readonly text: string | undefined;
-  /** True if it is to be read as a text wherever it is written. */
+  /** True if it must be read back as a text. */
   readonly isText: boolean;
 }
 
@@ -20,10 +20,10 @@ export function isEmpty(node: Node): boolean {
   return isScalar(node) ? node.value === null : (isMap(node) || isSeq(node)) && node.items.length === 0;
 }
 
-/** The value of a source; a text that says what is wrong with it if there is none. */
+/** The value of a source, or a text with the problem. */
 export function copiedValue(node: Node, { delimiter, index = 0 }: ReplacementOptions = {}): CopiedValue | string {
   if (!isScalar(node) && delimiter) return SCALARS_ONLY;
-  // What is written may lie inside of what is copied.
+  // The target may be inside of the source.
   const copy = node.clone() as Node;
   if (!isScalar(node)) return { node: copy, text: undefined, isText: false };
   const text = scalarText(node);
@@ -34,7 +34,7 @@ export function copiedValue(node: Node, { delimiter, index = 0 }: ReplacementOpt
   return { node: copy, text: part, isText: isText(node) };
 }
 
-/** Writes a value into a place. A text that says what is wrong if it cannot be written there. */
+/** Writes a value into a place. Returns a text with the problem if it cannot be written there. */
 export function writeValue(
   slot: Slot,
   value: CopiedValue,
@@ -59,7 +59,7 @@ export function writeValue(
   return undefined;
 }
 
-/** What is no text is written as what it looks like. */
+/** A value that is not a text is written as it is. */
 function writeOver(node: Scalar, text: string, asText: boolean): void {
   if (node.value !== null && text === scalarText(node) && asText === isText(node)) return;
   if (asText) writeText(node, text);

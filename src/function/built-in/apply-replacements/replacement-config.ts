@@ -40,7 +40,7 @@ const replacementSchema = z
     targets: z.array(targetSchema).min(1),
   })
   .refine(({ source, sourceValue }) => (source === undefined) !== (sourceValue === undefined), {
-    message: 'give either source or sourceValue',
+    message: 'set either source or sourceValue',
   });
 
 const configSchema = z.object({ replacements: z.array(replacementSchema) });
@@ -51,7 +51,7 @@ export type ReplacementTarget = z.infer<typeof targetSchema>;
 export type ReplacementOptions = z.infer<typeof optionsSchema>;
 export type TargetSelector = z.infer<typeof targetSelectorSchema>;
 
-/** Reads the configuration. A field that nothing knows is an error: left out by mistake, `fieldPaths` would mean the name. */
+/** Reads the configuration. An unknown field is an error: with a misspelt `fieldPaths` the name would be replaced. */
 export function replacementsOf(config: Resource): Replacement[] {
   const { value } = config;
   const result = configSchema.safeParse(value);

@@ -27,7 +27,7 @@ test('a missing source field is an error in all versions', async () => {
 test.each([
   ['v0.1.1', ['web-admin: old', 'web: new', 'web: old']],
   ['v0.1.2', ['web-admin: new', 'web: new', 'web: new']],
-])('%s: which items [name=web] stands for', async (tag, expected) => {
+])('%s: which items [name=web] selects', async (tag, expected) => {
   const resources = `${FROM}---\n${thing('to', LIST)}`;
   const { files, messages } = await run(resources, copy('value', ['list.[name=web].image']), tag);
   expect(messages).toEqual([]);

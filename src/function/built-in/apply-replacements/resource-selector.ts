@@ -8,7 +8,7 @@ const FIELDS = ['group', 'version', 'kind', 'name', 'namespace'] as const;
 const DEFAULT_NAMESPACE = 'default';
 const PREVIOUS = 'internal.config.kubernetes.io/previous';
 
-/** What a resource is called, or was called before functions of kustomize renamed it. */
+/** The names of a resource, and those before functions of kustomize renamed it. */
 type ResourceId = Readonly<Record<(typeof FIELDS)[number], string>>;
 
 type Test = (resource: Resource, ids: readonly ResourceId[]) => boolean;

@@ -99,18 +99,18 @@ test('rules with selectors judge what they select', async () => {
   ]);
 });
 
-test('a rule without selectors is about all that a cluster gets', async () => {
+test('a rule without selectors selects all that a cluster gets', async () => {
   const config = validator('validations:\n  - expression: object.kind == "None"\n');
   const kptfile = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: k\n';
   const { results } = await runFunction(celValidation, [SERVICE, LOCAL, kptfile].join('---\n'), config);
   expect(found(results)).toEqual(['error Service web: failed expression: object.kind == "None"']);
 });
 
-test('what cannot be judged is an error', async () => {
+test('a rule that cannot be evaluated is an error', async () => {
   const config = validator('validations:\n  - expression: object.spec.replicas < 3\n    message: few\n');
   const { results } = await runFunction(celValidation, SERVICE, config);
   expect(found(results)).toEqual([
-    expect.stringMatching(/^error Service web: cannot be judged: expression .*replicas/),
+    expect.stringMatching(/^error Service web: cannot be evaluated: expression .*replicas/),
   ]);
 });
 
@@ -126,20 +126,20 @@ test('without a configuration the local policies of the package count', async ()
   const { results } = await runFunction(celValidation, [POLICY, cluster, deployment('web', 6)].join('---\n'));
   expect(results.map(({ tags }) => tags?.policy)).toEqual(['few']);
   await expect(runFunction(celValidation, cluster)).rejects.toThrow(
-    'cel-validation needs a configuration: give a CELValidator',
+    'cel-validation needs a configuration: set configMap or configPath to a CELValidator',
   );
 });
 
-test('failurePolicy Ignore lets pass what cannot be judged, with a warning', async () => {
+test('failurePolicy Ignore turns what cannot be evaluated into a warning', async () => {
   const text = deployment('web', 3).replace('  replicas: 3\n', '');
   expect(found((await runFunction(celValidation, text, POLICY)).results)).toEqual([
-    expect.stringMatching(/^error Deployment web: cannot be judged: expression "object\.spec\.replicas"/),
+    expect.stringMatching(/^error Deployment web: cannot be evaluated: expression "object\.spec\.replicas"/),
   ]);
   const { messages } = await runFunction(celValidation, text, POLICY.replace('Fail', 'Ignore'));
-  expect(messages).toEqual([expect.stringMatching(/^warning: cannot be judged/)]);
+  expect(messages).toEqual([expect.stringMatching(/^warning: cannot be evaluated/)]);
 });
 
-test('a message that cannot be made gives way to the other one', async () => {
+test('a messageExpression that fails is replaced by the message', async () => {
   const rule = (messageExpression: string) =>
     validator(
       `validations:\n  - expression: "false"\n    message: plain\n    messageExpression: ${messageExpression}\n`,
@@ -228,12 +228,12 @@ test.each([
   [
     'what only a cluster knows',
     validator('validations:\n  - expression: oldObject == null\n'),
-    'oldObject is there only when something is sent to a cluster',
+    'oldObject exists only during admission in a cluster',
   ],
   [
     'parameters',
     POLICY.replace('  validations:', '  paramKind: {apiVersion: v1, kind: ConfigMap}\n  validations:'),
-    'spec.paramKind: parameters are known only in a cluster',
+    'spec.paramKind: parameters are available only in a cluster',
   ],
   [
     'request',
@@ -248,7 +248,7 @@ test.each([
     'validations[0].selectors[0]',
   ],
   ['another kind', 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n', 'cannot be configured by'],
-])('a configuration with %s is told', async (_, config, message) => {
+])('a configuration with %s is reported', async (_, config, message) => {
   await expect(runFunction(celValidation, SERVICE, config)).rejects.toMatchObject({
     code: 'InvalidInput',
     message: expect.stringContaining(message),
@@ -267,7 +267,7 @@ validations:
 `);
   const { results } = await runFunction(celValidation, SERVICE, config);
   expect(found(results)).toEqual([
-    expect.stringMatching(/^error Service web: cannot be judged: expression "object\.no\.such"/),
+    expect.stringMatching(/^error Service web: cannot be evaluated: expression "object\.no\.such"/),
   ]);
 });
 
@@ -284,7 +284,7 @@ test('costly rules and hostile objects are bounded', async () => {
   expect(results).toHaveLength(1001);
 });
 
-test('the examples of its documentation do what they say', async () => {
+test('the examples of its documentation work', async () => {
   const [, rules = '', policy = ''] = celValidation.doc.examples;
   const text = deployment('web', 6, 'nginx:latest');
   expect((await runFunction(celValidation, text, rules)).messages).toEqual([

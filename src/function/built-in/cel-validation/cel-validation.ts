@@ -5,9 +5,9 @@ export const celValidation: KrmFunction = {
   doc: {
     summary: 'Validates resources by rules that are CEL expressions.',
     description: [
-      'Evaluates every rule for every resource that it is about; the resource is `object`. A rule that is not true is an error, with its `message` or what its `messageExpression` gives; so is one that cannot be evaluated, for instance because a field is missing: ask with `has(object.spec.replicas)`.',
-      'The configuration is a CELValidator with `validations`. Each may have `selectors`, as entries of a pipeline have them; without, it is about all resources but Kptfiles and local-config ones. `variables` are expressions that others use as `variables.NAME`; only resources for which all `matchConditions` are true are judged.',
-      'Or it is a ValidatingAdmissionPolicy, as Kubernetes has it: `matchConstraints` say which resources it is about, and with `failurePolicy: Ignore` a rule that cannot be evaluated is a warning. Without a configuration the ValidatingAdmissionPolicies count that the package has as local-config resources.',
+      'Evaluates every rule for every resource that it selects; the resource is `object`. A rule that is not true is an error, with its `message` or the value of its `messageExpression`; so is one that cannot be evaluated, for instance because a field is missing: test it with `has(object.spec.replicas)`.',
+      'The configuration is a CELValidator with `validations`. Each may have `selectors`, as entries of a pipeline have them; without, it selects all resources but Kptfiles and local-config ones. `variables` are expressions that others use as `variables.NAME`; only resources for which all `matchConditions` are true are judged.',
+      'Or it is a ValidatingAdmissionPolicy, as Kubernetes has it: `matchConstraints` select the resources, and with `failurePolicy: Ignore` a rule that cannot be evaluated is a warning. Without a configuration the ValidatingAdmissionPolicies count that the package has as local-config resources.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  validators:\n    - image: cel-validation:latest\n      configPath: rules.yaml\n',
@@ -16,14 +16,14 @@ export const celValidation: KrmFunction = {
     ],
     differences: [
       'There is no published function of this name; a ValidatingAdmissionPolicy differs as follows from what it is in a cluster.',
-      '`oldObject`, `request`, `params`, `namespaceObject` and `authorizer` are not there: a policy that uses them, or has a `paramKind`, is an invalid configuration.',
+      '`oldObject`, `request`, `params`, `namespaceObject` and `authorizer` are not available: a policy that uses them, or has a `paramKind`, is an invalid configuration.',
       'The object is as it is written, without the defaults that a kube-apiserver fills in.',
-      'Bindings, `auditAnnotations` and `matchPolicy` have no effect, and the functions that Kubernetes adds to CEL, such as `quantity` and `url`, are not there.',
+      'Bindings, `auditAnnotations` and `matchPolicy` have no effect, and the functions that Kubernetes adds to CEL, such as `quantity` and `url`, are not available.',
       'A variable that is a whole number of type double counts as an int; times and durations are texts.',
     ],
   },
-  // Rules may be about the Kptfile.
+  // Rules may select the Kptfile.
   readsStatus: true,
-  // The code that knows CEL is large, and most renderings go without it.
+  // The CEL library is large, and most renderings do not need it.
   run: async (list) => (await import('./judge-resources.ts')).judgeResources(list),
 };

@@ -5,12 +5,12 @@ import type { Resource } from '../../resource/resource.ts';
 import { selectResources } from '../../resource/selection.ts';
 import { kubernetesSchemas } from '../../schema/kubernetes-schemas.ts';
 import { configOf, isOfKind } from '../support/function-config.ts';
-import { cutFindings, MOST_FINDINGS } from '../support/most-findings.ts';
+import { MAX_FINDINGS, truncateFindings } from '../support/max-findings.ts';
 import { ConstraintMatcher } from './match-constraints.ts';
 import { ADMISSION_POLICIES, CEL_VALIDATOR, policyConfig } from './policy-config.ts';
 import { type CompiledPolicy, type CompiledValidation, compilePolicy, PolicyEvaluation } from './policy-expressions.ts';
 
-const MAX_MESSAGE_LENGTH = 1024;
+const MAX_MESSAGE_CHARACTERS = 1024;
 
 /** Judges the resources by the rules of the configuration, or of the policies in the package. */
 export async function judgeResources(list: ResourceList): Promise<void> {
@@ -21,9 +21,9 @@ export async function judgeResources(list: ResourceList): Promise<void> {
     if (own.length === 0) continue;
     const object = item.value;
     for (const policy of own) judge(policy, item, object, results);
-    if (results.length > MOST_FINDINGS) break;
+    if (results.length > MAX_FINDINGS) break;
   }
-  cutFindings(results);
+  truncateFindings(results);
 }
 
 interface Policy {
@@ -31,7 +31,7 @@ interface Policy {
   readonly compiled: CompiledPolicy;
   readonly ignoresFailures: boolean;
   isAbout(item: Resource): boolean;
-  /** Whether one of its validations is about a resource that the policy is about. */
+  /** True if one of its validations selects a resource that the policy selects. */
   isJudgedBy(item: Resource, validation: CompiledValidation): boolean;
 }
 
@@ -75,15 +75,15 @@ function judge(policy: Policy, item: Resource, object: unknown, results: Functio
   const evaluation = new PolicyEvaluation(compiled, object);
   const add = (severity: FunctionResult['severity'], message: string, reason?: string) => {
     const tags = { policy: name, ...(reason === undefined ? {} : { reason }) };
-    results.push({ ...resultFor(severity, message.slice(0, MAX_MESSAGE_LENGTH), item), tags });
+    results.push({ ...resultFor(severity, message.slice(0, MAX_MESSAGE_CHARACTERS), item), tags });
   };
-  /** Undefined, and told, if it cannot be evaluated. */
+  /** Undefined, with a result, if it cannot be evaluated. */
   const holds = (expression: CompiledValidation['expression']): boolean | undefined => {
     try {
       return evaluation.test(expression);
     } catch (error) {
       if (!isSluiceError(error)) throw error;
-      add(ignoresFailures ? 'warning' : 'error', `cannot be judged: ${error.message}`);
+      add(ignoresFailures ? 'warning' : 'error', `cannot be evaluated: ${error.message}`);
       return undefined;
     }
   };

@@ -4,7 +4,7 @@ import type { Resource } from '../../resource/resource.ts';
 import type { KubernetesSchemas, ResourceName } from '../../schema/kubernetes-schemas.ts';
 import type { MatchConstraints, ResourceRule } from './policy-config.ts';
 
-/** Which resources of a package a ValidatingAdmissionPolicy is about, when they are created or updated. */
+/** Which resources of a package a ValidatingAdmissionPolicy selects, when they are created or updated. */
 export class ConstraintMatcher {
   readonly #kubernetes: KubernetesSchemas;
   readonly #defined = new Map<string, ResourceName>();
@@ -18,7 +18,7 @@ export class ConstraintMatcher {
     }
   }
 
-  /** Throws InvalidInput for a selector that is none. */
+  /** Throws InvalidInput for an invalid selector. */
   matcher(constraints: MatchConstraints): (item: Resource) => boolean {
     const { resourceRules = [], excludeResourceRules = [], objectSelector = {}, namespaceSelector = {} } = constraints;
     const object = labelSelector(objectSelector);
@@ -74,7 +74,7 @@ function labelsOf(item: Resource): Readonly<Record<string, string>> {
   return isJsonObject(labels) ? (labels as Readonly<Record<string, string>>) : {};
 }
 
-/** As Kubernetes guesses it where nothing tells. */
+/** As Kubernetes guesses it without a definition. */
 function guessedPlural(kind: string): string {
   const singular = kind.toLowerCase();
   if (singular.endsWith('s')) return `${singular}es`;

@@ -50,7 +50,7 @@ const common = {
   variables: namedExpressions.optional(),
 };
 
-// Strict: a condition that is left out by mistake would judge more than it should.
+// Strict: with a misspelt condition the policy would select too much.
 const validatorSchema = z.strictObject({
   apiVersion: z.string(),
   kind: z.string(),
@@ -78,23 +78,23 @@ type RulesConfig = Pick<z.infer<typeof validatorSchema>, 'matchConditions' | 'va
 /** The rules of a CELValidator or a ValidatingAdmissionPolicy. */
 export interface PolicyConfig extends RulesConfig {
   readonly matchConstraints?: MatchConstraints;
-  /** True if an object that cannot be judged is let pass. */
+  /** True if an object that cannot be evaluated passes. */
   readonly ignoresFailures: boolean;
-  /** Where the rules stand: `spec`, or nothing. */
+  /** The field with the rules: `spec`, or none. */
   readonly path: readonly string[];
 }
 
-/** Reads a configuration. Throws InvalidInput with the fields that are wrong, and for one that no expression could be judged by. */
+/** Reads a configuration. Throws InvalidInput with the fields that are wrong, and for one without an expression. */
 export function policyConfig(config: Resource): PolicyConfig {
   const { value } = config;
   if (isOfKind(config, CEL_VALIDATOR))
     return { ...parse(config, validatorSchema, value), ignoresFailures: false, path: [] };
   const { spec } = parse(config, admissionPolicySchema, value);
-  // The object that parameters are taken from is named by a binding, in a cluster.
+  // In a cluster, a binding names the object with the parameters.
   if (spec.paramKind !== undefined)
     throw invalidConfig(
       config,
-      'spec.paramKind: parameters are known only in a cluster; write the values into the rules',
+      'spec.paramKind: parameters are available only in a cluster; write the values into the rules',
     );
   return { ...spec, ignoresFailures: spec.failurePolicy === 'Ignore', path: ['spec'] };
 }

@@ -5,7 +5,7 @@ import type { Resource } from '../../resource/resource.ts';
 import { invalidConfig } from '../support/function-config.ts';
 import type { PolicyConfig } from './policy-config.ts';
 
-/** What expressions see in a cluster and cannot see here. */
+/** Variables that expressions have only in a cluster. */
 const CLUSTER_ONLY = ['oldObject', 'request', 'params', 'namespaceObject', 'authorizer'];
 
 interface Compiled {
@@ -17,7 +17,7 @@ interface Compiled {
 export interface CompiledValidation {
   readonly expression: Compiled;
   readonly messageExpression: Compiled | undefined;
-  /** What to say if there is no messageExpression, or if it gives none. */
+  /** The message without a messageExpression, or if that returns none. */
   readonly message: string;
   readonly reason: string | undefined;
 }
@@ -29,7 +29,7 @@ export interface CompiledPolicy {
   readonly validations: readonly CompiledValidation[];
 }
 
-/** Compiles all expressions. Throws InvalidInput for the first that is none, or that asks for what only a cluster knows. */
+/** Compiles all expressions. Throws InvalidInput for the first invalid one, or one with a variable of a cluster. */
 export function compilePolicy(
   config: Resource,
   { variables = [], matchConditions = [], validations, path }: PolicyConfig,
@@ -42,7 +42,7 @@ export function compilePolicy(
     } catch (error) {
       if (!isSluiceError(error)) throw error;
       const missing = CLUSTER_ONLY.find((name) => error.message.includes(`: ${name} is not known`));
-      const why = missing === undefined ? '' : `; ${missing} is there only when something is sent to a cluster`;
+      const why = missing === undefined ? '' : `; ${missing} exists only during admission in a cluster`;
       throw invalidConfig(config, `${fieldPath([...path, ...at])}: ${error.message}${why}`);
     }
   };

@@ -8,7 +8,7 @@ export interface KubeconformConfig {
   /** `Deployment` or `apps/v1/Deployment`. */
   readonly skipKinds: ReadonlySet<string>;
   readonly strict: boolean;
-  /** Keys that have no effect here, which people should know. */
+  /** Keys that have no effect here, for a warning. */
   readonly ignoredKeys: readonly string[];
 }
 
@@ -17,7 +17,7 @@ const KEYS = ['schema_location', 'additional_schema_locations', 'ignore_missing_
 /** The schemas that the published images carry. */
 const OWN_SCHEMAS = ['default', 'file:///jsonschema', '/jsonschema'];
 
-/** Everything may be left out. The keys stand in `data`, or in the configuration itself. Throws InvalidInput for a value of another form. */
+/** All keys are optional. They are in `data`, or in the configuration itself. Throws InvalidInput for a value of another form. */
 export function kubeconformConfig({ config }: ResourceList): KubeconformConfig {
   if (config === undefined)
     return { ignoreMissingSchemas: false, skipKinds: new Set(), strict: false, ignoredKeys: [] };

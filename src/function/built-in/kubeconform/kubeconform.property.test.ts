@@ -43,7 +43,7 @@ async function findings(...values: Readonly<Record<string, unknown>>[]): Promise
   return results;
 }
 
-test('whatever stands in a resource, a definition and its schema: there are findings, and no failure', async () => {
+test('any resource, definition and schema gives findings, and no failure', async () => {
   await fc.assert(
     fc.asyncProperty(anything, anything, anything, async (schema, spec, names) => {
       const definition = (openAPIV3Schema: unknown, kind: unknown) => ({

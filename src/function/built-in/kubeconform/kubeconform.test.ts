@@ -164,7 +164,7 @@ test.each([
   expect(fields(results)).toEqual([`error ${expected}`]);
 });
 
-test('takes what is as it should be', async () => {
+test('accepts valid resources', async () => {
   const { files, results } = await runFunction(kubeconform, DEPLOYMENT, { strict: 'true' });
   expect(results).toEqual([]);
   expect(files).toEqual({ 'resources.yaml': DEPLOYMENT });
@@ -245,7 +245,7 @@ spec:
   ]);
 });
 
-test('a definition with a schema that cannot be used is told once', async () => {
+test('a definition with an unusable schema is reported once', async () => {
   const broken = DEFINITION.replace('minimum: 1', 'pattern: "(a+"');
   const { results } = await runFunction(kubeconform, `${broken}---\n${pipe('{}')}---\n${pipe('[]')}`);
   expect(results).toMatchObject([
@@ -273,7 +273,7 @@ test('rules that only a kube-apiserver can judge are no errors', async () => {
   expect(fields(results)).toEqual(['error spec.length: Invalid value: "x": expected integer']);
 });
 
-test('a kind without a schema is told once, with advice', async () => {
+test('a kind without a schema is reported once, with advice', async () => {
   const ingress = 'apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata:\n  name: i\n';
   const both = `${pipe('{}')}---\n${pipe('{}')}---\n${ingress}`;
   const { messages } = await runFunction(kubeval, both);
@@ -294,13 +294,13 @@ test('what no cluster gets is not validated', async () => {
   expect((await runFunction(kubeconform, `${local}---\n${kptfile}`)).results).toEqual([]);
 });
 
-test('keys of the configuration may stand beside its metadata', async () => {
+test('keys of the configuration may be beside its metadata', async () => {
   const config = 'apiVersion: example.org/v1\nkind: Settings\nmetadata:\n  name: s\nstrict: true\nskip_kinds: Pipe\n';
   const { results } = await runFunction(kubeconform, `${CONTROLLER}---\n${pipe('{}')}`, config);
   expect(fields(results)).toHaveLength(2);
 });
 
-test('says what of a configuration has no effect, and what cannot be', async () => {
+test('reports keys without effect, and invalid values', async () => {
   const { messages } = await runFunction(kubeconform, DEPLOYMENT, {
     schema_location: 'https://example.org/schemas',
     additional_schema_locations: 'file:///jsonschema',
@@ -308,7 +308,7 @@ test('says what of a configuration has no effect, and what cannot be', async () 
   });
   expect(messages).toEqual([
     expect.stringMatching(/^warning: schema_location of the configuration is ignored: nothing is downloaded/),
-    expect.stringMatching(/^warning: skip_kind of the configuration is ignored: there is no such key/),
+    expect.stringMatching(/^warning: skip_kind of the configuration is ignored: the key is unknown/),
   ]);
   await expect(runFunction(kubeconform, DEPLOYMENT, { strict: 'yes' })).rejects.toThrow(
     'strict must be "true" or "false"',
@@ -334,5 +334,5 @@ test('hostile resources are bounded and harmless', async () => {
   const wrong = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata: {${Array.from({ length: 200 }, (_, at) => `k${at}: 1`).join(', ')}}\n`;
   const many = await runFunction(kubeconform, Array.from({ length: 20 }, () => wrong).join('---\n'));
   expect(many.results).toHaveLength(1001);
-  expect(many.messages.at(-1)).toBe('error: there is more: correct these first');
+  expect(many.messages.at(-1)).toBe('error: further results are omitted: correct these first');
 });

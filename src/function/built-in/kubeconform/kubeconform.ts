@@ -1,13 +1,13 @@
 import type { KrmFunction } from '../../model/function.ts';
 
 const DIFFERENCES = [
-  'Nothing is downloaded: with a `schema_location` of your own there is a warning, and the built-in schemas count.',
+  'Nothing is downloaded: your own `schema_location` causes a warning, and the built-in schemas are used.',
   'CustomResourceDefinitions in the package, those of nested packages included, are schemas too, with their defaults and CEL rules.',
   'Kptfiles and local-config resources are skipped, as no cluster gets them.',
-  'A message is the one that a kube-apiserver gives, and names the field itself rather than the object around it; values of Secrets are never shown.',
+  'Messages are those of a kube-apiserver, and name the field itself rather than the object around it; values of Secrets are never shown.',
 ];
 
-/** Most renderings go without the code that judges by schemas, so it is read when it is needed. */
+/** Most renderings do not need the code for schemas, so it is loaded on first use. */
 const validated: KrmFunction['run'] = async (list) => (await import('./validate.ts')).validate(list);
 
 export const kubeconform: KrmFunction = {
@@ -15,8 +15,8 @@ export const kubeconform: KrmFunction = {
   doc: {
     summary: 'Validates resources against the schemas of their kinds.',
     description: [
-      'Says for every resource where it does not have the form that its kind has: fields of a wrong type, missing fields, and with `strict: "true"` fields that the kind does not have. The schemas are those of Kubernetes, and of the CustomResourceDefinitions in the package.',
-      'A kind without a schema gets a warning, unless `ignore_missing_schemas` is `"true"`. `skip_kinds` names kinds that are not validated, with commas between them, each as `Deployment` or `apps/v1/Deployment`. All of this is the data of a ConfigMap and may be left out.',
+      'Reports where a resource does not have the form of its kind: fields of a wrong type, missing fields, and with `strict: "true"` fields that the kind does not have. The schemas are those of Kubernetes, and of the CustomResourceDefinitions in the package.',
+      'A kind without a schema causes a warning, unless `ignore_missing_schemas` is `"true"`. `skip_kinds` names kinds that are not validated, with commas between them, each as `Deployment` or `apps/v1/Deployment`. All of this is the data of a ConfigMap and optional.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  validators:\n    - image: kubeconform:latest\n      configMap:\n        strict: "true"\n        skip_kinds: MyCustom,example.org/v1/Other\n',

@@ -6,10 +6,10 @@ import { type FunctionResult, resultFor } from '../../model/function-result.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { type KubernetesSchemas, kubernetesSchemas } from '../../schema/kubernetes-schemas.ts';
 import { PackageSchemas, type UsableSchema } from '../../schema/package-schemas.ts';
-import { cutFindings, MOST_FINDINGS } from '../support/most-findings.ts';
+import { MAX_FINDINGS, truncateFindings } from '../support/max-findings.ts';
 import { type KubeconformConfig, kubeconformConfig } from './kubeconform-config.ts';
 
-/** Judges the resources by the schemas of their kinds. */
+/** Validates the resources by the schemas of their kinds. */
 export async function validate(list: ResourceList): Promise<void> {
   const config = kubeconformConfig(list);
   for (const key of config.ignoredKeys)
@@ -20,24 +20,24 @@ export async function validate(list: ResourceList): Promise<void> {
   const validator = new Validator(list.items, await kubernetesSchemas(), config);
   const { results } = list;
   for (const item of list.items) {
-    if (results.length > MOST_FINDINGS) break;
+    if (results.length > MAX_FINDINGS) break;
     validator.judge(item, results);
   }
-  cutFindings(results);
+  truncateFindings(results);
 }
 
 function ignoredBecause(key: string): string {
   return key.includes('schema_location')
     ? 'nothing is downloaded here; put the CustomResourceDefinitions into the package'
-    : 'there is no such key';
+    : 'the key is unknown';
 }
 
 class Validator {
   readonly #kubernetes: KubernetesSchemas;
   readonly #package: PackageSchemas;
   readonly #config: KubeconformConfig;
-  /** Kinds that were told to have no schema. */
-  readonly #told = new Set<string>();
+  /** Kinds that were plain to have no schema. */
+  readonly #reported = new Set<string>();
 
   constructor(items: readonly Resource[], kubernetes: KubernetesSchemas, config: KubeconformConfig) {
     this.#kubernetes = kubernetes;
@@ -63,10 +63,10 @@ class Validator {
       return;
     }
     const name = `${kind} (${apiVersion})`;
-    if (this.#told.has(name) || (found === undefined && this.#config.ignoreMissingSchemas)) return;
-    this.#told.add(name);
+    if (this.#reported.has(name) || (found === undefined && this.#config.ignoreMissingSchemas)) return;
+    this.#reported.add(name);
     if (found !== undefined) {
-      const message = `resources of kind ${name} are not validated, as their schema is none that Kubernetes takes: ${found.problem}`;
+      const message = `resources of kind ${name} are not validated, as Kubernetes does not accept their schema: ${found.problem}`;
       results.push(resultFor('warning', message, found.definition, 'spec'));
       return;
     }
@@ -86,7 +86,7 @@ class Validator {
     for (const { message, field } of causes)
       results.push(resultFor('error', plainMessage(message, isSecret), item, field || undefined));
     if (this.#config.strict)
-      for (const path of unknownFields.slice(0, MOST_FINDINGS))
+      for (const path of unknownFields.slice(0, MAX_FINDINGS))
         results.push(resultFor('error', `unknown field ${JSON.stringify(path.at(-1))}`, item, fieldPath(path)));
     if (!canJudgeRules || causes.length > 0) return;
     for (const { message, field } of ruleCauses(schema, value)) {
@@ -98,10 +98,10 @@ class Validator {
 }
 
 function plainMessage(message: string, isSecret: boolean): string {
-  // Nothing but quantities has several forms in Kubernetes' own kinds.
-  const told = message.replace(
+  // In Kubernetes' own kinds, only quantities have several forms.
+  const plain = message.replace(
     'must match at least one of the allowed forms (anyOf)',
     'must be a quantity, such as 2, 500m or 1.5Gi',
   );
-  return isSecret ? told.replace(/^(Invalid value: ).*: (?=expected |must )/s, '$1') : told;
+  return isSecret ? plain.replace(/^(Invalid value: ).*: (?=expected |must )/s, '$1') : plain;
 }

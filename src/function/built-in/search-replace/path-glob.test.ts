@@ -22,6 +22,6 @@ test.each<[glob: string, path: string, matches: boolean]>([
   expect(pathGlob(glob, 'glob').test(path)).toBe(matches);
 });
 
-test('what is no glob is told', () => {
+test('an invalid glob is reported', () => {
   expect(() => pathGlob('{a', 'by-file-path')).toThrow('by-file-path: ');
 });

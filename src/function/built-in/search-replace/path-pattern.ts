@@ -26,7 +26,7 @@ export class PathPattern {
   /** True for a path such as `spec.containers[0].env`. */
   matches(path: string): boolean {
     const elements = this.#elements;
-    // Places in the pattern that the path so far may have come to.
+    // Places in the pattern that the path so far may have reached.
     let places = new Set<number>();
     const reach = (into: Set<number>, place: number) => {
       into.add(place);

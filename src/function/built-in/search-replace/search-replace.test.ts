@@ -87,7 +87,7 @@ const CASES: [what: string, spec: string, data: Data, expected: string, messages
     '  a: x\n',
     { 'by-value-regex': '(x)', 'put-value': '${1}${2}' },
     '  a: x\n',
-    ['spec.a: unable to resolve capture groups: by-value-regex has fewer groups than are asked for'],
+    ['spec.a: unable to resolve capture groups: by-value-regex has fewer groups than the value refers to'],
   ],
   [
     'groups without a regular expression are texts',
@@ -178,7 +178,7 @@ const CASES: [what: string, spec: string, data: Data, expected: string, messages
     '  a: x\n',
     { 'by-path': 'spec.a.b', 'put-value': '4' },
     '  a: x\n',
-    ['spec.a.b: resources.yaml: Thing a: spec.a.b cannot be set: spec.a has no place for "b"'],
+    ['spec.a.b: resources.yaml: Thing a: spec.a.b cannot be set: spec.a cannot contain "b"'],
   ],
   [
     'a comment',

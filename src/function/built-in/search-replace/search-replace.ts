@@ -19,10 +19,10 @@ export const searchReplace: KrmFunction = {
   doc: {
     summary: 'Finds fields by value or path, and writes values or comments there.',
     description: [
-      'The configuration is a ConfigMap with `data`. `by-value` finds fields that hold exactly this text; `by-value-regex` fields that this regular expression (RE2) is found in, anywhere in the text; `by-path` fields at a path. What is given must all hold, and one of them must be given. `by-file-path` leaves out the files whose path does not match a glob, in which `**` stands for any number of folders.',
-      'A path has dots between its keys and places of lists in brackets: `spec.containers[0].image`. `*` stands for any key, `[*]` for any place, and `**` for any number of keys.',
-      '`put-value` is written in place of the whole value, and `put-comment` behind it. In both, `${1}` stands for what the first group of `by-value-regex` found. A value without quotes is read as what it looks like, so `put-value: "4"` writes the number 4 over the number 3. Without either, the fields are only told.',
-      'With `put-value` and a `by-path` without `*` and `[`, and nothing else to find by, the field is set in every resource, and made where it is missing. `put-comment` with a `by-path` of a list puts the comment behind its key.',
+      'The configuration is a ConfigMap with `data`. `by-value` finds fields that hold exactly this text; `by-value-regex` fields that match this regular expression (RE2) anywhere in the text; `by-path` fields at a path. A field must match all that are set, and one of them must be set. `by-file-path` excludes the files whose path does not match a glob, in which `**` matches any number of folders.',
+      'A path has dots between its keys and places of lists in brackets: `spec.containers[0].image`. `*` matches any key, `[*]` any place, and `**` any number of keys.',
+      '`put-value` is written in place of the whole value, and `put-comment` behind it. In both, `${1}` is the text of the first group of `by-value-regex`. A value without quotes is read as YAML, so `put-value: "4"` writes the number 4 over the number 3. Without either, the fields are only reported.',
+      'With `put-value` and a `by-path` without `*` and `[`, and no other matcher, the field is set in every resource, and created where it is missing. `put-comment` with a `by-path` of a list puts the comment behind its key.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  mutators:\n    - image: ghcr.io/kptdev/krm-functions-catalog/search-replace:v0.2\n      configMap:\n        by-path: spec.**.containerPort\n        by-value: "80"\n        put-value: "8080"\n',
@@ -30,10 +30,10 @@ export const searchReplace: KrmFunction = {
     ],
     differences: [
       'Messages do not show values that are in a Secret or look like one.',
-      'One of `by-value`, `by-value-regex` and `by-path` must be given, as in the images up to v0.2.1.',
+      'One of `by-value`, `by-value-regex` and `by-path` must be set, as in the images up to v0.2.1.',
       'With `by-value` or `by-value-regex`, a list as a whole is not found.',
       '`put-comment` is written where `put-value` sets a field by its path, too.',
-      'The annotations that say where a resource stands are no fields: the published function finds their values, too.',
+      'The annotations for the place of a resource do not count as fields: the published function finds their values, too.',
     ],
   },
   run(list) {
@@ -68,7 +68,7 @@ class SearchRun {
         if (!search.matchesList(() => fieldText(trail))) return;
         node.flow = false;
         putLineComment(node, oneLine(search.putComment));
-        this.#tell(resource, trail, node);
+        this.#report(resource, trail, node);
       }
     });
   }
@@ -79,13 +79,13 @@ class SearchRun {
     const value = putValue === undefined ? undefined : this.#search.resolve(putValue, before);
     const comment = putComment === undefined ? undefined : this.#search.resolve(putComment, before);
     if ((putValue !== undefined && value === undefined) || (putComment !== undefined && comment === undefined)) {
-      const message = 'unable to resolve capture groups: by-value-regex has fewer groups than are asked for';
+      const message = 'unable to resolve capture groups: by-value-regex has fewer groups than the value refers to';
       this.#list.results.push(resultFor('error', message, resource, fieldText(trail)));
       return;
     }
     if (value !== undefined && value !== before) writeScalar(node, value);
     if (comment !== undefined) putLineComment(node, oneLine(comment));
-    this.#tell(resource, trail, node);
+    this.#report(resource, trail, node);
   }
 
   #setPlace(resource: Resource, place: readonly string[]): void {
@@ -105,10 +105,10 @@ class SearchRun {
     const scalar = node as Scalar;
     if (scalarText(scalar) !== putValue || scalar.type === undefined) writeScalar(scalar, putValue);
     if (putComment !== undefined) putLineComment(scalar, oneLine(putComment));
-    this.#tell(resource, [...place], scalar);
+    this.#report(resource, [...place], scalar);
   }
 
-  #tell(resource: Resource, trail: Trail, node: Node): void {
+  #report(resource: Resource, trail: Trail, node: Node): void {
     const { putValue, putComment } = this.#search;
     const value = isScalar(node) ? writtenText(node) : JSON.stringify(plainValue(node));
     const text = putComment === undefined ? value : `${value} #${lineComment(node) ?? ''}`;
@@ -120,7 +120,7 @@ class SearchRun {
   }
 }
 
-/** As it stands in the file, with its quotes: the published function shows it so. */
+/** As in the file, with its quotes, like the published function. */
 function writtenText(node: Scalar): string {
   const text = scalarText(node);
   if (node.type === 'QUOTE_DOUBLE') return `"${text}"`;

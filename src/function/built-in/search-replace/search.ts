@@ -7,7 +7,7 @@ import { PathPattern } from './path-pattern.ts';
 
 const KEYS = ['by-value', 'by-value-regex', 'by-path', 'by-file-path', 'put-value', 'put-comment'];
 
-/** What is looked for, and what is written there. */
+/** The matchers, and what is written. */
 export class Search {
   readonly putValue: string | undefined;
   readonly putComment: string | undefined;
@@ -18,7 +18,7 @@ export class Search {
   readonly #regex: RE2JS | undefined;
   readonly #path: PathPattern | undefined;
 
-  /** Reads the data of the configuration. An empty text is as good as none. Throws InvalidInput. */
+  /** Reads the data of the configuration. An empty text counts as absent. Throws InvalidInput. */
   constructor(config: Resource, data: ReadonlyMap<string, string>) {
     for (const key of data.keys())
       if (!KEYS.includes(key))
@@ -60,7 +60,7 @@ export class Search {
     return !this.#byValue && this.#path?.matches(path()) === true;
   }
 
-  /** Puts what the groups of the regular expression found into `${1}`, `${2}` …; undefined if it has fewer groups. */
+  /** Replaces `${1}`, `${2}` … by the texts of the groups; undefined if the expression has fewer groups. */
   resolve(pattern: string, text: string): string | undefined {
     if (this.#regex === undefined) return pattern;
     const groups = this.#regex.exec(text) ?? [];

@@ -12,8 +12,8 @@ interface Dependency {
 }
 
 /**
- * Rewrites the references of a resource's annotation: `change` gives what one becomes, or undefined to keep it as it is written. What is
- * no reference is kept too. Returns how many were changed.
+ * Rewrites the references of a resource's annotation: `change` returns the new reference, or undefined to keep it. Other text
+ * is kept too. Returns how many were changed.
  */
 export function changeDependencies(
   resource: Resource,

@@ -8,7 +8,7 @@ export interface FieldSpec {
   readonly group?: string;
   readonly version?: string;
   readonly kind?: string;
-  /** Keys from the root; lists on the way stand for all of their items. */
+  /** Keys from the root; a list on the way means all of its items. */
   readonly path: readonly string[];
   /** Makes the field where it is missing. */
   readonly create?: boolean;
@@ -20,7 +20,7 @@ export function selects({ group, version, kind }: FieldSpec, resource: Resource)
   return version === undefined || version === resource.apiVersion.slice(resource.apiVersion.indexOf('/') + 1);
 }
 
-/** Where a path leads to in a resource; lists on the way, and at its end, stand for their items. With `create` missing places too. */
+/** Where a path leads to in a resource; a list on the way or at its end means all of its items. With `create` missing places too. */
 export function placesOf(resource: Resource, path: readonly string[], create = false): FieldPath[] {
   const places: FieldPath[] = [];
   const walk = (node: Node | null | undefined, depth: number, place: FieldPath): void => {

@@ -20,12 +20,12 @@ export function configOf({ config }: ResourceList, name: string, kinds: readonly
   if (config === undefined)
     throw new SluiceError(
       'InvalidInput',
-      `${name} needs a configuration: give a ${expected} by configMap or configPath`,
+      `${name} needs a configuration: set configMap or configPath to a ${expected}`,
     );
   if (!kinds.some((kind) => isOfKind(config, kind)))
     throw new SluiceError(
       'InvalidInput',
-      `${name} cannot be configured by ${config.describe()} (${config.apiVersion}): give a ${expected}`,
+      `${name} cannot be configured by ${config.describe()} (${config.apiVersion}): use a ${expected}`,
     );
   return config;
 }
@@ -34,18 +34,18 @@ export function isOfKind(resource: Resource, { apiVersion, kind }: ConfigKind): 
   return resource.kind === kind && resource.apiVersion === apiVersion;
 }
 
-/** What is wrong with a configuration, to be thrown. */
+/** The error for an invalid configuration. */
 export function invalidConfig(config: Resource, why: string): SluiceError {
   return new SluiceError('InvalidInput', `${config.describe()}: ${why}`);
 }
 
-/** The text of a scalar as it is written, so that `1.10` stays what it is. Undefined if nothing is there, or no scalar. */
+/** The text of a scalar as it is written, so that `1.10` stays what it is. Undefined for an absent field, or another node. */
 export function textAt(resource: Resource, path: FieldPath): string | undefined {
   const node = resource.node(path);
   return isScalar(node) && node.value !== null ? String(node.value) : undefined;
 }
 
-/** Texts by key; empty if nothing is there. Throws InvalidInput if something else is. */
+/** Texts by key; empty if the field is absent. Throws InvalidInput for another node. */
 export function textsAt(config: Resource, path: FieldPath): ReadonlyMap<string, string> {
   const texts = new Map<string, string>();
   const node = config.node(path);

@@ -15,7 +15,7 @@ export function putLineComment(node: Node, comment: string): void {
   const line = ` ${comment}`;
   if (!isBlock(node)) node.comment = line;
   else {
-    // What stands in lines of its own stays there; only comments of kpt are known to stand behind the key.
+    // Comments in lines of their own stay; only comments of kpt are behind the key.
     const before = node.commentBefore ? node.commentBefore.split('\n') : [];
     if (!hasOwnLineComment(node) && /^ ?kpt-/.test(before[0] ?? '')) before.shift();
     node.commentBefore = [line, ...before].join('\n');

@@ -23,7 +23,7 @@ export function podTemplateOf({ group, kind }: Resource): readonly string[] | un
   return POD_TEMPLATES.get(group === '' ? kind : `${group}/${kind}`);
 }
 
-/** Where a resource of a Kubernetes kind says what its pods are like; the root itself has it for none. */
+/** The place of the pod specification in a resource of a Kubernetes kind. */
 export function podSpecOf(resource: Resource): readonly string[] | undefined {
   if (resource.kind === 'Pod' && resource.group === '') return ['spec'];
   const template = podTemplateOf(resource);

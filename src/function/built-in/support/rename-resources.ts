@@ -53,17 +53,17 @@ function rewrite(item: Resource, place: FieldPath, to: readonly Target[], rename
   }
 }
 
-/** False for a name in a rule that is not about the kind. */
+/** False for a name in a rule for another kind. */
 function coversKind(item: Resource, place: FieldPath, kind: string): boolean {
   if (place[0] !== 'rules') return true;
   const resources = item.get([...place.slice(0, 2), 'resources']);
   return Array.isArray(resources) && resources.includes(PLURALS[kind]);
 }
 
-/** Old names and what they become. */
+/** New names by old names. */
 class Renames {
   readonly #exact = new Map<string, string>();
-  /** For references from where no namespace counts; undefined where several resources have the name. */
+  /** For references without a namespace; undefined where several resources have the name. */
   readonly #anywhere = new Map<string, string | undefined>();
 
   constructor(names: ReadonlyMap<Resource, string>) {
@@ -74,7 +74,7 @@ class Renames {
     }
   }
 
-  /** Without a namespace, one of whatever namespace is found. */
+  /** Without a namespace, the result may have any namespace. */
   find(target: Target, namespace: string | undefined, name: string): string | undefined {
     if (namespace === undefined) return this.#anywhere.get(keyOf(target, '*', name));
     return this.#exact.get(keyOf(target, namespaceKey(namespace), name));

@@ -1,7 +1,7 @@
 import { isScalar, type Node, Scalar } from 'yaml';
 import { createNode, plainValue } from '../../yaml/node-value.ts';
 
-/** What a reader takes for nothing, if it stands without quotes. */
+/** Text that is read as null without quotes. */
 const NOTHING = /^(?:~|null|Null|NULL|)$/;
 
 /** The text of a scalar as it is written; empty for nothing. */
@@ -9,7 +9,7 @@ export function scalarText(node: Scalar): string {
   return node.value === null ? '' : String(node.value);
 }
 
-/** True for what is read as a text if it stands without quotes. */
+/** True for what is read as a text without quotes. */
 export function readsAsText(text: string): boolean {
   return isText(Object.assign(new Scalar(text), { type: 'PLAIN' as const }));
 }
@@ -20,7 +20,7 @@ export function isText(node: Node | null | undefined): boolean {
 }
 
 /**
- * Writes a text over a scalar, in its quotes if it has some. Without quotes it is read as what it looks like: `8080` is a number and
+ * Writes a text over a scalar, in its quotes if it has some. Without quotes it is read as YAML: `8080` is a number and
  * `true` a truth value.
  */
 export function writeScalar(node: Scalar, text: string): void {

@@ -9,7 +9,7 @@ const WORKLOADS = ['apps', 'extensions'].flatMap((group) =>
 const SELECTOR = ['spec', 'selector', 'matchLabels'];
 const TERM = ['labelSelector', 'matchLabels'];
 
-/** Selectors, which get the labels, or without `create` only the new values of labels that they name. */
+/** Selectors, which get the labels, or without `create` only new values of existing labels. */
 const SELECTORS: readonly FieldSpec[] = [
   { group: '', kind: 'Service', path: ['spec', 'selector'], create: true },
   { group: '', kind: 'ReplicationController', path: ['spec', 'selector'], create: true },
@@ -34,7 +34,7 @@ const POD_SELECTORS: readonly (readonly string[])[] = [
   ]),
 ];
 
-/** What a resource makes, other than pods. */
+/** Templates other than those of pods. */
 const JOBS: FieldSpec = { group: 'batch', kind: 'CronJob', path: ['spec', 'jobTemplate'] };
 const CLAIMS: FieldSpec = { group: 'apps', kind: 'StatefulSet', path: ['spec', 'volumeClaimTemplates'] };
 
@@ -50,7 +50,7 @@ export interface LabelOptions {
 
 /**
  * Sets labels in the metadata of a resource, of the templates in it, and in its selectors; and in more fields, if some are named. Returns
- * how many labels stand there then.
+ * the number of labels in them afterwards.
  */
 export function setLabelsIn(
   resource: Resource,
@@ -85,7 +85,7 @@ export function setLabelsIn(
   return count;
 }
 
-/** Sets entries of a mapping, all of them or only those that are there. Returns how many are there then. */
+/** Sets entries of a mapping, all of them or only existing ones. Returns how many it has afterwards. */
 export function setEntries(
   resource: Resource,
   path: FieldPath,

@@ -11,7 +11,7 @@ export interface SetterPattern {
   readonly names: readonly string[];
 }
 
-/** The pattern that a comment `# kpt-set: ` ties a value to; undefined if there is none that names a setter. */
+/** The pattern of a comment `# kpt-set: `; undefined if there is none with a setter. */
 export function setterPatternOf(node: Node): SetterPattern | undefined {
   const comment = lineComment(node);
   if (!comment?.startsWith(' kpt-set: ')) return undefined;
@@ -34,7 +34,7 @@ export function soleSetter({ literals, names }: SetterPattern): string | undefin
 }
 
 /**
- * Values of the setters, as a value that was made of the pattern tells them. Every setter takes as much as it can, from left to right.
+ * The values of the setters in a text of this pattern. Every setter matches as much as it can, from left to right.
  * Undefined if the value does not have the form, or one of them would be empty.
  */
 export function deriveSetters({ literals, names }: SetterPattern, value: string): Map<string, string> | undefined {
@@ -42,25 +42,25 @@ export function deriveSetters({ literals, names }: SetterPattern, value: string)
   const [first = ''] = literals;
   const start = value.indexOf(first);
   if (start === -1) return undefined;
-  // From the right, every text between setters stands as far right as what follows it lets it.
+  // From the right, every text between setters is matched as far right as possible.
   const values: string[] = [];
   let end = value.length;
   for (let at = names.length; at > 0; at--) {
     const literal = literals[at] ?? '';
     const found = literal.length > end ? -1 : value.lastIndexOf(literal, end - literal.length);
     if (found === -1) return undefined;
-    // What this setter takes ends where the text behind it begins; where it begins is for the next turn to say.
+    // The value ends where the text behind it begins; the next iteration finds its start.
     values.unshift(value.slice(found + literal.length, end));
     end = found;
   }
   if (end < start + first.length) return undefined;
-  // Each slice is what stands behind a text, so they are one place late.
+  // Each slice is the part behind a text, so they are one place late.
   const derived = [value.slice(start + first.length, end), ...values.slice(0, -1)];
   if (derived.some((part) => part === '')) return undefined;
   return new Map(names.map((name, at) => [name, derived[at] as string]));
 }
 
-/** The pattern with values in place of its setters; those that have none are given by name. */
+/** The pattern with values in place of its setters; those without a value are returned by name. */
 export function expandPattern(
   { literals, names }: SetterPattern,
   lookUp: (name: string) => string | undefined,
@@ -75,7 +75,7 @@ export function expandPattern(
   return { text, missing };
 }
 
-/** True for a list that stands under a key, which is where kpt looks for setters of lists. */
+/** True for a list under a key, the only place of setters of lists for kpt. */
 export function isListField(node: Node, trail: readonly (string | number)[]): boolean {
   return isSeq(node) && typeof trail.at(-1) === 'string';
 }

@@ -22,7 +22,7 @@ test('everything in a Secret is hidden', () => {
   expect(shownValue('x', ['data.a'], secret)).toBe('(hidden)');
 });
 
-test('what stands before @ is hidden behind :// only', () => {
+test('text before @ is hidden only after ://', () => {
   expect(shownValue('https://anna:pw@example.org/a', [])).toBe('"https://***@example.org/a"');
   expect(shownValue('nginx:1.25@sha256:0123', [])).toBe('"nginx:1.25@sha256:0123"');
 });

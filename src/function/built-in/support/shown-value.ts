@@ -1,26 +1,26 @@
 import { showValue } from '../../../resource/object/invalid-object.ts';
 import type { Resource } from '../../resource/resource.ts';
 
-/** Names of fields and setters that hold what nobody is to read. */
+/** Names of fields and setters with secret values. */
 const SECRET_NAME = /passw|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential|bearer/i;
 
 /** Private keys, signed tokens, and the tokens of AWS, GitHub, Slack and others that are known by their form. */
 const SECRET_VALUE =
   /-----BEGIN [A-Z ]+-----|\beyJ[\w-]+\.eyJ|\bAKIA[0-9A-Z]{16}|\bgh[pousr]_\w{36}|\bgithub_pat_|\bxox[abprs]-|\bsk-[\w-]{20}/;
 
-/** Tokens stand at the beginning of what is shown; looking further costs more than it is worth. */
-const MAX_SEARCHED = 4096;
+/** Tokens are at the beginning of a shown value; a longer search is not worth its time. */
+const MAX_SEARCHED_CHARACTERS = 4096;
 
 /** True for a value that is in a Secret, or looks like one, by itself or by the name of a field or setter that it belongs to. */
 export function isSecret(value: string, names: readonly string[], resource?: Resource): boolean {
   return (
     resource?.kind === 'Secret' ||
-    SECRET_VALUE.test(value.slice(0, MAX_SEARCHED)) ||
+    SECRET_VALUE.test(value.slice(0, MAX_SEARCHED_CHARACTERS)) ||
     names.some((name) => SECRET_NAME.test(name))
   );
 }
 
-/** A value for the message of a result, which is kept and shown: in quotes and short, or `(hidden)` in place of a secret. */
+/** A value for the message of a result, which is stored and shown: in quotes and short, or `(hidden)` in place of a secret. */
 export function shownValue(value: string, names: readonly string[], resource?: Resource): string {
   return isSecret(value, names, resource) ? '(hidden)' : showValue(value, { urlsOnly: true });
 }

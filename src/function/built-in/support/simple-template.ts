@@ -1,18 +1,19 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 
-/** Bytes that a ConfigMap may hold; texts that grow beyond it are of no use. */
-const MAX_LENGTH = 1024 * 1024;
+/** The maximum size of a ConfigMap. */
+const MAX_TEXT_CHARACTERS = 1024 * 1024;
 
 /**
  * Fills a Go template that names parameters and does nothing else: `{{.name}}`, `{{index . "a-name"}}`, `{{"a text"}}`, comments, and
- * dashes that trim blanks. Throws InvalidInput for a parameter that is not given, for any other action, and above 1 MiB.
+ * dashes that trim blanks. Throws InvalidInput for a parameter that is missing, for any other action, and above 1 MiB.
  */
 export function fillTemplate(template: string, parameters: ReadonlyMap<string, string>): string {
   let filled = '';
   let trimNext = false;
   const add = (text: string) => {
     filled += text;
-    if (filled.length > MAX_LENGTH) throw invalid(`the text would be longer than ${MAX_LENGTH} characters`);
+    if (filled.length > MAX_TEXT_CHARACTERS)
+      throw invalid(`the text would be longer than ${MAX_TEXT_CHARACTERS} characters`);
   };
   for (let at = 0; ; ) {
     const open = template.indexOf('{{', at);
@@ -34,7 +35,7 @@ export function fillTemplate(template: string, parameters: ReadonlyMap<string, s
   }
 }
 
-/** Where the `}}` of an action stands; texts in quotes may hold others. */
+/** The offset of the `}}` of an action; texts in quotes may contain others. */
 function endOfAction(template: string, start: number): number {
   const comment = /^-?\s*\/\*/.test(template.slice(start, start + 100));
   let quote = '';
@@ -54,7 +55,7 @@ function resultOf(action: string, parameters: ReadonlyMap<string, string>): stri
   const name = /^\.([A-Za-z_]\w*)$/.exec(action)?.[1] ?? /^index\s+\.\s+"([^"\\]*)"$/.exec(action)?.[1];
   if (name !== undefined) {
     const value = parameters.get(name);
-    if (value === undefined) throw invalid(`there is no parameter ${JSON.stringify(name)}: add it to params`);
+    if (value === undefined) throw invalid(`unknown parameter ${JSON.stringify(name)}: add it to params`);
     return value;
   }
   if (/^`[^`]*`$/.test(action)) return action.slice(1, -1);

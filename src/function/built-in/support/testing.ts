@@ -4,12 +4,12 @@ import { parseVersion } from '../../model/function-version.ts';
 import { Resource } from '../../resource/resource.ts';
 
 export interface TestRun {
-  /** What the package is then, by file; documents of one file with `---` between. */
+  /** The package afterwards, by file; documents of one file with `---` between. */
   readonly files: Readonly<Record<string, string>>;
   readonly results: readonly FunctionResult[];
   /** `severity: message` of every result. */
   readonly messages: readonly string[];
-  /** What it prints for people. */
+  /** Its output for people. */
   readonly stderr: string | undefined;
   /** True if errors among the results do not end the pipeline. */
   readonly errorsPass: boolean;

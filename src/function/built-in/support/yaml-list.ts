@@ -4,7 +4,7 @@ import { CheckedTree } from '../../yaml/checked-tree.ts';
 
 /** The list that a text is, in YAML; undefined if it is something else. It is read as the resources of a package are. */
 export function yamlList(text: string): YAMLSeq<Node> | undefined {
-  // Most values are words; the parser is not asked about those.
+  // Most values are words, which need no parser.
   if (!/^\s*(?:#|---|\[|-\s)/.test(text)) return undefined;
   let document: Document;
   try {

@@ -6,7 +6,7 @@ import { diskUse } from '../../disk/disk-use.ts';
 const MIB = 1024 ** 2;
 /** Packs are in memory as a whole. 10,000 packages take 131 MB in one pack, and reading them takes a minute. */
 const MAX_BYTES = 512 * MIB;
-/** From here on each read takes a multiple of what it takes in a repository that maintenance packs. */
+/** Above these, each read takes a multiple of its time in a repository that maintenance packs. */
 const MANY_BYTES = 64 * MIB;
 const MANY_PACKS = 200;
 const MANY_LOOSE_OBJECTS = 50_000;
@@ -29,7 +29,7 @@ export async function checkUsable(gitDir: string): Promise<string | undefined> {
     throw needsGit('it is a partial clone, whose remote holds some of the objects');
   const { bytes, packs, looseObjects } = await diskUse(gitDir);
   const size = `it has ${Math.ceil(bytes / MIB)} MiB in ${packs} packs and ${looseObjects} loose objects`;
-  if (bytes > MAX_BYTES) throw needsGit(`${size}, and at most ${MAX_BYTES / MIB} MiB can be read`);
+  if (bytes > MAX_BYTES) throw needsGit(`${size}, and the maximum is ${MAX_BYTES / MIB} MiB`);
   if (bytes <= MANY_BYTES && packs <= MANY_PACKS && looseObjects <= MANY_LOOSE_OBJECTS) return undefined;
   return `the repository ${gitDir} is slow without git, which would pack it: ${size}`;
 }

@@ -7,12 +7,12 @@ import { writePackFile } from '../native/pack-file.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { IsomorphicSource } from './isomorphic-source.ts';
 import { PackedObjects } from './packed-objects.ts';
-import { takePack } from './take-pack.ts';
+import { storePack } from './store-pack.ts';
 
 /**
  * The engine for machines without git, for repositories of some 1,000 packages: on this machine, or behind HTTP(S). isomorphic-git only
  * reads loose objects. Objects, packs and refs are written by the code that both engines share, because isomorphic-git writes them without
- * locks and in place; remotes are reached by the own client, because isomorphic-git pushes one ref at a time without an expected value.
+ * locks and in place; remotes are reached by Sluice's own client, because isomorphic-git pushes one ref at a time without an expected value.
  */
 export class IsomorphicRepository extends RepositoryBase implements GitRepository {
   readonly engine = 'isomorphic-git';
@@ -39,7 +39,7 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
       transaction: (updates: readonly RefUpdate[]) => this.transaction(updates),
       flushObjects: () => this.flushObjects(),
       indexPack: (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) =>
-        takePack(pack, { gitDir: path, packed: this.#packed, durable, signal }),
+        storePack(pack, { gitDir: path, packed: this.#packed, durable, signal }),
       streamPack: (_tips: readonly Oid[], _known: readonly Oid[]): AsyncIterable<Uint8Array> => {
         throw needsGit('make a large pack');
       },
@@ -65,7 +65,7 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
   }
 
   async close(): Promise<void> {
-    await this.endWrites();
+    await this.finishWrites();
     this.#packed.clear();
     await this.remotes.close();
   }

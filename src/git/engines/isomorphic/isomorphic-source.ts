@@ -17,9 +17,9 @@ import { encodeName, pickEntries } from '../../objects/tree-codec.ts';
 import type { PackedObjects } from './packed-objects.ts';
 
 /** How many tags or commits a specification may pass through on its way to a tree. */
-const DEEPEST_TAG = 10;
+const MAX_TAG_DEPTH = 10;
 
-/** Objects, one after the other: those in packs by our reader, loose ones by isomorphic-git. No size is known without reading the object. */
+/** Objects, one after the other: those in packs by PackedObjects, loose ones by isomorphic-git. No size is known without reading the object. */
 export class IsomorphicSource implements ObjectSource {
   readonly #gitDir: string;
   readonly #packed: PackedObjects;
@@ -71,7 +71,7 @@ export class IsomorphicSource implements ObjectSource {
 
   async #treeOf(oid: Oid): Promise<GitObject | undefined> {
     let object = await this.#read(oid);
-    for (let depth = 0; depth < DEEPEST_TAG && object !== undefined && object.type !== 'tree'; depth += 1) {
+    for (let depth = 0; depth < MAX_TAG_DEPTH && object !== undefined && object.type !== 'tree'; depth += 1) {
       if (object.type === 'blob') return undefined;
       const target: string | undefined =
         object.type === 'commit' ? parseCommit(object.data, object.oid).tree : targetOfTag(object.data);

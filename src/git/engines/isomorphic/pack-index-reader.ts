@@ -6,7 +6,7 @@ const OID_BYTES = 20;
 const CRC_BYTES = 4;
 const OFFSET_BYTES = 4;
 const CHECKSUMS_BYTES = 40;
-/** Marks an offset that stands in a table for packs from 2 GiB on. */
+/** Marks an offset that is in a table for packs from 2 GiB on. */
 const LARGE = 0x8000_0000;
 
 /** An index of version 2: where in its pack an object begins. */
@@ -43,7 +43,10 @@ export class PackIndex {
     const table = IDS_AT + this.#count * (OID_BYTES + CRC_BYTES);
     const offset = this.#bytes.readUInt32BE(table + position * OFFSET_BYTES);
     if (offset >= LARGE)
-      throw new SluiceError('LimitExceeded', 'packs from 2 GiB on are read with git only: install it');
+      throw new SluiceError(
+        'LimitExceeded',
+        'cannot read a pack of 2 GiB or more without git: install git 2.39 or later',
+      );
     return offset;
   }
 }

@@ -72,7 +72,7 @@ test('what a reader does to an object is not seen by the next one', async () => 
   expect(second?.data.toString('latin1', 0, 6)).toBe('a line');
 });
 
-test('reading thousands of objects leaves others their turn', async () => {
+test('reading thousands of objects yields to the event loop', async () => {
   git(path, ['repack', '-adfq']);
   git(path, ['prune-packed', '-q']);
   // The one that wrote them may have them in memory still.

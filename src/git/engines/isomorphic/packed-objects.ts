@@ -56,7 +56,7 @@ export class PackedObjects {
     this.#packs = packs;
   }
 
-  /** Looks at the indexes that were read. */
+  /** Searches the indexes that were read. */
   has(oid: Oid): boolean {
     const wanted = Buffer.from(oid, 'hex');
     for (const { index } of this.#packs.values()) if (index.find(wanted) !== undefined) return true;
@@ -130,7 +130,7 @@ function keyOf({ path }: Pack, offset: number): string {
   return `${offset} ${path}`;
 }
 
-/** Undefined if it is gone meanwhile. */
+/** Undefined if it was removed meanwhile. */
 async function openPack(path: string): Promise<Pack | undefined> {
   try {
     return { path: path.replace(/idx$/, 'pack'), index: new PackIndex(await readFile(path), path) };

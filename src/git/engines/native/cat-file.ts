@@ -6,13 +6,13 @@ import { DamageError, HOW_TO_REPAIR } from '../../errors.ts';
 import type { GitObject, ObjectStat, ObjectType } from '../../git-repository.ts';
 import { batchTooLarge, MAX_BATCH_BYTES, MAX_OBJECT_BYTES, objectTooLarge } from '../../objects/object-source.ts';
 import { cannotStart, collectStderr, killGroup, type Quarantine, spawnGit } from '../../process/git-process.ts';
-import { idleProcesses, type KeepsProcess } from '../../process/idle-processes.ts';
+import { idleProcesses, type ProcessOwner } from '../../process/idle-processes.ts';
 import { OutputBuffer } from '../../process/output-buffer.ts';
 
-/** Requests that are in the pipe at once: enough to hide the round trip, few enough that other callers get their turn. */
-const SLICE = 256;
-/** How often a request is sent anew after the process died under it. */
-const ATTEMPTS = 2;
+/** Requests that are in the pipe at once: enough to hide the round trip, few enough that other callers are served too. */
+const MAX_PIPELINED = 256;
+/** How often a request is sent when the process ends before it answers. */
+const MAX_ATTEMPTS = 2;
 
 type Command = 'contents' | 'info';
 /** A GitObject for `contents`, an ObjectStat for `info`. */
@@ -46,12 +46,12 @@ interface CatFileOptions {
   readonly clock: Clock;
   /** Milliseconds without any output after which a request fails. */
   readonly timeout: number;
-  /** Milliseconds without a request after which the process is let go; the next request starts a new one. */
+  /** Milliseconds without a request after which the process is ended; the next request starts a new one. */
   readonly idleTimeout: number;
 }
 
-/** A kept-open `git cat-file --batch-command` with pipelining. It is started on demand and again after it died. */
-export class CatFile implements KeepsProcess {
+/** A long-lived `git cat-file --batch-command` with pipelining. It is started on demand, and again after it ended. */
+export class CatFile implements ProcessOwner {
   readonly #options: CatFileOptions;
   #process: Process | undefined;
   #waiting: Request[] = [];
@@ -62,22 +62,22 @@ export class CatFile implements KeepsProcess {
     this.#options = options;
   }
 
-  /** Contents, in the order asked. */
+  /** Contents, in the order of the request. */
   async contents(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
     return (await this.#inSlices('contents', specifications)) as (GitObject | undefined)[];
   }
 
-  /** Ids, types and sizes, in the order asked. */
+  /** Ids, types and sizes, in the order of the request. */
   info(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
     return this.#inSlices('info', specifications);
   }
 
-  /** Ends a process that nobody waits for; the next request starts one that sees the packs as they are now. */
+  /** Ends the process if no request waits; the next request starts one that sees the packs as they are now. */
   renew(): void {
-    this.letGo();
+    this.releaseProcess();
   }
 
-  letGo(): void {
+  releaseProcess(): void {
     if (this.#waiting.length === 0) this.#stop();
   }
 
@@ -90,15 +90,15 @@ export class CatFile implements KeepsProcess {
   async #inSlices(command: Command, specifications: readonly string[]): Promise<Answer[]> {
     const budget = { bytes: MAX_BATCH_BYTES };
     const answers: Answer[] = [];
-    for (let start = 0; start < specifications.length; start += SLICE)
-      for (const answer of await this.#ask(command, specifications.slice(start, start + SLICE), budget))
+    for (let start = 0; start < specifications.length; start += MAX_PIPELINED)
+      for (const answer of await this.#ask(command, specifications.slice(start, start + MAX_PIPELINED), budget))
         answers.push(answer);
     return answers;
   }
 
   /**
-   * Git says of what it cannot read that it is missing, and the reason on its standard error. Taking the damaged for the absent
-   * would look like a removal, so then it is asked again: a pack that another process has just replaced is found anew.
+   * Git reports an object that it cannot read as missing, and the reason on its standard error. A damaged object taken for an absent
+   * one would look like a removal, so the request is repeated: the second time git finds a pack that another process has just replaced.
    */
   async #ask(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
     for (let attempt = 1; ; attempt += 1) {
@@ -108,12 +108,12 @@ export class CatFile implements KeepsProcess {
       await setImmediate();
       const said = this.#process?.stderr().trim() ?? '';
       if (said === '') return answers;
-      if (attempt === ATTEMPTS) throw unreadable('an object', said);
+      if (attempt === MAX_ATTEMPTS) throw unreadable('an object', said);
     }
   }
 
   #answers(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
-    if (this.#closed) throw new SluiceError('Internal', 'the repository is used after close()');
+    if (this.#closed) throw new SluiceError('Internal', 'the repository was used after close()');
     const answers = specifications.map(
       (specification) =>
         new Promise<Answer>((resolve, reject) => {
@@ -178,7 +178,7 @@ export class CatFile implements KeepsProcess {
   #onHeader(process: Process, line: string): boolean {
     const request = this.#waiting[0];
     if (request === undefined) {
-      this.#restart(new SluiceError('Internal', 'git cat-file answered without a question'));
+      this.#restart(new SluiceError('Internal', 'git cat-file sent an answer without a request'));
       return false;
     }
     const [, oid, type, digits] = /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/.exec(line) ?? [];
@@ -198,7 +198,7 @@ export class CatFile implements KeepsProcess {
       process.awaited = stat;
       return true;
     }
-    // The contents are on their way already; a new process is cheaper than reading them to throw them away.
+    // Git writes the contents already; a new process is cheaper than reading and dropping them.
     const tooLarge = stat.size > MAX_OBJECT_BYTES ? objectTooLarge(request.specification, stat.size) : batchTooLarge();
     for (const other of this.#waiting) if (other.budget === request.budget) other.reject(tooLarge);
     this.#waiting = this.#waiting.filter((other) => other.budget !== request.budget);
@@ -207,7 +207,7 @@ export class CatFile implements KeepsProcess {
     return false;
   }
 
-  /** Fails the first request with `error` and asks the others of a new process. */
+  /** Fails the first request with `error` and sends the others to a new process. */
   #restart(error: SluiceError): void {
     this.#stop();
     this.#waiting.shift()?.reject(error);
@@ -221,7 +221,7 @@ export class CatFile implements KeepsProcess {
     if (first === undefined) return;
     first.attempts += 1;
     const said = process.stderr().trim();
-    if (said.includes('fatal:') || first.attempts >= ATTEMPTS)
+    if (said.includes('fatal:') || first.attempts >= MAX_ATTEMPTS)
       this.#restart(
         said === ''
           ? new SluiceError('Unavailable', 'git cat-file ended unexpectedly')
@@ -238,25 +238,25 @@ export class CatFile implements KeepsProcess {
 
   #stop(): void {
     this.#cancelTimer();
-    idleProcesses.restsNoMore(this);
+    idleProcesses.markBusy(this);
     const process = this.#process;
     this.#process = undefined;
     if (process !== undefined) killGroup(process.child);
   }
 
-  /** Sets the timer anew: against silence while requests wait, against idleness otherwise. */
+  /** Restarts the timer: for the answer while requests wait, for idleness otherwise. */
   #watch(): void {
     this.#cancelTimer();
     const { clock, timeout, idleTimeout } = this.#options;
     if (this.#waiting.length === 0) {
       this.#cancelTimer = clock.schedule(idleTimeout, () => this.#stop());
-      idleProcesses.rests(this);
+      idleProcesses.markIdle(this);
       return;
     }
-    idleProcesses.restsNoMore(this);
+    idleProcesses.markBusy(this);
     this.#cancelTimer = clock.schedule(timeout, () => {
       this.#stop();
-      this.#fail(new SluiceError('Timeout', `git cat-file gave no answer within ${timeout / 1000} s`));
+      this.#fail(new SluiceError('Timeout', `git cat-file did not answer within ${timeout / 1000} s`));
     });
   }
 }

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { git } from '../../../../test/support/git/git-cli.ts';
 import { initRepository } from '../../open/open-repository.ts';
 
-test('many objects of one transaction are brought to the disk as a pack, which every git reads', async () => {
+test('many objects of one transaction are written as a pack, which every git reads', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-many-'));
   const path = join(folder, 'r.git');
   const repository = await initRepository(path);

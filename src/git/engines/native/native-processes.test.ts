@@ -34,7 +34,7 @@ describe('git processes', () => {
   const ABSENT = 'a'.repeat(40);
   const kept = (name: string) => processesWith(path).filter(({ arguments: words }) => words.includes(name));
 
-  test('stay open between calls, and are started anew when they were killed', async () => {
+  test('stay open between calls, and are started again when they were killed', async () => {
     await repository.statObjects([ABSENT]);
     const [reader] = kept('cat-file');
     const [writer] = kept('update-ref');
@@ -79,7 +79,7 @@ describe('git processes', () => {
     });
   });
 
-  test('get nothing of the environment and run no hook', async () => {
+  test('get no variable of the environment and run no hook', async () => {
     await repository.statObjects([ABSENT]);
     const [reader] = kept('cat-file');
     const names = reader?.environment.map((entry) => entry.split('=')[0]).filter((name) => name !== '');

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
-import { MetFiles } from '../../disk/met-files.ts';
+import { ObservedFiles } from '../../disk/observed-files.ts';
 import type {
   FetchOptions,
   GitCapabilities,
@@ -15,7 +15,7 @@ import type {
 } from '../../git-repository.ts';
 import { dropCommitGraph, writeCommitGraph } from '../../maintenance/commit-graph.ts';
 import { dropGarbage } from '../../maintenance/garbage.ts';
-import { isLeftAlone, packObjects, sweepTemporaryFiles } from '../../maintenance/maintenance.ts';
+import { isMaintenanceDisabled, packObjects, removeTemporaryFiles } from '../../maintenance/maintenance.ts';
 import { packRefs } from '../../maintenance/pack-refs.ts';
 import { repairMirror } from '../../maintenance/repair-mirror.ts';
 import type { ObjectSource } from '../../objects/object-source.ts';
@@ -42,9 +42,9 @@ import { UpdateRef } from './update-ref.ts';
  *
  * Most transactions change one to four refs. From this number of updates on, RefTransaction is faster in repositories of any size.
  */
-const PACK_REFS_FROM = 64;
+const MIN_PACKED_UPDATES = 64;
 
-/** The engine over the system's git: kept-open processes for reading and for ref transactions, one process per remote call. */
+/** The engine over the system's git: long-lived processes for reading and for ref transactions, one process per remote call. */
 export class NativeRepository extends RepositoryBase implements GitRepository {
   readonly engine = 'native';
   readonly capabilities: GitCapabilities;
@@ -54,7 +54,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   readonly #refTransaction: RefTransaction;
   protected readonly remotes: Remotes;
   readonly #options: EngineOptions;
-  readonly #met: MetFiles;
+  readonly #observed: ObservedFiles;
   readonly #ending = new AbortController();
   #maintenance: Promise<void> | undefined;
 
@@ -72,7 +72,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     super(path, source, options, (objects) => writePackFile(path, objects, durable));
     this.capabilities = { sharedRefs: true, fetch: true, atomicPush: true, durable, maintain: true };
     this.#options = options;
-    this.#met = new MetFiles(options.runningTime);
+    this.#observed = new ObservedFiles(options.runningTime);
     this.#catFile = catFile;
     this.#updateRef = new UpdateRef(kept);
     this.#refFolders = new RefFolders(path);
@@ -100,7 +100,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   /** False for what only git does: refs with a log, and refs that it never packs. */
   #canPack(updates: readonly RefUpdate[]): boolean {
     return (
-      updates.length >= (this.#options.packRefsFrom ?? PACK_REFS_FROM) &&
+      updates.length >= (this.#options.packRefsFrom ?? MIN_PACKED_UPDATES) &&
       !updates.some(({ ref }) => /^refs\/(?:bisect|rewritten|worktree)\//.test(ref)) &&
       !existsSync(join(this.path, 'logs'))
     );
@@ -115,7 +115,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
       if (isSluiceError(error, 'Unsupported')) return false;
       throw error;
     } finally {
-      // It takes a new packed-refs for the one that it has read if size, second and inode, which is soon used again, are the same.
+      // It takes a new packed-refs for the one that it has read if size, second and inode are the same, and an inode is soon used again.
       this.#updateRef.renew();
     }
   }
@@ -134,14 +134,23 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   async #maintain({ dropAfter, pressed = false, signal }: MaintainOptions): Promise<void> {
     const { clock, timeouts } = this.#options;
     const { maintain: timeout, leftBehind: pause } = timeouts;
-    if (dropAfter === undefined && (await isLeftAlone(this.path, clock, timeout))) return;
+    if (dropAfter === undefined && (await isMaintenanceDisabled(this.path, clock, timeout))) return;
     await packObjects(this.path, clock, timeout, signal);
     await packRefs(this.refFiles, (specifications) => this.#catFile.info(specifications));
-    await sweepTemporaryFiles(this.path, clock, this.#met, pause);
+    await removeTemporaryFiles(this.path, clock, this.#observed, pause);
     if (dropAfter !== undefined)
-      await dropGarbage({ gitDir: this.path, met: this.#met, clock, timeout, signal, dropAfter, pressed, pause });
+      await dropGarbage({
+        gitDir: this.path,
+        observed: this.#observed,
+        clock,
+        timeout,
+        signal,
+        dropAfter,
+        pressed,
+        pause,
+      });
     await writeCommitGraph(this.path, clock, timeout, signal);
-    // A process that is kept open holds on to the packs that are gone.
+    // A long-lived process keeps packs open that were removed.
     this.#catFile.renew();
   }
 
@@ -166,7 +175,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   async close(): Promise<void> {
     this.#ending.abort();
     await this.#maintenance;
-    await this.endWrites();
+    await this.finishWrites();
     this.#catFile.close();
     this.#updateRef.close();
     await this.remotes.close();

@@ -8,7 +8,7 @@ import { writePack } from '../../objects/pack/pack-writer.ts';
 
 let lastNumber = 0;
 
-/** Brings objects, each of them once, to the disk as a pack with its index. */
+/** Writes objects, each of them once, as a pack with its index. */
 export async function writePackFile(gitDir: string, objects: readonly NewObject[], durable: boolean): Promise<void> {
   expectRoom(gitDir);
   const { bytes, offsets } = await writePack(objects);
@@ -24,7 +24,7 @@ export async function placePack(gitDir: string, bytes: Buffer, index: Buffer, du
   const folder = join(gitDir, 'objects', 'pack');
   lastNumber += 1;
   const unique = `${process.pid}_${process.hrtime.bigint()}_${lastNumber}`;
-  // Git sweeps leftovers of these names too.
+  // Git removes leftovers of these names too.
   const temporary = { pack: join(folder, `tmp_pack_${unique}`), idx: join(folder, `tmp_idx_${unique}`) };
   try {
     await mkdir(folder, { recursive: true });

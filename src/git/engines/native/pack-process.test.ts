@@ -28,7 +28,7 @@ const index = (pack: AsyncIterable<Uint8Array>, signal = new AbortController().s
 const packOf = async (objects: readonly PackedObject[]) => (await writePack(objects)).bytes;
 const files = () => readdirSync(join(path, 'objects'), { recursive: true }).filter((name) => /pack/.test(`${name}`));
 
-test('a pack is taken in whole, also one that refers to what is here', async () => {
+test('a pack is stored as a whole, also one that refers to objects of the repository', async () => {
   await index(pieces(await packOf([{ type: 'blob', data: blob }])));
   await index(pieces(await packOf([{ type: 'tree', data: tree }])));
   expect(git(path, ['cat-file', '-t', hashObject('tree', tree)])).toBe('tree');
@@ -37,7 +37,7 @@ test('a pack is taken in whole, also one that refers to what is here', async () 
   fsck(path);
 });
 
-test('a pack that refers to what is nowhere, is damaged or breaks off leaves nothing', async () => {
+test('a pack that refers to missing objects, is damaged or breaks off leaves nothing', async () => {
   const damaged = await packOf([{ type: 'blob', data: blob }]);
   damaged[15] = (damaged[15] ?? 0) ^ 0xff;
   for (const pack of [await packOf([{ type: 'tree', data: tree }]), damaged, damaged.subarray(0, 20), Buffer.from('x')])
@@ -50,7 +50,7 @@ test('a pack that refers to what is nowhere, is damaged or breaks off leaves not
   expect(files()).toEqual(['pack']);
 });
 
-test('taking in ends when it is given up', async () => {
+test('storing a pack ends when it is aborted', async () => {
   const end = new AbortController();
   const endless = async function* () {
     yield Buffer.from('PACK');

@@ -6,16 +6,16 @@ import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../../foundation/clock.ts';
 import { syncFolder } from '../../../foundation/file-system.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
-import { diskFull, expectRoom, saysDiskFull } from '../../disk/disk-room.ts';
+import { diskFull, expectRoom, isDiskFullMessage } from '../../disk/disk-room.ts';
 import type { Oid } from '../../git-repository.ts';
 import { cleanText } from '../../network/remote-url.ts';
 import { cannotStart, collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit } from '../../process/git-process.ts';
 
-/** The largest pack that is taken in, in bytes. */
-const LARGEST_PACK = 16 * 1024 ** 3;
+/** The largest pack that is received. */
+const MAX_PACK_BYTES = 16 * 1024 ** 3;
 
 /**
- * Takes a pack into the repository while it arrives. Every object in it must be sound, and what it refers to must be in it or here.
+ * Stores a pack in the repository while it arrives. Every object in it must be valid, and what it refers to must be in it or here.
  * If the pack breaks off, or the signal aborts, nothing of it is left. Throws what reading the pack threw, the signal's reason,
  * Unavailable for a damaged pack, and LimitExceeded.
  */
@@ -28,7 +28,7 @@ export async function indexPack(
 ): Promise<void> {
   signal.throwIfAborted();
   expectRoom(gitDir);
-  // A folder of its own, named as Git names them: index-pack leaves what it wrote behind when it is ended.
+  // A folder of its own, with a name that Git removes later: index-pack leaves its files when it is killed.
   const folder = await mkdtemp(join(gitDir, 'objects', 'tmp_objdir-incoming-'));
   try {
     const name = await writeIndexed(gitDir, join(folder, 'in.pack'), pack, clock, signal, durable);
@@ -65,7 +65,7 @@ async function writeIndexed(
       'index-pack',
       '--stdin',
       '--fix-thin',
-      `--max-input-size=${LARGEST_PACK}`,
+      `--max-input-size=${MAX_PACK_BYTES}`,
       '--check-self-contained-and-connected',
       file,
     ],
@@ -96,7 +96,7 @@ async function writeIndexed(
   };
   if (child.stdin !== null)
     await pipeline(Readable.from(source(), { objectMode: false }), child.stdin).catch(() => {
-      // The source's error is kept; where the process ended early, its words say why.
+      // The source's error is kept; if the process ended early, its standard error has the reason.
     });
   const code = await ended.finally(() => signal.removeEventListener('abort', stop));
   signal.throwIfAborted();
@@ -104,10 +104,13 @@ async function writeIndexed(
   const name = /^pack\t([0-9a-f]{40})/.exec(output)?.[1];
   if ((code === 0 || code === 1) && name !== undefined) return name;
   const said = cleanText(stderr()).slice(0, 500);
-  if (saysDiskFull(said)) throw diskFull(gitDir, said);
+  if (isDiskFullMessage(said)) throw diskFull(gitDir, said);
   if (said.includes('exceeds maximum allowed size'))
-    throw new SluiceError('LimitExceeded', `a remote sends a pack of more than ${LARGEST_PACK} bytes`);
-  throw new SluiceError('Unavailable', `the pack that a remote sent cannot be used. Git says: ${said}`);
+    throw new SluiceError(
+      'LimitExceeded',
+      `cannot receive a pack of more than ${MAX_PACK_BYTES} bytes: the repository is too large for Sluice`,
+    );
+  throw new SluiceError('Unavailable', `cannot use the pack that a remote sent: ${said}`);
 }
 
 /** A pack of all that leads from some objects down to others, thin, piece by piece. Ending the iteration ends git. */
@@ -125,7 +128,7 @@ export async function* streamPack(
   ended.catch(() => undefined);
   try {
     child.stdin?.on('error', () => {
-      // It ended without reading all; its exit code says why.
+      // It ended without reading all; its exit code has the reason.
     });
     child.stdin?.end(`${tips.join('\n')}\n${known.map((oid) => `^${oid}\n`).join('')}`);
     if (child.stdout !== null) yield* child.stdout as AsyncIterable<Uint8Array>;

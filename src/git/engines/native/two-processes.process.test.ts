@@ -157,7 +157,7 @@ const RIVAL = `
     if [ -e "$1.stop" ]; then exit 0; fi
   done`;
 
-/** Carries a transaction out as soon as nobody holds a lock. */
+/** Runs a transaction as soon as no writer holds a lock. */
 async function patient(repository: GitRepository, updates: readonly RefUpdate[]): Promise<void> {
   for (;;) {
     try {

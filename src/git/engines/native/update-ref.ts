@@ -3,14 +3,14 @@ import type { Clock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { type RefUpdate, ZERO_OID } from '../../git-repository.ts';
 import { cannotStart, collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit } from '../../process/git-process.ts';
-import { idleProcesses, type KeepsProcess } from '../../process/idle-processes.ts';
+import { idleProcesses, type ProcessOwner } from '../../process/idle-processes.ts';
 import { updateRefError } from '../../refs/update-ref-error.ts';
 
-/** The process keeps every commit it has seen in memory, so it is replaced after this many transactions. */
-const TRANSACTIONS_PER_PROCESS = 5_000;
+/** The process keeps every commit that it read in memory, so it is replaced after this many transactions. */
+const MAX_TRANSACTIONS_PER_PROCESS = 5_000;
 
 /** What each ref of a transaction adds to the time limit: two files and two syncs on a slow disk. */
-const TIME_PER_REF = 20;
+const TIMEOUT_PER_REF_MS = 20;
 
 interface Process {
   readonly child: ChildProcess;
@@ -27,10 +27,10 @@ interface UpdateRefOptions {
 }
 
 /**
- * A kept-open `git update-ref --stdin`: one transaction after another, each prepared and committed by Git. Git ends the process
+ * A long-lived `git update-ref --stdin`: one transaction after another, each prepared and committed by Git. Git ends the process
  * when it refuses one; the next transaction starts a new process. The caller sends one transaction at a time.
  */
-export class UpdateRef implements KeepsProcess {
+export class UpdateRef implements ProcessOwner {
   readonly #options: UpdateRefOptions;
   #process: Process | undefined;
   #cancelIdle: () => void = () => {};
@@ -41,22 +41,22 @@ export class UpdateRef implements KeepsProcess {
   }
 
   async run(updates: readonly RefUpdate[]): Promise<void> {
-    if (this.#closed) throw new SluiceError('Internal', 'the repository is used after close()');
+    if (this.#closed) throw new SluiceError('Internal', 'the repository was used after close()');
     this.#cancelIdle();
-    idleProcesses.restsNoMore(this);
+    idleProcesses.markBusy(this);
     // A process that died while idle has seen nothing of the transaction, so that a second try is safe.
     if ((await this.#attempt(updates)) === 'not started' && (await this.#attempt(updates)) === 'not started')
-      throw new SluiceError('Unavailable', 'git update-ref ended before it took the transaction');
+      throw new SluiceError('Unavailable', 'git update-ref ended before it read the transaction');
     this.#cancelIdle = this.#options.clock.schedule(this.#options.idleTimeout, () => this.#stop());
-    idleProcesses.rests(this);
+    idleProcesses.markIdle(this);
   }
 
-  /** Ends the process, which may hold on to what was read before; the next transaction starts a new one. Not during a transaction. */
+  /** Ends the process, which caches what it read before; the next transaction starts a new one. Not during a transaction. */
   renew(): void {
-    this.letGo();
+    this.releaseProcess();
   }
 
-  letGo(): void {
+  releaseProcess(): void {
     this.#cancelIdle();
     this.#stop();
   }
@@ -84,7 +84,7 @@ export class UpdateRef implements KeepsProcess {
         if (!output.endsWith('commit: ok\n')) return;
         settle();
         process.transactions += 1;
-        if (process.transactions >= TRANSACTIONS_PER_PROCESS) this.#end(process);
+        if (process.transactions >= MAX_TRANSACTIONS_PER_PROCESS) this.#end(process);
         resolve('done');
       };
       const onClose = () => {
@@ -100,11 +100,11 @@ export class UpdateRef implements KeepsProcess {
         this.#forget(process);
         reject(cannotStart(cause));
       };
-      const cancelTimer = clock.schedule(timeout + updates.length * TIME_PER_REF, () => {
+      const cancelTimer = clock.schedule(timeout + updates.length * TIMEOUT_PER_REF_MS, () => {
         settle();
         this.#forget(process);
         endGroup(child, clock);
-        reject(unknownOutcome('Timeout', `gave no answer within ${timeout / 1000} s`));
+        reject(unknownOutcome('Timeout', `did not answer within ${timeout / 1000} s`));
       });
       child.stdout?.on('data', onData);
       child.on('close', onClose).on('error', onError);
@@ -138,7 +138,7 @@ export class UpdateRef implements KeepsProcess {
   }
 
   #stop(): void {
-    idleProcesses.restsNoMore(this);
+    idleProcesses.markBusy(this);
     if (this.#process === undefined) return;
     killGroup(this.#process.child);
     this.#process = undefined;
@@ -161,6 +161,6 @@ function encode(update: RefUpdate): string {
 function unknownOutcome(code: 'Timeout' | 'Unavailable', what: string): SluiceError {
   return new SluiceError(
     code,
-    `git update-ref ${what} during a transaction: whether the refs changed is not known. Read them again`,
+    `git update-ref ${what} during a transaction: the outcome is unknown. Read the refs again`,
   );
 }

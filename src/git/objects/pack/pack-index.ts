@@ -5,9 +5,9 @@ import type { Oid } from '../../git-repository.ts';
 
 /** What a file of version 2 begins with. */
 const HEADER = Buffer.from([0xff, 0x74, 0x4f, 0x63, 0, 0, 0, 2]);
-const CHECKSUM = 20;
-/** From here on the places would need a table of their own. */
-const TOO_LARGE = 2 ** 31;
+const CHECKSUM_BYTES = 20;
+/** From this size on, offsets would need a table of their own. */
+const MAX_PACK_BYTES = 2 ** 31;
 
 /**
  * The index of a pack: the ids in order, and for each the checksum of its entry and where that begins. `offsets` are those of the
@@ -18,11 +18,12 @@ export function encodePackIndex(
   pack: Buffer,
   offsets: readonly number[],
 ): Buffer {
-  if (pack.length >= TOO_LARGE) throw new SluiceError('LimitExceeded', `a pack of ${pack.length} bytes is too large`);
+  if (pack.length >= MAX_PACK_BYTES)
+    throw new SluiceError('LimitExceeded', `a pack of ${pack.length} bytes is too large`);
   const entries = objects
     .map(({ oid }, position) => {
       const offset = offsets[position] ?? 0;
-      return { oid, offset, crc: crc32(pack.subarray(offset, offsets[position + 1] ?? pack.length - CHECKSUM)) };
+      return { oid, offset, crc: crc32(pack.subarray(offset, offsets[position + 1] ?? pack.length - CHECKSUM_BYTES)) };
     })
     .sort((a, b) => (a.oid < b.oid ? -1 : 1));
   const fanOut = Buffer.alloc(256 * 4);
@@ -41,6 +42,6 @@ export function encodePackIndex(
     count = Math.max(count, last);
     fanOut.writeUInt32BE(count, byte * 4);
   }
-  const index = Buffer.concat([HEADER, fanOut, ids, checksums, places, pack.subarray(-CHECKSUM)]);
+  const index = Buffer.concat([HEADER, fanOut, ids, checksums, places, pack.subarray(-CHECKSUM_BYTES)]);
   return Buffer.concat([index, createHash('sha1').update(index).digest()]);
 }

@@ -7,14 +7,14 @@ import { spliceDelta } from './splice-delta.ts';
 export interface PackedObject {
   readonly type: ObjectType;
   readonly data: Uint8Array;
-  /** An object of the same type that the reader has, or that stands before in the pack. */
+  /** An object of the same type that the reader has, or that comes before in the pack. */
   readonly base?: { readonly oid: Oid; readonly data: Uint8Array } | undefined;
 }
 
 const TYPES: Readonly<Record<ObjectType, number>> = { commit: 1, tree: 2, blob: 3, tag: 4 };
 const REF_DELTA = 7;
 const VERSION = 2;
-/** Speed counts more than some bytes. */
+/** Speed matters more than size. */
 const LEVEL = { level: 1 };
 
 /** A pack, and where in it the entry of each object begins. */

@@ -1,7 +1,7 @@
 import { commonPrefix, commonSuffix } from './common-bytes.ts';
 
-const LONGEST_INSERT = 127;
-const LONGEST_COPY = 0xff_ff_ff;
+const MAX_INSERT_BYTES = 127;
+const MAX_COPY_BYTES = 0xff_ff_ff;
 
 /**
  * A delta in Git's format for bytes that differ from others in one stretch, as a tree does of which one entry changed: copy what is
@@ -14,8 +14,8 @@ export function spliceDelta(base: Uint8Array, target: Uint8Array): Buffer {
   const parts = [variableLength(base.length), variableLength(target.length)];
   pushCopies(parts, 0, before);
   const end = target.length - behind;
-  for (let at = before; at < end; at += LONGEST_INSERT) {
-    const next = Math.min(at + LONGEST_INSERT, end);
+  for (let at = before; at < end; at += MAX_INSERT_BYTES) {
+    const next = Math.min(at + MAX_INSERT_BYTES, end);
     parts.push(Buffer.from([next - at]), Buffer.from(target.subarray(at, next)));
   }
   pushCopies(parts, base.length - behind, behind);
@@ -24,7 +24,7 @@ export function spliceDelta(base: Uint8Array, target: Uint8Array): Buffer {
 
 function pushCopies(parts: Buffer[], from: number, size: number): void {
   for (let offset = from, left = size; left > 0; ) {
-    const length = Math.min(left, LONGEST_COPY);
+    const length = Math.min(left, MAX_COPY_BYTES);
     const copy = Buffer.alloc(8, 0xff);
     copy.writeUInt32LE(offset, 1);
     copy.writeUIntLE(length, 5, 3);

@@ -24,7 +24,7 @@ test('outside of the windows, two trees have the same entries', () => {
   );
 });
 
-test('of a large tree with one change, one entry is left to look at', () => {
+test('of a large tree with one change, the window is one entry', () => {
   const entries = Array.from({ length: 5000 }, (_, index) => rawEntry('040000', `package-${index}`, 'a'.repeat(40)));
   const base = encodeTree(entries);
   const target = encodeTree(entries.with(2500, rawEntry('040000', 'package-2500', 'b'.repeat(40))));

@@ -2,15 +2,15 @@ import type { Oid, Ref, RefUpdate } from '../../git-repository.ts';
 import { isRefName } from '../../ref-name.ts';
 import { expectedValue } from '../../refs/ref-updates.ts';
 
-/** Where the refs of a remote go: names or patterns with one `*`, both sides alike. */
+/** A mapping of remote refs to local ones: names or patterns with one `*`, both sides alike. */
 export interface Mapping {
   readonly source: string;
   readonly target: string;
 }
 
-/** Local refs that are sent along as what is here, beside those that change. */
-const MOST_OTHER_HAVES = 64;
-const MOST_CHANGED_HAVES = 512;
+/** Local refs that are sent as what is here, beside those that change. */
+const MAX_OTHER_HAVES = 64;
+const MAX_CHANGED_HAVES = 512;
 
 /** The mappings of refspecs; undefined if one of them needs git: without `+`, with HEAD, an object id or an exclusion. */
 export function mappingsOf(refspecs: readonly string[]): Mapping[] | undefined {
@@ -23,12 +23,12 @@ export function mappingsOf(refspecs: readonly string[]): Mapping[] | undefined {
   return mappings;
 }
 
-/** What the refs of a remote have to begin with to matter. */
+/** The prefixes of the remote refs that the mappings concern. */
 export function prefixesOf(mappings: readonly Mapping[]): string[] {
   return [...new Set(mappings.map(({ source }) => beforeStar(source)))];
 }
 
-/** The first single ref that was asked for and is not there. */
+/** The first single ref that was requested and is absent. */
 export function missingSource(mappings: readonly Mapping[], remote: readonly Ref[]): string | undefined {
   const single = mappings.filter(({ source }) => !source.includes('*')).map(({ source }) => source);
   if (single.length === 0) return undefined;
@@ -36,7 +36,7 @@ export function missingSource(mappings: readonly Mapping[], remote: readonly Ref
   return single.find((name) => !names.has(name));
 }
 
-/** What has to change here so that the local refs are those of the remote. Refs with names that Git does not allow are left out. */
+/** The updates that make the local refs equal those of the remote. Refs with names that Git does not allow are left out. */
 export function planUpdates(
   mappings: readonly Mapping[],
   remote: readonly Ref[],
@@ -61,8 +61,8 @@ export function planUpdates(
 }
 
 /**
- * What a server is told to be here: the old values of what changes, and the branches with the shortest names (of other refs, where
- * there are no branches), which are those that others come from.
+ * The `have` lines of a fetch: the old values of what changes, and the branches with the shortest names (or other refs, where
+ * there are no branches), which others usually branch from.
  */
 export function havesFor(updates: readonly RefUpdate[], local: readonly Ref[]): Oid[] {
   const changed = updates.map(expectedValue).filter((oid) => oid !== null);
@@ -70,7 +70,7 @@ export function havesFor(updates: readonly RefUpdate[], local: readonly Ref[]): 
   const byDepth = Map.groupBy(branches.length > 0 ? branches : local, depth);
   const shortest = [...byDepth.keys()].sort((a, b) => a - b).flatMap((one) => byDepth.get(one) ?? []);
   return [
-    ...new Set([...changed.slice(0, MOST_CHANGED_HAVES), ...shortest.slice(0, MOST_OTHER_HAVES).map(({ oid }) => oid)]),
+    ...new Set([...changed.slice(0, MAX_CHANGED_HAVES), ...shortest.slice(0, MAX_OTHER_HAVES).map(({ oid }) => oid)]),
   ];
 }
 

@@ -1,10 +1,10 @@
 import type { Oid, Ref } from '../../git-repository.ts';
 
 /** Far above the refs of any repository that works well. */
-const MOST = 500_000;
+const MAX_TIPS = 500_000;
 
 /**
- * Objects that a remote is taken to have, with all below them: what its refs pointed to when they were listed, what was pushed, and,
+ * Objects that a remote is assumed to have, with all below them: what its refs pointed to when they were listed, what was pushed, and,
  * before anything of that is known, what the refs of the mirror point to. It is a guess: a remote may have lost some since.
  */
 export class KnownTips {
@@ -24,7 +24,7 @@ export class KnownTips {
   add(oids: Iterable<Oid>): void {
     if (this.#oids === undefined) return;
     for (const oid of oids) this.#oids.add(oid);
-    if (this.#oids.size > MOST) this.#oids = undefined;
+    if (this.#oids.size > MAX_TIPS) this.#oids = undefined;
   }
 
   /** The guess was wrong; what the refs of the remote point to is the truth. */
@@ -32,7 +32,7 @@ export class KnownTips {
     this.#oids = new Set(oids);
   }
 
-  /** Takes back everything: the guess was wrong. */
+  /** Forgets everything: the guess was wrong. */
   clear(): void {
     this.#oids = undefined;
   }

@@ -8,16 +8,16 @@ import { targetOfTag } from '../../objects/tag-codec.ts';
 import { parseTree } from '../../objects/tree-codec.ts';
 import type { LocalRepository } from './local-repository.ts';
 
-/** Above these, git makes the pack, piece by piece. */
-const MOST_OBJECTS = 10_000;
-const MOST_BYTES = 32 * 1024 * 1024;
-const MOST_COMMITS = 1_000;
-/** Files below it hardly get smaller as a delta. */
-const SMALLEST_DELTA = 4096;
+/** Above these, git makes the pack, as a stream. */
+const MAX_OBJECTS = 10_000;
+const MAX_BYTES = 32 * 1024 * 1024;
+const MAX_COMMITS = 1_000;
+/** Smaller files hardly shrink as a delta. */
+const MIN_DELTA_BYTES = 4096;
 
 type ObjectReader = Pick<LocalRepository, 'readObjects' | 'statObjects'>;
 
-/** Two versions of what stands at one path: the new one, and those that it comes from. */
+/** Versions of an entry at one path: the new one, and those before it. */
 interface Pair {
   readonly oid: Oid;
   readonly bases: readonly Oid[];
@@ -81,7 +81,7 @@ class Collector {
       const next: Oid[] = [];
       for (const [oid, object] of await this.#read(fresh)) {
         seen.add(oid);
-        if (seen.size > MOST_COMMITS) throw new TooMuch();
+        if (seen.size > MAX_COMMITS) throw new TooMuch();
         if (object.type === 'commit') {
           const { tree, parents } = parseCommit(object.data, oid);
           commits.push({ oid, tree, parents });
@@ -130,7 +130,7 @@ class Collector {
           bases.find((base) => this.#isBase(base, object)),
         );
       });
-      if (this.#collected.size + files.length > MOST_OBJECTS) throw new TooMuch();
+      if (this.#collected.size + files.length > MAX_OBJECTS) throw new TooMuch();
       level = next;
     }
     await this.#files(files);
@@ -141,7 +141,7 @@ class Collector {
     if (object.type !== 'tree') return [];
     const before = bases.filter((base) => base.type === 'tree');
     const windows = before.map((base) => treeWindow(base.data, object.data));
-    // What is the same in a tree that the remote has, or that was collected with all that is below it, needs no look.
+    // What is the same in a tree that the remote has, or that was collected with all that is below it, is skipped.
     const first = before.findIndex((base) => this.#isBase(base, object));
     const entries = parseTree(windows[first]?.target ?? object.data, object.oid);
     const old = windows.map(({ base }, index) => {
@@ -154,7 +154,7 @@ class Collector {
       if (mode === '160000') continue;
       const isTree = mode === '040000';
       const same = old.map((names) => names.get(rawName)).filter((entry) => entry !== undefined);
-      // Something with a new name is often a copy of what stands beside it.
+      // An entry with a new name is often a copy of its neighbour.
       if (same.length === 0 && this.#isNew(oid)) for (const base of before) this.#markAll(base);
       if (!this.#isNew(oid)) continue;
       const alike = same.filter((entry) => (entry.mode === '040000') === isTree && entry.oid !== oid);
@@ -163,7 +163,7 @@ class Collector {
     return found;
   }
 
-  /** Takes note of all that a tree holds, if the remote has it. */
+  /** Notes all that a tree holds, if the remote has it. */
   #markAll({ oid, data }: GitObject): void {
     if (!this.#there.has(oid) || this.#marked.has(oid)) return;
     this.#marked.add(oid);
@@ -173,11 +173,11 @@ class Collector {
   async #files(pairs: readonly Pair[]): Promise<void> {
     const wanted = pairs.filter(({ oid }) => this.#isNew(oid));
     const oids = [...new Set(wanted.map(({ oid }) => oid))];
-    // Asked first: what is too much must not be read for that.
+    // Checked first: what is too much must not be read.
     const sizes = (await this.#reader.statObjects(oids)).map((stat) => stat?.size ?? 0);
-    if (sizes.reduce((sum, size) => sum + size, this.#bytes) > MOST_BYTES) throw new TooMuch();
+    if (sizes.reduce((sum, size) => sum + size, this.#bytes) > MAX_BYTES) throw new TooMuch();
     const objects = await this.#read(oids);
-    const large = wanted.filter(({ oid }) => (objects.get(oid)?.size ?? 0) >= SMALLEST_DELTA);
+    const large = wanted.filter(({ oid }) => (objects.get(oid)?.size ?? 0) >= MIN_DELTA_BYTES);
     const bases = await this.#read([...new Set(large.flatMap((pair) => pair.bases.slice(0, 1)))]);
     for (const pair of wanted) {
       const object = objects.get(pair.oid);
@@ -198,18 +198,18 @@ class Collector {
   #take(object: GitObject, base?: GitObject): void {
     this.#bytes += object.size;
     this.#collected.set(object.oid, { type: object.type, data: object.data, base });
-    if (this.#bytes > MOST_BYTES || this.#collected.size > MOST_OBJECTS) throw new TooMuch();
+    if (this.#bytes > MAX_BYTES || this.#collected.size > MAX_OBJECTS) throw new TooMuch();
   }
 
-  /** Those that are there, in the order asked. Throws NotFound for one that is not. */
+  /** The objects in the order of the request. Throws NotFound for a missing one. */
   async #read(oids: readonly Oid[]): Promise<Map<Oid, GitObject>> {
-    if (oids.length > 2 * MOST_OBJECTS) throw new TooMuch();
+    if (oids.length > 2 * MAX_OBJECTS) throw new TooMuch();
     const objects = oids.length === 0 ? [] : await this.#reader.readObjects(oids);
     return new Map(
       oids.map((oid, index) => {
         const object = objects[index];
         if (object === undefined)
-          throw new SluiceError('NotFound', `${oid} cannot be pushed: there is no such object here`);
+          throw new SluiceError('NotFound', `${oid} cannot be pushed: the local repository has no such object`);
         return [oid, object];
       }),
     );

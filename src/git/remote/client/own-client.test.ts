@@ -56,7 +56,7 @@ describe('the own client over HTTP', () => {
     )) as Error & { code: string; details: object };
   }
 
-  test('a push is one request, after one that asks what the server can do', async () => {
+  test('a push is one request, after one for the capabilities of the server', async () => {
     expect(gets()).toEqual(['git-receive-pack']);
     expect(posts('receive-pack')).toBe(1);
     for (const name of ['x', 'y'])
@@ -85,7 +85,7 @@ describe('the own client over HTTP', () => {
     fsck(origin);
   });
 
-  test('a push of more than is made in memory comes from git, piece by piece', async () => {
+  test('a push of more than is made in memory is a stream of git', async () => {
     const COMMITS = 1001;
     const lines = Array.from({ length: COMMITS }, (_, n) => [
       'commit refs/heads/large',
@@ -116,9 +116,9 @@ describe('the own client over HTTP', () => {
     expect(repository.remoteNote?.message).toContain('push by own client');
   });
 
-  describe('a remote that was put back to an older state', () => {
+  describe('a remote that was restored to an older state', () => {
     let lost: Oid;
-    /** Builds on what the remote lost, and is sent without anything that would tell so when it is unpacked. */
+    /** Builds on what the remote lost, and is sent without anything that would show that when it is unpacked. */
     let onTop: Oid;
 
     beforeEach(async () => {
@@ -153,7 +153,7 @@ describe('the own client over HTTP', () => {
       expect(refsOf(origin)).toEqual(before);
     });
 
-    test('removes nothing before it has what comes in its place', async () => {
+    test('removes nothing before it has the replacement', async () => {
       const before = posts('receive-pack');
       await repository.push(remote, [
         create('refs/heads/y', onTop),
@@ -167,7 +167,7 @@ describe('the own client over HTTP', () => {
       fsck(origin);
     });
 
-    test('gets the rest of what it carried out in part', async () => {
+    test('gets the rest of a push that it applied in part', async () => {
       await repository.push(remote, [create('refs/heads/y', onTop), create('refs/heads/z', first)]);
       expect(refsOf(origin).get('refs/heads/y')).toBe(onTop);
       expect(refsOf(origin).get('refs/heads/z')).toBe(first);
@@ -175,7 +175,7 @@ describe('the own client over HTTP', () => {
       fsck(origin);
     });
 
-    test('is told to have carried out a part if it does not take the rest', async () => {
+    test('is reported as having applied a part if it rejects the rest', async () => {
       await server.close();
       server = await startGitServer({
         root: folder.path,
@@ -193,7 +193,7 @@ describe('the own client over HTTP', () => {
     });
   });
 
-  test('whether a push whose answer was lost was carried out can be found out', async () => {
+  test('the outcome of a push whose answer was lost can be read', async () => {
     const second = await commit({ b: 'b' }, [first]);
     const draft = create('refs/heads/draft', second);
     await repository.push(remote, [draft]);
@@ -232,14 +232,14 @@ describe('the own client over HTTP', () => {
     );
   });
 
-  test('what is done already may stand beside what is not', async () => {
+  test('a push may hold updates that are done already', async () => {
     const second = await commit({ b: 'b' }, [first]);
     await repository.push(remote, [create('refs/heads/a', second)]);
     await repository.push(remote, [create('refs/heads/a', second), create('refs/heads/b', second)]);
     expect([...refsOf(origin).keys()]).toEqual(['refs/heads/a', 'refs/heads/b', 'refs/heads/main']);
   });
 
-  test('a ref that another writer holds on the server is told as locked', async () => {
+  test('a ref that another writer holds on the server is reported as locked', async () => {
     const second = await commit({ b: 'b' }, [first]);
     writeFileSync(join(origin, 'refs/heads/main.lock'), '');
     const update = { type: 'update', ref: 'refs/heads/main', old: first, new: second } as const;
@@ -249,7 +249,7 @@ describe('the own client over HTTP', () => {
     await repository.push(remote, [create('refs/heads/x', second), update]);
   });
 
-  test('refs that come later are looked at only when they are asked for', async () => {
+  test('later refs are listed only on request', async () => {
     await repository.fetch(remote, { refspecs: REFSPECS });
     const second = await commit({ b: 'b' }, [first]);
     await repository.push(remote, [create('refs/tags/v1', second), create('refs/heads/draft', second)]);
@@ -267,28 +267,28 @@ describe('the own client over HTTP', () => {
   });
 
   describe('servers', () => {
-    test('one that wants its refs to be asked for before each push gets that, and only that one', async () => {
+    test('one that requires a listing of its refs before each push gets it, and no other', async () => {
       server.behaviour.wantsGetFirst = true;
       await repository.push(remote, [create('refs/heads/w', first)]);
       for (const name of ['x', 'y']) await repository.push(remote, [create(`refs/heads/${name}`, first)]);
       expect(refsOf(origin).size).toBe(4);
-      expect(repository.remoteNote?.message).toContain('asking for the refs before each push');
+      expect(repository.remoteNote?.message).toContain('listing the refs before each push');
       // One to find out what the server can do, and one for each of the three.
       expect(gets()).toHaveLength(4);
       expect(server.requests.filter(({ status }) => status === 400)).toHaveLength(1);
     });
 
-    test('one that speaks an old protocol is read by git, and one that cannot do all or nothing is not written to', async () => {
+    test('one with an old protocol is read by git, and one without atomic pushes is not written to', async () => {
       git(origin, ['config', 'receive.advertiseAtomic', 'false']);
       server.behaviour.oldProtocol = true;
       const other = await openRepository(initBare(join(folder.path, 'other.git')));
       expect(await other.fetch(remote, { refspecs: REFSPECS })).toHaveLength(1);
       expect(await other.listRemoteRefs(remote)).toHaveLength(1);
-      expect(other.remoteNote?.message).toContain('fetch by git, because the server does not speak version 2');
+      expect(other.remoteNote?.message).toContain('fetch by git, because the server does not support version 2');
       const byGit = await openRepository(other.path, { transport: 'git' });
       for (const one of [other, byGit]) {
         const error = await failure(one.push(remote, [create('refs/heads/x', first)]));
-        expect(error).toMatchObject({ code: 'Unsupported', message: expect.stringContaining('all or nothing') });
+        expect(error).toMatchObject({ code: 'Unsupported', message: expect.stringContaining('atomic') });
         expect(one.remoteNote).toMatchObject({
           way: 'ReadOnly',
           message: expect.stringContaining('push not possible: '),
@@ -314,11 +314,11 @@ describe('the own client over HTTP', () => {
         expect(await failure(call())).toMatchObject({ code: 'Unsupported', message: expect.stringContaining('SHA-1') });
     });
 
-    test('a server that is busy says when to come again, and has done nothing', async () => {
+    test('a busy server returns Retry-After, and has changed nothing', async () => {
       Object.assign(server.behaviour, { refuse: 429, retryAfter: 17, words: 'slow down' });
       const error = await failure(repository.push(remote, [create('refs/heads/x', first)]));
       expect(error).toMatchObject({ code: 'Unavailable', details: { retryAfter: 17, mayBeDone: false } });
-      expect(error.message).toContain('asked again in 17 s');
+      expect(error.message).toContain('retry after 17 s');
       server.behaviour.refuse = 500;
       expect(isUnknownOutcome(await failure(repository.push(remote, [create('refs/heads/x', first)])))).toBe(true);
     });
@@ -328,7 +328,7 @@ describe('the own client over HTTP', () => {
     const old = { username: 'robot', password: 'old-secret' };
     const renewed = { username: 'robot', password: 'new-secret' };
 
-    test('are asked for again once when the server no longer takes them', async () => {
+    test('are read again once when the server rejects them', async () => {
       let current = old;
       let asked = 0;
       const target = {
@@ -352,7 +352,7 @@ describe('the own client over HTTP', () => {
       expect(asked).toBe(5);
     });
 
-    test('are in no message, nor is anything that the server says, even if it sends them back', async () => {
+    test('are in no message, nor is any text of the server, even if it returns them', async () => {
       const encoded = Buffer.from(`${old.username}:${old.password}`).toString('base64');
       Object.assign(server.behaviour, { refuse: 403, words: `no: ${old.password} ${encoded}` });
       const error = await failure(repository.listRemoteRefs({ ...remote, credentials: async () => ({ basic: old }) }));

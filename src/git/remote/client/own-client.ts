@@ -3,13 +3,13 @@ import { RefConflictError, unknownOutcome } from '../../errors.ts';
 import type { FetchOptions, GitRemote, Oid, Ref, RefChange, RefUpdate } from '../../git-repository.ts';
 import { writePack } from '../../objects/pack/pack-writer.ts';
 import type { EngineOptions } from '../../process/engine-options.ts';
-import { carriedOutInPart, compareWithRemote, isUnexplained, refusal } from '../../refs/push-conflict.ts';
+import { compareWithRemote, isUnexplained, partialPushError, rejectionError } from '../../refs/push-conflict.ts';
 import { ancestors, expectedValue, newValue } from '../../refs/ref-updates.ts';
 import { checkRefspecs } from '../../refs/refspec.ts';
 import type { Capabilities } from '../protocol/advertisement.ts';
 import { type Call, withinCall } from '../protocol/call.ts';
-import { isAsExpected, mustLookFirst, NotAsExpectedError, whatIsLeft } from '../protocol/push-expectation.ts';
-import { lackingForPush, needsPack, type PushReport } from '../protocol/receive-pack.ts';
+import { isAsExpected, mustListFirst, NotAsExpectedError, remainingUpdates } from '../protocol/push-expectation.ts';
+import { missingPushCapabilities, needsPack, type PushReport } from '../protocol/receive-pack.ts';
 import { failureOf } from '../protocol/request-failure.ts';
 import { havesFor, type Mapping, mappingsOf, missingSource, planUpdates, prefixesOf } from './fetch-plan.ts';
 import { KnownTips } from './known-tips.ts';
@@ -17,25 +17,25 @@ import type { LocalRepository } from './local-repository.ts';
 import { collectNewObjects } from './new-objects.ts';
 import { RemoteServer } from './remote-server.ts';
 
-/** More at once than this is a job for git, which negotiates what both sides have. */
-const MOST_WANTS = 1_000;
+/** More than this at once is left to git, which negotiates what both sides have. */
+const MAX_WANTS = 1_000;
 /** Without git, all of a repository is fetched in one request: 1,000 packages with three revisions each have 3,600 refs. */
 const MAX_WANTS_WITHOUT_GIT = 20_000;
-/** How often a fetch starts anew when local refs move under it, and a push when a part of it turns out to be done. */
-const TRIES = 3;
-/** Refs of this repository that git is given to end its walk at, where a pack is too large to be made in memory. */
-const MOST_ENDS = 50_000;
+/** Attempts of a fetch while other writers change local refs, and of a push of which a part turns out to be done. */
+const MAX_ATTEMPTS = 3;
+/** Refs at which git ends its walk, for a pack that is too large to be made in memory. */
+const MAX_WALK_ENDS = 50_000;
 
-const OTHER_REFS = 'the server has other refs than it was taken to have';
+const OTHER_REFS = 'the refs of the server are not as expected';
 
-/** What the own client did not do, because git does it better or only git can. The text says why. */
-export interface LeftToGit {
-  readonly leftToGit: string;
-  /** True if the next attempt may find the cause gone. */
+/** A job that Sluice's own client leaves to git, because git does it better or only git can. */
+export interface GitFallback {
+  readonly fallbackReason: string;
+  /** True if the cause may be gone at the next attempt. */
   readonly passing?: boolean;
 }
 
-/** A pack that is still to be made. */
+/** A pack that is made later. */
 interface NewPack {
   readonly taken: ReadonlySet<Oid>;
   readonly make: () => Promise<(() => Uint8Array | AsyncIterable<Uint8Array>) | undefined>;
@@ -48,7 +48,7 @@ interface News {
 }
 
 /**
- * The client of this house for one remote: fetch, listing and push over HTTP or ssh, in as few requests and bytes as the protocol
+ * Sluice's own client for one remote: fetch, listing and push over HTTP or ssh, in as few requests and bytes as the protocol
  * allows.
  */
 export class OwnClient {
@@ -67,25 +67,25 @@ export class OwnClient {
 
   /** In which way pushes are sent, for people. */
   get pushNote(): string {
-    return this.#server.getsFirst ? 'own client, asking for the refs before each push' : 'own client';
+    return this.#server.listsBeforePush ? 'own client, listing the refs before each push' : 'own client';
   }
 
-  /** Why git has to fetch and to list; undefined if it has not to. */
+  /** Why git has to fetch and list; undefined if the own client can. */
   fetchProblem(remote: GitRemote, signal: AbortSignal | undefined): Promise<string | undefined> {
-    return this.#within('asking for what it can do', 'listRemote', remote, signal, (call) =>
+    return this.#within('reading its capabilities', 'listRemote', remote, signal, (call) =>
       this.#server.readProblem(call),
     );
   }
 
   /** Throws what a push would throw before anything is sent. */
   async checkPush(remote: GitRemote, signal: AbortSignal | undefined): Promise<void> {
-    await this.#within('asking for what it can do', 'listRemote', remote, signal, (call) => this.#offers(call));
+    await this.#within('reading its capabilities', 'listRemote', remote, signal, (call) => this.#offers(call));
   }
 
-  list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[] | LeftToGit> {
+  list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[] | GitFallback> {
     return this.#within('listing refs', 'listRemote', remote, signal, async (call) => {
       const problem = await this.#server.readProblem(call);
-      if (problem !== undefined) return { leftToGit: problem };
+      if (problem !== undefined) return { fallbackReason: problem };
       const refs = await this.#server.listRefs(call, prefixes);
       this.#known.add(refs.map(({ oid }) => oid));
       return refs
@@ -95,24 +95,25 @@ export class OwnClient {
   }
 
   /** The refspecs have been checked. */
-  async fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[] | LeftToGit> {
+  async fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[] | GitFallback> {
     const { refspecs, later, prune = false } = options;
     const first = mappingsOf(refspecs);
     const rest = mappingsOf(later?.refspecs ?? []);
-    if (first === undefined || rest === undefined) return { leftToGit: 'a refspec asks for more than to mirror refs' };
+    if (first === undefined || rest === undefined)
+      return { fallbackReason: 'a refspec asks for more than to mirror refs' };
     return await this.#within('fetch', 'fetch', remote, options.signal, async (call) => {
       const problem = await this.#server.readProblem(call);
-      if (problem !== undefined) return { leftToGit: problem };
+      if (problem !== undefined) return { fallbackReason: problem };
       for (let attempt = 1; ; attempt += 1) {
         try {
           const news = await this.#compare(call, first, prune);
           if (later === undefined || !later.isNeeded(news.updates.map(changeOf)))
             return await this.#bring(call, news, prune);
-          // All at once: what is seen of them belongs together.
+          // In one call, so that the values belong together.
           return await this.#bring(call, await this.#compare(call, [...first, ...rest], prune), prune);
         } catch (error) {
           const overtaken = error instanceof RefConflictError && error.details?.kind === 'moved';
-          if (!overtaken || attempt >= TRIES) throw error;
+          if (!overtaken || attempt >= MAX_ATTEMPTS) throw error;
         }
       }
     });
@@ -120,42 +121,47 @@ export class OwnClient {
 
   /**
    * Pushes checked updates whose objects exist; none may verify that a ref is absent. A ref that has its new value counts as done.
-   * The objects are brought to the disk meanwhile. Throws Unsupported, before anything is sent, for a server that does not offer
-   * what a push needs that is all or nothing.
+   * The objects are written to the disk meanwhile. Throws Unsupported, before anything is sent, for a server that does not offer
+   * what an atomic push needs.
    */
-  push(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<'done' | LeftToGit> {
+  push(
+    remote: GitRemote,
+    updates: readonly RefUpdate[],
+    signal: AbortSignal | undefined,
+  ): Promise<'done' | GitFallback> {
     return this.#within('push', 'push', remote, signal, async (call) => {
       const offered = await this.#offers(call);
       let commands = updates;
-      let looked = false;
+      let isListed = false;
       let inPart: SluiceError | undefined;
       try {
         for (let attempt = 1; ; attempt += 1) {
-          const report = await this.#send(call, commands, offered, looked);
+          const report = await this.#send(call, commands, offered, isListed);
           if (report?.rejections.length === 0) {
             this.#known.add(updates.map(newValue).filter((oid) => oid !== null));
             return 'done';
           }
           if (report !== undefined) inPart ??= this.#inPart(call, commands, report);
-          const incomplete = report === undefined ? OTHER_REFS : incompleteness(report);
+          const incomplete = report === undefined ? OTHER_REFS : unpackProblem(report);
           let rest: 'done' | readonly RefUpdate[];
           if (report !== undefined && incomplete === undefined) {
             if (inPart !== undefined) throw inPart;
             rest = await this.#rest(call, commands, report);
-            if (rest !== 'done' && attempt >= TRIES) throw refusal(report.rejections, commands, report.words);
-          } else if (looked || (await this.#server.readProblem(call)) !== undefined) {
+            if (rest !== 'done' && attempt >= MAX_ATTEMPTS)
+              throw rejectionError(report.rejections, commands, report.words);
+          } else if (isListed || (await this.#server.readProblem(call)) !== undefined) {
             if (inPart !== undefined) throw inPart;
             this.#known.clear();
-            return { leftToGit: incomplete ?? OTHER_REFS, passing: true };
+            return { fallbackReason: incomplete ?? OTHER_REFS, passing: true };
           } else {
-            rest = await this.#lookAgain(call, commands);
-            looked = true;
+            rest = await this.#refreshKnownTips(call, commands);
+            isListed = true;
           }
           if (rest === 'done') return 'done';
           commands = rest;
         }
       } catch (error) {
-        // Whatever came in the way of the rest: what counts is that a part was done.
+        // For any error of the rest: the caller must know that a part was done.
         throw inPart ?? error;
       }
     });
@@ -178,20 +184,20 @@ export class OwnClient {
 
   async #offers(call: Call): Promise<Capabilities> {
     const offered = await this.#server.pushCapabilities(call);
-    const lacking = lackingForPush(offered);
+    const lacking = missingPushCapabilities(offered);
     if (lacking === undefined) return offered;
-    // Asked for anew the next time: a server can be mended.
+    // Requested again the next time: the server can be reconfigured.
     this.#server.forgetPushCapabilities();
     throw new SluiceError(
       'Unsupported',
-      `remote ${call.remote.url} cannot be pushed to: ${lacking}, and a push must be all or nothing`,
+      `cannot push to remote ${call.remote.url}: ${lacking}, and a push must be atomic`,
     );
   }
 
   #inPart({ remote }: Call, updates: readonly RefUpdate[], { rejections }: PushReport): SluiceError | undefined {
     const refused = new Set(rejections.map(({ ref }) => ref));
     const changed = updates.filter(({ type, ref }) => type !== 'verify' && !refused.has(ref)).map(({ ref }) => ref);
-    const inPart = carriedOutInPart(remote.url, changed, rejections);
+    const inPart = partialPushError(remote.url, changed, rejections);
     if (inPart !== undefined) this.#server.forgetPushCapabilities();
     return inPart;
   }
@@ -206,19 +212,19 @@ export class OwnClient {
     this.#known.add(theirs.map(({ oid }) => oid));
     const missing = missingSource(mappings, theirs);
     if (missing !== undefined)
-      throw new SluiceError('NotFound', `remote ${call.remote.url} lacks a ref that was asked for: ${missing}`);
+      throw new SluiceError('NotFound', `remote ${call.remote.url} lacks a requested ref: ${missing}`);
     const ours = all.filter(({ name }) => side.covers(name));
     return { ours, updates: planUpdates(mappings, theirs, ours, prune) };
   }
 
   /** Fetches what is not here and changes the refs. */
-  async #bring(call: Call, { ours, updates }: News, prune: boolean): Promise<RefChange[] | LeftToGit> {
+  async #bring(call: Call, { ours, updates }: News, prune: boolean): Promise<RefChange[] | GitFallback> {
     const wants = await this.#absent(updates);
     const { withoutGit } = this.#local;
     const isMuch = withoutGit
       ? wants.length > MAX_WANTS_WITHOUT_GIT
-      : wants.length > MOST_WANTS || (wants.length > 0 && ours.length === 0);
-    if (isMuch) return { leftToGit: 'there is much to fetch' };
+      : wants.length > MAX_WANTS || (wants.length > 0 && ours.length === 0);
+    if (isMuch) return { fallbackReason: 'there is much to fetch' };
     if (wants.length > 0) {
       const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => this.#local.indexPack(pack, signal);
       await this.#server.fetchPack(call, { wants, haves: havesFor(updates, ours), thin: !withoutGit }, take);
@@ -251,21 +257,21 @@ export class OwnClient {
     }
   }
 
-  /** The server's verdict; undefined, with nothing sent, if the remote is not what the push was made for. `looked` if that is known. */
+  /** The server's report; undefined, with nothing sent, if the remote is not as the push expects. `isListed` if its refs were just listed. */
   async #send(
     call: Call,
     updates: readonly RefUpdate[],
     offered: Capabilities,
-    looked: boolean,
+    isListed: boolean,
   ): Promise<PushReport | undefined> {
     const { taken, make } = await this.#packFor(updates);
     const expect = (refs: readonly Ref[]) => {
       if (!isAsExpected(updates, taken, refs)) throw new NotAsExpectedError(call.remote.url);
     };
-    const checkRefs = !looked && mustLookFirst(updates) ? expect : undefined;
+    const checkRefs = !isListed && mustListFirst(updates) ? expect : undefined;
     try {
       const look =
-        checkRefs === undefined || this.#server.advertisesFirst ? undefined : this.#look(call, updates, taken);
+        checkRefs === undefined || this.#server.advertisesFirst ? undefined : this.#listRefsOf(call, updates, taken);
       const [pack] = await Promise.all([make(), this.#local.flushObjects(), look?.then(checkRefs)]);
       return await this.#server.push(call, updates, offered, pack, checkRefs);
     } catch (error) {
@@ -275,8 +281,8 @@ export class OwnClient {
     }
   }
 
-  /** The remote's refs of a push, and those that are to have values which it is taken to have. */
-  async #look(call: Call, updates: readonly RefUpdate[], taken: ReadonlySet<Oid>): Promise<readonly Ref[]> {
+  /** The remote's refs of a push, and those whose values the remote is assumed to have. */
+  async #listRefsOf(call: Call, updates: readonly RefUpdate[], taken: ReadonlySet<Oid>): Promise<readonly Ref[]> {
     if ((await this.#server.readProblem(call)) !== undefined) return [];
     const olds = new Set(updates.map(expectedValue));
     const open = new Set([...taken].filter((oid) => !olds.has(oid)));
@@ -287,14 +293,14 @@ export class OwnClient {
     );
   }
 
-  /** Takes in what the remote really has. Returns what is left to do then, or throws what is in the way. */
-  async #lookAgain(call: Call, updates: readonly RefUpdate[]): Promise<'done' | readonly RefUpdate[]> {
+  /** Notes what the remote really has. Returns what is left to do then, or throws the conflict. */
+  async #refreshKnownTips(call: Call, updates: readonly RefUpdate[]): Promise<'done' | readonly RefUpdate[]> {
     const refs = await this.#server.listRefs(call, []);
     this.#known.replace(refs.map(({ oid }) => oid));
-    return whatIsLeft(updates, refs);
+    return remainingUpdates(updates, refs);
   }
 
-  /** What `make` makes the pack of, and the objects with all below them that it leaves out because the remote is taken to have them. */
+  /** What `make` makes the pack of, and the objects with all below them that it omits because the remote is assumed to have them. */
   async #packFor(updates: readonly RefUpdate[]): Promise<NewPack> {
     const taken = new Set<Oid>();
     if (!needsPack(updates)) return { taken, make: async () => undefined };
@@ -318,11 +324,11 @@ export class OwnClient {
     if (this.#local.withoutGit)
       throw new SluiceError(
         'LimitExceeded',
-        'the push was not sent: without git at most 10,000 objects, 1,000 commits and 32 MiB are pushed at once. Push less at once, or install git 2.39 or later',
+        'cannot push: without git the maximum is 10,000 objects, 1,000 commits and 32 MiB at once. Push less at once, or install git 2.39 or later',
       );
-    // For what is removed a part must not be done: then git is told only of what is looked at.
-    const isEnd = mustLookFirst(updates) ? (oid: Oid) => olds.has(oid) || taken.has(oid) : (oid: Oid) => known.has(oid);
-    const refs = (await this.#local.listRefs([])).filter(({ oid }) => isEnd(oid)).slice(0, MOST_ENDS);
+    // A removal must not be applied in part: then git gets only the refs that are checked.
+    const isEnd = mustListFirst(updates) ? (oid: Oid) => olds.has(oid) || taken.has(oid) : (oid: Oid) => known.has(oid);
+    const refs = (await this.#local.listRefs([])).filter(({ oid }) => isEnd(oid)).slice(0, MAX_WALK_ENDS);
     const ends = [...new Set(refs.map(({ oid }) => oid))].filter((oid) => !tips.includes(oid));
     return { taken, make: async () => () => this.#local.streamPack(tips, ends) };
   }
@@ -330,11 +336,11 @@ export class OwnClient {
   /** What is left to do of a push that was refused; throws why it was. */
   async #rest(call: Call, updates: readonly RefUpdate[], report: PushReport): Promise<'done' | readonly RefUpdate[]> {
     const { rejections, words } = report;
-    // Asked first in any case: a server may name a rule before it looks at values, and a rule may refuse what is done already.
-    if ((await this.#server.readProblem(call)) !== undefined) throw refusal(rejections, updates, words);
+    // Always listed first: a server may report a rule before it compares values, and a rule may reject what is done already.
+    if ((await this.#server.readProblem(call)) !== undefined) throw rejectionError(rejections, updates, words);
     const names = updates.map(({ ref }) => ref);
     const refs = await this.#server.listRefs(call, names);
-    const rest = whatIsLeft(updates, refs);
+    const rest = remainingUpdates(updates, refs);
     if (rest === 'done') return rest;
     const open = rest.filter((update, index) => update === updates[index]);
     const folders = [...new Set(open.flatMap(({ type, ref }) => (type === 'create' ? ancestors(ref) : [])))];
@@ -343,16 +349,16 @@ export class OwnClient {
         ? undefined
         : compareWithRemote(open, await this.#server.listRefs(call, [...names, ...folders]));
     if (beside !== undefined) throw beside;
-    if (open.length === updates.length) throw refusal(rejections, updates, words);
+    if (open.length === updates.length) throw rejectionError(rejections, updates, words);
     return rest;
   }
 }
 
-/** Why the server could not use the pack, perhaps for lack of what it was taken to have; undefined if it could. */
-function incompleteness({ unpack, rejections }: PushReport): string | undefined {
-  if (unpack !== 'ok') return `the server could not unpack what was sent (${unpack.slice(0, 100)})`;
+/** Why the server could not unpack the pack, perhaps because it lacks what it was assumed to have; undefined if it could. */
+function unpackProblem({ unpack, rejections }: PushReport): string | undefined {
+  if (unpack !== 'ok') return `the server could not unpack the pack (${unpack.slice(0, 100)})`;
   return rejections.some(({ reason }) => /^missing necessary objects/.test(reason))
-    ? 'the server lacks objects that it was taken to have'
+    ? 'the server lacks objects that it was assumed to have'
     : undefined;
 }
 

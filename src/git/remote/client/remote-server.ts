@@ -19,21 +19,21 @@ import { checkPushOptions, encodePush, type PushReport, readReport } from '../pr
 import { failureOf, type RequestFailure } from '../protocol/request-failure.ts';
 import { SshConnection } from '../ssh/ssh-connection.ts';
 
-/** Requests from here on are worth compressing; packs are compressed already. */
-const GZIP_FROM = 1024;
-/** Answers with which a server that wants to be asked for its refs before each push refuses one without. */
-const WANTS_GET = new Set([400, 404, 405, 412, 428]);
+/** Larger requests are compressed; packs are compressed already. */
+const MIN_GZIP_BYTES = 1024;
+/** With these statuses a server refuses a push without a preceding request for its refs, if it requires one. */
+const LIST_FIRST_STATUSES = new Set([400, 404, 405, 412, 428]);
 
 const compress = promisify(gzip);
 
-/** The server of one remote, over HTTP or ssh, and what it offers: that is asked for once and kept. */
+/** The server of one remote, over HTTP or ssh, and its capabilities, which are requested once. */
 export class RemoteServer {
   readonly #connection: Connection;
   #uploads: Capabilities | undefined;
   #readProblem: string | undefined;
   #receives: Capabilities | undefined;
-  /** True once the server has refused a push that was not preceded by asking for the refs. */
-  #getFirst = false;
+  /** True once the server has refused a push without a preceding request for its refs. */
+  #listBeforePush = false;
 
   constructor(url: string, options: EngineOptions) {
     const { clock, network } = options;
@@ -42,8 +42,8 @@ export class RemoteServer {
       : new SmartHttp(url, clock, network);
   }
 
-  get getsFirst(): boolean {
-    return this.#getFirst;
+  get listsBeforePush(): boolean {
+    return this.#listBeforePush;
   }
 
   /** True if each push begins with the refs of the remote, so that `checkRefs` is called. */
@@ -57,7 +57,7 @@ export class RemoteServer {
     try {
       const offered = await this.#get(call, 'git-upload-pack', readUploadCapabilities);
       if (offered === undefined) {
-        this.#readProblem = 'the server does not speak version 2 of the protocol';
+        this.#readProblem = 'the server does not support version 2 of the protocol';
         return this.#readProblem;
       }
       checkObjectFormat(this.#connection.url, offered);
@@ -67,7 +67,7 @@ export class RemoteServer {
       return this.#readProblem;
     } catch (error) {
       // Not kept: a server that is being repaired may answer with a page.
-      if (error instanceof NotSmartError) return 'the server does not speak the smart protocol';
+      if (error instanceof NotSmartError) return 'the server does not support the smart protocol';
       throw this.#explained(error);
     }
   }
@@ -85,17 +85,17 @@ export class RemoteServer {
     }
   }
 
-  /** What the server offers for pushes is asked for anew before the next one. */
+  /** The capabilities for pushes are requested again before the next one. */
   forgetPushCapabilities(): void {
     this.#receives = undefined;
   }
 
-  /** The refs that begin with one of the prefixes; the server may name more. Ask `readProblem` first. */
+  /** The refs that begin with one of the prefixes; the server may return more. Call `readProblem` first. */
   listRefs(call: Call, prefixes: readonly string[]): Promise<Ref[]> {
     return this.#post(call, encodeListRefs(prefixes, this.#uploads ?? new Map()), readRefs);
   }
 
-  /** Gets a pack with what is wanted and not here, for `take` to read. Ask `readProblem` first. */
+  /** Fetches a pack with what is wanted and not here, for `take` to read. Call `readProblem` first. */
   fetchPack(
     call: Call,
     fetch: FetchRequest,
@@ -106,8 +106,8 @@ export class RemoteServer {
   }
 
   /**
-   * Sends one atomic push. `pack` makes what follows the commands, anew for each try; for `checkRefs` see Exchange. The server's
-   * verdict is in the report; what is thrown has RequestFailure as details, which tells whether it may have been carried out.
+   * Sends one atomic push. `pack` makes what follows the commands, once for each attempt; for `checkRefs` see Exchange. The server's
+   * decision is in the report; errors have RequestFailure as details, which shows whether the push may have been applied.
    */
   async push(
     call: Call,
@@ -120,7 +120,7 @@ export class RemoteServer {
     checkPushOptions(this.#connection.url, pushOptions, offered);
     const commands = encodePush(updates, pushOptions, offered);
     const send = async () => {
-      if (this.#getFirst) await this.#askForRefs(call);
+      if (this.#listBeforePush) await this.#requestRefs(call);
       try {
         return await this.#connection.run(call, {
           service: 'git-receive-pack',
@@ -136,10 +136,10 @@ export class RemoteServer {
       return await send();
     } catch (error) {
       const { status } = failureOf(error);
-      if (this.#getFirst || status === undefined || !WANTS_GET.has(status)) throw error;
-      this.#getFirst = true;
+      if (this.#listBeforePush || status === undefined || !LIST_FIRST_STATUSES.has(status)) throw error;
+      this.#listBeforePush = true;
       return await send().catch((second: unknown) => {
-        this.#getFirst = false;
+        this.#listBeforePush = false;
         throw second;
       });
     }
@@ -158,7 +158,8 @@ export class RemoteServer {
   }
 
   async #post<Result>(call: Call, request: Buffer, read: Exchange<Result>['read']): Promise<Result> {
-    const zipped = this.#connection.compresses && request.length >= GZIP_FROM ? await compress(request) : undefined;
+    const zipped =
+      this.#connection.compresses && request.length >= MIN_GZIP_BYTES ? await compress(request) : undefined;
     try {
       return await this.#connection.run(call, {
         service: 'git-upload-pack',
@@ -171,7 +172,7 @@ export class RemoteServer {
     }
   }
 
-  async #askForRefs(call: Call): Promise<void> {
+  async #requestRefs(call: Call): Promise<void> {
     try {
       await this.#get(call, 'git-receive-pack', (pieces) => readReceiveCapabilities(pieces, true));
     } catch (error) {
@@ -182,11 +183,10 @@ export class RemoteServer {
   #explained(error: unknown, mayBeDone = false): unknown {
     if (!(error instanceof ProtocolError)) return error;
     const details: RequestFailure = { mayBeDone };
-    return new SluiceError(
-      'Unavailable',
-      `remote ${this.#connection.url} gives an answer that cannot be used: ${error.message}`,
-      { cause: error, details },
-    );
+    return new SluiceError('Unavailable', `invalid answer of remote ${this.#connection.url}: ${error.message}`, {
+      cause: error,
+      details,
+    });
   }
 }
 

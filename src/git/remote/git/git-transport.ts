@@ -1,13 +1,13 @@
 import { isIP } from 'node:net';
 import { isSluiceError, type SluiceError } from '../../../foundation/sluice-error.ts';
-import { diskFull, expectRoom, saysDiskFull } from '../../disk/disk-room.ts';
+import { diskFull, expectRoom, isDiskFullMessage } from '../../disk/disk-room.ts';
 import { RefConflictError, unknownOutcome } from '../../errors.ts';
 import type { FetchOptions, GitRemote, Ref, RefChange, RefUpdate } from '../../git-repository.ts';
 import { trustedAuthorities } from '../../network/certificate-authorities.ts';
 import type { Endpoint, HostRules } from '../../network/host-rules.ts';
 import { usesProxy } from '../../network/proxies.ts';
 import { readCredentials, readSshCredentials } from '../../network/remote-credentials.ts';
-import { checkRemoteUrl, cleanText, wordsOf } from '../../network/remote-url.ts';
+import { checkRemoteUrl, cleanText, toOneLine } from '../../network/remote-url.ts';
 import { isOid } from '../../objects/object-id.ts';
 import type { EngineOptions } from '../../process/engine-options.ts';
 import { type GitResult, runGit } from '../../process/git-process.ts';
@@ -16,11 +16,11 @@ import { withPrivateFiles } from '../../process/private-files.ts';
 import { remoteError } from '../../process/remote-error.ts';
 import { withSshConfig } from '../../process/ssh-config.ts';
 import { sshError } from '../../process/ssh-error.ts';
-import { carriedOutInPart, compareWithRemote, isUnexplained, refusal } from '../../refs/push-conflict.ts';
+import { compareWithRemote, isUnexplained, partialPushError, rejectionError } from '../../refs/push-conflict.ts';
 import { changesBetween, expectedValue, newValue } from '../../refs/ref-updates.ts';
 import { checkRefspecs } from '../../refs/refspec.ts';
 import { updateRefError } from '../../refs/update-ref-error.ts';
-import { parsePushReport, remoteWords } from './push-report.ts';
+import { parsePushReport, remoteOutput } from './push-report.ts';
 
 /** Redirects would carry credentials elsewhere. A transfer below the limit (bytes per second, for so many seconds) ends. */
 const SETTINGS = [
@@ -34,7 +34,7 @@ const SETTINGS = [
   'push.recurseSubmodules=no',
 ];
 
-/** Git asks its credential helper through a shell. This one is fixed text and passes on what stands on file descriptor 3. */
+/** Git runs its credential helper through a shell. This one is fixed text and passes on the content of file descriptor 3. */
 const CREDENTIALS_FROM_FD_3 = 'credential.helper=!f() { test "$1" = get && cat <&3; }; f';
 
 interface RemoteCall {
@@ -96,16 +96,16 @@ export class GitTransport {
     const { rejections, changed } = parsePushReport(stdout.toString('utf8'));
     if (rejections.length === 0) {
       const error = remoteError(remote.url, stderr);
-      // What the server cannot do or does not allow, and what keeps ssh out, is found out before anything is done.
+      // Checked before anything is changed: what the server cannot do or does not permit, and why ssh cannot connect.
       const isBefore = ['Unsupported', 'Refused'].includes(error.code) || sshError(remote.url, stderr) !== undefined;
       throw isBefore ? error : unknownOutcome(error);
     }
-    const inPart = carriedOutInPart(remote.url, changed, rejections);
+    const inPart = partialPushError(remote.url, changed, rejections);
     if (inPart !== undefined) throw inPart;
     const conflict = isUnexplained(rejections)
       ? compareWithRemote(updates, await this.list(remote, [], signal))
       : undefined;
-    throw conflict ?? refusal(rejections, updates, wordsOf(remoteWords(stderr)));
+    throw conflict ?? rejectionError(rejections, updates, toOneLine(remoteOutput(stderr)));
   }
 
   async #fetch(remote: GitRemote, options: FetchOptions, more: readonly string[]): Promise<void> {
@@ -166,7 +166,7 @@ export class GitTransport {
       });
     if (endpoint === undefined) return await run([]);
     if (protocol === 'ssh') {
-      // Git gives this to a shell; what git adds are arguments of their own.
+      // Git passes this to a shell; what git adds are arguments of their own.
       const useSsh = (ssh: readonly string[]) =>
         run([`core.sshCommand=ssh ${ssh.map(quoted).join(' ')}`, 'ssh.variant=ssh']);
       return await withSshConfig(await readSshCredentials(remote), (ssh) =>
@@ -211,7 +211,7 @@ async function httpPin(hosts: HostRules, endpoint: Endpoint): Promise<string[]> 
   return addresses === undefined ? [] : [`http.curloptResolve=${host}:${port}:${addresses.join(',')}`];
 }
 
-/** For a shell: in quotes if need be, which the word itself has none of. */
+/** For a shell: in quotes if needed; the word itself has none. */
 function quoted(word: string): string {
   return /^[\w./:=@,+-]+$/.test(word) ? word : `'${word}'`;
 }
@@ -228,13 +228,13 @@ function kindsOf(prefixes: readonly string[]): string[] {
 }
 
 function fetchError(url: string, stderr: string): SluiceError {
-  if (saysDiskFull(stderr)) return diskFull('the mirror', cleanText(stderr));
+  if (isDiskFullMessage(stderr)) return diskFull('the mirror', cleanText(stderr));
   const lock = /cannot (?:lock|update) ref '.*/s.exec(stderr);
   if (lock !== null) return updateRefError(lock[0], []);
   if (/! \[rejected\].*\(non-fast-forward\)/.test(stderr))
     return new RefConflictError(
       { ref: undefined, kind: 'moved' },
-      `remote ${url} has refs that do not descend from the local ones: a refspec with "+" takes them as they are`,
+      `remote ${url} has refs that do not descend from the local ones: use a refspec with "+" to accept them`,
     );
   return remoteError(url, stderr);
 }

@@ -18,7 +18,7 @@ export function parsePushReport(stdout: string): { rejections: PushRejection[]; 
   return { rejections, changed };
 }
 
-/** What the server itself wrote: the lines that git marks with `remote:`. */
-export function remoteWords(stderr: string): string[] {
+/** The server's own output: the lines that git marks with `remote:`. */
+export function remoteOutput(stderr: string): string[] {
   return [...stderr.matchAll(/^remote: ?(.*)$/gm)].map(([, line]) => line ?? '');
 }

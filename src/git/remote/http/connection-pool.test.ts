@@ -23,7 +23,7 @@ test('a proxy of the environment is used, but not for this machine', async () =>
     incoming.pipe(onward);
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  // A proxy is told to a process by its environment and in no other way.
+  // A process reads its proxy from its environment only.
   vi.stubEnv('http_proxy', `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
   const repository = await openRepository(initBare(join(folder.path, 'local.git')), {
     network: { hosts: new HostRules(['localhost', '127.0.0.1', '[::1]', 'git.example.test']) },

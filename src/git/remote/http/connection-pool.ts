@@ -5,13 +5,13 @@ import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import { trustedAuthorities } from '../../network/certificate-authorities.ts';
 import type { GitNetwork } from '../../network/git-network.ts';
-import { type Endpoint, localHostRefused } from '../../network/host-rules.ts';
+import { type Endpoint, localHostError } from '../../network/host-rules.ts';
 import { usesProxy } from '../../network/proxies.ts';
 import { endpointOf, isLoopback } from '../../network/remote-url.ts';
 
 /** The server may be silent for long while it checks a push; how long a whole call may take is limited by its caller. */
 const LIMITS = {
-  // A connection for every request: one that is stalled holds up no other.
+  // A connection for every request: a stalled one blocks no other.
   allowH2: false,
   connectTimeout: 10_000,
   headersTimeout: 0,
@@ -19,8 +19,8 @@ const LIMITS = {
 } as const;
 
 /**
- * Connections to one server, kept open between calls, and made anew when other authorities are trusted. Each goes to an address that
- * the rules on hosts were applied to. Proxies are taken from the usual variables, never for this machine itself.
+ * Connections to one server, kept open between calls, and opened again when other authorities are trusted. Each goes to an address that
+ * the rules on hosts permit. Proxies are taken from the usual variables, never for this machine itself.
  */
 export class ConnectionPool {
   readonly #isLocal: boolean;
@@ -42,7 +42,7 @@ export class ConnectionPool {
   async checkHost(): Promise<void> {
     const { hosts } = this.#network;
     const { host, port } = this.#endpoint;
-    if (hosts.isRefused(host, port)) throw localHostRefused(this.#endpoint);
+    if (hosts.isRefused(host, port)) throw localHostError(this.#endpoint);
     if (this.#isLocal || !usesProxy()) return;
     try {
       await hosts.addresses(this.#endpoint);
@@ -58,12 +58,12 @@ export class ConnectionPool {
     const previous = this.#current?.dispatcher;
     this.#open.add(dispatcher);
     this.#current = { authorities, dispatcher };
-    // What is under way on the old connections may end there.
+    // Requests in progress may end on the old connections.
     if (previous !== undefined) void previous.close().finally(() => this.#open.delete(previous));
     return dispatcher;
   }
 
-  /** Closes all connections; what is under way fails. */
+  /** Closes all connections; requests in progress fail. */
   async close(): Promise<void> {
     await Promise.all([...this.#open].map((dispatcher) => dispatcher.destroy()));
     this.#open.clear();
@@ -80,7 +80,7 @@ export class ConnectionPool {
       : new EnvHttpProxyAgent({ ...LIMITS, connect, requestTls: tls, proxyTls: tls });
   }
 
-  /** Resolves once and checks; the connection goes to what this returns, whatever the name leads to a moment later. */
+  /** Resolves once and checks; the connection goes to what this returns, even if the name resolves otherwise a moment later. */
   readonly #lookup: LookupFunction = (host, options, callback) => {
     const { hosts } = this.#network;
     void hosts

@@ -2,7 +2,7 @@ import { type ErrorCode, messageOf, SluiceError } from '../../../foundation/slui
 import { cleanText } from '../../network/remote-url.ts';
 import type { RequestFailure } from '../protocol/request-failure.ts';
 
-/** What is known of an answer with a status that is no success. */
+/** An answer with a status other than success. */
 interface Refusal {
   readonly withCredentials: boolean;
   /** True if success would have changed refs. */
@@ -22,9 +22,8 @@ const NEVER_SENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Why the certificate of a server is not taken, and what to do. */
-const UNKNOWN_AUTHORITY =
-  'is signed by an authority that is not trusted: put its certificate into ca.crt of the Secret';
+/** Why the certificate of a server is not accepted, and what to do. */
+const UNKNOWN_AUTHORITY = 'is signed by an unknown authority: put its certificate into ca.crt of the Secret';
 const BAD_CERTIFICATES: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
   SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
@@ -37,12 +36,12 @@ const BAD_CERTIFICATES: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'is for other names than that in the address',
 };
 
-/** The error for an answer with a status that is no success. */
+/** The error for an answer with a status other than success. */
 export function statusError(url: string, status: number, refusal: Refusal): SluiceError {
   const [code, meaning] = meaningOf(status, refusal);
   const retryAfter = status === 429 || status === 503 ? refusal.retryAfter : undefined;
-  const later = retryAfter === undefined ? '' : `, and wants to be asked again in ${retryAfter} s`;
-  // A gateway may have lost the answer of a server that did its work. What refuses outright, or asks to come again, did nothing.
+  const later = retryAfter === undefined ? '' : `; retry after ${retryAfter} s`;
+  // A gateway may have lost the answer of a server that applied the push. One that refuses, or requires a retry, did nothing.
   const gave = status === 408 || (status >= 500 && status !== 501 && retryAfter === undefined);
   const details: RequestFailure = { status, mayBeDone: refusal.changesRefs && gave, retryAfter };
   return new SluiceError(code, `remote ${url} ${meaning} (HTTP ${status})${later}`, { details });
@@ -50,17 +49,19 @@ export function statusError(url: string, status: number, refusal: Refusal): Slui
 
 function meaningOf(status: number, { withCredentials, location }: Refusal): [ErrorCode, string] {
   if (status >= 300 && status < 400)
-    return ['Refused', `redirects elsewhere: give its new address${location === undefined ? '' : `, ${location}`}`];
+    return ['Refused', `redirects elsewhere: use its new address${location === undefined ? '' : `, ${location}`}`];
   if (status === 401)
     return withCredentials
-      ? ['Refused', 'does not accept the credentials: renew them']
-      : ['Refused', 'asks for credentials: give it some'];
-  if (status === 403) return ['Refused', 'does not allow this'];
+      ? ['Refused', 'rejected the credentials: renew them']
+      : ['Refused', 'requires credentials: put them into the Secret in secretRef'];
+  if (status === 403) return ['Refused', 'denied the request: check the rights of the account'];
   if (status === 404 || status === 410) return ['NotFound', 'has no such repository'];
-  if (status === 407) return ['Refused', 'is behind a proxy that asks for credentials: give them in its address'];
-  if (status === 413) return ['LimitExceeded', 'does not take as much at once: push less, or raise its limit'];
-  if (status === 408 || status === 504) return ['Timeout', 'did not get done in time'];
-  return ['Unavailable', 'cannot be used now'];
+  if (status === 407)
+    return ['Refused', 'is behind a proxy that requires credentials: put them into the address of the proxy'];
+  if (status === 413)
+    return ['LimitExceeded', 'does not accept a request of this size: push less at once, or raise its limit'];
+  if (status === 408 || status === 504) return ['Timeout', 'did not answer in time'];
+  return ['Unavailable', 'is unavailable'];
 }
 
 /** The error for a request that got no answer, or not all of one. */
@@ -69,13 +70,13 @@ export function connectionError(url: string, error: unknown, changesRefs: boolea
   const badCertificate = BAD_CERTIFICATES[code];
   if (badCertificate !== undefined) {
     const details: RequestFailure = { mayBeDone: false };
-    const message = `remote ${url} cannot be trusted: its certificate ${badCertificate}`;
+    const message = `cannot connect to remote ${url}: its certificate ${badCertificate}`;
     return new SluiceError('Refused', message, { cause: error, details });
   }
   const details: RequestFailure = { mayBeDone: changesRefs && !NEVER_SENT.has(code) };
   const late = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
   const why = cleanText(messageOf(error) || code || 'the connection failed').slice(0, 300);
-  return new SluiceError(late ? 'Timeout' : 'Unavailable', `remote ${url} cannot be used now: ${why}`, {
+  return new SluiceError(late ? 'Timeout' : 'Unavailable', `cannot connect to remote ${url}: ${why}`, {
     cause: error,
     details,
   });

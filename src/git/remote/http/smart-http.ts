@@ -12,19 +12,19 @@ import { failureOf, type RequestFailure } from '../protocol/request-failure.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { connectionError, statusError } from './http-error.ts';
 
-const LONGEST_SECONDS = 86_400;
+const MAX_RETRY_AFTER_SECONDS = 86_400;
 
 /** The server answers, but not in Git's smart HTTP protocol. */
 export class NotSmartError extends ProtocolError {}
 
 const AGENT = 'sluice';
-/** How often, and how long at once in milliseconds, a server that asks for it is waited for within a call. */
-const MOST_WAITS = 2;
-const LONGEST_WAIT = 10_000;
+/** How often, and how long at once, a call waits for a server that returns Retry-After. */
+const MAX_WAITS = 2;
+const MAX_WAIT_MS = 10_000;
 
 /**
  * One repository behind Git's smart HTTP protocol. Redirects are never followed: they would carry credentials elsewhere. After 401
- * the credentials are asked for once more, and the request is sent again if they are others; after 429 or 503 with a Retry-After
+ * the credentials are read once more, and the request is sent again if they have changed; after 429 or 503 with a Retry-After
  * that is short enough it is sent again then.
  *
  * Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`. No message holds a secret or the text of an answer.
@@ -63,7 +63,7 @@ export class SmartHttp implements Connection {
           const next = await call.race(readCredentials(call.remote));
           if (next?.basic === undefined || sameCredentials(next.basic, credentials?.basic)) throw error;
           credentials = next;
-        } else if (retryAfter !== undefined && waits < MOST_WAITS && this.#isShort(retryAfter * 1000, call)) {
+        } else if (retryAfter !== undefined && waits < MAX_WAITS && this.#isShort(retryAfter * 1000, call)) {
           waits += 1;
           await call.pause(retryAfter * 1000);
         } else throw error;
@@ -71,13 +71,13 @@ export class SmartHttp implements Connection {
     }
   }
 
-  /** Closes all connections; what is under way fails. */
+  /** Closes all connections; requests in progress fail. */
   close(): Promise<void> {
     return this.#pool.close();
   }
 
   #isShort(wait: number, call: Call): boolean {
-    return wait <= LONGEST_WAIT && wait < call.remaining();
+    return wait <= MAX_WAIT_MS && wait < call.remaining();
   }
 
   #explained(error: unknown, exchange: Exchange<unknown>, signal: AbortSignal): unknown {
@@ -116,12 +116,12 @@ export class SmartHttp implements Connection {
       signal,
     });
     const { statusCode: status, headers, body } = response;
-    // Whoever reads hears of an error; one that comes before or after that must not end the process.
+    // The reader gets the error; one before or after reading must not end the process.
     body.on('error', () => undefined);
     try {
       const pieces = unpacked(body, headers['content-encoding']);
       if (status !== 200) {
-        // What the body says stays unread: it may be the answer of a service that was not meant to be shown to the caller.
+        // The body is not read: it may be the answer of a service that must not be shown to the caller.
         throw statusError(this.url, status, {
           withCredentials: credentials?.basic !== undefined,
           changesRefs: changesRefs(exchange),
@@ -139,7 +139,7 @@ export class SmartHttp implements Connection {
   }
 }
 
-/** True for what a server may have done something for, though its answer did not come. */
+/** True for an error after which the server may have applied the request, though no answer arrived. */
 function changesRefs({ service, body }: Exchange<unknown>): boolean {
   return service === 'git-receive-pack' && body !== undefined;
 }
@@ -164,20 +164,20 @@ function sameCredentials(a: BasicCredentials, b: BasicCredentials | undefined): 
   return a.username === b?.username && a.password === b.password;
 }
 
-/** The body of an answer, unpacked. Throws ProtocolError for a compression that was not asked for. */
+/** The body of an answer, unpacked. Throws ProtocolError for a compression that was not requested. */
 function unpacked(body: Readable, encoding: string | string[] | undefined): Readable {
   const name = String(encoding ?? 'identity').toLowerCase();
   if (name === 'identity' || name === '') return body;
   if (name !== 'gzip' && name !== 'x-gzip')
-    throw new ProtocolError(`it is compressed as ${JSON.stringify(name.slice(0, 40))}, which was not asked for`);
+    throw new ProtocolError(`it is compressed as ${JSON.stringify(name.slice(0, 40))}, which was not requested`);
   // The reader gets an error of either.
   return pipeline(body, createGunzip(), () => {});
 }
 
-/** The seconds that a Retry-After header asks for, which may be a number or a date; undefined if it says neither. At most a day. */
+/** The seconds of a Retry-After header, which may be a number or a date; undefined if it is neither. At most a day. */
 function retryAfterOf(header: string | string[] | undefined, now: number): number | undefined {
   const text = Array.isArray(header) ? header[0] : header;
   if (text === undefined || text.length > 40) return undefined;
   const seconds = /^\d{1,9}$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - now) / 1000);
-  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), LONGEST_SECONDS);
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER_SECONDS);
 }

@@ -2,15 +2,15 @@ import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Ref } from '../../git-repository.ts';
 import { isOid } from '../../objects/object-id.ts';
 import { PktLineParser, textOf } from './pkt-line.ts';
-import { ProtocolError, throwIfGivenUp } from './protocol-error.ts';
+import { ProtocolError, throwOnErrorLine } from './protocol-error.ts';
 
-/** What a server says it can do: names, with a value behind `=` or an empty one. */
+/** The capabilities of a server: names, with a value behind `=` or an empty one. */
 export type Capabilities = ReadonlyMap<string, string>;
 
-const LONGEST_ADVERTISEMENT = 64 * 1024;
-const LONGEST_DISCARDED = 256 * 1024 * 1024;
+const MAX_ADVERTISEMENT_BYTES = 64 * 1024;
+const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;
 
-/** Reads what upload-pack advertises; undefined if it does not speak version 2 of the protocol. */
+/** Reads what upload-pack advertises; undefined if it does not support version 2 of the protocol. */
 export async function readUploadCapabilities(pieces: AsyncIterable<Uint8Array>): Promise<Capabilities | undefined> {
   const lines: string[] = [];
   for await (const text of linesOf(pieces)) {
@@ -31,18 +31,18 @@ export async function readReceiveCapabilities(
   let size = 0;
   for await (const piece of pieces) {
     size += piece.length;
-    if (size > LONGEST_DISCARDED) throw new ProtocolError('its list of refs does not end');
+    if (size > MAX_DISCARDED_BYTES) throw new ProtocolError('its list of refs does not end');
     if (found !== undefined) continue;
     for (const packet of parser.push(piece)) {
       const text = typeof packet === 'string' ? '' : textOf(packet);
       const nul = text.indexOf('\0');
-      throwIfGivenUp(text);
+      throwOnErrorLine(text);
       if (nul < 0) continue;
       found = capabilities(text.slice(nul + 1).split(' '));
       break;
     }
     if (found !== undefined && !toTheEnd) return found;
-    if (found === undefined && size > LONGEST_ADVERTISEMENT) break;
+    if (found === undefined && size > MAX_ADVERTISEMENT_BYTES) break;
   }
   if (found === undefined) throw new ProtocolError('its advertisement names no capabilities');
   return found;
@@ -57,7 +57,7 @@ export function advertisedRefs(advertisement: Uint8Array): Ref[] {
   return refs.filter((ref) => ref !== undefined);
 }
 
-/** Refuses (Unsupported) a repository whose object ids are not SHA-1. */
+/** Throws Unsupported for a repository whose object ids are not SHA-1. */
 export function checkObjectFormat(url: string, offered: Capabilities): void {
   const format = offered.get('object-format') ?? 'sha1';
   if (format === 'sha1') return;
@@ -74,14 +74,14 @@ async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<strin
   let inService = false;
   for await (const piece of pieces) {
     size += piece.length;
-    if (size > LONGEST_ADVERTISEMENT) throw new ProtocolError('its advertisement is too long');
+    if (size > MAX_ADVERTISEMENT_BYTES) throw new ProtocolError('its advertisement is too long');
     for (const packet of parser.push(piece)) {
       if (packet === 'flush') {
         if (!inService) return;
         inService = false;
       } else if (typeof packet !== 'string') {
         const text = textOf(packet);
-        throwIfGivenUp(text);
+        throwOnErrorLine(text);
         if (text.startsWith('# service=')) inService = true;
         else yield text;
       }
@@ -101,9 +101,9 @@ function capabilities(words: readonly string[]): Capabilities {
 
 const OID_LENGTH = 40;
 
-/** `<id> <name>`, and attributes that were not asked for; undefined for what is no ref, as HEAD. */
+/** `<id> <name>`, and attributes that were not requested; undefined for what is no ref, as HEAD. */
 export function refOf(line: string): Ref | undefined {
-  throwIfGivenUp(line);
+  throwOnErrorLine(line);
   const end = line.indexOf(' ', OID_LENGTH + 1);
   const name = line.slice(OID_LENGTH + 1, end < 0 ? undefined : end);
   const oid = line.slice(0, OID_LENGTH);

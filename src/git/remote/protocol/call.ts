@@ -2,10 +2,10 @@ import type { Clock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { GitRemote } from '../../git-repository.ts';
 
-/** One job at a remote, with all the requests that it takes. */
+/** One operation at a remote, with all its requests. */
 export interface Call {
   readonly remote: GitRemote;
-  /** Aborts, with the SluiceError that is to be thrown, when the time is over or the caller gives up. */
+  /** Aborts, with the SluiceError that is to be thrown, on timeout, or when the caller cancels. */
   readonly signal: AbortSignal;
   /** Milliseconds that are left. */
   remaining(): number;
@@ -25,7 +25,7 @@ interface CallLimits {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Does a job, which all that it starts has to end with. Throws Timeout, and Unavailable if the caller gave up. */
+/** Runs an operation, with which all that it starts has to end. Throws Timeout, and Unavailable if the caller cancelled. */
 export async function withinCall<Result>(limits: CallLimits, job: (call: Call) => Promise<Result>): Promise<Result> {
   const { clock, remote, name, timeout, signal } = limits;
   const what = `${name} at ${remote.url}`;

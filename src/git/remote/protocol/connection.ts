@@ -5,7 +5,7 @@ export type Service = 'git-upload-pack' | 'git-receive-pack';
 
 export interface Exchange<Result> {
   readonly service: Service;
-  /** What is sent, made anew for each try; without it, the server's advertisement is asked for. */
+  /** Makes the body, once for each attempt; without it, the server's advertisement is requested. */
   readonly body?: () => Uint8Array | AsyncIterable<Uint8Array>;
   readonly contentEncoding?: 'gzip' | undefined;
   /** Called, where `advertisesFirst`, with the refs before the body is sent; what it throws (a SluiceError) keeps that from being sent. */
@@ -18,7 +18,7 @@ export interface Exchange<Result> {
 }
 
 /**
- * The way to the services of one repository. Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`.
+ * A connection to the services of one repository. Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`.
  * No message holds a secret.
  */
 export interface Connection {
@@ -28,6 +28,6 @@ export interface Connection {
   /** True if each exchange begins with what the service advertises. */
   readonly advertisesFirst: boolean;
   run<Result>(call: Call, exchange: Exchange<Result>): Promise<Result>;
-  /** Ends what is under way. */
+  /** Ends exchanges in progress. */
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { Oid } from '../../git-repository.ts';
 import type { Capabilities } from './advertisement.ts';
 import { commandCapabilities } from './list-refs.ts';
 import { DELIMITER, FLUSH, PktLineParser, pktLine, textOf } from './pkt-line.ts';
-import { ProtocolError, throwIfGivenUp } from './protocol-error.ts';
+import { ProtocolError, throwOnErrorLine } from './protocol-error.ts';
 import { SideBand } from './side-band.ts';
 
 /** What is wanted, what is here already, and whether the pack may hold deltas of the latter. */
@@ -43,10 +43,10 @@ export async function* readPack(pieces: AsyncIterable<Uint8Array>): AsyncGenerat
         continue;
       }
       const text = textOf(packet);
-      throwIfGivenUp(text);
+      throwOnErrorLine(text);
       inPack = text === 'packfile';
     }
   }
   parser.end();
-  if (!inPack || !ended) throw new ProtocolError('it holds no pack, or half of one');
+  if (!inPack || !ended) throw new ProtocolError('it holds no pack, or an incomplete one');
 }

@@ -3,7 +3,7 @@ import { type Capabilities, refOf } from './advertisement.ts';
 import { DELIMITER, FLUSH, PktLineParser, pktLine, textOf } from './pkt-line.ts';
 import { ProtocolError } from './protocol-error.ts';
 
-const LONGEST_LIST = 256 * 1024 * 1024;
+const MAX_LIST_BYTES = 256 * 1024 * 1024;
 
 /** A request for the refs whose names begin with one of the prefixes; servers drop prefixes where there are tens of thousands. */
 export function encodeListRefs(prefixes: readonly string[], offered: Capabilities): Buffer {
@@ -16,7 +16,7 @@ export function encodeListRefs(prefixes: readonly string[], offered: Capabilitie
   ]);
 }
 
-/** The capabilities that stand with every command of version 2. */
+/** The capabilities of every command of version 2. */
 export function commandCapabilities(offered: Capabilities): Buffer[] {
   return [
     ...(offered.has('agent') ? [pktLine('agent=sluice')] : []),
@@ -24,7 +24,7 @@ export function commandCapabilities(offered: Capabilities): Buffer[] {
   ];
 }
 
-/** The refs of an answer, without HEAD; the server decides about their order, and may name more than were asked for. */
+/** The refs of an answer, without HEAD; the server decides about their order, and may return more than were requested. */
 export async function readRefs(pieces: AsyncIterable<Uint8Array>): Promise<Ref[]> {
   const parser = new PktLineParser();
   const refs: Ref[] = [];
@@ -32,7 +32,7 @@ export async function readRefs(pieces: AsyncIterable<Uint8Array>): Promise<Ref[]
   let ended = false;
   for await (const piece of pieces) {
     size += piece.length;
-    if (size > LONGEST_LIST) throw new ProtocolError(`its list of refs has more than ${LONGEST_LIST} bytes`);
+    if (size > MAX_LIST_BYTES) throw new ProtocolError(`its list of refs has more than ${MAX_LIST_BYTES} bytes`);
     for (const packet of parser.push(piece)) {
       if (packet === 'flush') ended = true;
       if (typeof packet === 'string') continue;

@@ -6,23 +6,23 @@ export type Packet = Buffer | 'flush' | 'delimiter' | 'response-end';
 export const FLUSH = Buffer.from('0000');
 export const DELIMITER = Buffer.from('0001');
 
-const HEADER = 4;
-const LONGEST = 65_520;
+const HEADER_BYTES = 4;
+const MAX_LINE_BYTES = 65_520;
 const SPECIAL = ['flush', 'delimiter', 'response-end'] as const;
 
 export function pktLine(content: string | Uint8Array): Buffer {
   const bytes = typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
-  const length = bytes.length + HEADER;
-  if (length > LONGEST) throw new ProtocolError(`a line of ${bytes.length} bytes is too long to be sent`);
-  return Buffer.concat([Buffer.from(length.toString(16).padStart(HEADER, '0'), 'latin1'), bytes]);
+  const length = bytes.length + HEADER_BYTES;
+  if (length > MAX_LINE_BYTES) throw new ProtocolError(`a line of ${bytes.length} bytes is too long to be sent`);
+  return Buffer.concat([Buffer.from(length.toString(16).padStart(HEADER_BYTES, '0'), 'latin1'), bytes]);
 }
 
-/** Takes a stream in pieces of any size apart. What it gives out may share memory with what was put in. */
+/** Parses a stream in pieces of any size. Packets may share memory with the pieces. */
 export class PktLineParser {
-  /** What came since the last packet that is complete, which is put together only when all of the next one is there. */
+  /** The pieces since the last complete packet, which are joined only when the next one is complete. */
   #pieces: Buffer[] = [];
   #size = 0;
-  #needed = HEADER;
+  #needed = HEADER_BYTES;
 
   /** All packets that are complete with this piece. Throws ProtocolError for what is no packet. */
   push(piece: Uint8Array): Packet[] {
@@ -33,19 +33,19 @@ export class PktLineParser {
     const data = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#pieces);
     const packets: Packet[] = [];
     let at = 0;
-    this.#needed = HEADER;
-    while (at + HEADER <= data.length) {
+    this.#needed = HEADER_BYTES;
+    while (at + HEADER_BYTES <= data.length) {
       const length = lengthAt(data, at);
-      if (length < HEADER) {
+      if (length < HEADER_BYTES) {
         packets.push(specialPacket(length));
-        at += HEADER;
+        at += HEADER_BYTES;
         continue;
       }
       if (at + length > data.length) {
         this.#needed = length;
         break;
       }
-      packets.push(data.subarray(at + HEADER, at + length));
+      packets.push(data.subarray(at + HEADER_BYTES, at + length));
       at += length;
     }
     this.#size = data.length - at;
@@ -67,12 +67,12 @@ export function textOf(packet: Buffer): string {
 
 function lengthAt(data: Buffer, at: number): number {
   let length = 0;
-  for (let index = at; index < at + HEADER; index++) {
+  for (let index = at; index < at + HEADER_BYTES; index++) {
     const digit = hexDigit(data[index] ?? 0);
     if (digit < 0) throw new ProtocolError('a line does not begin with its length');
     length = length * 16 + digit;
   }
-  if (length > LONGEST) throw new ProtocolError(`a line of ${length} bytes is longer than the protocol allows`);
+  if (length > MAX_LINE_BYTES) throw new ProtocolError(`a line of ${length} bytes is longer than the protocol allows`);
   return length;
 }
 

@@ -1,8 +1,8 @@
 import { cleanText } from '../../network/remote-url.ts';
 
 /**
- * A server sent what the Git protocol does not have at that place. Callers turn it into a SluiceError that names the server. Messages
- * quote only what the protocol has for people: other bytes may be the answer of a service that is not meant to be shown.
+ * A server violated the Git protocol. Callers turn it into a SluiceError that names the server. Messages
+ * quote only text that the protocol has for people: other bytes may be the answer of a service that must not be shown.
  */
 export class ProtocolError extends Error {
   constructor(message: string) {
@@ -11,7 +11,7 @@ export class ProtocolError extends Error {
   }
 }
 
-/** Throws ProtocolError for the line with which a server says that it gives up. */
-export function throwIfGivenUp(line: string): void {
-  if (line.startsWith('ERR ')) throw new ProtocolError(`it says: ${cleanText(line.slice(4, 504))}`);
+/** Throws ProtocolError for the line with which a server reports an error. */
+export function throwOnErrorLine(line: string): void {
+  if (line.startsWith('ERR ')) throw new ProtocolError(`it reports: ${cleanText(line.slice(4, 504))}`);
 }

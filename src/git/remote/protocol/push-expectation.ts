@@ -4,19 +4,19 @@ import { compareWithRemote } from '../../refs/push-conflict.ts';
 import { expectedValue, newValue } from '../../refs/ref-updates.ts';
 import type { RequestFailure } from './request-failure.ts';
 
-/** The remote is not what a push was made for; nothing was sent. */
+/** The remote is not as a push expects; nothing was sent. */
 export class NotAsExpectedError extends SluiceError {
   constructor(url: string) {
     const details: RequestFailure = { mayBeDone: false };
-    super('Conflict', `remote ${url} is not as it is taken to be`, { details });
+    super('Conflict', `the refs of remote ${url} are not as expected`, { details });
   }
 }
 
 /**
- * True for a push that a server could carry out in part: Git's own leaves what it lacks objects for out of the transaction, and
- * removes a ref, whatever its value, if it lacks the object that it is to have.
+ * True for a push that a server could apply in part: Git's own leaves what it lacks objects for out of the transaction, and
+ * removes a ref with any value, if it lacks the object that it is to have.
  */
-export function mustLookFirst(updates: readonly RefUpdate[]): boolean {
+export function mustListFirst(updates: readonly RefUpdate[]): boolean {
   return updates.some(({ type }) => type === 'delete');
 }
 
@@ -34,7 +34,7 @@ export function isAsExpected(updates: readonly RefUpdate[], taken: ReadonlySet<O
  * What is left to do of updates with the refs that a remote has: a ref that has its new value is only verified. Throws
  * RefConflictError if the rest is not as expected.
  */
-export function whatIsLeft(updates: readonly RefUpdate[], refs: readonly Ref[]): 'done' | readonly RefUpdate[] {
+export function remainingUpdates(updates: readonly RefUpdate[], refs: readonly Ref[]): 'done' | readonly RefUpdate[] {
   const values = new Map(refs.map(({ name, oid }) => [name, oid]));
   const isDone = (update: RefUpdate) => 'new' in update && values.get(update.ref) === update.new;
   const isOver = (update: RefUpdate) =>

@@ -5,44 +5,44 @@ import type { PushRejection } from '../../refs/push-conflict.ts';
 import { expectedValue, newValue } from '../../refs/ref-updates.ts';
 import type { Capabilities } from './advertisement.ts';
 import { FLUSH, type Packet, PktLineParser, pktLine, textOf } from './pkt-line.ts';
-import { ProtocolError, throwIfGivenUp } from './protocol-error.ts';
+import { ProtocolError, throwOnErrorLine } from './protocol-error.ts';
 import { SideBand } from './side-band.ts';
 
-/** What a server must offer for a push that is all or nothing and says so. */
+/** What a server must offer for an atomic push with a report. */
 const NEEDED = ['atomic', 'report-status'] as const;
 const USED = ['side-band-64k', 'quiet'] as const;
-const MOST_OPTIONS = 100;
-const LONGEST_OPTION = 1000;
-const LONGEST_REPORT = 16 * 1024 * 1024;
+const MAX_OPTIONS = 100;
+const MAX_OPTION_CHARACTERS = 1000;
+const MAX_REPORT_BYTES = 16 * 1024 * 1024;
 
 export interface PushReport {
   /** `ok`, or why the pack was not taken. */
   readonly unpack: string;
   /** The refs that did not change, with the server's reason. */
   readonly rejections: readonly PushRejection[];
-  /** What the server and its hooks said. */
+  /** The output of the server and its hooks. */
   readonly words: string;
 }
 
 /** What a server lacks for an atomic push, in words; undefined if nothing. */
-export function lackingForPush(offered: Capabilities): string | undefined {
+export function missingPushCapabilities(offered: Capabilities): string | undefined {
   const lacking = NEEDED.filter((name) => !offered.has(name));
   return lacking.length === 0 ? undefined : `the server does not offer ${lacking.join(' and ')}`;
 }
 
-/** Refuses options of a push that the server does not take (Unsupported), or that the protocol cannot carry (InvalidInput). */
+/** Throws Unsupported for push options if the server accepts none, and InvalidInput for those that the protocol cannot carry. */
 export function checkPushOptions(url: string, options: readonly string[], offered: Capabilities): void {
   if (options.length === 0) return;
   if (
-    options.length > MOST_OPTIONS ||
-    options.some((option) => option.length > LONGEST_OPTION || /[\0\r\n]/.test(option))
+    options.length > MAX_OPTIONS ||
+    options.some((option) => option.length > MAX_OPTION_CHARACTERS || /[\0\r\n]/.test(option))
   )
     throw new SluiceError(
       'InvalidInput',
-      `a push takes at most ${MOST_OPTIONS} options, each of one line with at most ${LONGEST_OPTION} characters`,
+      `a push takes at most ${MAX_OPTIONS} options, each of one line with at most ${MAX_OPTION_CHARACTERS} characters`,
     );
   if (!offered.has('push-options'))
-    throw new SluiceError('Unsupported', `remote ${url} takes no options with a push: give none for it`);
+    throw new SluiceError('Unsupported', `remote ${url} does not accept push options: remove them`);
 }
 
 /** True if a pack follows the commands: always, unless refs are only removed. */
@@ -86,13 +86,13 @@ export async function readReport(
   };
   for await (const piece of pieces) {
     size += piece.length;
-    if (size > LONGEST_REPORT) throw new ProtocolError('its report does not end');
+    if (size > MAX_REPORT_BYTES) throw new ProtocolError('its report does not end');
     for (const packet of outer.push(piece)) {
       if (inner === undefined || typeof packet === 'string') {
         take(packet);
         continue;
       }
-      throwIfGivenUp(textOf(packet));
+      throwOnErrorLine(textOf(packet));
       const data = band.dataOf(packet);
       if (data !== undefined) for (const line of inner.push(data)) take(line);
     }
@@ -104,15 +104,15 @@ export async function readReport(
 
 function parseReport(lines: readonly string[], updates: readonly RefUpdate[], words: string): PushReport {
   const [first, ...rest] = lines;
-  if (first?.startsWith('unpack ') !== true) throw new ProtocolError('there is no report about the push');
+  if (first?.startsWith('unpack ') !== true) throw new ProtocolError('it sent no report about the push');
   const open = new Set(updates.map(({ ref }) => ref));
   const rejections: PushRejection[] = [];
   for (const line of rest) {
     const [, verdict, ref = '', reason = ''] = /^(ok|ng) (\S+)(?: (.*))?$/s.exec(line) ?? [];
     if (verdict === undefined || !open.delete(ref))
-      throw new ProtocolError('its report has a line that was not asked for');
+      throw new ProtocolError('its report names a ref that was not pushed');
     if (verdict === 'ng') rejections.push({ ref, reason: cleanText(reason) });
   }
-  if (open.size > 0) throw new ProtocolError(`its report says nothing of ${[...open][0]}`);
+  if (open.size > 0) throw new ProtocolError(`its report does not mention ${[...open][0]}`);
   return { unpack: cleanText(first.slice('unpack '.length)), rejections, words };
 }

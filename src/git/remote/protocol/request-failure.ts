@@ -1,12 +1,12 @@
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
 
-/** What is known of a request to a server that failed: the details of its SluiceError. */
+/** Details of the SluiceError of a failed request to a server. */
 export interface RequestFailure {
   /** The status of the answer, if there was one; over HTTP only. */
   readonly status?: number | undefined;
   /** False if the server has certainly changed nothing for this request. */
   readonly mayBeDone: boolean;
-  /** Seconds after which the server wants to be asked again. */
+  /** Seconds of the Retry-After header. */
   readonly retryAfter?: number | undefined;
 }
 

@@ -16,7 +16,7 @@ async function* inPieces(data: Buffer, cuts: readonly number[]): AsyncGenerator<
   yield data.subarray(start);
 }
 
-/** What comes through, and what of it had come before the service was told to begin. */
+/** What comes through, and what of it had come before the service began. */
 async function read(
   pieces: AsyncIterable<Buffer>,
   keep = true,

@@ -2,7 +2,7 @@ import { ProtocolError } from '../protocol/protocol-error.ts';
 
 const LENGTH_DIGITS = 4;
 /** An advertisement of all refs, which a server sends before each push. */
-const LONGEST = 256 * 1024 * 1024;
+const MAX_ADVERTISEMENT_BYTES = 256 * 1024 * 1024;
 
 /**
  * What follows the advertisement with which a server begins. `begin` is called when that is over, which is when the server listens,
@@ -24,7 +24,7 @@ export async function* afterAdvertisement(
       continue;
     }
     size += piece.length;
-    if (size > LONGEST) throw new ProtocolError('its list of refs does not end');
+    if (size > MAX_ADVERTISEMENT_BYTES) throw new ProtocolError('its list of refs does not end');
     for (let at = 0; at < piece.length && !isOver; ) {
       if (left > 0) {
         const skipped = Math.min(left, piece.length - at);

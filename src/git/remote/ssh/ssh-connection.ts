@@ -18,8 +18,8 @@ import { failureOf, type RequestFailure } from '../protocol/request-failure.ts';
 import { afterAdvertisement } from './after-advertisement.ts';
 
 /**
- * Git's services of one repository over ssh: a process of `ssh` for each exchange. The server begins with its advertisement; what is
- * asked is sent when that has been read, so that a connection that fails before has done nothing for certain.
+ * Git's services of one repository over ssh: a process of `ssh` for each exchange. The server begins with its advertisement; the
+ * request is sent when that has been read, so that a connection that fails before has certainly changed nothing.
  *
  * Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`. No message holds a secret.
  */
@@ -54,7 +54,7 @@ export class SshConnection implements Connection {
     );
   }
 
-  /** Ends all processes; what is under way fails. */
+  /** Ends all processes; exchanges in progress fail. */
   async close(): Promise<void> {
     for (const child of this.#running) child.kill('SIGKILL');
   }
@@ -77,7 +77,7 @@ export class SshConnection implements Connection {
     try {
       return await exchange.read(answerOf(child, exchange, sending), signal);
     } catch (error) {
-      // Why an answer is cut off is known when ssh has ended and said all; any other one is what `read` finds wrong in it.
+      // Why an answer is cut off is known when ssh has ended; any other error is the one of `read`.
       const isOver = child.stdout?.readableEnded === true;
       if (!isOver) stop();
       const notStarted = await ended;
@@ -113,14 +113,14 @@ export class SshConnection implements Connection {
   }
 }
 
-/** How far the sending of what is asked has come. */
+/** The progress of sending a request. */
 interface Sending {
   begun: boolean;
-  /** What kept the rest of it from being made. */
+  /** The error that stopped making the rest of it. */
   failure: unknown;
 }
 
-/** What the server says: its advertisement, or what it answers behind that to what is sent. */
+/** The server's output: its advertisement, or the answer that follows it. */
 function answerOf(
   child: ChildProcess,
   { body, checkRefs }: Exchange<unknown>,
@@ -128,10 +128,10 @@ function answerOf(
 ): AsyncIterable<Uint8Array> {
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new SluiceError('Internal', 'ssh was started without pipes');
-  // ssh may end before it has read everything; its exit and its words say why.
+  // ssh may end before it has read everything; its exit code and output have the reason.
   stdin.on('error', () => undefined);
   if (body === undefined) {
-    // Ends an exchange in which nothing is asked.
+    // Ends an exchange without a request.
     stdin.end(FLUSH);
     return stdout;
   }

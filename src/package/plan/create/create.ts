@@ -143,7 +143,7 @@ async function givenIn(
   const result = blob === undefined ? undefined : readKptfile(blob.data);
   const conditions = result?.ok === true ? conditionsOf(result.kptfile) : new Map();
   if (result?.ok !== true || conditions.size === 0) return [];
-  if (context.mayWriteStatus?.() === false) {
+  if ((await context.mayWriteStatus?.()) === false) {
     warnOfUnproven(context, [...conditions.keys()]);
     return [];
   }

@@ -1,13 +1,13 @@
 /**
  * What the messages of the Kubernetes API are made of, as tables: for every field its number on the wire, its name in JSON, and
- * when JSON has it. Go leaves out of JSON what is empty, and the wire leaves out other things, so both must be told.
+ * when JSON has it. Go leaves empty values out of JSON, and the wire leaves out other ones, so a table has both.
  */
 
 /** A value that is one number on the wire. */
 export type NumberType = 'flag' | 'int32' | 'int64';
 
 /**
- * A value that tells its length on the wire: text, bytes (base64 in JSON), a time of full seconds or of microseconds (RFC 3339 in
+ * A value with its length on the wire: text, bytes (base64 in JSON), a time of full seconds or of microseconds (RFC 3339 in
  * JSON, null for none), a message that holds a list of texts or JSON and stands for just that, or a message.
  */
 export type ScalarType = NumberType | 'text' | 'bytes' | 'time' | 'microTime' | 'texts' | 'json';

@@ -5,7 +5,7 @@ import { isMarked, OWN_TYPES } from './settlement.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** What keeps the controllers off a draft: the commit budget, content that is published already, a rejection, missing reports. */
+/** Reports why controllers do not continue with a draft: the commit budget, content that is already published, a rejection, missing reports. */
 export const restExplainer: Explainer = {
   explain({ judgement }, { now, running }) {
     const { revision, record, policy, content } = judgement;
@@ -16,12 +16,12 @@ export const restExplainer: Explainer = {
     if (budget !== undefined && budget.commits >= policy.commitBudgetPerHour) {
       const until = Date.parse(budget.since) + HOUR_MS;
       if (now < until) {
-        const message = `controllers made ${budget.commits} commits since ${budget.since}, the budget of an hour; they make none before ${timestamp(until)}. Something keeps changing the package`;
+        const message = `controllers made ${budget.commits} commits since ${budget.since}, the budget for an hour; they make none before ${timestamp(until)}. Something keeps changing the package`;
         reasons.push({ reason: 'BudgetExhausted', message });
       }
     }
     if (record.source !== undefined && record.source.content === content.content) {
-      const message = `the content is still that of ${record.source.name}, which is published; no controller proposes that`;
+      const message = `the content is still that of ${record.source.name}, which is published; no controller proposes it`;
       reasons.push({ reason: 'SameAsSource', message });
       const { name } = revision;
       next.push(sluiceCommand('rpkg', 'pull', name, 'folder'), sluiceCommand('rpkg', 'push', name, 'folder'));
@@ -29,7 +29,7 @@ export const restExplainer: Explainer = {
     const last = record.steps.at(-1);
     if (last?.action === 'reject' && last.commit === revision.commit) {
       const why = last.reason === undefined ? '' : ` (${last.reason})`;
-      const message = `${last.by} rejected this very commit${why}; change it, or propose it by hand`;
+      const message = `${last.by} rejected this commit${why}; change it, or propose it by hand`;
       reasons.push({ reason: 'Rejected', message });
     }
     const own = revision.kptfile?.status?.conditions?.filter(({ type = '' }) => OWN_TYPES.includes(type)) ?? [];

@@ -11,7 +11,7 @@ import { runGit } from '../process/git-process.ts';
 import { PackedRefs } from '../refs/packed-refs.ts';
 
 const inflated = promisify(inflate);
-/** In the repository; what was put aside the time before makes place. */
+/** In the repository; the next repair replaces its content. */
 const FOLDER = 'sluice-damaged';
 
 export interface Damage {
@@ -20,7 +20,7 @@ export interface Damage {
   readonly refFiles: readonly string[];
 }
 
-/** Reads all there is in a repository, and says which files of it cannot be used. Costs as much as the repository is large. */
+/** Reads a whole repository, and returns which of its files are damaged. Takes time in proportion to its size. */
 export async function findDamage(
   gitDir: string,
   { clock, timeout, signal }: { clock: Clock; timeout: number; signal: AbortSignal | undefined },
@@ -46,7 +46,7 @@ export async function findDamage(
 
 async function isSound(path: string, oid: string): Promise<boolean> {
   try {
-    // Objects that nobody reads here are left to git.
+    // Sluice reads no objects above this size, so they are left to git.
     return hashOf(await inflated(await readFile(path), { maxOutputLength: 2 * MAX_OBJECT_BYTES })) === oid;
   } catch (error) {
     return isMissing(error) || errnoOf(error) === 'ERR_BUFFER_TOO_LARGE';
@@ -76,8 +76,8 @@ async function damagedRefs(gitDir: string): Promise<string[]> {
   return damaged;
 }
 
-/** Keeps damaged files for whoever wants to look at them, under their names. They also stay where they are. */
-export async function keepDamaged(gitDir: string, files: readonly string[]): Promise<void> {
+/** Keeps copies of damaged files under their names, for an operator to examine. The files also stay where they are. */
+export async function preserveDamagedFiles(gitDir: string, files: readonly string[]): Promise<void> {
   if (files.length === 0) return;
   const folder = join(gitDir, FOLDER);
   await rm(folder, { recursive: true, force: true });

@@ -8,7 +8,7 @@ import { fsck, GIT_ENVIRONMENT, git, initBare, temporaryFolder } from '../../../
 import { commitOf } from '../../git-repository.conformance.ts';
 import { openRepository } from '../../open/open-repository.ts';
 import { PackedObjects } from './packed-objects.ts';
-import { takePack } from './take-pack.ts';
+import { storePack } from './store-pack.ts';
 
 let folder: ReturnType<typeof temporaryFolder>;
 let source: ReturnType<typeof temporaryFolder>;
@@ -65,7 +65,7 @@ async function* inPieces(data: Buffer): AsyncGenerator<Buffer> {
 
 function take(data: Buffer, more: { signal?: AbortSignal; maxBytes?: number } = {}): Promise<void> {
   const signal = new AbortController().signal;
-  return takePack(inPieces(data), {
+  return storePack(inPieces(data), {
     gitDir: target,
     packed: new PackedObjects(target),
     durable: true,
@@ -200,12 +200,12 @@ describe('nothing is written for', () => {
   test('a pack above the limit', async () => {
     await expect(take(pack, { maxBytes: 1500 })).rejects.toMatchObject({
       code: 'LimitExceeded',
-      message: expect.stringContaining('Install git'),
+      message: expect.stringContaining('install git'),
     });
     expect(filesOf(target)).toEqual([]);
   });
 
-  test('a pack whose call was given up', async () => {
+  test('a pack whose call was aborted', async () => {
     const controller = new AbortController();
     controller.abort(new Error('given up'));
     await expect(take(pack, { signal: controller.signal })).rejects.toThrow('given up');

@@ -2,37 +2,37 @@ import type { EventRecorder, EventType } from '../src/controller/event-recorder.
 import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../src/resource/object/object.ts';
 
 /**
- * Events about states. A level-triggered controller comes to the same finding again and again; people hear of it when it is new
+ * Records events about states. A level-triggered controller repeats its findings; an event is recorded only when a finding is new
  * or has changed.
  */
 export class TellOnce {
   readonly #recorder: EventRecorder;
-  /** What was said last, by object and topic. */
-  readonly #said = new Map<string, Map<string, string>>();
+  /** The last event, by object and topic. */
+  readonly #last = new Map<string, Map<string, string>>();
 
   constructor(recorder: EventRecorder) {
     this.#recorder = recorder;
   }
 
-  /** Records an event, unless it is what was last said about this topic of the object. */
+  /** Records an event, unless it equals the last one about this topic of the object. */
   tell(object: KubernetesObject, type: EventType, reason: string, message: string, topic = ''): void {
     const key = keyText(keyOf(object));
-    const topics = this.#said.get(key) ?? new Map<string, string>();
+    const topics = this.#last.get(key) ?? new Map<string, string>();
     const text = `${object.metadata.uid} ${reason} ${message}`;
     if (topics.get(topic) === text) return;
-    this.#said.set(key, topics.set(topic, text));
+    this.#last.set(key, topics.set(topic, text));
     this.#recorder.record(object, type, reason, message);
   }
 
-  /** Forgets what was said about one topic of an object, so that it is news when it comes back. */
+  /** Forgets the last event about one topic of an object, so that the same finding is recorded again. */
   forgetTopic(key: ObjectKey, topic: string): void {
-    this.#said.get(keyText(key))?.delete(topic);
+    this.#last.get(keyText(key))?.delete(topic);
   }
 
-  /** Forgets what was said about an object, apart from the topics to keep. */
+  /** Forgets the last events about an object, apart from the topics to keep. */
   forget(key: ObjectKey, keep: ReadonlySet<string> = new Set()): void {
-    const topics = this.#said.get(keyText(key));
+    const topics = this.#last.get(keyText(key));
     for (const topic of topics?.keys() ?? []) if (!keep.has(topic)) topics?.delete(topic);
-    if (topics?.size === 0) this.#said.delete(keyText(key));
+    if (topics?.size === 0) this.#last.delete(keyText(key));
   }
 }

@@ -7,17 +7,17 @@ import type { PackageRevision } from '../../../../src/package/model/package-revi
 import { DEFAULT_NAMESPACE } from '../../../../src/resource/object/object.ts';
 import { ownerOf, statusOf } from './ip-claim.ts';
 
-/** An IPClaim as it stands in a draft. */
+/** An IPClaim in a draft. */
 export interface PackageClaim {
   readonly object: KrmObject;
   readonly type: string;
-  /** Equal for claims that ask for the same thing on behalf of the same owner. */
+  /** Equal for claims of the same owner for the same value. */
   readonly key: string;
-  /** What it asks for, or what is wrong with it. */
-  readonly wish: Claim | { readonly problem: string };
+  /** The request, or the problem that makes it invalid. */
+  readonly request: Claim | { readonly problem: string };
 }
 
-/** What a claim gets: a value, or the reason why not. */
+/** The value of a claim, or the reason for its absence. */
 export type ClaimOutcome =
   | { readonly allocated: Allocated; readonly refused?: undefined }
   | {
@@ -25,8 +25,8 @@ export type ClaimOutcome =
       readonly allocated?: undefined;
     };
 
-/** What is said and written about one claim. */
-export interface Answer {
+/** The condition and the status of one claim. */
+export interface ClaimResult {
   readonly type: string;
   readonly status: 'True' | 'False';
   readonly reason: string;
@@ -35,29 +35,29 @@ export interface Answer {
   readonly written?: { readonly value: Readonly<Record<string, unknown>> | undefined };
 }
 
-/** Names of repositories are unique in their namespace; the owners of claims are told apart in all of them. */
+/** Names of repositories are unique in their namespace; owners of claims must differ across all namespaces. */
 export function ownerRepository({ namespace, key }: PackageRevision): string {
   return namespace === DEFAULT_NAMESPACE ? key.repository : `${namespace}/${key.repository}`;
 }
 
 export function readClaim(object: KrmObject, revision: PackageRevision): PackageClaim {
-  const wish = claimFromObject(object.value, ownerRepository(revision), revision.key.package);
-  const { status: _status, ...asked } = object.value;
-  const owner = 'problem' in wish ? '' : ownerText(wish.owner);
-  return { object, type: formatConditionType(object), key: `${owner} ${canonicalJson(asked)}`, wish };
+  const request = claimFromObject(object.value, ownerRepository(revision), revision.key.package);
+  const { status: _status, ...requested } = object.value;
+  const owner = 'problem' in request ? '' : ownerText(request.owner);
+  return { object, type: formatConditionType(object), key: `${owner} ${canonicalJson(requested)}`, request };
 }
 
 /**
- * Without a value the status stays as it is, so that a pool that is gone for a moment costs nobody the address; unless what it
- * says is `foreign`: held by another owner, who was first.
+ * Without a value the status stays, so that no claim loses its address while a pool is briefly absent; unless the value in the
+ * status is `foreign`: held by another owner, who was first.
  */
-export function answerFor({ object, type }: PackageClaim, outcome: ClaimOutcome, foreign: boolean): Answer {
+export function resultFor({ object, type }: PackageClaim, outcome: ClaimOutcome, foreign: boolean): ClaimResult {
   const { prefix: oldPrefix, gateway: oldGateway, ...rest } = statusOf(object);
   if (outcome.refused !== undefined) {
     const { reason, message } = outcome.refused;
-    const answer = { type, status: 'False', reason, message } as const;
-    if (!foreign || (oldPrefix === undefined && oldGateway === undefined)) return answer;
-    return { ...answer, written: { value: Object.keys(rest).length === 0 ? undefined : rest } };
+    const result = { type, status: 'False', reason, message } as const;
+    if (!foreign || (oldPrefix === undefined && oldGateway === undefined)) return result;
+    return { ...result, written: { value: Object.keys(rest).length === 0 ? undefined : rest } };
   }
   const { prefix, gateway, pool } = outcome.allocated;
   const from = gateway === undefined ? '' : `, gateway ${gateway}`;
@@ -73,16 +73,16 @@ export function answerFor({ object, type }: PackageClaim, outcome: ClaimOutcome,
 }
 
 /**
- * One answer for each type. A condition type does not carry the namespace, so two claims can share one; it is True only if all
+ * One result for each type. A condition type does not carry the namespace, so two claims can share one, which is True only if all
  * of them have a value.
  */
-export function mergeAnswers(answers: readonly Answer[]): Answer[] {
-  const merged = new Map<string, Answer>();
-  for (const answer of answers) {
-    const other = merged.get(answer.type);
-    if (other === undefined || (other.status === 'True' && answer.status === 'False')) merged.set(answer.type, answer);
-    else if (other.status === answer.status && other.message !== answer.message)
-      merged.set(answer.type, { ...other, message: `${other.message}; ${answer.message}` });
+export function mergeResults(results: readonly ClaimResult[]): ClaimResult[] {
+  const merged = new Map<string, ClaimResult>();
+  for (const result of results) {
+    const other = merged.get(result.type);
+    if (other === undefined || (other.status === 'True' && result.status === 'False')) merged.set(result.type, result);
+    else if (other.status === result.status && other.message !== result.message)
+      merged.set(result.type, { ...other, message: `${other.message}; ${result.message}` });
   }
   return [...merged.values()];
 }

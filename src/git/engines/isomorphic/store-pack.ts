@@ -17,7 +17,7 @@ export const MAX_PACK_BYTES = 256 * 1024 ** 2;
 /** Ids of objects outside of a pack that those in it refer to. */
 const MAX_LINKS = 4 * MAX_PACK_OBJECTS;
 
-export interface TakePackOptions {
+export interface StorePackOptions {
   readonly gitDir: string;
   readonly packed: PackedObjects;
   readonly durable: boolean;
@@ -32,29 +32,29 @@ export interface TakePackOptions {
  * written, synced and renamed, the index last. Throws what reading the pack threw, the signal's reason, Unavailable for a pack that
  * cannot be used, and LimitExceeded.
  */
-export async function takePack(pieces: AsyncIterable<Uint8Array>, options: TakePackOptions): Promise<void> {
+export async function storePack(pieces: AsyncIterable<Uint8Array>, options: StorePackOptions): Promise<void> {
   const { gitDir, packed, durable, signal } = options;
   signal.throwIfAborted();
   expectRoom(gitDir);
   const pack = await collect(pieces, options);
   try {
     const { objects, links } = await readObjects(pack, signal);
-    // What a remote sends where it has nothing new.
+    // A remote that has nothing new sends an empty pack.
     if (objects.length === 0) return;
     await packed.refresh();
     const missing = links.find((oid) => !packed.has(oid) && !existsSync(loosePath(gitDir, oid)));
-    if (missing !== undefined) throw new PackFormatError(`lacks the object ${missing}, which is not here either`);
+    if (missing !== undefined) throw new PackFormatError(`lacks the object ${missing}, which the repository lacks too`);
     const offsets = objects.map(({ offset }) => offset);
     await placePack(gitDir, pack, encodePackIndex(objects, pack, offsets), durable);
   } catch (error) {
     const isBad = error instanceof PackFormatError || (error instanceof SluiceError && error.code === 'Corrupt');
     if (!isBad) throw error;
     const cause = error instanceof PackFormatError ? `it ${error.message}` : error.message;
-    throw new SluiceError('Unavailable', `the pack that a remote sent cannot be used: ${cause}`, { cause: error });
+    throw new SluiceError('Unavailable', `cannot use the pack that a remote sent: ${cause}`, { cause: error });
   }
 }
 
-async function collect(pieces: AsyncIterable<Uint8Array>, options: TakePackOptions): Promise<Buffer> {
+async function collect(pieces: AsyncIterable<Uint8Array>, options: StorePackOptions): Promise<Buffer> {
   const { signal, maxBytes = MAX_PACK_BYTES } = options;
   const parts: Uint8Array[] = [];
   let size = 0;
@@ -64,7 +64,7 @@ async function collect(pieces: AsyncIterable<Uint8Array>, options: TakePackOptio
     if (size > maxBytes)
       throw new SluiceError(
         'LimitExceeded',
-        `a remote sends a pack of more than ${maxBytes} bytes: the repository is too large to be used without git. Install git 2.39 or later`,
+        `cannot receive a pack of more than ${maxBytes} bytes without git: install git 2.39 or later`,
       );
     parts.push(piece);
   }

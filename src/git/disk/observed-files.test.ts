@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { nextFileTime } from '../../../test/support/git/file-clock.ts';
 import { temporaryFolder } from '../../../test/support/git/git-cli.ts';
-import { MetFiles } from './met-files.ts';
+import { ObservedFiles } from './observed-files.ts';
 
 let folder: ReturnType<typeof temporaryFolder>;
 let file: string;
 let time: number;
-let met: MetFiles;
+let met: ObservedFiles;
 beforeEach(() => {
   folder = temporaryFolder();
   file = join(folder.path, 'file');
   writeFileSync(file, 'x');
   time = 1000;
-  met = new MetFiles(() => time);
+  met = new ObservedFiles(() => time);
 });
 afterEach(() => folder.remove());
 
@@ -37,7 +37,7 @@ test.each<[string, () => void]>([
       renameSync(`${file}.new`, file);
     },
   ],
-])('one that was %s is met anew', async (_what, change) => {
+])('one that was %s counts as new', async (_what, change) => {
   await met.age(file);
   time += 500;
   await nextFileTime();
@@ -45,7 +45,7 @@ test.each<[string, () => void]>([
   expect(await met.age(file)).toBe(0);
 });
 
-test('one that is gone has no age, and is new when it comes back', async () => {
+test('an absent file has no age, and is new when it is created again', async () => {
   await met.age(file);
   rmSync(file);
   expect(await met.age(file)).toBeUndefined();

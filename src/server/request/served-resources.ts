@@ -3,20 +3,20 @@ import type { Registry } from '../../resource/storage/registry.ts';
 import { ALL_VERBS, type Storage } from '../../resource/storage/storage.ts';
 import type { RequestInfo } from '../http/request-path.ts';
 
-/** The objects behind one plural in a URL. */
+/** The resource that a plural in a URL names. */
 export interface ServedResource {
   readonly kind: Kind;
   readonly storage: Storage;
   readonly verbs: readonly string[];
 }
 
-/** What can be done with a sub-resource, whichever it is; its objects are those of the resource. */
+/** The verbs of every sub-resource; its objects are those of the resource. */
 export const SUBRESOURCE_VERBS: readonly string[] = ['get', 'patch', 'update'];
 
 /** The same for a sub-resource whose content is computed. */
 export const READ_ONLY_VERBS: readonly string[] = ['get'];
 
-/** Finds what a URL names among the kinds of a registry, and follows the registry as kinds come and go. */
+/** Finds what a URL names among the kinds of a registry, and follows the registry when kinds are added and removed. */
 export class ServedResources {
   readonly #registry: Registry;
   #byUrl: ReadonlyMap<string, ServedResource> | undefined;

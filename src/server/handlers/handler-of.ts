@@ -1,13 +1,13 @@
-import { SluiceError } from '../foundation/sluice-error.ts';
-import { resourceName } from '../resource/storage/memory/object-rules.ts';
-import { READ_ONLY_VERBS, type ServedResource, SUBRESOURCE_VERBS } from './exchange/served-resources.ts';
-import { deleteCollection, deleteObject } from './handlers/delete.ts';
-import { patchObject } from './handlers/patch.ts';
-import { getObject, getSubResource, listObjects } from './handlers/read.ts';
-import type { Handler } from './handlers/resource-call.ts';
-import { watchObjects } from './handlers/watch-objects.ts';
-import { createObject, updateObject } from './handlers/write.ts';
-import type { RequestInfo } from './http/request-path.ts';
+import { resourceName } from '../../resource/storage/memory/object-rules.ts';
+import { methodNotAllowed, unknownResource } from '../http/request-errors.ts';
+import type { RequestInfo } from '../http/request-path.ts';
+import { READ_ONLY_VERBS, type ServedResource, SUBRESOURCE_VERBS } from '../request/served-resources.ts';
+import { deleteCollection, deleteObject } from './delete.ts';
+import type { Handler } from './handler.ts';
+import { patchObject } from './patch.ts';
+import { getObject, getSubResource, listObjects } from './read.ts';
+import { watchObjects } from './watch-objects.ts';
+import { createObject, updateObject } from './write.ts';
 
 const HANDLERS: Readonly<Record<string, Handler>> = {
   get: getObject,
@@ -20,19 +20,19 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   deletecollection: deleteCollection,
 };
 
-/** The HTTP methods of verbs, by what a URL names. */
+/** The HTTP methods of verbs, for URLs of many objects and of one. */
 const OF_MANY: Readonly<Record<string, string>> = { list: 'GET', create: 'POST', deletecollection: 'DELETE' };
 const OF_ONE: Readonly<Record<string, string>> = { get: 'GET', update: 'PUT', patch: 'PATCH', delete: 'DELETE' };
 
 /**
- * What answers a verb on a resource. NotFound if the URL fits no resource of that kind, Unsupported (with the methods that are
- * allowed) if the resource has no such verb.
+ * The handler of a verb on a resource. NotFound if the URL fits no resource of that kind, Unsupported (with the allowed methods) if the
+ * resource has no such verb.
  */
 export function handlerOf(info: RequestInfo, resource: ServedResource | undefined): Handler {
   if (resource === undefined) throw unknownResource();
   const { kind, storage } = resource;
   const { verb, namespace, subResource } = info;
-  // A list may carry the name of the one object that it selects; what is created has none in its URL.
+  // A list may name the one object that it selects; the URL of a create has no name.
   const many = verb === 'create' ? info.name === '' : verb === 'watch' || Object.hasOwn(OF_MANY, verb);
   const ofNamespaceItself = info.group === '' && info.resource === 'namespaces';
   if (!kind.namespaced && namespace !== '' && !ofNamespaceItself) throw unknownResource();
@@ -41,7 +41,7 @@ export function handlerOf(info: RequestInfo, resource: ServedResource | undefine
   if (subResource !== '' && !isReadOnly && !storage.subResources.includes(subResource)) throw unknownResource();
   const verbs = subResource === '' ? resource.verbs : isReadOnly ? READ_ONLY_VERBS : SUBRESOURCE_VERBS;
   const methods = many || info.name === '' ? OF_MANY : OF_ONE;
-  // What is created or deleted in all namespaces at once would be in none.
+  // Objects of a namespace cannot be created or deleted in all namespaces at once.
   const nowhere = kind.namespaced && namespace === '';
   const allowed = Object.keys(methods).filter((known) => verbs.includes(known) && !(nowhere && known !== 'list'));
   const handler = isReadOnly && verb === 'get' ? getSubResource : HANDLERS[verb];
@@ -53,15 +53,4 @@ export function handlerOf(info: RequestInfo, resource: ServedResource | undefine
     allowed.map((known) => methods[known] ?? ''),
     message,
   );
-}
-
-export function unknownResource(): SluiceError {
-  return new SluiceError('NotFound', 'the server could not find the requested resource');
-}
-
-export function methodNotAllowed(
-  methods: readonly string[],
-  message = 'the server does not allow this method on the requested resource',
-): SluiceError<{ readonly allow: string }> {
-  return new SluiceError('Unsupported', message, { details: { allow: methods.join(', ') } });
 }

@@ -1,20 +1,22 @@
 import { lineSteps } from '../../src/foundation/line-steps.ts';
 import type { RunState } from './run-state.ts';
 
-/** Lines that a person reads in a condition; more say no more. */
-const MOST_LINES = 12;
-const LONGEST_LINE = 120;
+/** Lines of the diff in a condition; more would not help its readers. */
+const MAX_LINES = 12;
+const MAX_LINE_CHARACTERS = 120;
 
-/** What a round changed in files, line by line as `path: -old +new`, cut to what fits into a condition. */
-export function roundDiff(before: RunState, after: RunState): string {
+/** The changes of a round in files, line by line as `path: -old +new`, truncated to what fits into a condition. */
+export function diffFiles(before: RunState, after: RunState): string {
   const old = before.package.subject.files;
   const { files } = after.package.subject;
   const lines: string[] = [];
   for (const path of after.package.changedSince(old)) {
     for (const { kind, line } of lineSteps(linesOf(old.get(path)), linesOf(files.get(path)))) {
       if (kind === ' ') continue;
-      if (lines.length === MOST_LINES) return [...lines, '…'].join('\n');
-      lines.push(`${path}: ${kind}${line.length <= LONGEST_LINE ? line : `${line.slice(0, LONGEST_LINE)}…`}`);
+      if (lines.length === MAX_LINES) return [...lines, '…'].join('\n');
+      lines.push(
+        `${path}: ${kind}${line.length <= MAX_LINE_CHARACTERS ? line : `${line.slice(0, MAX_LINE_CHARACTERS)}…`}`,
+      );
     }
   }
   return lines.join('\n');

@@ -1,0 +1,19 @@
+import type { Answer, StreamedResponse } from '../http/answer.ts';
+import type { ApiRequest } from '../request/api-request.ts';
+
+/** Produces the response of a request, or rejects with what it failed with. */
+export type Responder = (request: ApiRequest) => Promise<Answer | StreamedResponse>;
+
+/**
+ * One step on the way of a request. It returns the response of `next`, and may act before and after that; it returns a response of its own,
+ * so that later filters never see the request; or it rejects.
+ */
+export type Filter = (
+  request: ApiRequest,
+  next: () => Promise<Answer | StreamedResponse>,
+) => Promise<Answer | StreamedResponse>;
+
+/** A responder that passes each request through the filters, the first one outermost, to `respond`. */
+export function composeFilters(filters: readonly Filter[], respond: Responder): Responder {
+  return filters.reduceRight<Responder>((next, filter) => (request) => filter(request, () => next(request)), respond);
+}

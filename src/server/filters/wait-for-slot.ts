@@ -1,0 +1,16 @@
+import type { User } from '../authentication/user.ts';
+import { type InFlight, laneOf } from '../limits/in-flight.ts';
+import type { Filter } from './filter.ts';
+
+/** Waits in the fair queue of the user for one of the slots of the lane, and gives it back when the response is there. */
+export function waitForSlot(inFlight: InFlight, hasPriority: (sender: User) => boolean): Filter {
+  return async ({ info, sender, user, aborted }, next) => {
+    const lane = laneOf(info.verb, hasPriority(sender));
+    const release = await inFlight.acquire(lane, user.name, aborted.signal);
+    try {
+      return await next();
+    } finally {
+      release();
+    }
+  };
+}

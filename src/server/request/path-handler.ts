@@ -1,0 +1,12 @@
+import type { IncomingMessage } from 'node:http';
+import type { Answer } from '../http/answer.ts';
+
+/** A request for a path outside of the resources. */
+export interface PathRequest {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly request: IncomingMessage;
+}
+
+/** Serves some paths; returns undefined for all others. */
+export type PathHandler = (request: PathRequest) => Answer | undefined | Promise<Answer | undefined>;
