@@ -191,7 +191,7 @@ describe('approval controller', () => {
     await reconcile(name);
     expect(lifecycle(name)).toBe('Proposed');
     expect((await world.events(name)).at(-1)).toBe(
-      'NotApproved: closed gates: signed-off: nobody has given this condition yet',
+      'NotApproved: closed gates: signed-off: the condition has not been given yet',
     );
     await world.store.change(name, { conditions: [{ type: 'signed-off', status: 'True' }] }, ANNA);
     await reconcile(name);
@@ -207,7 +207,7 @@ describe('approval controller', () => {
     await world.settle(name);
     await reconcile(name);
     expect(lifecycle(name)).toBe('Draft');
-    await world.store.transition(name, { action: 'propose' }, ANNA);
+    await world.store.update(name, { action: 'propose' }, ANNA);
     await reconcile(name);
     expect(lifecycle(name)).toBe('Proposed');
     expect(await world.events(name)).toEqual([
@@ -224,7 +224,7 @@ describe('approval controller', () => {
     const name = await draft(always);
     await reconcile(name);
     expect(lifecycle(name)).toBe('Draft');
-    await world.store.transition(name, { action: 'propose' }, ANNA);
+    await world.store.update(name, { action: 'propose' }, ANNA);
     await reconcile(name);
     expect(lifecycle(name)).toBe('Proposed');
     expect((await world.events(name)).at(-1)).toBe(
@@ -234,7 +234,7 @@ describe('approval controller', () => {
 
   test('it approves what a user proposed', async () => {
     const name = await draft(always);
-    await world.store.transition(name, { action: 'propose' }, ANNA);
+    await world.store.update(name, { action: 'propose' }, ANNA);
     await reconcile(name);
     expect(lifecycle(name)).toBe('Published');
   });

@@ -1,10 +1,10 @@
 import { timestamp } from '../../src/foundation/clock.ts';
 import { type Explainer, sluiceCommand } from '../../src/package/api/explainer.ts';
 import { type ApprovalStatus, approvalStatus } from '../../src/package/kernel/approvals.ts';
+import { proposerOf } from '../../src/package/kernel/revision-state.ts';
 import { claimed } from '../../src/package/model/attribution.ts';
 import type { ApprovalExplanation, Reason } from '../../src/package/model/explanation.ts';
 import { PUSH_ACTOR } from '../../src/package/model/verdict.ts';
-import { proposerOf } from '../../src/package/plan/transition.ts';
 import type { Judgement } from '../../src/package/store/revision-store.ts';
 import { APPROVAL_ACTOR } from './approval-controller.ts';
 import { approvalOutlook } from './approval-outlook.ts';

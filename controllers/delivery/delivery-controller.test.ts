@@ -92,10 +92,10 @@ describe('delivery controller', () => {
     await create({ onRemoval: 'empty' });
     await create({ git: { repo: site, directory: 'clusters/core' } }, 'core');
     for (const name of ['edge', 'core']) await reconcile(name);
-    await world.store.transition(web, { action: 'propose-deletion' }, ANNA);
+    await world.store.update(web, { action: 'propose-deletion' }, ANNA);
     for (const name of ['edge', 'core']) await reconcile(name);
     expect(filesOf(site)).toHaveLength(8);
-    await world.store.transition(web, { action: 'delete' }, ANNA);
+    await world.store.update(web, { action: 'delete' }, ANNA);
     for (const name of ['edge', 'core']) await reconcile(name);
     expect(filesOf(site)).toEqual([
       'clusters/core/db/cm.yaml',

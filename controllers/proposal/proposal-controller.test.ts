@@ -159,7 +159,7 @@ describe('proposal controller', () => {
     await reconcile(name);
     expect(lifecycle(name)).toBe('Draft');
     expect(await world.events(name)).toEqual([
-      `NotProposed: closed gates: ${GATE}: nobody has given this condition yet`,
+      `NotProposed: closed gates: ${GATE}: the condition has not been given yet`,
     ]);
     await world.store.change(name, { conditions: [{ type: GATE, status: 'True' }] }, ANNA);
     await reconcile(name);
@@ -190,7 +190,7 @@ describe('proposal controller', () => {
     const name = await draft({ Kptfile: kptfile() });
     await world.settle(name);
     await reconcile(name);
-    await world.store.transition(name, { action: 'reject' }, { ...ANNA, reason: 'too many replicas' });
+    await world.store.update(name, { action: 'reject' }, { ...ANNA, reason: 'too many replicas' });
     await reconcile(name);
     expect(lifecycle(name)).toBe('Draft');
     expect((await world.events(name)).at(-1)).toBe(
@@ -220,7 +220,7 @@ describe('proposal controller', () => {
     clock.advance(2_600_000);
     expect(await reconcile(name)).toBeUndefined();
     expect((await world.events(name)).at(-1)).toBe(
-      `GateOverdue: gate ${GATE} is overdue: nobody has given this condition yet`,
+      `GateOverdue: gate ${GATE} is overdue: the condition has not been given yet`,
     );
     await world.store.change(name, { conditions: [{ type: GATE, status: 'True' }] }, ANNA);
     await reconcile(name);
@@ -244,7 +244,7 @@ describe('proposal controller', () => {
         if (property === 'as') return () => late;
         if (property === 'update')
           return async () => {
-            if (isFirst) await store.transition(name, { action: 'propose' }, ANNA);
+            if (isFirst) await store.update(name, { action: 'propose' }, ANNA);
             isFirst = false;
             throw new SluiceError('Refused', `cannot propose ${name}: it is Proposed, this needs Draft`);
           };

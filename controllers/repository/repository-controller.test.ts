@@ -224,7 +224,7 @@ describe('repository controller', () => {
     const { name } = await world.draft('apps/app/w1');
     const { name: other } = await world.draft('apps/other/w1');
     const { name: third } = await world.draft('apps/third/w1');
-    await world.store.transition(third, { action: 'propose' }, ANNA);
+    await world.store.update(third, { action: 'propose' }, ANNA);
     clock.advance(1000);
     await reconcile('apps');
     expect(await world.events('apps')).toEqual([]);
@@ -245,7 +245,7 @@ describe('repository controller', () => {
     clock.advance(1000);
     await reconcile('apps');
     expect(await world.events(name)).toEqual([
-      `DraftRewritten: the draft app/w1 was rewritten: ${draft} is no part of ${rewritten}`,
+      `DraftRewritten: the draft app/w1 was rewritten: ${draft} is not an ancestor of ${rewritten}`,
     ]);
     expect(await world.events('apps.app.v1')).toEqual([
       'OutOfBand: app/v1 points to a commit without a signed approval',
@@ -348,16 +348,16 @@ describe('repository controller', () => {
     };
     const { name } = await elsewhere.draft('apps/app/w1');
     await look();
-    await elsewhere.store.transition(name, { action: 'propose' }, ANNA);
+    await elsewhere.store.update(name, { action: 'propose' }, ANNA);
     await look();
-    await elsewhere.store.transition(name, { action: 'reject' }, ANNA);
+    await elsewhere.store.update(name, { action: 'reject' }, ANNA);
     await look();
     await elsewhere.publish(name);
     await look();
     expect(world.store.get(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
-    await elsewhere.store.transition(name, { action: 'propose-deletion' }, ANNA);
+    await elsewhere.store.update(name, { action: 'propose-deletion' }, ANNA);
     await look();
-    await elsewhere.store.transition(name, { action: 'delete' }, ANNA);
+    await elsewhere.store.update(name, { action: 'delete' }, ANNA);
     await look();
     expect(world.store.find(name)).toBeUndefined();
     expect((await world.client.list(eventKind)).items).toEqual([]);

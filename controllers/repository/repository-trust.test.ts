@@ -46,5 +46,5 @@ test('a repository is readable without a signing key, and its Trust condition na
   at.server.signer = () => {
     throw new SluiceError('NotFound', 'Secret default/key does not exist; create it');
   };
-  expect(await at.trust()).toBe('False nothing can be signed here: Secret default/key does not exist; create it');
+  expect(await at.trust()).toBe('False statements cannot be signed: Secret default/key does not exist; create it');
 });

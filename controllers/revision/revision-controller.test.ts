@@ -214,7 +214,7 @@ describe('revision controller', () => {
 
   test('revisions that are no longer drafts are not touched', async () => {
     await world.draft('apps/app/w1');
-    await world.store.transition(NAME, { action: 'propose' }, ANNA);
+    await world.store.update(NAME, { action: 'propose' }, ANNA);
     const { etag } = at.revision();
     expect(await at.reconciler([resolverOf('a', () => says('a'))])()).toEqual({});
     expect(await at.reconciler([])('apps.gone.w1')).toEqual({});

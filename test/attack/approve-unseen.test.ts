@@ -36,7 +36,7 @@ describe('an approval is meant for what was proposed', () => {
   /** Eve adds a file to the proposal. */
   async function pushed(): Promise<string> {
     await world.draft('apps/web/v1');
-    await world.store.transition('apps.web.v1', { action: 'propose' }, ANNA);
+    await world.store.update('apps.web.v1', { action: 'propose' }, ANNA);
     clock.advance(1000);
     const tip = await world.push(bare, { 'web/evil.yaml': '# evil\n' }, 'proposed/web/v1', 'proposed/web/v1');
     await look();
@@ -68,15 +68,15 @@ describe('an approval is meant for what was proposed', () => {
 
   test('without a push it needs no version', async () => {
     await world.draft('apps/web/v1');
-    await world.store.transition('apps.web.v1', { action: 'propose' }, ANNA);
+    await world.store.update('apps.web.v1', { action: 'propose' }, ANNA);
     await approve(BOB);
     expect(await lifecycle()).toBe('Published');
   });
 
   test('what is proposed again is what is approved', async () => {
     await pushed();
-    await world.store.transition('apps.web.v1', { action: 'reject' }, ANNA);
-    await world.store.transition('apps.web.v1', { action: 'propose' }, ANNA);
+    await world.store.update('apps.web.v1', { action: 'reject' }, ANNA);
+    await world.store.update('apps.web.v1', { action: 'propose' }, ANNA);
     await approve(BOB);
     expect(await lifecycle()).toBe('Published');
   });
@@ -94,10 +94,10 @@ describe('who may not approve does not change what clusters have', () => {
 
   test('by the labels of a publication', async () => {
     await expect(relabel(EDITOR, { site: 'east' })).rejects.toThrow(
-      'packagerevisions.porch.kpt.dev "apps.web.v1" is forbidden: its labels say where it is delivered; that takes the verb "update" on packagerevisions/approval, which User "ed" does not have',
+      'packagerevisions.porch.kpt.dev "apps.web.v1" is forbidden: its labels select where it is delivered; that needs the verb "update" on packagerevisions/approval, which User "ed" does not have',
     );
     await relabel(BOB, { site: 'east' });
-    await expect(relabel(EDITOR, {})).rejects.toThrow('its labels say where it is delivered');
+    await expect(relabel(EDITOR, {})).rejects.toThrow('its labels select where it is delivered');
     const stored = await object();
     expect(stored.metadata.labels).toMatchObject({ site: 'east' });
     // Annotations select nothing.
@@ -135,9 +135,9 @@ describe('names that a push brings are claims', () => {
     await look();
     expect(lastRequestOf(world.store.get('apps.web.v1'))).toMatchObject({ by: 'push', action: 'push' });
     expect(told()).toEqual(['Published → DeletionProposed, by push']);
-    await world.store.transition('apps.web.v1', { action: 'undo-deletion' }, BOB);
+    await world.store.update('apps.web.v1', { action: 'undo-deletion' }, BOB);
     told();
-    await world.store.transition('apps.web.v1', { action: 'propose-deletion' }, BOB);
+    await world.store.update('apps.web.v1', { action: 'propose-deletion' }, BOB);
     expect(told()).toEqual(['Published → DeletionProposed, by bob']);
     git('update-ref', '-d', 'refs/heads/deletionProposed/web/v1');
     await look();

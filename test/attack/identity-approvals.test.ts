@@ -124,7 +124,7 @@ describe('where nobody may approve what they changed', () => {
     const carla = as('carla');
     expect((await carla.approve(name)).spec.lifecycle).toBe('Published');
     expect(carla.warnings).toEqual([`${name} is published already as v1, approved by berta`]);
-    const late = world.store.transition(name, { action: 'approve' }, { ...ANNA, actor: { name: 'carla' } });
+    const late = world.store.update(name, { action: 'approve' }, { ...ANNA, actor: { name: 'carla' } });
     await expect(late).rejects.toThrow(
       'cannot approve package with Published lifecycle value; only Proposed packages can be approved; it is published as v1, approved by berta',
     );
@@ -138,7 +138,7 @@ describe('closed gates', () => {
       approval: { breakGlass: ['oncall'] },
     });
     const { name } = await world.draft('apps/app/w1', { Kptfile: KPTFILE });
-    await world.store.transition(name, { action: 'propose' }, ANNA);
+    await world.store.update(name, { action: 'propose' }, ANNA);
     return name;
   }
   const because = (reason: string) => ({ [BREAK_GLASS_ANNOTATION]: reason });
@@ -187,7 +187,7 @@ describe('conditions that expire', () => {
     const { name } = await world.draft('apps/app/w1', { Kptfile: KPTFILE });
     const give = () => world.store.change(name, { conditions: [{ type: 'tested', status: 'True' }] }, ANNA);
     await give();
-    await world.store.transition(name, { action: 'propose' }, ANNA);
+    await world.store.update(name, { action: 'propose' }, ANNA);
     const { client, store } = world;
     const recorder = world.recorder('controller:proposal');
     const { reconcile } = proposalController({ client, store, clock, recorder });

@@ -107,11 +107,9 @@ test('a commit that is signed with a listed key is its author: one other person 
   await push(draft, { 'app/Kptfile': kptfile() }, 'anna');
   expect(await contributors()).toEqual(['anna']);
   const name = 'apps.app.w1';
-  await world.store.transition(name, { action: 'propose' }, as('carla'));
-  await expect(world.store.transition(name, { action: 'approve' }, as('anna'))).rejects.toThrow(
-    'anna changed the content',
-  );
-  const after = (await world.store.transition(name, { action: 'approve' }, as('berta'))) as PackageRevision;
+  await world.store.update(name, { action: 'propose' }, as('carla'));
+  await expect(world.store.update(name, { action: 'approve' }, as('anna'))).rejects.toThrow('anna changed the content');
+  const after = (await world.store.update(name, { action: 'approve' }, as('berta'))) as PackageRevision;
   expect(after.lifecycle).toBe('Published');
 });
 

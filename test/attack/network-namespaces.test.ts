@@ -153,7 +153,7 @@ test('the policies of another namespace hold from the first request after a star
   session = await openSession();
   await session.openRepository('team-a/packages');
   expect(session.store.repositories().map(({ id }) => id)).toEqual(['team-a/packages']);
-  const propose = session.store.transition('team-a/packages.app.v1', { action: 'propose' }, session.context());
+  const propose = session.store.update('team-a/packages.app.v1', { action: 'propose' }, session.context());
   await expect(propose).rejects.toThrow(/gate Reviewed is closed/);
 });
 

@@ -33,7 +33,7 @@ const git = (...words: string[]) =>
 const look = () => world.store.repository('apps').refresh();
 const message = (commit: string) => git('log', '-1', '--format=%B', commit);
 const step = async (name: string, ...actions: Action[]) => {
-  for (const action of actions) await world.store.transition(name, { action }, BERTA);
+  for (const action of actions) await world.store.update(name, { action }, BERTA);
 };
 const flawOf = (name: string) => world.store.find(name)?.outOfBand?.reason;
 

@@ -13,7 +13,7 @@ import { newServerTrust } from '../support/trust.ts';
 
 const TAG = 'refs/tags/web/v1';
 const UNWRITABLE =
-  /^the write was carried out in Git, and could not be noted in the trust ledger: .*Look at the revision before/;
+  /^the write was committed in Git, and cannot be recorded in the trust ledger: .*Read the revision before/;
 
 let trust: ServerTrust;
 let world: Fixture;
@@ -59,8 +59,8 @@ function outOfBand(repository: PackageRepository): string | undefined {
 async function deleteWithoutLedger(): Promise<string> {
   const name = await publish(world, 'web', '1');
   const tag = git('rev-parse', TAG);
-  await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
-  const deletion = withoutLedger(() => world.store.transition(name, { action: 'delete' }, ANNA));
+  await world.store.update(name, { action: 'propose-deletion' }, ANNA);
+  const deletion = withoutLedger(() => world.store.update(name, { action: 'delete' }, ANNA));
   await expect(deletion).rejects.toThrow(UNWRITABLE);
   expect(git('tag')).toBe('');
   return tag;
@@ -89,7 +89,7 @@ test('another server learns of a deletion that it did not see', async () => {
   other.ledger.addKey({ fingerprint, publicKey, comment: '', origin: 'added', addedAt: '2026-01-01T00:00:00Z' });
   const name = await publish(world, 'web', '1');
   const tag = git('rev-parse', TAG);
-  for (const action of ['propose-deletion', 'delete'] as const) await world.store.transition(name, { action }, ANNA);
+  for (const action of ['propose-deletion', 'delete'] as const) await world.store.update(name, { action }, ANNA);
   const onOther = await open(other, 'other');
   git('update-ref', TAG, tag);
   await onOther.refresh();
@@ -107,7 +107,7 @@ test('a write whose marks could not be noted says so, and they are noted with th
   const { name } = await world.draft('apps/web/w1', { 'cm.yaml': 'a: b\n' });
   const record = git('rev-parse', 'refs/sluice/records/web/w1');
   const draft = git('rev-parse', 'refs/heads/drafts/web/w1');
-  const deletion = withoutLedger(() => world.store.transition(name, { action: 'delete' }, ANNA));
+  const deletion = withoutLedger(() => world.store.update(name, { action: 'delete' }, ANNA));
   await expect(deletion).rejects.toThrow(UNWRITABLE);
   const apps = world.store.repository('apps');
   await apps.refresh();

@@ -45,10 +45,10 @@ async function signerOf(name: string): Promise<string | undefined> {
 test('the approval right after "key rotate" and "key revoke" is not signed with the revoked key', async () => {
   const stolen = trust.signer().fingerprint;
   const { name } = await world.draft('apps/web/v1');
-  await world.store.transition(name, { action: 'propose' }, ANNA);
+  await world.store.update(name, { action: 'propose' }, ANNA);
   replaceKeyFile(statementKeyPath(folder), generateSshKey('another'));
   beside.revokeKey(stolen, AT);
-  await world.store.transition(name, { action: 'approve' }, BERTA);
+  await world.store.update(name, { action: 'approve' }, BERTA);
   expect(world.store.get(name).outOfBand).toBeUndefined();
   expect(await signerOf(name)).toBe(trust.signer().fingerprint);
   expect(await signerOf(name)).not.toBe(stolen);
@@ -56,9 +56,9 @@ test('the approval right after "key rotate" and "key revoke" is not signed with 
 
 test('a revoked key approves nothing once "key revoke" returned: what the server signs with is refused', async () => {
   const { name } = await world.draft('apps/web/v1');
-  await world.store.transition(name, { action: 'propose' }, ANNA);
+  await world.store.update(name, { action: 'propose' }, ANNA);
   beside.revokeKey(trust.signer().fingerprint, AT);
-  await expect(world.store.transition(name, { action: 'approve' }, BERTA)).rejects.toThrow(/was revoked at/);
+  await expect(world.store.update(name, { action: 'approve' }, BERTA)).rejects.toThrow(/was revoked at/);
   expect(world.store.get(name).lifecycle).toBe('Proposed');
 });
 

@@ -160,7 +160,7 @@ describe('what a repository is', () => {
     const list = world.edit('apps', 'origin/main', { adopted: `${commit} refs/tags/mine/v1\n` }, 'adopted');
     await world.push('apps', `${list}:refs/sluice/adopted`);
     await expectOutOfBand('apps.mine.v1', 'NotAnApproval', 'points to a commit without a signed approval');
-    await world.until(async () => (await repository()).includes('nothing is adopted: what refs/sluice/adopted holds'));
+    await world.until(async () => (await repository()).includes('adoptions do not count: refs/sluice/adopted'));
   });
 
   test('a copy of it is refused until it has an id of its own, and then nothing in it counts', async () => {

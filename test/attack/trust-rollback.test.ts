@@ -69,7 +69,7 @@ async function publish(workspace: string): Promise<string> {
 }
 
 async function remove(workspace: string): Promise<void> {
-  for (const action of DELETION) await world.store.transition(`apps.web.${workspace}`, { action }, ANNA);
+  for (const action of DELETION) await world.store.update(`apps.web.${workspace}`, { action }, ANNA);
 }
 
 /** What the tag web/v1 shows: the workspace if it counts, otherwise why not. */

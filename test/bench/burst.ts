@@ -39,7 +39,7 @@ export async function burst(url: string, dataFolder: string, count: number, appr
   const names: string[] = [];
   for (let number = 0; number < approvals; number++) {
     const { name } = await draft(`proposed-${number}`, number);
-    await store.transition(name, { action: 'propose' }, context);
+    await store.update(name, { action: 'propose' }, context);
     names.push(name);
   }
   const started = performance.now();
@@ -48,7 +48,7 @@ export async function burst(url: string, dataFolder: string, count: number, appr
   for (const name of names) {
     await delay(100);
     const asked = performance.now();
-    await store.transition(name, { action: 'approve' }, context);
+    await store.update(name, { action: 'approve' }, context);
     times.push(performance.now() - asked);
   }
   await over;

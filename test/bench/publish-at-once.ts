@@ -25,8 +25,8 @@ export async function publishAtOnce(
   const publish = async (name: string, number: number) => {
     const wanted = { package: name, workspace: 'v1', source: { type: 'init', files: newPackage(number) } } as const;
     const draft = await store.create('bench', wanted, context);
-    await store.transition(draft.name, { action: 'propose' }, context);
-    await store.transition(draft.name, { action: 'approve' }, context);
+    await store.update(draft.name, { action: 'propose' }, context);
+    await store.update(draft.name, { action: 'approve' }, context);
   };
   const started = performance.now();
   await Promise.all(Array.from({ length: count }, (_, number) => publish(`new-${number}`, number)));

@@ -36,8 +36,8 @@ export async function publishOneByOne(
     const files = newPackage(number);
     const started = performance.now();
     const draft = await repository.create({ package: name, workspace: 'v1', source: { type: 'init', files } }, context);
-    await repository.transition(draft.name, { action: 'propose' }, context);
-    await repository.transition(draft.name, { action: 'approve' }, context);
+    await repository.update(draft.name, { action: 'propose' }, context);
+    await repository.update(draft.name, { action: 'approve' }, context);
     elapsed += performance.now() - started;
   }
   elapsed -= recorder.overhead();

@@ -58,7 +58,7 @@ describe('up', () => {
       'refs/heads/main',
       cli.git('packages.git', 'commit-tree', '-m', 'sneak', '-p', 'main', tree),
     );
-    await up.said(/packages\.web\.main +did not come through the gates: the main branch holds another content/);
+    await up.said(/packages\.web\.main +did not come through the gates: the main branch has other content/);
     expect(await up.end('SIGINT')).toBe(0);
     expect(await lockHolder(join(cli.data, 'up-lock'))).toBeUndefined();
   });

@@ -212,7 +212,7 @@ describe('as a pre-receive hook', () => {
     ['a commit on main', () => [`${forge('x', undefined, 'main')}:refs/heads/main`], 'it carries no signed statement'],
     ['a rewritten main', () => ['+refs/heads/main~1:refs/heads/main'], 'it rewrites the main branch'],
     ['no main', () => [':refs/heads/main'], 'the main branch must stay'],
-    ['another id', () => [`+${forge('x')}:refs/sluice/repository`], 'it is no id that counts'],
+    ['another id', () => [`+${forge('x')}:refs/sluice/repository`], 'it is not a valid id'],
     ['no id', () => [':refs/sluice/repository'], 'the id of the repository must stay'],
     [
       'an adoption',
@@ -236,7 +236,7 @@ describe('as a pre-receive hook', () => {
     });
     expect(push(source, `+${first}:refs/sluice/records/db/v1`)).toEqual({
       accepted: false,
-      text: expect.stringContaining('the record is no later one than that which is there'),
+      text: expect.stringContaining('the record is not newer than the present one'),
     });
   });
 

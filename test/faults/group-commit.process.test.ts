@@ -46,7 +46,7 @@ function names(count: number): string[] {
 
 /** The same step on many revisions at once; returns the outcome of each. */
 function step(store: RevisionStore, revisions: readonly string[], action: 'propose' | 'approve'): Promise<string[]> {
-  return Promise.all(revisions.map((name) => outcomeOf(store.transition(name, { action }, anna))));
+  return Promise.all(revisions.map((name) => outcomeOf(store.update(name, { action }, anna))));
 }
 
 async function expectSame(store: RevisionStore, { scratch }: World): Promise<void> {
@@ -143,8 +143,8 @@ test('the same step by another process does not count as the request whose respo
   await nextPush(before);
   behaviour.delayMs = undefined;
   const results = Promise.all([
-    outcomeOf(one.transition(gone, { action: 'delete' }, anna)),
-    outcomeOf(one.transition(moved, { action: 'propose' }, anna)),
+    outcomeOf(one.update(gone, { action: 'delete' }, anna)),
+    outcomeOf(one.update(moved, { action: 'propose' }, anna)),
   ]);
   before = world.pushes();
   await first;
@@ -152,7 +152,7 @@ test('the same step by another process does not count as the request whose respo
   await nextPush(before);
   behaviour.hang = undefined;
   await two.repository('packages').sync();
-  await two.transition(moved, { action: 'propose' }, anna);
+  await two.update(moved, { action: 'propose' }, anna);
   expect((await results).map((result) => result.slice(0, 7))).toEqual(['Timeout', 'Timeout']);
   await one.repository('packages').sync();
   expect(one.get(gone).lifecycle).toBe('Draft');

@@ -86,7 +86,7 @@ function create(name: string, id: string, source: PackageRevision | undefined): 
 function onRevision(row: PackageRevision, id: string): Operation | undefined {
   const step = (action: 'propose' | 'approve' | 'reject' | 'delete' | 'propose-deletion'): Operation => ({
     does: action,
-    run: async (context) => (await store.transition(row.name, { action }, context))?.uid ?? row.uid,
+    run: async (context) => (await store.update(row.name, { action }, context))?.uid ?? row.uid,
   });
   const lot = Math.random();
   switch (row.lifecycle) {

@@ -34,7 +34,7 @@ function connect(
 
 async function proposed(store: RevisionStore): Promise<void> {
   await store.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init' } }, anna);
-  await store.transition(NAME, { action: 'propose' }, anna);
+  await store.update(NAME, { action: 'propose' }, anna);
 }
 
 test('a remote that hangs, drops the connection, refuses or disappears causes no partial changes', async () => {
@@ -44,7 +44,7 @@ test('a remote that hangs, drops the connection, refuses or disappears causes no
   const store = await connect(scratch, server, 'one', {}, clock);
   await proposed(store);
   const before = await scratch.git('for-each-ref');
-  const approve = () => outcomeOf(store.transition(NAME, { action: 'approve' }, anna));
+  const approve = () => outcomeOf(store.update(NAME, { action: 'approve' }, anna));
 
   server.behaviour.hang = 'push';
   const earlier = server.requests.length;
@@ -85,9 +85,7 @@ test('a hook that refuses the main branch refuses the whole publication, with it
   const store = await connect(scratch, server);
   await proposed(store);
   const before = await scratch.git('for-each-ref');
-  expect(await outcomeOf(store.transition(NAME, { action: 'approve' }, anna))).toMatch(
-    /^PushRefused: .*main is frozen/,
-  );
+  expect(await outcomeOf(store.update(NAME, { action: 'approve' }, anna))).toMatch(/^PushRefused: .*main is frozen/);
   expect(await scratch.git('for-each-ref')).toBe(before);
   await store.close();
   await server.close();
@@ -149,7 +147,7 @@ test('a host that refuses other refs than branches and tags gets the records as 
   expect(pushes()).toBe(before);
   const other = await connect(scratch, server, 'two');
   expect((await other.judge(NAME)).record.steps.map((step) => step.action)).toEqual(['propose']);
-  await again.transition(NAME, { action: 'approve' }, anna);
+  await again.update(NAME, { action: 'approve' }, anna);
   expect(await scratch.git('for-each-ref', '--format=%(refname)')).not.toContain('sluice-records');
   await again.close();
   const readOnly = await startGitServer({
@@ -220,7 +218,7 @@ test('rewritten history and removed branches are followed', async () => {
   const server = await startGitServer({ root: scratch.folder });
   const store = await connect(scratch, server);
   await proposed(store);
-  await store.transition(NAME, { action: 'approve' }, anna);
+  await store.update(NAME, { action: 'approve' }, anna);
   await store.create('packages', { package: 'web', workspace: 'v1', source: { type: 'init' } }, anna);
   const repository = store.repository('packages');
   await scratch.git('update-ref', '-d', 'refs/heads/drafts/web/v1');
@@ -231,8 +229,8 @@ test('rewritten history and removed branches are followed', async () => {
   expect(store.get(NAME).lifecycle).toBe('Published');
   // The next operation is based on the current history.
   await store.create('packages', { package: 'shop', workspace: 'v2', source: { type: 'copy', source: NAME } }, anna);
-  await store.transition('packages.shop.v2', { action: 'propose' }, anna);
-  await store.transition('packages.shop.v2', { action: 'approve' }, anna);
+  await store.update('packages.shop.v2', { action: 'propose' }, anna);
+  await store.update('packages.shop.v2', { action: 'approve' }, anna);
   expect(store.get('packages.shop.v2').revision).toBe(2);
   expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
   await store.close();

@@ -116,7 +116,7 @@ describe.each(['auto', 'git'] as const)('a host that was put back to an older st
 let edits = 0;
 
 async function take(store: RevisionStore, step: Step): Promise<void> {
-  if (step !== 'edit') await store.transition(NAME, { action: step }, anna);
+  if (step !== 'edit') await store.update(NAME, { action: step }, anna);
   else await store.change(NAME, { files: new Map([['a.yaml', Buffer.from(`a: ${++edits}\n`)]]) }, anna);
 }
 

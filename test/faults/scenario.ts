@@ -40,12 +40,12 @@ export const SCENARIO: readonly Step[] = [
   },
   {
     name: 'propose',
-    run: (store) => store.transition(A1, { action: 'propose' }, context),
+    run: (store) => store.update(A1, { action: 'propose' }, context),
     state: 'a.v1 Proposed 0 tested=Open',
   },
   {
     name: 'approve',
-    run: (store) => store.transition(A1, { action: 'approve' }, context),
+    run: (store) => store.update(A1, { action: 'approve' }, context),
     state: 'a.main Published -1 tested=Open, a.v1 Published 1 tested=Open',
   },
   {
@@ -56,7 +56,7 @@ export const SCENARIO: readonly Step[] = [
   },
   {
     name: 'propose deletion',
-    run: (store) => store.transition(A1, { action: 'propose-deletion' }, context),
+    run: (store) => store.update(A1, { action: 'propose-deletion' }, context),
     state: 'a.main Published -1 tested=Open, a.v1 DeletionProposed 1 tested=Open, a.v2 Draft 0 tested=Open',
   },
   {
@@ -67,22 +67,22 @@ export const SCENARIO: readonly Step[] = [
   },
   {
     name: 'delete a published revision',
-    run: (store) => store.transition(A1, { action: 'delete' }, context),
+    run: (store) => store.update(A1, { action: 'delete' }, context),
     state: 'a.main Published -1 tested=Open, a.v2 Draft 0 tested=Open, b.v1 Draft 0 -',
   },
   {
     name: 'propose the copy',
-    run: (store) => store.transition(A2, { action: 'propose' }, context),
+    run: (store) => store.update(A2, { action: 'propose' }, context),
     state: 'a.main Published -1 tested=Open, a.v2 Proposed 0 tested=Open, b.v1 Draft 0 -',
   },
   {
     name: 'reject',
-    run: (store) => store.transition(A2, { action: 'reject' }, { ...context, reason: 'not yet' }),
+    run: (store) => store.update(A2, { action: 'reject' }, { ...context, reason: 'not yet' }),
     state: 'a.main Published -1 tested=Open, a.v2 Draft 0 tested=Open, b.v1 Draft 0 -#rejected',
   },
   {
     name: 'delete a draft',
-    run: (store) => store.transition(B1, { action: 'delete' }, context),
+    run: (store) => store.update(B1, { action: 'delete' }, context),
     state: 'a.main Published -1 tested=Open, a.v2 Draft 0 tested=Open',
   },
 ];

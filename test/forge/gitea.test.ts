@@ -120,11 +120,11 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
   test('reports why a protected main branch refuses a publication, and nothing is changed', async () => {
     const { store, writer } = await writerOf('branch');
     await draft(store);
-    await store.transition(NAME, { action: 'propose' }, anna);
+    await store.update(NAME, { action: 'propose' }, anna);
     const rule = { rule_name: 'main', enable_push: false };
     await gitea.api('POST', `/repos/${OWNER.username}/branch/branch_protections`, rule);
     const before = await gitea.refs('branch');
-    const approve = () => outcomeOf(store.transition(NAME, { action: 'approve' }, anna));
+    const approve = () => outcomeOf(store.update(NAME, { action: 'approve' }, anna));
     expect(await approve()).toMatch(/^PushRefused: .*Not allowed to push to protected branch main/);
     expect(await gitea.refs('branch')).toBe(before);
     expect(store.get(NAME).lifecycle).toBe('Proposed');
@@ -139,12 +139,12 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
   test('reports why a protected tag refuses a publication, and nothing is changed', async () => {
     const { store, writer } = await writerOf('tag');
     await draft(store);
-    await store.transition(NAME, { action: 'propose' }, anna);
+    await store.update(NAME, { action: 'propose' }, anna);
     const path = `/repos/${OWNER.username}/tag/tag_protections`;
     const rule = { name_pattern: 'shop/*', whitelist_usernames: [OWNER.username] };
     const { id } = (await gitea.api('POST', path, rule)) as { id: number };
     const before = await gitea.refs('tag');
-    const approve = () => outcomeOf(store.transition(NAME, { action: 'approve' }, anna));
+    const approve = () => outcomeOf(store.update(NAME, { action: 'approve' }, anna));
     expect(await approve()).toMatch(/^PushRefused: .*Tag shop\/v1 is protected/);
     expect(await gitea.refs('tag')).toBe(before);
     expect(store.get(NAME).lifecycle).toBe('Proposed');
@@ -157,7 +157,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     await draft(store);
     const before = await gitea.refs('hook');
     await gitea.addHook('hook', 'pre-receive', '#!/bin/sh\necho "no changes on a Friday" >&2\nexit 1\n');
-    const refused = await outcomeOf(store.transition(NAME, { action: 'propose' }, anna));
+    const refused = await outcomeOf(store.update(NAME, { action: 'propose' }, anna));
     expect(refused).toMatch(/^PushRefused: .*no changes on a Friday/);
     expect(await gitea.refs('hook')).toBe(before);
     expect(store.get(NAME).lifecycle).toBe('Draft');
@@ -170,7 +170,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     const store = await connect('renewal', () => token, 'renewer');
     await draft(store);
     await gitea.api('DELETE', '/users/renewer/tokens/old');
-    const propose = () => outcomeOf(store.transition(NAME, { action: 'propose' }, anna));
+    const propose = () => outcomeOf(store.update(NAME, { action: 'propose' }, anna));
     const refused = await propose();
     expect(refused).toMatch(/^Refused: .*renew/);
     expect(refused).not.toContain(token);
@@ -228,7 +228,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     await draft(store);
     const path = `/repos/${OWNER.username}/past`;
     await gitea.api('PATCH', path, { archived: true });
-    const propose = () => outcomeOf(store.transition(NAME, { action: 'propose' }, anna));
+    const propose = () => outcomeOf(store.update(NAME, { action: 'propose' }, anna));
     expect(await propose()).toMatch(/^Refused: .*denied the request: .* \(HTTP 403\)/);
     await gitea.api('PATCH', path, { archived: false });
     await gitea.api('PATCH', path, { name: 'present' });

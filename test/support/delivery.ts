@@ -52,8 +52,8 @@ export async function publishNext(world: Fixture, source: string, workspace: str
 }
 
 export async function remove(world: Fixture, name: string): Promise<void> {
-  await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
-  await world.store.transition(name, { action: 'delete' }, ANNA);
+  await world.store.update(name, { action: 'propose-deletion' }, ANNA);
+  await world.store.update(name, { action: 'delete' }, ANNA);
 }
 
 export async function statusOf(world: Fixture, name = 'edge') {

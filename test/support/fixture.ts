@@ -148,8 +148,8 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
     },
     settle: (revision) => store.change(revision, { settled: { resolvers: [] } }, RESOLVERS),
     publish: async (revision) => {
-      await store.transition(revision, { action: 'propose' }, ANNA);
-      await store.transition(revision, { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
+      await store.update(revision, { action: 'propose' }, ANNA);
+      await store.update(revision, { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
       return store.get(revision);
     },
     events: async (name) => {

@@ -25,8 +25,8 @@ export async function draft(store: RevisionStore, packageName = 'shop', workspac
 }
 
 export async function publish(store: RevisionStore, name: string): Promise<void> {
-  await store.transition(name, { action: 'propose' }, anna);
-  await store.transition(name, { action: 'approve' }, anna);
+  await store.update(name, { action: 'propose' }, anna);
+  await store.update(name, { action: 'approve' }, anna);
 }
 
 /** `succeeded`, or the code and message of the SluiceError that it ended with; anything else is thrown on. */

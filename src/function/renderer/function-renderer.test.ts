@@ -168,7 +168,7 @@ describe('answers from memory', () => {
       await draft.store.change(draft.name, { kptfile: [{ op: 'addGate', conditionType: 'x.io/A' }] }, anna);
       await draft.edit('Kptfile', kptfile.replaceAll(':v1', ':v2'));
       expect(JSON.stringify(draft.store.get(draft.name).kptfile?.status)).not.toContain(':v1');
-      await draft.store.transition(draft.name, { action: 'delete' }, anna);
+      await draft.store.update(draft.name, { action: 'delete' }, anna);
     }
   });
 });
@@ -227,7 +227,7 @@ test('a package cannot open a gate by its own functions where a policy names the
   ]);
   expect(await draft.file('Kptfile')).not.toContain('example.com/Review');
   expect((await draft.store.judge(draft.name)).gates).toMatchObject([{ state: 'Missing' }]);
-  await expect(draft.store.transition(draft.name, { action: 'propose' }, anna)).rejects.toThrow(/example.com\/Review/);
+  await expect(draft.store.update(draft.name, { action: 'propose' }, anna)).rejects.toThrow(/example.com\/Review/);
 
   // Where no policy says so, anybody may give it, and so may a function; it counts for this content.
   await using other = await scratchRepository();

@@ -41,7 +41,7 @@ describe('files that are applied again', () => {
     expect((await client.get(kind, { name })).spec.revision).toBe(1);
   });
 
-  test('change a draft where they say something new, or somebody else wrote since', async () => {
+  test('change a draft where they have something new, or another actor wrote since', async () => {
     await using scratch = await scratchRepository();
     const { store, apply, answer } = await applied(scratch);
     const newer = await apply({ ...files, 'claim.yaml': 'kind: Claim\nspec: 1\n' });
@@ -57,7 +57,7 @@ describe('files that are applied again', () => {
     await using scratch = await scratchRepository();
     const { store, apply } = await applied(scratch);
     await store.change(name, { conditions: [{ type: 'tested', status: 'True' }] }, anna);
-    await store.transition(name, { action: 'propose' }, anna);
+    await store.update(name, { action: 'propose' }, anna);
     for (const changed of [{ 'claim.yaml': 'kind: Other\n' }, { 'claim.yaml': null }, { 'new.yaml': 'a: 1\n' }])
       expect(await outcomeOf(apply({ ...files, ...changed }))).toMatch(
         /^Refused: .*"Proposed"; package must be Draft: "sluice rpkg reject /,

@@ -11,7 +11,7 @@ import {
   revisionId,
 } from '../model/package-revision.ts';
 import type { Action, Refusal } from '../model/types.ts';
-import { stateOf } from '../plan/transition.ts';
+import { stateOf } from '../plan/read-state.ts';
 import type { Judgement, RevisionStore } from '../store/revision-store.ts';
 import { refusedPushesOf } from './explain-state.ts';
 import { type ExplainedRevision, type Explainer, type Surroundings, sluiceCommand } from './explainer.ts';

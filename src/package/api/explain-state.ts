@@ -106,7 +106,7 @@ function deletionFindings({ revision }: Judgement, dependents: readonly string[]
       ...(dependents.length === 0 ? [] : [{ reason: 'InUse', message: inUse }]),
       {
         reason: 'WaitsForDeletion',
-        message: `it is proposed for deletion${by}, and waits for somebody to delete or to keep it`,
+        message: `it is proposed for deletion${by}, and waits for a person to delete or to keep it`,
       },
     ],
     next: [

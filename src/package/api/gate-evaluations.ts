@@ -3,7 +3,7 @@ import { Limiter } from '../../foundation/limiter.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { nextExpiry } from '../model/gates.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
-import { isPending, judgedCondition, notEvaluated, requiresGates } from './ready-condition.ts';
+import { evaluatedCondition, isUnpublished, notEvaluated, requiresGates } from './ready-condition.ts';
 import type { Readiness, RevisionEntry } from './revision-entry.ts';
 
 /** Evaluations at a time: each reads a package, and requests go first. */
@@ -68,7 +68,7 @@ export class GateEvaluations {
   repeat(entries: Iterable<[string, RevisionEntry]>): void {
     this.#generation += 1;
     for (const [id, entry] of entries) {
-      if (!isPending(entry.revision)) continue;
+      if (!isUnpublished(entry.revision)) continue;
       entry.noteReady({ condition: entry.ready.condition, isCurrent: false });
       this.noteChange(id, entry);
     }
@@ -90,7 +90,7 @@ export class GateEvaluations {
   }
 
   #isDue({ revision, repository, ready }: RevisionEntry): boolean {
-    if (!isPending(revision)) return false;
+    if (!isUnpublished(revision)) return false;
     if (ready.isCurrent) return ready.until !== undefined && ready.until <= this.#options.clock.now();
     return ready.condition !== undefined || requiresGates(revision, repository);
   }
@@ -105,12 +105,12 @@ export class GateEvaluations {
       if (revision.etag !== etag) return;
       const until = nextExpiry(gates);
       ready = {
-        condition: judgedCondition(gates, content.files),
+        condition: evaluatedCondition(gates, content.files),
         isCurrent: true,
         ...(until === undefined ? {} : { until }),
       };
     } catch (error) {
-      // In the background no caller hears of it; the condition says it.
+      // In the background no caller gets the error; the condition reports it.
       ready = { condition: notEvaluated(messageOf(error)), isCurrent: true };
     }
     // Nothing is noted of a repository that was closed meanwhile.

@@ -42,7 +42,7 @@ describe('files of a package', () => {
     expect(status).toEqual({ renderStatus: {} });
   });
 
-  test('tell in a deployment repository which package they are', async () => {
+  test('have in a deployment repository the context of their package', async () => {
     await using scratch = await scratchRepository();
     const { store, client } = await packageKinds(scratch, { deployment: true });
     await draft(store);
@@ -107,11 +107,11 @@ describe('files of a package', () => {
   test('only drafts can be written', async () => {
     await using scratch = await scratchRepository();
     const { store, write } = await shop(scratch);
-    await store.transition(name, { action: 'propose' }, anna);
+    await store.update(name, { action: 'propose' }, anna);
     expect(await outcomeOf(write((files) => files))).toBe(
       `Refused: cannot update a package revision with lifecycle value "Proposed"; package must be Draft: "sluice rpkg reject ${name}" returns it to Draft`,
     );
-    await store.transition(name, { action: 'approve' }, anna);
+    await store.update(name, { action: 'approve' }, anna);
     expect(await outcomeOf(write((files) => files))).toContain('lifecycle value "Published"; package must be Draft');
   });
 
@@ -289,7 +289,7 @@ test('who must not give a condition cannot write it into the Kptfile either', as
   await tester.patch(kind, { name }, patch);
   const without = { spec: { resources: { Kptfile: spec.resources?.Kptfile ?? '' } } };
   expect(await outcomeOf(client.patch(kind, { name }, without))).toBe(refused);
-  // What stays as it was is nobody's statement.
+  // The writer is not the issuer of what stays as it was.
   await client.patch(kind, { name }, { spec: { resources: { 'a.yaml': 'a: 1\n' } } });
 });
 
@@ -339,7 +339,7 @@ test('a watch shows the files after every change of the package revision', async
   await draft(store, 'web');
   const written = await write((files) => ({ ...files, 'a.yaml': 'a: 1\n' }));
   expect(await events.next()).toEqual({ done: false, value: { type: 'MODIFIED', object: written } });
-  await store.transition(name, { action: 'delete' }, anna);
+  await store.update(name, { action: 'delete' }, anna);
   expect(await events.next()).toMatchObject({ value: { type: 'DELETED', object: { metadata: { name } } } });
   stop.abort();
   expect(await events.next()).toMatchObject({ done: true });
@@ -382,7 +382,7 @@ describe('files that cannot be rendered', () => {
       `RenderFailed: error rendering package in kpt function pipeline. Package pushed to remote despite render failure. Details: ${failure}`,
     );
     expect(saved).toBe(true);
-    expect(await outcomeOf(store.transition(name, { action: 'propose' }, anna))).toMatch(
+    expect(await outcomeOf(store.update(name, { action: 'propose' }, anna))).toMatch(
       /^Refused: gate Rendered is closed .*RenderFailed: validator "kubeconform" failed/,
     );
   });

@@ -19,7 +19,7 @@ import type {
 } from '../../resource/storage/storage.ts';
 import { revisionId } from '../model/package-revision.ts';
 import type { Lifecycle } from '../model/types.ts';
-import { askedBefore } from '../plan/asked-before.ts';
+import { isAppliedBefore } from '../plan/applied-before.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import { savedUnrendered } from '../plan/render-failure.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
@@ -37,12 +37,12 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Texts that one list may hold together, in bytes of UTF-8 as far as they are ASCII. */
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
 /** Packages that are read at the same time. */
-const READERS = 8;
-/** Events whose files are kept for the other watchers who will ask for them. */
-const KEPT_EVENTS = 8;
+const MAX_READERS = 8;
+/** Events whose files are kept for the other watchers that will request them. */
+const MAX_KEPT_EVENTS = 8;
 
 /**
- * The files of package revisions as Kubernetes objects. They are read when somebody looks. Name, uid, version and labels are those
+ * The files of package revisions as Kubernetes objects. They are read on request. Name, uid, version and labels are those
  * of the package revision, so a write of the one is a conflict for a writer of the other.
  *
  * An update replaces all text files; a patch, which the server makes into an update of what was read, touches the files that it
@@ -79,13 +79,13 @@ export class PackageResourcesStorage implements Storage<Resources> {
   async list(_context: RequestContext, options: ListOptions = {}): Promise<ListResult<Resources>> {
     const page = this.#revisions.listFor(this.kind, options);
     let size = 0;
-    const items = await mapLimited(page.items, READERS, async (object) => {
+    const items = await mapLimited(page.items, MAX_READERS, async (object) => {
       const item = await this.#show(object);
       for (const text of Object.values(item.spec.resources ?? {})) size += text.length;
       if (size > MAX_LIST_BYTES)
         throw new SluiceError(
           'LimitExceeded',
-          `the packages of this list have more than ${MAX_LIST_BYTES} bytes together; ask for fewer at a time with limit, or select some`,
+          `the packages of this list have more than ${MAX_LIST_BYTES} bytes together; request fewer at a time with limit, or select some`,
         );
       return item;
     });
@@ -122,7 +122,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     this.#checkSpec(stored, object);
     this.#warnOfIgnored(context, stored, object);
     const texts = new Map(Object.entries(spec.resources ?? {}));
-    // Without a word about rendering the files are written as they are; the revision controller renders them in its own time.
+    // With `disableRender` the files are written as they are; the revision controller renders them later.
     let rendered: RenderStatus | undefined;
     const change: RevisionChange = {
       texts,
@@ -133,17 +133,21 @@ export class PackageResourcesStorage implements Storage<Resources> {
       },
     };
     const { revision } = entry;
-    // Whoever applies the same files again and again does not take away what controllers made of them, nor ask for an edit of what
-    // is published.
-    if (isApplied(metadata, revision.lifecycle) && (await askedBefore(entry.repository, revision, texts))) {
+    // A client that applies the same files again and again does not revert what controllers made of them, nor edit what is published.
+    if (isApplied(metadata, revision.lifecycle) && (await isAppliedBefore(entry.repository, revision, texts))) {
       context.warn?.(
         `${revision.name} (${revision.lifecycle}) was left as it is: it was made from these files already`,
       );
       return this.#read(entry);
     }
-    const after = await this.#revisions.table.write(context, revisionId(revision), undefined, () =>
-      this.#store.update(revisionId(revision), { change, expectedCommit: revision.commit }, context),
-    );
+    const id = revisionId(revision);
+    const write = this.#revisions.table.beginWrite(context, id, undefined);
+    let after: RevisionEntry | undefined;
+    try {
+      after = await write.finish(await this.#store.update(id, { change, expectedCommit: revision.commit }, context));
+    } finally {
+      write.end();
+    }
     if (metadata.managedFields !== undefined && context.dryRun !== true)
       this.#owners.set(revision.uid, metadata.managedFields.length === 0 ? undefined : metadata.managedFields);
     // As in Porch, the caller sees an error although the files are saved.
@@ -173,7 +177,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     return resourcesObject(entry.object, await repository.content(revision), status, owners);
   }
 
-  /** What cannot be read says why, and stands in no other's way. */
+  /** An object that cannot be read has the reason, and does not hinder others. */
   async #show(object: Stored<RevisionObject>): Promise<Stored<Resources>> {
     const entry = entryOf(object);
     if (entry === undefined) throw new SluiceError('Internal', `${object.metadata.name} was not made from a revision`);
@@ -193,10 +197,10 @@ export class PackageResourcesStorage implements Storage<Resources> {
     const shown = this.#show(object);
     this.#recent.set(object, shown);
     for (const old of this.#recent.keys()) {
-      if (this.#recent.size <= KEPT_EVENTS) break;
+      if (this.#recent.size <= MAX_KEPT_EVENTS) break;
       this.#recent.delete(old);
     }
-    // Whoever asked is told; the next one tries again.
+    // The caller gets the error; the next one tries again.
     shown.catch(() => this.#recent.delete(object));
     return shown;
   }
@@ -221,7 +225,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
   }
 }
 
-/** By kubectl on its side; of a draft, where other writes count as well, server-side apply cannot be told from them. */
+/** By kubectl on its side; of a draft, where other writes count as well, server-side apply cannot be distinguished from them. */
 function isApplied({ annotations, managedFields = [] }: Resources['metadata'], lifecycle: Lifecycle): boolean {
   if (annotations?.[LAST_APPLIED] !== undefined) return true;
   return lifecycle !== 'Draft' && managedFields.some(({ operation }) => operation === 'Apply');

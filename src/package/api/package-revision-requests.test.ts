@@ -59,7 +59,7 @@ describe('create', () => {
     expect(warnings).toEqual(['metadata.name "mine" was ignored; the name is "packages.web.v1"']);
   });
 
-  test('puts gates and package metadata into the Kptfile of the first commit, so that nobody sees the draft without them', async () => {
+  test('puts gates and package metadata into the Kptfile of the first commit, so that the draft is never without them', async () => {
     await using scratch = await scratchRepository();
     const { revisions, store } = await packageKinds(scratch);
     const spec = {
@@ -176,7 +176,7 @@ describe('update', () => {
     });
   });
 
-  test('tells that tasks cannot change', async () => {
+  test('refuses a change of tasks', async () => {
     await using scratch = await scratchRepository();
     const { revisions, store } = await packageKinds(scratch);
     await draft(store);
@@ -256,7 +256,7 @@ describe('delete', () => {
   });
 });
 
-test('dry runs of every write change nothing and tell what would be', async () => {
+test('dry runs of every write change nothing and return what would be', async () => {
   await using scratch = await scratchRepository();
   const { revisions, store, log } = await packageKinds(scratch);
   const created = await revisions.create(dry, revision('shop'));
@@ -277,7 +277,7 @@ test('dry runs of every write change nothing and tell what would be', async () =
   expect(await revisions.delete(dry, { name }, { propagationPolicy: 'Orphan' })).toMatchObject({
     metadata: { finalizers: ['orphan'] },
   });
-  await store.transition(name, { action: 'propose' }, anna);
+  await store.update(name, { action: 'propose' }, anna);
   const proposed = await revisions.get(anna, { name });
   const approved = await revisions.updateSubResource(dry, 'approval', to(proposed, 'Published'));
   expect(approved).toMatchObject({ spec: { lifecycle: 'Published', revision: 1 }, status: { publishedBy: 'anna' } });
@@ -353,7 +353,7 @@ test('lists come in pages of one state and are selected by index', async () => {
   for (const packageName of ['c', 'a', 'b']) await draft(store, packageName);
   const first = await revisions.list(anna, { limit: 2 });
   expect(first.remainingItemCount).toBe(1);
-  await store.transition('packages.b.v1', { action: 'delete' }, anna);
+  await store.update('packages.b.v1', { action: 'delete' }, anna);
   await draft(store, 'd');
   const rest = await revisions.list(anna, { limit: 2, continue: first.continue });
   expect([...first.items, ...rest.items].map(({ spec }) => spec.packageName)).toEqual(['a', 'b', 'c']);

@@ -71,12 +71,12 @@ test('the lifecycle moves through the main resource, publication only through ap
   expect(await client.find(packageRevisionKind, { name: created.metadata.name })).toBeUndefined();
 });
 
-test('a caller undoes its own deletion proposal with the object from before it, and nobody else does', async () => {
+test('a caller undoes its own deletion proposal with the object from before it, and no other caller does', async () => {
   await using scratch = await scratchRepository();
   const { store, registry, client, created } = await setUp(scratch);
   const { name } = created.metadata;
-  await store.transition(name, { action: 'propose' }, anna);
-  await store.transition(name, { action: 'approve' }, anna);
+  await store.update(name, { action: 'propose' }, anna);
+  await store.update(name, { action: 'approve' }, anna);
   const seen = await client.get(packageRevisionKind, { name });
   const to = (lifecycle: NonNullable<RevisionObject['spec']['lifecycle']>) => ({
     ...seen,
@@ -93,7 +93,7 @@ test('a caller undoes its own deletion proposal with the object from before it, 
   expect(await stepAs('anna', 'DeletionProposed')).toBe('succeeded');
   // What the object says besides is not written by a lifecycle step, and a write of it must know the current state.
   expect(await outcomeOf(client.update(packageRevisionKind, to('Published')))).toMatch(/^Conflict/);
-  await store.transition(name, { action: 'undo-deletion' }, { ...anna, actor: { name: 'ben' } });
+  await store.update(name, { action: 'undo-deletion' }, { ...anna, actor: { name: 'ben' } });
   expect(await stepAs('anna', 'DeletionProposed')).toMatch(/^Conflict/);
 });
 
@@ -103,15 +103,15 @@ test('a revision stays created when it was, whether or not a record outlives its
   await store.create('packages', { package: 'web', workspace: 'v1', source: { type: 'init' } }, anna);
   scratch.clock.advance(60_000);
   for (const name of [created.metadata.name, 'packages.web.v1']) {
-    await store.transition(name, { action: 'propose' }, anna);
-    await store.transition(name, { action: 'approve' }, anna);
+    await store.update(name, { action: 'propose' }, anna);
+    await store.update(name, { action: 'approve' }, anna);
     const { metadata, status } = await client.get(packageRevisionKind, { name });
     expect(metadata.creationTimestamp).toBe('2026-01-02T03:04:05Z');
     expect(status?.publishTimestamp).toBe('2026-01-02T03:05:05Z');
   }
 });
 
-test('a version that is not current is a conflict; conditions and gates can be written; watch tells all', async () => {
+test('a version that is not current is a conflict; conditions and gates can be written; a watch reports all', async () => {
   await using scratch = await scratchRepository();
   const { store, client, created } = await setUp(scratch);
   const stop = new AbortController();
@@ -185,8 +185,8 @@ test('the placeholder of the main branch keeps its version when the last publish
   const main = () => revisions.get(anna, { name: 'packages.shop.main' });
   const before = await main();
   expect(before.status?.publishedBy).toBeUndefined();
-  await store.transition(name, { action: 'propose-deletion' }, anna);
-  await store.transition(name, { action: 'delete' }, anna);
+  await store.update(name, { action: 'propose-deletion' }, anna);
+  await store.update(name, { action: 'delete' }, anna);
   expect(await main()).toEqual(before);
   // What others put there is flagged all the same.
   const git = await openRepository(scratch.path);

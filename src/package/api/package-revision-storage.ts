@@ -35,11 +35,13 @@ import type { GivenCondition } from '../model/verdict.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
+import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
+import { type ExplainRevision, packageRevisionReadings } from './package-revision-readings.ts';
 import {
   affirmedTypeOf,
   breakGlassOf,
   changeOf,
-  invalid,
+  invalidRevision,
   kptfileOf,
   mayApprove,
   ownMetadata,
@@ -52,9 +54,7 @@ import {
   stepByUpdate,
   warnOfIgnored,
   withApprovalRights,
-} from './asked-changes.ts';
-import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
-import { type ExplainRevision, packageRevisionReadings } from './package-revision-readings.ts';
+} from './requested-changes.ts';
 import type { RevisionEntry } from './revision-entry.ts';
 import { revisionSourceOf, sourceNames } from './revision-source-of.ts';
 import { REVISION_TOPIC, RevisionTable } from './revision-table.ts';
@@ -62,13 +62,13 @@ import type { RevisionVersions } from './revision-versions.ts';
 import { warnOfClosedGates, warnOfPublication } from './warn-of-closed-gates.ts';
 
 /** How long, in milliseconds, a create waits for a repository that is being opened. */
-const ARRIVAL = 10_000;
+const ARRIVAL_TIMEOUT_MS = 10_000;
 
 export interface PackageStorageOptions {
   readonly clock?: Clock;
   /** One for each kind: an object of one kind has the uid of another. Default: in memory. */
   readonly owners?: FieldOwners;
-  /** Default: versions begin anew with the process. */
+  /** Default: versions start again with the process. */
   readonly versions?: RevisionVersions;
   readonly alert?: Alert | undefined;
   readonly explain?: ExplainRevision | undefined;
@@ -81,7 +81,7 @@ export interface PackageStorageOptions {
 export type Alert = (revision: Stored<RevisionObject>, reason: string, message: string) => Promise<void>;
 
 /**
- * Package revisions as Kubernetes objects: what the store says is shown, what a client writes goes through the kernel.
+ * Package revisions as Kubernetes objects: reads show the store, writes go through the kernel.
  *
  * Errors have the texts that Porch's clients look for, after the prefix `Internal error occurred: ` that Porch puts before many of
  * them: they compare by containment, and none of these is an internal error.
@@ -131,7 +131,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const selective = (labelSelector?.requirements.length ?? 0) + (fieldSelector?.requirements.length ?? 0) > 0;
     const selects = compileSelection(options, kind);
     const find = () => this.table.select(narrow);
-    // Without selectors the index key is all that selects, and nothing has to be looked at.
+    // Without selectors the index key is all that selects, and no object has to be compared.
     return this.#pages.list(options, this.#log.version, find, selective ? selects : undefined);
   }
 
@@ -148,7 +148,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     if (context.mayWriteStatus !== undefined) await context.mayWriteStatus();
     const { spec, metadata } = object;
     if (spec.lifecycle !== undefined && spec.lifecycle !== 'Draft') {
-      throw invalid(object, ['spec', 'lifecycle'], spec.lifecycle, 'value can be only created as Draft');
+      throw invalidRevision(object, ['spec', 'lifecycle'], spec.lifecycle, 'value can be only created as Draft');
     }
     refuseManagedLabel(undefined, object);
     const source = revisionSourceOf(object);
@@ -156,7 +156,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const repositoryId = `${namespace}/${spec.repository}`;
     await this.#store.arrival(
       repositoryId,
-      AbortSignal.any([AbortSignal.timeout(ARRIVAL), ...(context.signal ? [context.signal] : [])]),
+      AbortSignal.any([AbortSignal.timeout(ARRIVAL_TIMEOUT_MS), ...(context.signal ? [context.signal] : [])]),
     );
     this.#checkNamespace(repositoryId, namespace, sourceNames(source));
     const { repository, packageName, workspaceName } = spec;
@@ -167,10 +167,13 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
       ...{ package: packageName, workspace: workspaceName, source, kptfile: kptfileOf(object) },
       metadata: ownMetadata(object) as unknown as NonNullable<RevisionChange['metadata']>,
     };
-    const made = await this.table.write(context, `${namespace}/${name}`, metadata.managedFields, () =>
-      this.#store.create(repositoryId, wanted, context),
-    );
-    return made?.object ?? this.#existing({ namespace, name }).object;
+    const write = this.table.beginWrite(context, `${namespace}/${name}`, metadata.managedFields);
+    try {
+      const made = await write.finish(await this.#store.create(repositoryId, wanted, context));
+      return made?.object ?? this.#existing({ namespace, name }).object;
+    } finally {
+      write.end();
+    }
   }
 
   /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve, in one transaction. */
@@ -227,7 +230,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const affirmed = affirmedTypeOf(object);
     const isGiven = (given: GivenCondition) => given.type === affirmed || !sameValue(before.get(given.type), given);
     const change = {
-      // What Sluice computes is not the client's to say.
+      // A client cannot set what Sluice computes.
       conditions: (after as readonly GivenCondition[]).filter((given) => given.type !== READY_TYPE && isGiven(given)),
       withdraw: [...before.keys()].filter((type) => type !== READY_TYPE && !kept.has(type)),
     };
@@ -269,11 +272,17 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     { metadata }: { readonly metadata?: RevisionObject['metadata'] },
     update: RevisionUpdate,
   ): Promise<Stored<RevisionObject>> {
-    const made = await this.table.write(context, revisionId(revision), metadata?.managedFields, () =>
-      this.#store.update(revisionId(revision), { ...update, expectedCommit: revision.commit }, context),
-    );
-    if (made !== undefined && update.action !== undefined) warnOfClosedGates(context, made, update.action);
-    return made?.object ?? stored;
+    const id = revisionId(revision);
+    const write = this.table.beginWrite(context, id, metadata?.managedFields);
+    try {
+      const made = await write.finish(
+        await this.#store.update(id, { ...update, expectedCommit: revision.commit }, context),
+      );
+      if (made !== undefined && update.action !== undefined) warnOfClosedGates(context, made, update.action);
+      return made?.object ?? stored;
+    } finally {
+      write.end();
+    }
   }
 
   #existing(key: ObjectKey): RevisionEntry {

@@ -14,7 +14,7 @@ export interface PackageStoragesOptions {
   readonly clock: Clock;
   /** Who owns the fields of package revisions, and of their files. Default: in memory. */
   readonly owners?: { readonly revisions: FieldOwners; readonly resources: FieldOwners };
-  /** Default: versions begin anew with the process. */
+  /** Default: versions start again with the process. */
   readonly versions?: RevisionVersions;
   /** Default: warnings are kept nowhere. */
   readonly alert?: Alert | undefined;

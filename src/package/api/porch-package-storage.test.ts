@@ -6,7 +6,7 @@ import { porchPackageKind } from '../../resource/kinds/porch/porch-package.ts';
 
 const kind = porchPackageKind;
 
-test('a package is there with its first revision, and tells the highest published one', async () => {
+test('a package is there with its first revision, and names the highest published one', async () => {
   await using scratch = await scratchRepository();
   const { store, client } = await packageKinds(scratch);
   const name = await draft(store, 'net/upf');
@@ -25,7 +25,7 @@ test('a package is there with its first revision, and tells the highest publishe
   });
 });
 
-test('its events tell what becomes of the package, and nothing else', async () => {
+test('its events report changes of the package, and nothing else', async () => {
   await using scratch = await scratchRepository();
   const { store, client } = await packageKinds(scratch);
   const stop = new AbortController();
@@ -43,8 +43,8 @@ test('its events tell what becomes of the package, and nothing else', async () =
   await publish(store, second);
   expect([await next(), await next(), await next()]).toEqual(['ADDED 0', 'MODIFIED 1', 'MODIFIED 2']);
   for (const name of [second, first, 'packages.shop.main']) {
-    await store.transition(name, { action: 'propose-deletion' }, anna);
-    await store.transition(name, { action: 'delete' }, anna);
+    await store.update(name, { action: 'propose-deletion' }, anna);
+    await store.update(name, { action: 'delete' }, anna);
   }
   expect([await next(), await next(), await next()]).toEqual(['MODIFIED 1', 'MODIFIED 0', 'DELETED 0']);
   expect((await client.list(kind)).items).toEqual([]);

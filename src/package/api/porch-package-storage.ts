@@ -65,7 +65,7 @@ export class PorchPackageStorage implements Storage<Package> {
     this.#store = store;
     this.#log = log;
     this.#pages = new ListPages(clock, (object) => object);
-    // What others did to Git while nobody looked cannot be told as events.
+    // No events can report what others did to Git while no process ran.
     log.expire(TOPIC);
     this.#take(store.list().map((after) => ({ before: undefined, after })));
     store.subscribe((changes) => this.#take(changes));
@@ -120,7 +120,7 @@ export class PorchPackageStorage implements Storage<Package> {
       if (after?.latest === true) tally.latest = { name: after.name, revision: after.revision };
       else if (tally.latest?.name === of?.name) tally.latest = undefined;
     }
-    // Only what all changes together come to is told.
+    // Only the result of all changes together is reported.
     for (const tally of touched) this.#settle(tally);
   }
 
@@ -131,7 +131,7 @@ export class PorchPackageStorage implements Storage<Package> {
     if (known !== undefined) return known;
     const { namespace, index } = this.#store.repositoryOf(revision);
     const place = { repository: key.repository, path: key.package, namespace };
-    // Of all that it has: when a repository arrives, others may be told later.
+    // Of all that it has: when a repository arrives, others may be announced later.
     const [since = ''] = [revision, ...index.ofPackage(key.package)].map(createdAt).sort();
     const tally: Tally = { ...place, revisions: 0, latest: undefined, since, object: undefined };
     this.#tallies.set(id, tally);

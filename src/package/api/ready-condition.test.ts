@@ -33,8 +33,8 @@ test('Ready is True only while every gate is open for the current content, and n
   expect(readyOf(edited)).toMatchObject({ status: 'False', message: expect.stringContaining('changed since') });
   for (const type of ['tested', 'reviewed'])
     await store.change(key.name, { conditions: [{ type, status: 'True' }] }, anna);
-  await store.transition(key.name, { action: 'propose' }, anna);
-  await store.transition(key.name, { action: 'approve' }, anna);
+  await store.update(key.name, { action: 'propose' }, anna);
+  await store.update(key.name, { action: 'approve' }, anna);
   expect(readyOf(await client.get(packageRevisionKind, key))).toMatchObject({ status: 'True' });
   expect(readyOf(await client.get(packageRevisionKind, { ...key, name: 'packages.shop.main' }))).toBeNull();
 });
@@ -78,7 +78,7 @@ test('a gate of this type is never open', async () => {
   expect((await store.judge(key.name)).gates[0]?.state).toBe('NotAllowed');
 });
 
-test('an evaluation that comes later is told to watchers, and is no conflict for a client that read the object before', async () => {
+test('an evaluation that comes later reaches watchers, and is no conflict for a client that read the object before', async () => {
   await using scratch = await scratchRepository();
   let policy: EffectivePolicy = DEFAULT_POLICY;
   const { client, revisions } = await packageKinds(scratch, { policyFor: () => policy });

@@ -13,7 +13,7 @@ const MAX_NAMED_GATES = 10;
 type Policies = Pick<PackageRepository, 'policyFor'>;
 
 /** True if its gates still decide whether a revision moves on. */
-export function isPending({ lifecycle }: PackageRevision): boolean {
+export function isUnpublished({ lifecycle }: PackageRevision): boolean {
   return lifecycle === 'Draft' || lifecycle === 'Proposed';
 }
 
@@ -30,7 +30,7 @@ export function requiresGates(revision: PackageRevision, repository: Policies): 
 }
 
 /** The condition of a pending revision whose gates were evaluated; undefined if it has none, and kpt accepts its Kptfiles. */
-export function judgedCondition(
+export function evaluatedCondition(
   gates: readonly Gate[],
   files: ReadonlyMap<string, Uint8Array | null>,
 ): Condition | undefined {

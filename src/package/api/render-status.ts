@@ -31,11 +31,11 @@ function resultOf({
   const found = results.map(findingOf);
   // Porch has the words of a function that failed; what one prints on its way is not among the results.
   const failed = exitCode !== 0 || executionError !== undefined;
-  const told = failed ? (stderr ?? executionError) : undefined;
+  const reported = failed ? (stderr ?? executionError) : undefined;
   return {
     ...(image === undefined ? {} : { image }),
     ...(exec === undefined ? {} : { exec }),
-    ...(told === undefined ? {} : { stderr: told }),
+    ...(reported === undefined ? {} : { stderr: reported }),
     exitCode: executionError === undefined ? exitCode : exitCode || 1,
     ...(found.length === 0 ? {} : { results: found }),
   };

@@ -13,9 +13,9 @@ type Resources = ObjectOf<typeof packageRevisionResourcesKind>;
 /** Names the files that a map of strings cannot hold; they stay as they are in every update. */
 export const BINARY_FILES_ANNOTATION = 'sluice.dev/binary-files';
 /** An annotation is no place for thousands of names. */
-const MOST_NAMES = 100;
+const MAX_NAMES = 100;
 
-/** The files of a revision as an object; `status` says what the last render did. */
+/** The files of a revision as an object; `status` is the result of the last render. */
 export function resourcesObject(
   revision: Stored<RevisionObject>,
   content: PackageContent,
@@ -23,18 +23,18 @@ export function resourcesObject(
   managedFields: readonly ManagedFieldsEntry[] | undefined,
 ): Stored<Resources> {
   const { texts, binary } = textsOf(content);
-  const more = binary.length - MOST_NAMES;
-  const names = [...binary.slice(0, MOST_NAMES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
+  const more = binary.length - MAX_NAMES;
+  const names = [...binary.slice(0, MAX_NAMES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
   const annotations = binary.length === 0 ? undefined : { [BINARY_FILES_ANNOTATION]: names };
   return made(revision, { annotations, managedFields, resources: texts, renderStatus: renderStatusOf(status) });
 }
 
-/** An object without files that says why. */
+/** An object without files, with the reason. */
 export function unreadableObject(revision: Stored<RevisionObject>, problem: string): Stored<Resources> {
   return made(revision, { annotations: { [PROBLEM_ANNOTATION]: problem } });
 }
 
-/** What is left when the files are not looked at. */
+/** What is left when the files are not read. */
 export function withoutFiles(revision: Stored<RevisionObject>): Stored<Resources> {
   return made(revision, {});
 }

@@ -173,7 +173,7 @@ function isReversible(before: PackageRevision, after: PackageRevision): boolean 
   return same && states.includes('Published') && states.includes('DeletionProposed');
 }
 
-/** A condition of this type in the Kptfile says nothing. */
+/** A condition of this type in the Kptfile does not count. */
 function withReady(object: RevisionObject, ready: Condition | undefined): RevisionObject {
   const own = object.status?.conditions ?? [];
   if (ready === undefined && !own.some(({ type }) => type === READY_TYPE)) return object;

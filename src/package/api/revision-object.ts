@@ -13,7 +13,7 @@ import type { PackageRepository } from '../store/package-repository.ts';
 /** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
 export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
 /** In a request to the approval sub-resource: publish with closed gates, for this reason. It is never kept on the object. */
-/** On a write of the status: the type of a condition that counts as given anew although nothing about it differs. It is not kept. */
+/** On a write of the status: the type of a condition that counts as set again although nothing about it differs. It is not kept. */
 export const AFFIRM_ANNOTATION = 'sluice.dev/affirm';
 
 export const BREAK_GLASS_ANNOTATION = 'sluice.dev/break-glass';
@@ -88,7 +88,7 @@ function flawsOf({
   };
 }
 
-/** Who changed a pending revision and who approved it, as the record says; what others pushed since it does not know yet. */
+/** Who changed a pending revision and who approved it, from the record, which does not have what others pushed since. */
 function peopleOf({
   lifecycle,
   record,
@@ -111,7 +111,7 @@ export function createdAt({ record, tip }: PackageRevision): string {
   return record?.createdAt ?? publishedRecordOf(tip.facts)?.createdAt ?? timestamp(tip.time);
 }
 
-/** How the revision was made. Sluice keeps it in the record; of what Porch wrote, the tip's own commit tells. */
+/** How the revision was made. Sluice keeps it in the record, Porch in the commit at the tip. */
 function tasksOf(revision: PackageRevision): unknown[] {
   const task = revision.record?.task ?? publishedRecordOf(revision.tip.facts)?.task;
   if (task !== undefined) return [task];

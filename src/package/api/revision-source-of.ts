@@ -1,16 +1,16 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { PackageRevision as RevisionObject } from '../../resource/kinds/porch/package-revision.ts';
 import type { RevisionSource, UpstreamReference } from '../upstream/revision-source.ts';
-import { invalid } from './asked-changes.ts';
+import { invalidRevision } from './requested-changes.ts';
 
 type Task = NonNullable<RevisionObject['spec']['tasks']>[number];
 
-/** How a new object asks to be made. Without a task it begins empty. */
+/** How a new object is to be made. Without a task it begins empty. */
 export function revisionSourceOf(object: RevisionObject): RevisionSource {
   const tasks = object.spec.tasks ?? [];
   const [task] = tasks;
   if (tasks.length > 1)
-    throw invalid(object, ['spec', 'tasks'], tasks.length, 'task list must not contain more than one task');
+    throw invalidRevision(object, ['spec', 'tasks'], tasks.length, 'task list must not contain more than one task');
   if (task === undefined) return { type: 'init' };
   switch (task.type) {
     case 'init':
@@ -31,7 +31,7 @@ export function revisionSourceOf(object: RevisionObject): RevisionSource {
     }
     default:
       // Those of old histories, and what the server does by itself.
-      throw invalid(
+      throw invalidRevision(
         object,
         ['spec', 'tasks', 0, 'type'],
         task.type,
@@ -50,7 +50,12 @@ export function sourceNames(source: RevisionSource): string[] {
 function initSource(object: RevisionObject, { init }: Task): RevisionSource {
   const { description, keywords, site, subpackage } = init ?? {};
   if (subpackage !== undefined && subpackage !== '')
-    throw invalid(object, ['spec', 'tasks', 0, 'init', 'subpackage'], subpackage, 'packages are created as a whole');
+    throw invalidRevision(
+      object,
+      ['spec', 'tasks', 0, 'init', 'subpackage'],
+      subpackage,
+      'packages are created as a whole',
+    );
   return {
     type: 'init',
     ...(description === undefined ? {} : { description }),
@@ -69,7 +74,7 @@ function upstreamOf(object: RevisionObject, task: Task): UpstreamReference {
       'packages cannot be cloned from OCI images; push the package to a Git repository',
     );
   if (upstreamRef.git === undefined)
-    throw invalid(object, path, undefined, 'upstreamRef.name of a package revision, or git, is required');
+    throw invalidRevision(object, path, undefined, 'upstreamRef.name of a package revision, or git, is required');
   const { repo, ref, directory, secretRef } = upstreamRef.git;
   // Clients written in Go send an empty name for none.
   const isNamed = secretRef !== undefined && secretRef.name !== '';
@@ -84,6 +89,6 @@ function part<Type extends 'clone' | 'edit' | 'upgrade'>(
 ): NonNullable<Task[Type]> {
   const value = task[type];
   if (value === undefined)
-    throw invalid(object, ['spec', 'tasks', 0, type], undefined, `a task of type ${type} needs this part`);
+    throw invalidRevision(object, ['spec', 'tasks', 0, type], undefined, `a task of type ${type} needs this part`);
   return value as NonNullable<Task[Type]>;
 }

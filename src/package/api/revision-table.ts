@@ -17,12 +17,23 @@ import type { PackageRepository } from '../store/package-repository.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import type { FieldOwners } from './field-owners.ts';
 import { GateEvaluations } from './gate-evaluations.ts';
-import { isPending } from './ready-condition.ts';
+import { isUnpublished } from './ready-condition.ts';
 import { NOT_EVALUATED, type Readiness, RevisionEntry } from './revision-entry.ts';
 import type { RevisionVersions } from './revision-versions.ts';
 
 /** Under this name changes of package revisions are logged. */
 export const REVISION_TOPIC = topicOf(packageRevisionKind);
+
+/** A write of one revision, from the request to what the table shows of it. */
+export interface TableWrite {
+  /**
+   * Returns the entry of the revision that the write left behind, with its gates evaluated; undefined if it is gone. The entry of a dry
+   * run is in no table.
+   */
+  finish(made: PackageRevision | undefined): Promise<RevisionEntry | undefined>;
+  /** Ends the write, whether it succeeded or not. */
+  end(): void;
+}
 
 /** The revisions of a store with the versions that they have as objects, and their changes in the event log. */
 export class RevisionTable {
@@ -40,10 +51,10 @@ export class RevisionTable {
   /** Ids of revisions of earlier processes, by the id of the repository, as long as it has not arrived. */
   readonly #remembered = new Map<string, string[]>();
   readonly #gates: GateEvaluations;
-  /** Something became other than it was while nobody looked, and the watchers do not know yet. */
-  #hasUntold = false;
+  /** Something changed while no process ran, and the watchers do not know yet. */
+  #hasUnreported = false;
 
-  /** Without `versions` watches of earlier processes cannot go on: what others did to Git meanwhile is not told as events. */
+  /** Without `versions` watches of earlier processes cannot go on: no events report what others did to Git meanwhile. */
   constructor(store: RevisionStore, log: EventLog, clock: Clock, owners: FieldOwners, versions?: RevisionVersions) {
     this.#store = store;
     this.#gates = new GateEvaluations({
@@ -56,7 +67,7 @@ export class RevisionTable {
     this.#versions = versions;
     if (versions === undefined) log.expire(REVISION_TOPIC);
     for (const name of versions?.names() ?? []) {
-      // Earlier versions kept names alone, which say nothing of the namespace.
+      // Earlier versions kept names alone, without the namespace.
       if (!name.includes('/')) {
         versions?.delete(name);
         continue;
@@ -106,7 +117,7 @@ export class RevisionTable {
     return this.get(key);
   }
 
-  /** Clients that have seen the object hear of it as a change; otherwise the object will be made with it. */
+  /** Clients that have seen the object get it as a change; otherwise the object will be made with it. */
   #showReady(id: string, ready: Readiness): void {
     const known = this.#byId.get(id);
     if (known === undefined) return;
@@ -122,36 +133,36 @@ export class RevisionTable {
   }
 
   /**
-   * Runs a write that leaves a revision behind and returns its entry; undefined if it is gone. Of a dry run the entry stands in no
-   * table. `managedFields` are set down with it; undefined leaves them as they are.
+   * Begins a write of a revision, which the caller finishes with what the store returned, and ends in any case. `managedFields` are kept
+   * with what it changes; undefined leaves them as they are.
    */
-  async write(
-    context: RequestContext,
+  beginWrite(
+    { dryRun, actor }: RequestContext,
     id: string,
     managedFields: readonly ManagedFieldsEntry[] | undefined,
-    run: () => Promise<PackageRevision | undefined>,
-  ): Promise<RevisionEntry | undefined> {
-    if (context.dryRun === true) {
-      const foreseen = await run();
-      return foreseen && this.#foreseen(foreseen, managedFields);
-    }
+  ): TableWrite {
+    if (dryRun === true)
+      return { finish: async (made) => made && this.#foreseen(made, managedFields), end: () => undefined };
     // Of two writes the store refuses the second, which must not speak for the first.
-    const first = managedFields !== undefined && !this.#coming.has(id);
-    if (first) this.#coming.set(id, managedFields);
+    let isOwner = managedFields !== undefined && !this.#coming.has(id);
+    if (isOwner && managedFields !== undefined) this.#coming.set(id, managedFields);
     const before = this.#byId.get(id);
-    try {
-      const made = await run();
+    const end = () => {
+      if (isOwner) this.#coming.delete(id);
+      isOwner = false;
+    };
+    const finish = async (made: PackageRevision | undefined) => {
       const after = this.#byId.get(id);
-      if (before !== undefined && made?.etag === after?.revision.etag) after?.noteOwnStep(context.actor.name, before);
-    } finally {
-      if (first) this.#coming.delete(id);
-    }
-    this.#settle(id, managedFields);
-    await this.#gates.evaluate(id);
-    return this.#byId.get(id);
+      if (before !== undefined && made?.etag === after?.revision.etag) after?.noteOwnStep(actor.name, before);
+      end();
+      this.#settle(id, managedFields);
+      await this.#gates.evaluate(id);
+      return this.#byId.get(id);
+    };
+    return { finish, end };
   }
 
-  /** Owners that did not come along with a change in Git are a change of their own. */
+  /** Owners that did not arrive with a change in Git are a change of their own. */
   #settle(id: string, managedFields: readonly ManagedFieldsEntry[] | undefined): void {
     const entry = this.#byId.get(id);
     if (entry === undefined || managedFields === undefined) return;
@@ -191,43 +202,43 @@ export class RevisionTable {
     }
   }
 
-  /** The version of a revision from before this process, if it is still as it was and nobody outside has seen it missing. */
+  /** The version of a revision from before this process, if it is still as it was and no client has seen it missing. */
   #sameSince(revision: PackageRevision): string | undefined {
     const before = this.#versions?.get(revisionId(revision));
     if (before === undefined) return undefined;
     if (before.etag === revision.etag) return this.#versions?.quiet === true ? before.resourceVersion : undefined;
     // What it was is not known any more, and so neither which selections it has left.
-    this.#hasUntold = true;
+    this.#hasUnreported = true;
     return undefined;
   }
 
   #arrive(repository: string): void {
     this.#forgetMissingOf(repository);
-    this.#tellUntold();
+    this.#expireUnreported();
   }
 
   /**
-   * Forgets the revisions of earlier processes that are not here, save those whose repository is still awaited. What happened while
-   * nobody looked cannot be told as events, so that watchers list again.
+   * Forgets the revisions of earlier processes that are not here, save those whose repository is still awaited. No events
+   * can report what happened while no process ran, so that watchers list again.
    */
   forgetMissing(isAwaited: (repository: string) => boolean): void {
     for (const repository of [...this.#remembered.keys()])
       if (!isAwaited(repository)) this.#forgetMissingOf(repository);
-    this.#tellUntold();
+    this.#expireUnreported();
   }
 
   #forgetMissingOf(repository: string): void {
     for (const name of this.#remembered.get(repository) ?? []) {
       if (this.#byId.has(name)) continue;
       this.#versions?.delete(name);
-      this.#hasUntold = true;
+      this.#hasUnreported = true;
     }
     this.#remembered.delete(repository);
   }
 
-  #tellUntold(): void {
-    if (this.#hasUntold) this.#log.expire(REVISION_TOPIC);
-    this.#hasUntold = false;
+  #expireUnreported(): void {
+    if (this.#hasUnreported) this.#log.expire(REVISION_TOPIC);
+    this.#hasUnreported = false;
   }
 
   #put(revision: PackageRevision, repository: PackageRepository, resourceVersion: string): RevisionEntry {
@@ -265,7 +276,7 @@ export class RevisionTable {
 
 /** What is shown of the gates until they are evaluated again: that they are closed, never that they are open. */
 function readyAfter(known: RevisionEntry | undefined, revision: PackageRevision): Readiness {
-  if (known === undefined || !isPending(revision)) return NOT_EVALUATED;
+  if (known === undefined || !isUnpublished(revision)) return NOT_EVALUATED;
   if (known.revision.etag === revision.etag && known.revision.uid === revision.uid) return known.ready;
   const { condition } = known.ready;
   return condition?.status === 'False' ? { condition, isCurrent: false } : NOT_EVALUATED;

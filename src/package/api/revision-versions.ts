@@ -5,11 +5,11 @@ export interface RevisionVersion {
 }
 
 /**
- * The versions of package revisions by id, from one process to the next: revisions are read from Git anew at every start, and those
+ * The versions of package revisions by id, from one process to the next: revisions are read from Git again at every start, and those
  * that are as they were keep the version that clients know.
  */
 export interface RevisionVersions {
-  /** True until somebody outside of the process may have seen a list; a revision that arrives later is news. */
+  /** True until a client may have seen a list; a revision that arrives later is new to it. */
   readonly quiet: boolean;
   get(name: string): RevisionVersion | undefined;
   set(name: string, version: RevisionVersion): void;

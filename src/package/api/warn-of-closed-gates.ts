@@ -6,7 +6,7 @@ import type { Action } from '../model/types.ts';
 import { GATES_ANNOTATION } from '../store/policy-objects.ts';
 import type { RevisionEntry } from './revision-entry.ts';
 
-/** Where gates are not enforced but warned of, whoever passes a closed one is told. */
+/** Warns the actor of closed gates that a step passed, where the repository warns instead of enforcing them. */
 export function warnOfClosedGates(
   context: RequestContext,
   { revision, repository }: RevisionEntry,
@@ -20,7 +20,7 @@ export function warnOfClosedGates(
     context.warn?.(`${revision.name}: closed gates: ${gates.join(', ')} (${GATES_ANNOTATION}: warn)`);
 }
 
-/** Who approves what is published already is told by whom it was. */
+/** Warns an approver of what is published already, and names its approver. */
 export function warnOfPublication(context: RequestContext, { metadata, spec, status }: Stored<RevisionObject>): void {
   context.warn?.(`${metadata.name} is published already as v${spec.revision}${approverText(status)}`);
 }

@@ -6,12 +6,12 @@ import { mainRef, packagePath, type RefMeaning, type RepositoryLayout } from '..
 import { isPlaceholder, type OutOfBand, type PackageRevision } from '../model/package-revision.ts';
 import type { Lifecycle } from '../model/types.ts';
 import type { FolderFact, ShownFact } from './fact-cache.ts';
-import type { Place } from './fact-reader.ts';
+import type { CommitFolder } from './fact-reader.ts';
 import { KptfileFact } from './kptfile-fact.ts';
 import { LazyJson } from './lazy-json.ts';
 import { type CommitText, TipFact } from './tip-fact.ts';
 
-/** A revision as the ref that shows it says; its record and what depends on other revisions of the package come on top. */
+/** A revision as the ref that shows it has it; its record and what depends on other revisions of the package come on top. */
 export interface Candidate
   extends Omit<
     PackageRevision,
@@ -29,7 +29,7 @@ export interface Candidate
   > {
   readonly fact: KptfileFact;
   readonly tip: TipFact;
-  /** What a tag says of itself that is wrong; whether its statement is trusted, and what is wrong with a placeholder, depends on others. */
+  /** What is wrong with the content of a tag; whether its statement is trusted, and what is wrong with a placeholder, depends on others. */
   readonly outOfBand: LazyJson<OutOfBand> | undefined;
 }
 
@@ -48,7 +48,7 @@ const LIFECYCLE_OF = { draft: 'Draft', proposed: 'Proposed', published: 'Publish
 const NO_FACTS = parseCommitMessage('');
 
 /** A ref that shows a revision, and where that lies. */
-export interface Shown extends Place {
+export interface RefTarget extends CommitFolder {
   readonly ref: string;
   readonly meaning: RevisionRef;
 }
@@ -56,7 +56,7 @@ export interface Shown extends Place {
 /** What a branch or tag shows; undefined for a tag on a commit without this package, of which many repositories have some. */
 export function refCandidate(
   origin: Origin,
-  shown: Shown,
+  shown: RefTarget,
   tip: TipFact,
   kptfileOf: (blob: Oid) => KptfileFact | undefined,
 ): Candidate | undefined {
@@ -73,7 +73,7 @@ export function refCandidate(
 /** What a ref shows that showed the same to an earlier process. */
 export function knownCandidate(
   origin: Origin,
-  shown: Shown,
+  shown: RefTarget,
   { tip, workspace, uid, outOfBand }: ShownFact,
   kptfileOf: (blob: Oid) => KptfileFact | undefined,
 ): Candidate {
@@ -82,7 +82,7 @@ export function knownCandidate(
 
 function candidateOf(
   origin: Origin,
-  { ref, oid, path, meaning }: Shown,
+  { ref, oid, path, meaning }: RefTarget,
   tip: TipFact,
   workspace: string,
   kptfileOf: (blob: Oid) => KptfileFact | undefined,
@@ -108,7 +108,7 @@ function candidateOf(
   };
 }
 
-/** What placeholders know of the head of the main branch: nothing that it says of a package, which may be another one. */
+/** What placeholders know of the head of the main branch: nothing that its message has about a package, which may be another one. */
 export function headText({ text }: TipFact): LazyJson<CommitText> {
   return LazyJson.of({ ...text.value, facts: NO_FACTS });
 }
@@ -174,7 +174,7 @@ export function judgePlaceholder(
   if (newest.tip.tree === placeholder.tip.tree) return undefined;
   return {
     reason: 'MainDiffers',
-    message: `the main branch holds another content than ${newest.name} (v${newest.revision})`,
+    message: `the main branch has other content than ${newest.name} (v${newest.revision})`,
   };
 }
 
@@ -183,7 +183,7 @@ export function judgePlaceholder(
  * Then one whose name Sluice could have given: names of others can be spelled in two ways. Then what is further on, as for a draft branch
  * that is pushed again after publication.
  */
-export function winner(
+export function chooseCandidate(
   claimants: readonly Candidate[],
   counts: (candidate: Candidate) => boolean,
 ): Candidate | undefined {

@@ -36,7 +36,7 @@ interface Surroundings {
 }
 
 /**
- * Whether a tombstone proves that a publication was deleted through Sluice: it is the last record of the publication, and says so, and
+ * Whether a tombstone proves that a publication was deleted through Sluice: it is the last record of the publication, is marked as such, and
  * a trusted key signed it or an operator adopted it. Any user who may push can remove a tag and copy a record, so that the record has to
  * name the version.
  */

@@ -3,8 +3,8 @@ import { deletedIn, parseRef, type RepositoryLayout, tagRef } from '../model/lay
 import { deletedContentScope, type StatementScope } from '../trust/trust-ledger.ts';
 import type { Candidate } from './candidate.ts';
 
-/** Where revisions are that a ref or a mark says something about. */
-export interface Place {
+/** Finds the revisions that a ref or a mark concerns. */
+export interface CandidateLookup {
   readonly repository: string;
   readonly namespace: string;
   readonly layout: RepositoryLayout;
@@ -14,8 +14,8 @@ export interface Place {
   placeholder(packageName: string): Candidate | undefined;
 }
 
-/** Ids of the revisions that a ref says something about without showing them: records, proposals of deletions, tombstones. */
-export function dependentsOfRef(place: Place, ref: string): string[] {
+/** Ids of the revisions that a ref concerns without showing them: records, proposals of deletions, tombstones. */
+export function dependentsOfRef(place: CandidateLookup, ref: string): string[] {
   const { layout } = place;
   const meaning = parseRef(layout, ref);
   if (meaning.kind === 'record') return [uidOf(place, meaning.package, meaning.workspace)];
@@ -28,7 +28,10 @@ export function dependentsOfRef(place: Place, ref: string): string[] {
 }
 
 /** Ids of the revisions whose rows depend on a mark; undefined for a mark that all rows depend on. */
-export function dependentsOfMark(place: Place, { package: path, workspace }: StatementScope): string[] | undefined {
+export function dependentsOfMark(
+  place: CandidateLookup,
+  { package: path, workspace }: StatementScope,
+): string[] | undefined {
   // Adoptions, and when the repository was first seen.
   if (path === '') return undefined;
   const packageName = nameAt(place.layout, path);
@@ -40,7 +43,7 @@ export function dependentsOfMark(place: Place, { package: path, workspace }: Sta
   return uidsOf(place.tag(tagRef(place.layout, packageName, workspace.slice(slash + 1))));
 }
 
-function uidOf({ repository, namespace }: Place, packageName: string, workspace: string): string {
+function uidOf({ repository, namespace }: CandidateLookup, packageName: string, workspace: string): string {
   const key: RevisionKey = { repository, package: packageName, workspace };
   return revisionUid(revisionName(key), namespace);
 }

@@ -22,7 +22,7 @@ const MAX_BYTES = 2 ** 31 - 1;
 
 /**
  * A line begins with a letter for what it is. Most are about Kptfiles and refs; of those only what stands at fixed places is looked
- * at, and what is JSON stays where it is in the file until somebody asks.
+ * at, and what is JSON stays where it is in the file until it is needed.
  */
 const KPTFILE = 'k'.charCodeAt(0);
 const SHOWN = 's'.charCodeAt(0);
@@ -110,7 +110,7 @@ function putLines(cache: FactCache, data: Buffer, start: number, end: number): b
     }
     return true;
   } catch {
-    // The checksum would say so too, at the end.
+    // The checksum would show it too, at the end.
     return false;
   }
 }

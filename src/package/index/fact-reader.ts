@@ -13,15 +13,15 @@ import { LazyJson } from './lazy-json.ts';
 import { RecordFact } from './record-fact.ts';
 import { type CommitText, TipFact } from './tip-fact.ts';
 
-/** Objects asked for in one go. */
-const SLICE = 128;
+/** Objects that are requested at once. */
+const BATCH_OBJECTS = 128;
 /** Bytes of commits and tags that are read in one go. */
-const SLICE_BYTES = 8 * 1024 * 1024;
+const BATCH_BYTES = 8 * 1024 * 1024;
 /** Slices under way at once. */
-const UNDER_WAY = 6;
+const MAX_CONCURRENT_BATCHES = 6;
 /** From so many packages of one commit on, its root tree is gone through here, once. */
-const MANY = 16;
-/** Larger objects are read by nobody here. A tree of this size has some 400,000 entries. */
+const MIN_SHARED_PACKAGES = 16;
+/** Larger objects are not read here. A tree of this size has some 400,000 entries. */
 const MAX_BYTES = 16 * 1024 * 1024;
 /** Larger commits, tags and records are not read: what may stand in them, in characters of three bytes, and room for signatures. */
 const MAX_COMMIT_BYTES = 4 * 1024 * 1024;
@@ -30,7 +30,7 @@ const MAX_COMMIT_BYTES = 4 * 1024 * 1024;
 const MAX_SUBJECT_LENGTH = 1000;
 
 /** A place where a package may be: a commit (or an annotated tag) and a folder. */
-export interface Place {
+export interface CommitFolder {
   readonly oid: Oid;
   readonly path: string;
 }
@@ -46,19 +46,19 @@ export class FactReader {
   }
 
   /** Brings commits and Kptfiles of many places into the cache. */
-  async commits(places: readonly Place[]): Promise<void> {
-    const missing: Place[] = [];
+  async commits(places: readonly CommitFolder[]): Promise<void> {
+    const missing: CommitFolder[] = [];
     const blobs = new Set<Oid>();
     await inSlices(places, (place) => {
       const known = this.tip(place);
       if (known === undefined) missing.push(place);
       else if (known.kptfileBlob !== undefined) blobs.add(known.kptfileBlob);
     });
-    const byCommit = new Map<Oid, Place[]>();
+    const byCommit = new Map<Oid, CommitFolder[]>();
     await inSlices(missing, (place) => addTo(byCommit, place));
-    const alone: Place[] = [];
+    const alone: CommitFolder[] = [];
     for (const together of byCommit.values()) {
-      if (together.length < MANY) for (const place of together) alone.push(place);
+      if (together.length < MIN_SHARED_PACKAGES) for (const place of together) alone.push(place);
       else await this.#readTogether(together);
     }
     await inBatches(alone, (batch) => this.#readCommits(batch, specificationOf));
@@ -66,16 +66,16 @@ export class FactReader {
   }
 
   /**
-   * Many folders of one commit. Git would go through the root tree anew for each of them, which takes a hundred times as long as
+   * Many folders of one commit. Git would go through the root tree again for each of them, which takes a hundred times as long as
    * reading a package where ten thousand packages lie side by side.
    */
-  async #readTogether(places: readonly Place[]): Promise<void> {
+  async #readTogether(places: readonly CommitFolder[]): Promise<void> {
     const [first] = places;
     const [root] = first === undefined ? [] : await this.#read([`${first.oid}:`]);
-    const split = ({ path }: Place) => path.split(/\/(.*)/s, 2) as [string, string | undefined];
+    const split = ({ path }: CommitFolder) => path.split(/\/(.*)/s, 2) as [string, string | undefined];
     const names = new Set(places.map((place) => encodeName(split(place)[0])));
     const entries = (root?.type === 'tree' ? pick(root, names) : undefined) ?? NOTHING;
-    const folderOf = (place: Place) => {
+    const folderOf = (place: CommitFolder) => {
       const [name, rest] = split(place);
       const entry = entries.get(encodeName(name));
       if (entry?.mode !== '040000') return undefined;
@@ -85,12 +85,15 @@ export class FactReader {
   }
 
   /** What is in the cache; undefined where there is no commit. */
-  tip(place: Place): TipFact | undefined {
+  tip(place: CommitFolder): TipFact | undefined {
     return this.#cache.tips.get(specificationOf(place));
   }
 
-  /** `folderOf` says where the folder of a place is read; undefined for one that is not there. */
-  async #readCommits(places: readonly Place[], folderOf: (place: Place) => string | undefined): Promise<void> {
+  /** `folderOf` returns where the folder of a place is read; undefined for one that is not there. */
+  async #readCommits(
+    places: readonly CommitFolder[],
+    folderOf: (place: CommitFolder) => string | undefined,
+  ): Promise<void> {
     const { groups, excessive, stats } = await this.#bySize(places, ({ oid }) => oid);
     for (const group of groups) await this.#readGroup(group, folderOf);
     for (const place of excessive) {
@@ -123,7 +126,7 @@ export class FactReader {
         excessive.push(item);
         continue;
       }
-      if (bytes + size > SLICE_BYTES) {
+      if (bytes + size > BATCH_BYTES) {
         groups.push([]);
         bytes = 0;
       }
@@ -133,7 +136,10 @@ export class FactReader {
     return { groups: groups.filter((group) => group.length > 0), excessive, stats };
   }
 
-  async #readGroup(places: readonly Place[], folderOf: (place: Place) => string | undefined): Promise<void> {
+  async #readGroup(
+    places: readonly CommitFolder[],
+    folderOf: (place: CommitFolder) => string | undefined,
+  ): Promise<void> {
     const wanted = [...new Set(places.flatMap((place) => [place.oid, folderOf(place) ?? place.oid]))];
     const read = await this.#read(wanted);
     const objects = new Map(wanted.map((specification, position) => [specification, read[position]]));
@@ -156,7 +162,7 @@ export class FactReader {
     await this.#readKptfiles(tips.filter((blob) => blob !== undefined));
   }
 
-  #putTip(place: Place, commit: CommitFact, folder: GitObject | undefined): void {
+  #putTip(place: CommitFolder, commit: CommitFact, folder: GitObject | undefined): void {
     const tree = folder?.type === 'tree' ? folder : undefined;
     const kptfileBlob = kptfileAmong((tree && pick(tree, KPTFILE)) ?? NOTHING);
     this.#cache.tips.set(specificationOf(place), new TipFact(commit.oid, tree?.oid, kptfileBlob, commit.text));
@@ -202,7 +208,7 @@ export class FactReader {
     }
   }
 
-  /** Objects in the order asked; missing ones are undefined, and so are those that somebody made too large for any use here. */
+  /** Objects in the order asked; missing ones are undefined, and so are those that are too large for any use here. */
   async #read(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
     try {
       return await this.#git.readObjects(specifications);
@@ -275,11 +281,11 @@ function pick(tree: GitObject, names: ReadonlySet<string>): Map<string, RawTreeE
   }
 }
 
-function specificationOf({ oid, path }: Place): string {
+function specificationOf({ oid, path }: CommitFolder): string {
   return `${oid}:${path}`;
 }
 
-function addTo(groups: Map<Oid, Place[]>, place: Place): void {
+function addTo(groups: Map<Oid, CommitFolder[]>, place: CommitFolder): void {
   const group = groups.get(place.oid);
   if (group === undefined) groups.set(place.oid, [place]);
   else group.push(place);
@@ -313,7 +319,7 @@ function describe(commit: GitObject): CommitFact | undefined {
   }
 }
 
-/** What there is to say of an author beside the name; the actor of a commit of Sluice stands in its message. */
+/** What is kept of an author beside the name; the actor of a commit of Sluice stands in its message. */
 function authorFactsOf(
   { author, committer }: ReturnType<typeof parseCommit>,
   { actor }: CommitText['facts'],
@@ -359,9 +365,9 @@ export async function inBatches<Item>(
   items: readonly Item[],
   work: (slice: readonly Item[]) => Promise<void>,
 ): Promise<void> {
-  const starts = Array.from({ length: Math.ceil(items.length / SLICE) }, (_, slice) => slice * SLICE);
-  await mapLimited(starts, UNDER_WAY, async (start) => {
-    await work(items.slice(start, start + SLICE));
-    if (start + SLICE < items.length) await yieldToEventLoop();
+  const starts = Array.from({ length: Math.ceil(items.length / BATCH_OBJECTS) }, (_, batch) => batch * BATCH_OBJECTS);
+  await mapLimited(starts, MAX_CONCURRENT_BATCHES, async (start) => {
+    await work(items.slice(start, start + BATCH_OBJECTS));
+    if (start + BATCH_OBJECTS < items.length) await yieldToEventLoop();
   });
 }

@@ -1,25 +1,17 @@
 import { inSlices } from '../../foundation/in-slices.ts';
 import type { Oid, RefChange } from '../../git/git-repository.ts';
-import { DELETION_PROPOSED, type RepositoryLayout, recordRef } from '../model/layout.ts';
-import { isPlaceholder, type OutOfBand, type PackageRevision } from '../model/package-revision.ts';
-import type { RevisionRecord } from '../model/record.ts';
-import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../trust/adoption.ts';
-import {
-  keptScope,
-  type PublishedTag,
-  parsePublicationDigest,
-  publicationDigest,
-  publicationScope,
-} from '../trust/publication-mark.ts';
-import { type RepositoryTrust, revoked } from '../trust/repository-trust.ts';
-import { DELETED, deletedContentScope, type Mark, type StatementScope } from '../trust/trust-ledger.ts';
-import { type Candidate, judgePlaceholder, winner } from './candidate.ts';
-import { dependentsOfMark, dependentsOfRef, type Place } from './dependents.ts';
+import { DELETION_PROPOSED, recordRef } from '../model/layout.ts';
+import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
+import type { Adoption } from '../trust/adoption.ts';
+import { deletedContentScope, type StatementScope } from '../trust/trust-ledger.ts';
+import { type Candidate, chooseCandidate, judgePlaceholder } from './candidate.ts';
+import { type CandidateLookup, dependentsOfMark, dependentsOfRef } from './dependents.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { LazyJson } from './lazy-json.ts';
 import { PackageFolders } from './package-folders.ts';
 import type { RecordFact } from './record-fact.ts';
 import type { TipFact } from './tip-fact.ts';
+import { TrustRules, type TrustView } from './trust-rules.ts';
 
 export interface IndexChange {
   readonly before: PackageRevision | undefined;
@@ -48,33 +40,14 @@ export interface MainNews {
 }
 
 /** What is asked of the surroundings of a state. */
-interface Surroundings {
+interface StateView extends TrustView {
   readonly repository: string;
   readonly namespace: string;
-  readonly layout: RepositoryLayout;
-  readonly trust: RepositoryTrust;
-  /** What a record commit says, as far as it was read. */
+  /** The content of a record commit, as far as it was read. */
   recordAt(oid: Oid): RecordFact | undefined;
-  /** Whether a commit lies on the first-parent line that ends at `head`; undefined while that line was not read. */
-  isOnLine(commit: Oid, head: Oid): boolean | undefined;
-  /** True for a commit that this process makes and that is not shown yet. */
-  isUnderWay(commit: Oid): boolean;
 }
 
 const NONE: readonly string[] = [];
-const NOTHING_ADOPTED: AdoptionList = new Map();
-const NO_RECORD = { record: undefined, statement: undefined, recordDistrust: undefined };
-const UNREADABLE = {
-  reason: 'Unsigned',
-  message: 'what its record ref holds is no record, or larger than records may be (a mebibyte)',
-} as const;
-const REMOVED = { reason: 'RolledBack', message: 'its record was removed' } as const;
-
-/** What remains of a record that may be older than the last one: nothing that opens a gate or approves. */
-function unproven({ approvals: _approvals, settled: _settled, ...record }: RevisionRecord): RevisionRecord {
-  return { ...record, verdicts: [] };
-}
-
 /** The refs of a repository and the revisions that they come to. */
 export class IndexState {
   readonly refs = new Map<string, Oid>();
@@ -83,7 +56,8 @@ export class IndexState {
   readonly candidates = new Map<string, Candidate>();
   readonly namesByPackage = new Map<string, Set<string>>();
   readonly packages = new PackageFolders();
-  readonly #surroundings: Surroundings;
+  readonly rules: TrustRules;
+  readonly #view: StateView;
   /** The head of the main branch. */
   #mainTip: TipFact | undefined;
   readonly #placeholders = new Map<string, Candidate>();
@@ -91,9 +65,6 @@ export class IndexState {
   readonly #refsByPackage = new Map<string, Set<string>>();
   /** Those that claim an id; names that others gave can be spelled alike, and then one of them is shown. */
   readonly #byUid = new Map<string, readonly Candidate[]>();
-  #adoption: Adoption | undefined;
-  /** Tags that count as they are: the list of the adoption while that is trusted. */
-  #adopted: AdoptionList = NOTHING_ADOPTED;
   /** Those that are shown, by id. */
   readonly #shown = new Map<string, Candidate>();
   /** The highest published revision of each package. */
@@ -108,18 +79,16 @@ export class IndexState {
   #records = 0;
   #marks = 0;
 
-  constructor(surroundings: Surroundings) {
-    this.#surroundings = surroundings;
+  constructor(view: StateView, earlier?: TrustRules) {
+    this.#view = view;
+    this.rules = new TrustRules(view, earlier);
   }
 
-  /** The same once more, which can be changed while others look at this one. */
+  /** A copy, which can be changed while others read this one. */
   async copy(): Promise<IndexState> {
-    const copy = new IndexState(this.#surroundings);
+    const copy = new IndexState(this.#view, this.rules);
     copy.#mainTip = this.#mainTip;
-    copy.#records = this.#records;
-    copy.#marks = this.#marks;
-    copy.#adoption = this.#adoption;
-    copy.#adopted = this.#adopted;
+    [copy.#records, copy.#marks] = [this.#records, this.#marks];
     copy.#epoch = this.#epoch;
     copy.#keysVersion = this.#keysVersion;
     copy.#repositoryId = this.#repositoryId;
@@ -141,15 +110,6 @@ export class IndexState {
     return this.#records > 0;
   }
 
-  /** What the adoption ref holds; it may be read again after keys changed. */
-  get adoption(): Adoption | undefined {
-    return this.#adoption;
-  }
-
-  set adoption(present: Adoption | undefined) {
-    this.#adoption = present;
-  }
-
   /** The head of the main branch; undefined if it was not read. */
   get mainTip(): TipFact | undefined {
     return this.#mainTip;
@@ -160,7 +120,7 @@ export class IndexState {
     return this.#placeholders;
   }
 
-  /** The news that bring back what is there now, where others are taken in first. */
+  /** The delta that restores the present state after another one was applied. */
   inverse({ refs, candidates, main, packages, records, adoption }: News): News {
     const known = <Value>(keys: Iterable<string>, values: ReadonlyMap<string, Value>) =>
       new Map(Array.from(keys, (key) => [key, values.get(key)]));
@@ -172,7 +132,7 @@ export class IndexState {
         candidates: known(main.candidates.keys(), this.#placeholders),
       },
       ...{ packages, records },
-      adoption: adoption && { present: this.#adoption },
+      adoption: adoption && { present: this.rules.adoption },
     };
   }
 
@@ -182,7 +142,7 @@ export class IndexState {
   }
 
   /**
-   * From here on nothing is read. Whoever runs it to its end without a pause lets nobody see half of it. `raised` are marks that were
+   * From here on nothing is read. A caller that runs it to its end without a pause shows no half of it. `raised` are marks that were
    * raised since the last call.
    */
   *takeIn(
@@ -190,7 +150,7 @@ export class IndexState {
     raised: Iterable<StatementScope> = [],
   ): Generator<void, IndexChange[]> {
     const touched = new Set<string>();
-    if (adoption !== undefined) this.#adoption = adoption.present;
+    if (adoption !== undefined) this.rules.adoption = adoption.present;
     for (const { name, after } of refs) {
       this.#setRef(name, after);
       yield;
@@ -216,7 +176,7 @@ export class IndexState {
       yield;
     }
     for (const scope of raised) {
-      if (scope.repository !== this.#surroundings.trust.repository) continue;
+      if (scope.repository !== this.#view.trust.repository) continue;
       const dependents = dependentsOfMark(place, scope);
       if (dependents === undefined) this.invalidate();
       for (const uid of dependents ?? []) touched.add(uid);
@@ -225,8 +185,8 @@ export class IndexState {
     return yield* this.#assemble(touched, packages);
   }
 
-  #place(): Place {
-    const { repository, namespace, layout } = this.#surroundings;
+  #place(): CandidateLookup {
+    const { repository, namespace, layout } = this.#view;
     return {
       ...{ repository, namespace, layout },
       tag: (ref) => this.candidates.get(ref),
@@ -236,7 +196,7 @@ export class IndexState {
 
   #setRef(name: string, oid: Oid | undefined): void {
     const more = Number(oid !== undefined) - Number(this.refs.has(name));
-    if (more !== 0 && name.startsWith(this.#surroundings.layout.recordPrefix)) this.#records += more;
+    if (more !== 0 && name.startsWith(this.#view.layout.recordPrefix)) this.#records += more;
     else if (more !== 0 && name.startsWith(DELETION_PROPOSED)) this.#marks += more;
     if (oid === undefined) this.refs.delete(name);
     else this.refs.set(name, oid);
@@ -266,7 +226,7 @@ export class IndexState {
   }
 
   /**
-   * Puts the revisions with the ids together, and all revisions of the packages, and says which of them changed. A revision depends on
+   * Puts the revisions with the ids together, and all revisions of the packages, and returns which of them changed. A revision depends on
    * its refs, on what else claims its id, on the marks of its statements, on the highest revision of its package, and on what makes an
    * epoch. The work follows what changed of these: a package may have thousands of publications.
    */
@@ -285,11 +245,11 @@ export class IndexState {
       this.#epochs.set(packageName, this.#epoch);
       yield;
     }
-    const counts = (candidate: Candidate) => this.#isInBand(candidate);
+    const counts = (candidate: Candidate) => this.rules.isInBand(candidate);
     const concerned = new Set<string>();
     for (const uid of uids) {
       const before = this.#shown.get(uid);
-      const after = winner(this.#byUid.get(uid) ?? [], counts);
+      const after = chooseCandidate(this.#byUid.get(uid) ?? [], counts);
       if (after === undefined) this.#shown.delete(uid);
       else this.#shown.set(uid, after);
       for (const candidate of [before, after]) if (candidate !== undefined) concerned.add(candidate.key.package);
@@ -315,13 +275,11 @@ export class IndexState {
 
   /** What every row may depend on. */
   #noteEpoch(): void {
-    const { version, repository } = this.#surroundings.trust;
-    const adopted = this.#trustedList();
-    if (this.#keysVersion !== version || this.#repositoryId !== repository || this.#adopted !== adopted)
-      this.invalidate();
+    const { version, repository } = this.#view.trust;
+    const isAdoptionOther = this.rules.followAdoption();
+    if (this.#keysVersion !== version || this.#repositoryId !== repository || isAdoptionOther) this.invalidate();
     this.#keysVersion = version;
     this.#repositoryId = repository;
-    this.#adopted = adopted;
   }
 
   *#uidsOf(packageName: string): Generator<string> {
@@ -337,7 +295,7 @@ export class IndexState {
     return this.#shown.get(candidate.uid) === candidate;
   }
 
-  /** Notes a revision that is higher than those before it. Returns the ids of rows that say so. */
+  /** Notes a revision that is higher than those before it. Returns the ids of the rows that depend on it. */
   #followNewest(candidate: Candidate | undefined): readonly string[] {
     if (candidate === undefined || candidate.revision < 1) return NONE;
     const before = this.#newest.get(candidate.key.package);
@@ -345,7 +303,7 @@ export class IndexState {
     return this.#setNewest(candidate.key.package, before, candidate);
   }
 
-  /** Looks for the highest revision where the one before is gone. Returns the ids of rows that say so. */
+  /** Looks for the highest revision where the one before is gone. Returns the ids of the rows that depend on it. */
   #expectNewest(packageName: string): readonly string[] {
     const before = this.#newest.get(packageName);
     if (before === undefined || this.#isShown(before)) return NONE;
@@ -391,160 +349,34 @@ export class IndexState {
 
   #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
     const latest = candidate === newest;
-    const { layout, recordAt, trust } = this.#surroundings;
+    const { layout, recordAt, trust } = this.#view;
     const { path, key } = candidate;
     const recordOid = !this.hasRecords ? undefined : this.refs.get(recordRef(layout, path, key.workspace));
     const fact = recordOid === undefined ? undefined : recordAt(recordOid);
-    const trusted = this.#trustedRecord(candidate, recordOid, fact);
+    const trusted = this.rules.recordOf(candidate, recordOid, fact);
     const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
     const isAlone = isPlaceholder(candidate) && newest === undefined;
     const deletedTree = isAlone ? trust.mark(deletedContentScope(path))?.digest : undefined;
     const fault = isPlaceholder(candidate)
       ? judgePlaceholder(candidate, newest, deletedTree)
-      : this.#distrustOfTag(candidate);
+      : this.rules.distrustOfTag(candidate);
     // Adoption makes up for what is wrong with a statement. What was deleted or replaced since does not count by it.
-    const isListed = candidate.lifecycle === 'Published' && this.#adopted.get(candidate.ref) === candidate.refOid;
-    const flaw = isListed ? this.#replacementOf(candidate) : fault;
+    const isListed = this.rules.isListed(candidate);
+    const flaw = isListed ? this.rules.replacementOf(candidate) : fault;
     const outOfBand = flaw !== undefined ? LazyJson.of(flaw) : isListed ? undefined : candidate.outOfBand;
     const claims = this.#byUid.get(candidate.uid) ?? [];
     const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
     return new IndexedRevision(candidate, { lifecycle, latest, recordOid, outOfBand, hides, ...trusted });
   }
 
-  /** True for a publication that counts. */
-  #isInBand(candidate: Candidate): boolean {
-    if (candidate.lifecycle !== 'Published' || isPlaceholder(candidate)) return false;
-    if (this.#isAdopted(candidate)) return true;
-    return candidate.outOfBand === undefined && this.#distrustOfTag(candidate) === undefined;
-  }
-
-  #isAdopted(candidate: Candidate): boolean {
-    return (
-      candidate.lifecycle === 'Published' &&
-      this.#adopted.get(candidate.ref) === candidate.refOid &&
-      this.#replacementOf(candidate) === undefined
-    );
-  }
-
-  #trustedList(): AdoptionList {
-    const { fact, list } = this.#adoption ?? {};
-    if (list === undefined || fact === undefined) return NOTHING_ADOPTED;
-    return this.#surroundings.trust.distrustOfRecord(fact, ADOPTION_SCOPE) === undefined ? list : NOTHING_ADOPTED;
-  }
-
-  /** The record as far as it is trusted. */
-  #trustedRecord(
-    { path, key, lifecycle }: Candidate,
-    recordOid: Oid | undefined,
-    fact: RecordFact | undefined,
-  ): Pick<PackageRevision, 'record' | 'statement' | 'recordDistrust'> {
-    const { trust } = this.#surroundings;
-    const scope = { package: path, workspace: key.workspace };
-    if (recordOid === undefined) {
-      const mark = lifecycle === 'Published' ? undefined : trust.mark(scope);
-      return mark === undefined || mark.digest === DELETED ? NO_RECORD : { ...NO_RECORD, recordDistrust: REMOVED };
-    }
-    if (fact === undefined) return { ...NO_RECORD, recordDistrust: UNREADABLE };
-    const { statement } = fact;
-    const recordDistrust = trust.distrustOfRecord(statement, scope);
-    if (recordDistrust !== undefined || statement === undefined) return { ...NO_RECORD, recordDistrust };
-    const forPublication = fact.record.deleted ?? fact.record.published;
-    if (lifecycle !== 'Published' && forPublication !== undefined) {
-      const message = `its record was written for the publication ${path}/${forPublication}`;
-      return { ...NO_RECORD, recordDistrust: { reason: 'OtherRevision', message } };
-    }
-    const record = trust.isProven(scope, statement, fact.isOwn) ? fact.record : unproven(fact.record);
-    return { record, statement, recordDistrust };
-  }
-
-  /** Why the statement of a publication does not count; undefined if it does, and where there is another flaw already. */
-  #distrustOfTag(candidate: Candidate): OutOfBand | undefined {
-    if (candidate.lifecycle !== 'Published' || candidate.outOfBand !== undefined) return undefined;
-    const distrust = this.#surroundings.trust.distrustOfSigner(candidate.tip.signer);
-    if (distrust !== undefined) return distrust;
-    return this.#revocationOf(candidate) ?? this.#offMain(candidate) ?? this.#replacementOf(candidate);
-  }
-
-  /** A key that is revoked signs on, with any date: only publications that are known to be older count. */
-  #revocationOf(candidate: Candidate): OutOfBand | undefined {
-    const { trust, isOnLine } = this.#surroundings;
-    const { tip } = candidate;
-    const revocation = trust.revocationOf(tip.signer);
-    if (revocation === undefined) return undefined;
-    const { key, head, order } = revocation;
-    const tag = publishedTagOf(candidate);
-    // A commit of the main branch holds its statement since it is there; a tag can be put on it any time later.
-    if (tag.statementTag !== undefined) {
-      const mark = this.#markOf(candidate);
-      return mark?.digest === publicationDigest(tag) && mark.order <= order ? undefined : revoked(key);
-    }
-    const known = head === undefined ? false : isOnLine(tip.oid, head);
-    if (known === undefined)
-      return { reason: 'Unverified', message: 'whether its key was revoked before is not known yet' };
-    return known ? undefined : revoked(key);
-  }
-
-  /** Why a publication does not count that was deleted, or in whose place another one was published. */
-  #replacementOf(candidate: Candidate): OutOfBand | undefined {
-    const mark = this.#markOf(candidate);
-    const tag = publishedTagOf(candidate);
-    if (mark === undefined || mark.digest === publicationDigest(tag)) return undefined;
-    // Its mark is raised when it is carried out.
-    if (tag.statementTag === undefined && this.#surroundings.isUnderWay(tag.commit)) return undefined;
-    const { commit, isDeleted } = parsePublicationDigest(mark.digest);
-    if (isDeleted && commit === tag.commit)
-      return { reason: 'RolledBack', message: 'it was deleted, and a push brought its tag back' };
-    const last = isDeleted ? 'deleted since' : 'the last one published';
-    const what = `${candidate.path}/v${candidate.revision}`;
-    return { reason: 'RolledBack', message: `a push set ${what} back: the publication at ${commit} is ${last}` };
-  }
-
-  #offMain(candidate: Candidate): OutOfBand | undefined {
-    const { tip } = candidate;
-    if (tip.onMain === true || this.#isKept(candidate)) return undefined;
-    if (tip.onMain === undefined)
-      return { reason: 'Unverified', message: 'whether its commit is on the main branch is not known yet' };
-    return { reason: 'NotOnMain', message: 'its commit was not on the main branch when it was first seen' };
-  }
-
-  /** True for a publication that counted when an operator accepted that the main branch was rewritten without it. */
-  #isKept(candidate: Candidate): boolean {
-    const { trust, layout } = this.#surroundings;
-    const mark = trust.mark(keptScope(layout.branch, candidate.path, `v${candidate.revision}`));
-    return mark?.digest === publicationDigest(publishedTagOf(candidate));
-  }
-
-  /** True for a ref that an operator adopted as it is. */
-  isAdopted(ref: string, oid: Oid): boolean {
-    return this.#trustedList().get(ref) === oid;
-  }
-
-  /** What the ledger knows of the publication with the number of a tag. */
-  #markOf({ path, revision }: Candidate): Mark | undefined {
-    return this.#surroundings.trust.mark(publicationScope(path, `v${revision}`));
-  }
-
-  /** True for a publication that would count, whatever was published under its number before or after it. */
-  wouldCount(candidate: Candidate): boolean {
-    const { lifecycle, outOfBand, tip } = candidate;
-    if (lifecycle !== 'Published' || outOfBand !== undefined || this.#offMain(candidate) !== undefined) return false;
-    if (this.#surroundings.trust.distrustOfSigner(tip.signer) !== undefined) return false;
-    return this.#revocationOf(candidate) === undefined;
-  }
-
   #isMarked(candidate: Candidate): boolean {
     if (this.#marks === 0) return false;
     const version = candidate.revision > 0 ? `v${candidate.revision}` : candidate.key.workspace;
     const mark = this.refs.get(`${DELETION_PROPOSED}${candidate.path}/${version}`);
-    // A mark that is left over from an earlier revision of this number says nothing about this one.
+    // A mark that is left over from an earlier revision of this number does not concern this one.
     return candidate.revision > 0 ? mark === candidate.commit : mark !== undefined;
   }
-}
-
-/** A tag as its mark names it. A lightweight tag holds no text, which need not be read then. */
-export function publishedTagOf({ refOid, tip }: Candidate): PublishedTag {
-  return { commit: tip.oid, statementTag: refOid === tip.oid ? undefined : tip.text.value.statementTag };
 }
 
 function addTo(sets: Map<string, Set<string>>, key: string, value: string): void {

@@ -20,7 +20,7 @@ interface Completion
   readonly outOfBand: LazyJson<OutOfBand> | undefined;
 }
 
-/** A row of the index. What most rows are never asked for is made when somebody asks. */
+/** A row of the index. What most rows never need is made on demand. */
 export class IndexedRevision implements PackageRevision {
   readonly key: RevisionKey;
   readonly namespace: string;

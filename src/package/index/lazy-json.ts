@@ -5,13 +5,13 @@ let used = 0;
 
 /**
  * A value kept as the bytes of its JSON, a quarter of the size of the objects and outside of what is searched for garbage. It is made
- * anew for whoever asks: most of tens of thousands are looked at by nobody.
+ * again for each reader: most of tens of thousands are never read.
  */
 export class LazyJson<Value extends object> {
   readonly #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
-  /** What whoever asked last may still hold. */
+  /** What the last reader may still hold. */
   #made: WeakRef<Value> | undefined;
 
   /** The JSON is in one line. It stays a part of `bytes`, which must not change. */

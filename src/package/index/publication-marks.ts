@@ -10,8 +10,9 @@ import {
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { Candidate } from './candidate.ts';
 import { judgeTombstone, provesDeletion } from './deletion-proof.ts';
-import { type IndexState, type News, publishedTagOf } from './index-state.ts';
+import type { IndexState, News } from './index-state.ts';
 import type { MainLines } from './main-lines.ts';
+import { publishedTagOf } from './trust-rules.ts';
 
 interface Surroundings {
   readonly git: GitRepository;
@@ -32,7 +33,7 @@ interface FoundTombstone {
   readonly tag: string;
 }
 
-/** What the refs come to, once the news are taken in. */
+/** The state of the refs once a delta is applied. */
 interface After {
   readonly tag: (ref: string) => Candidate | undefined;
   readonly isAdopted: (ref: string, oid: Oid) => boolean;
@@ -90,7 +91,7 @@ export class PublicationMarks {
         unlike.push(candidate);
     });
     for (const candidate of unlike) {
-      if (!state.wouldCount(candidate)) continue;
+      if (!state.rules.wouldCount(candidate)) continue;
       const { path, version } = placeOf(candidate);
       const mark = trust.mark(publicationScope(path, version));
       const tag = publishedTagOf(candidate);
@@ -103,7 +104,7 @@ export class PublicationMarks {
   }
 
   /**
-   * Notes deletions of which only the tombstone tells: those of other servers, and those of a process that ended before it noted them.
+   * Notes deletions that only the tombstone shows: those of other servers, and those of a process that ended before it noted them.
    */
   async noteDeleted(state: IndexState, { refs, candidates, adoption }: News, isFirstLook: boolean): Promise<void> {
     const found = await this.#unknown(refs);
@@ -114,7 +115,7 @@ export class PublicationMarks {
     const list = adoption === undefined ? undefined : (adoption.present?.list ?? new Map<string, Oid>());
     const after: After = {
       tag: (ref) => (candidates.has(ref) ? candidates.get(ref) : state.candidates.get(ref)),
-      isAdopted: (ref, oid) => (list === undefined ? state.isAdopted(ref, oid) : list.get(ref) === oid),
+      isAdopted: (ref, oid) => (list === undefined ? state.rules.isAdopted(ref, oid) : list.get(ref) === oid),
     };
     for (const tombstone of found) await this.#noteTombstone(tombstone, after, isFirstLook);
   }
@@ -135,7 +136,7 @@ export class PublicationMarks {
         if (state.refs.get(tombstone.ref) !== tombstone.oid) continue;
         const after: After = {
           tag: (ref) => state.candidates.get(ref),
-          isAdopted: (ref, oid) => state.isAdopted(ref, oid),
+          isAdopted: (ref, oid) => state.rules.isAdopted(ref, oid),
         };
         await this.#noteTombstone(tombstone, after, true);
       }
@@ -193,7 +194,7 @@ export class PublicationMarks {
     const ref = tombstoneRef(layout, candidate.key.package, version);
     const oid = refAfter(ref);
     if (oid === undefined) return false;
-    const isAdopted = state.isAdopted(ref, oid);
+    const isAdopted = state.rules.isAdopted(ref, oid);
     return provesDeletion({ git, trust }, { oid, path, version, isAdopted }, candidate.tip.oid);
   }
 }

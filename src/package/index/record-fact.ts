@@ -8,9 +8,9 @@ export class RecordFact {
   readonly signed: SignedStatement<RecordStatement> | undefined;
   /** Of the statement; undefined for a record without one. Made when the record is parsed, since that takes long for a large one. */
   readonly digest: string | undefined;
-  /** A memo of what the signature says, which never changes; undefined until it was checked. */
+  /** The signer, which never changes; undefined until the signature was checked. */
   signer: Signer;
-  /** True for a record that this process signed, also before its write is carried out: it is what will be the last one. */
+  /** True for a record that this process signed, also before its write is committed: it will be the last one. */
   isOwn = false;
 
   constructor({ record, signed, digest }: ReadRecord, signer?: Signer) {

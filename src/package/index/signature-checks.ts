@@ -7,7 +7,7 @@ import type { TipFact } from './tip-fact.ts';
 /** Statements that are checked before their revisions are shown; more of them, as at a first start, are checked behind. */
 export const MAX_CHECKED_AT_ONCE = 256;
 /** Checks under way at once. They run in the thread pool, so that the event loop stays free. */
-const CHECKS_UNDER_WAY = 8;
+const MAX_CONCURRENT_CHECKS = 8;
 
 /** Something with a statement whose signature was not checked yet. */
 export type Unchecked = { readonly oid: Oid; readonly package: string } & (
@@ -39,5 +39,5 @@ export async function checkSignatures(
       fact.signer = own ?? (await trust.signerOf(signed));
     }
   };
-  await Promise.all(Array.from({ length: CHECKS_UNDER_WAY }, worker));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT_CHECKS }, worker));
 }

@@ -6,7 +6,7 @@ import type { LazyJson } from './lazy-json.ts';
 /** What is kept of a commit whatever the folder. */
 export type CommitText = Omit<CommitInfo, 'oid' | 'tree' | 'kptfileBlob'>;
 
-/** A commit and what it holds in one folder; what its message says is kept as text. */
+/** A commit and what it holds in one folder; its message is kept as text. */
 export class TipFact {
   readonly oid: Oid;
   readonly tree: Oid | undefined;

@@ -209,7 +209,7 @@ test('what signatures say is kept over a restart, and evaluated by the keys of t
   expect((await loadFactCache(file, { ...one.origin, repositoryId: 'other' })).note).toMatch(/rebuilt/);
 });
 
-test('a statement that nobody could have signed fails nobody', async () => {
+test('a statement that cannot have been signed fails no reader', async () => {
   await using at = await setUp();
   const { refresh, row } = server(at.git);
   const deep = `${'{"a":'.repeat(1000)}1${'}'.repeat(1000)}`;
@@ -250,7 +250,7 @@ test('commits and records that are too large to be read are shown as such, and h
   }
   expect(index.get(NAME)?.recordDistrust).toMatchObject({
     reason: 'Unsigned',
-    message: expect.stringContaining('larger than records'),
+    message: expect.stringContaining('larger than a mebibyte'),
   });
 });
 

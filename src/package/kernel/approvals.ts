@@ -2,7 +2,7 @@ import type { EffectivePolicy } from '../model/policy.ts';
 import type { Approval, Contributor } from '../model/record.ts';
 import { PUSH_ACTOR } from '../model/verdict.ts';
 
-/** What says who may approve a revision and who has. */
+/** What determines who may approve a revision and who has. */
 export interface ApprovalFacts {
   /** Content digest of the package. */
   readonly content: string;
@@ -24,7 +24,7 @@ export interface ApprovalStatus {
 }
 
 /**
- * Which approvals a revision has and needs. Where nobody may approve what they changed or proposed, a change or a proposal by a plain
+ * Which approvals a revision has and needs. Where people must not approve what they changed or proposed, a change or a proposal by a plain
  * push, whose author is not known, needs a second approver: one of the two is then another person than the author.
  */
 export function approvalStatus(

@@ -82,7 +82,7 @@ describe('the table', () => {
       false,
     ],
     ['a draft that moved on', { [DRAFT]: 'a' }, { [DRAFT]: 'b' }, isAncestor(true), 'DraftPushed', true],
-    ['a draft, nobody knows how', { [DRAFT]: 'a' }, { [DRAFT]: 'b' }, {}, 'DraftPushed', true],
+    ['a draft, by an unknown actor', { [DRAFT]: 'a' }, { [DRAFT]: 'b' }, {}, 'DraftPushed', true],
     ['a rewritten draft', { [DRAFT]: 'a' }, { [DRAFT]: 'b' }, isAncestor(false), 'DraftRewritten', true],
     ['a draft that is gone', { [DRAFT]: 'a' }, {}, {}, 'DraftRemoved', true],
     ['a push that proposes', { [DRAFT]: 'a' }, { [PROPOSED]: 'a' }, {}, 'Moved', false],
@@ -106,7 +106,7 @@ describe('the table', () => {
     ['a tag that cannot be read', {}, { [TAG]: 't' }, {}, 'Published', false],
     ['a tag of the kernel', {}, { [TAG]: 't' }, { publication: () => approval() }, 'Published', true],
     ['a tag without a statement', {}, { [TAG]: 't' }, { publication: () => approval(false) }, 'Published', false],
-    ['a tag on anything, whoever says what', {}, { [TAG]: 't' }, { ...decided, ...trusted }, 'Published', false],
+    ['a tag on anything, with any message', {}, { [TAG]: 't' }, { ...decided, ...trusted }, 'Published', false],
     [
       'a tag without a statement, decided all the same',
       {},
@@ -144,7 +144,7 @@ describe('the table', () => {
     ['main that Sluice created', {}, { [MAIN]: 'm' }, decided, 'MainMoved', true],
     ['main that is gone', { [MAIN]: 'm' }, {}, {}, 'MainRemoved', false],
     ['a record', {}, { [RECORD]: 'r' }, trusted, 'RecordChanged', true],
-    ['a record of nobody', {}, { [RECORD]: 'r' }, {}, 'RecordChanged', false],
+    ['a record without a signer', {}, { [RECORD]: 'r' }, {}, 'RecordChanged', false],
     ['a record that the caller wrote', {}, { [RECORD]: 'r' }, decided, 'RecordChanged', true],
     [
       'the next record',
@@ -154,7 +154,7 @@ describe('the table', () => {
       'RecordChanged',
       true,
     ],
-    ['the next record, nobody knows how', { [RECORD]: 'r' }, { [RECORD]: 's' }, trusted, 'RecordChanged', true],
+    ['the next record, by an unknown actor', { [RECORD]: 'r' }, { [RECORD]: 's' }, trusted, 'RecordChanged', true],
     [
       'a rewritten record',
       { [RECORD]: 'r' },
@@ -164,7 +164,7 @@ describe('the table', () => {
       false,
     ],
     ['something for a record', { [RECORD]: 'r' }, { [RECORD]: 's' }, isAncestor(true), 'RecordChanged', false],
-    ['a record of nobody, removed', { [RECORD]: 'r' }, {}, {}, 'RecordRemoved', true],
+    ['a record without a signer, removed', { [RECORD]: 'r' }, {}, {}, 'RecordRemoved', true],
   ])('%s', (_, before, after, knowledge, kind, inBand) => {
     const findings = look(before, after, knowledge);
     expect(findings.map((finding) => [finding.kind, finding.inBand])).toEqual([[kind, inBand]]);
@@ -184,7 +184,7 @@ describe('the table', () => {
     },
   );
 
-  test('a flaw in what a statement says is told before who signed it, and nobody is asked', () => {
+  test('a flaw in a statement is reported before its signer, which is not looked up', () => {
     const asked: string[] = [];
     const knowledge = {
       publication: () => approval(true, { tree: 'other' }),
@@ -197,7 +197,7 @@ describe('the table', () => {
     expect(asked).toEqual([]);
   });
 
-  test('a record that no trusted key signed is told with its commit', () => {
+  test('a record that no trusted key signed is reported with its commit', () => {
     expect(look({ [DRAFT]: 'a', [RECORD]: 'r' }, { [DRAFT]: 'a', [RECORD]: 's' }, isAncestor(true))).toMatchObject([
       {
         ...{ kind: 'RecordChanged', inBand: false, package: 'upf', workspace: 'w1' },
@@ -219,7 +219,7 @@ describe('the table', () => {
     ]);
   });
 
-  test('a branch that became a tag is told once', () => {
+  test('a branch that became a tag is reported once', () => {
     for (const branch of [DRAFT, PROPOSED]) {
       const findings = look({ [branch]: 'a' }, { [TAG]: 't' }, { publication: () => approval() });
       expect(findings).toMatchObject([{ kind: 'Published', ref: TAG, package: 'upf', version: 'v1', inBand: true }]);
@@ -238,7 +238,7 @@ describe('the table', () => {
         before: 'a',
         after: 'b',
         inBand: false,
-        message: 'upf/w1 went from draft to proposed by a plain push, so no gate was asked for yet',
+        message: 'upf/w1 went from draft to proposed by a plain push, so no gate was evaluated yet',
       },
     ]);
     expect(look({}, { [TAG]: 't' }, { publication: () => approval(false) })[0]).toMatchObject({
@@ -302,7 +302,7 @@ describe('whatever happens', () => {
     .map((value) => new Map(Object.entries(value)));
   const answer = fc.constantFrom(true, false, undefined);
 
-  test('each change is told at most once, in order, and nothing else', () => {
+  test('each change is reported at most once, in order, and nothing else', () => {
     fc.assert(
       fc.property(refs, refs, answer, fc.boolean(), fc.boolean(), (before, after, ancestor, isTrusted, known) => {
         const knowledge: Knowledge = {
@@ -315,11 +315,11 @@ describe('whatever happens', () => {
         };
         const findings = classify(before, after, root, knowledge);
         expect(classify(before, after, root, knowledge)).toEqual(findings);
-        const told = findings.map((finding) => finding.ref);
-        expect(told).toEqual([...new Set(told)].sort());
-        for (const name of told) expect(before.get(name)).not.toBe(after.get(name));
+        const reported = findings.map((finding) => finding.ref);
+        expect(reported).toEqual([...new Set(reported)].sort());
+        for (const name of reported) expect(before.get(name)).not.toBe(after.get(name));
         for (const name of [TAG, MAIN]) {
-          if (before.size > 0 && before.get(name) !== after.get(name)) expect(told).toContain(name);
+          if (before.size > 0 && before.get(name) !== after.get(name)) expect(reported).toContain(name);
         }
         for (const { kind, inBand } of findings) {
           if (kind === 'TagMoved' || (kind === 'Published' && !isTrusted)) expect(inBand).toBe(false);
@@ -336,7 +336,7 @@ describe('after random sequences', () => {
   const seed = fc.noBias(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }));
   const MAIN_REF = `refs/heads/${LAYOUT.branch}`;
 
-  /** A number that was deleted and given again is a moved tag for whoever did not look in between. */
+  /** A number that was deleted and given again is a moved tag for a server that did not look in between. */
   function isReuse(finding: Finding, before: ReadonlyMap<string, Oid>): boolean {
     return finding.kind === 'TagMoved' && before.has(finding.ref);
   }
@@ -378,16 +378,16 @@ describe('after random sequences', () => {
     }
   });
 
-  test('what somebody else did to a tag or the main branch is out of band, whatever the kernel did around it', () => {
+  test('what other actors did to a tag or the main branch is out of band, whatever the kernel did around it', () => {
     const foreign = new Map<string, number>();
     fc.assert(
       fc.property(seed, fc.array(seed, { minLength: 4, maxLength: 24, size: 'max' }), (start, steps) => {
         const driver = new Driver(start, true);
-        /** Tags that the server deleted, and somebody else put back: whoever removes them then does what was decided. */
+        /** Tags that the server deleted, and another actor put back: removing them then is what was decided. */
         const replayed = new Set<string>();
         for (const next of steps.slice(0, start % steps.length)) replayed.add(driver.step(next).replayed ?? '');
         const before = new Map(driver.world.refs);
-        /** Tags that somebody else touched last, and the main branch if somebody else ever did. */
+        /** Tags that another actor touched last, and the main branch if another actor ever did. */
         const touched = new Set<string>();
         const everTouched = new Set<string>();
         const endedByKernel = new Set<string>();

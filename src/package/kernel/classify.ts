@@ -23,11 +23,11 @@ import { judgePublication, type PublicationFacts, type PublicationFlaw } from '.
  * | draft → other commit                  | DraftPushed         | yes                                                       |
  * | draft → commit that is no descendant  | DraftRewritten      | yes                                                       |
  * | draft → –                             | DraftRemoved        | yes                                                       |
- * | draft → proposed, proposed → draft    | Moved               | only if decided: a plain push asks no gate                |
+ * | draft → proposed, proposed → draft    | Moved               | only if decided: a plain push passes no gate              |
  * | – → proposed                          | ProposedCreated     | only if decided, as above                                 |
  * | proposed → other commit               | ProposedPushed      | only if decided: a trusted record names the commit        |
  * | proposed → –                          | ProposedRemoved     | yes                                                       |
- * | – → tag                               | Published           | as `judgePublication` says, and a trusted key signed it   |
+ * | – → tag                               | Published           | by `judgePublication`, and a trusted key signed it        |
  * | tag → other object                    | TagMoved            | never: a published revision does not change               |
  * | tag → –                               | TagRemoved          | only if decided, or gone together with its deletion mark  |
  * | – → mark, mark → other commit         | DeletionProposed    | only if decided, or it marks a published revision         |
@@ -40,7 +40,7 @@ import { judgePublication, type PublicationFacts, type PublicationFlaw } from '.
  * A draft or proposed branch that ends because a tag of its workspace appears is part of that `Published`. If `before` has no
  * refs at all, this is the first look, and a main branch that is there has not moved. The caller leaves a main branch out that moved on
  * along its line: what its commits hold is judged by package, see `MainDiffers`. Refs without a meaning in the layout are
- * ignored. Findings tell; whether an out-of-band draft is used is decided where gates are judged, at the next request.
+ * ignored. Findings only report; whether an out-of-band draft is used is decided where gates are evaluated, at the next request.
  */
 export type FindingKind =
   | 'DraftCreated'
@@ -187,7 +187,7 @@ function judgeDraft(change: Change<Meaning<'draft'>>, look: Look): Finding | und
       // Once the kernel has ended the proposal, what is pushed to the draft is a push like any other.
       const ended = { name: sibling, before: proposed, after: undefined };
       const inBand = look.knowledge.decided(change) || look.knowledge.decided(ended);
-      const how = inBand ? '' : ' by a plain push, so nobody is known to have rejected it';
+      const how = inBand ? '' : ' by a plain push, so the actor who rejected it is not known';
       return { ...found('Moved', inBand, `${what} went from proposed back to draft${how}`), before: proposed };
     }
     if (look.after.has(sibling)) {
@@ -200,7 +200,7 @@ function judgeDraft(change: Change<Meaning<'draft'>>, look: Look): Finding | und
     return found('DraftCreated', true, `the draft ${what} is new`);
   }
   if (look.knowledge.isAncestor(before, after) === false) {
-    return found('DraftRewritten', true, `the draft ${what} was rewritten: ${before} is no part of ${after}`);
+    return found('DraftRewritten', true, `the draft ${what} was rewritten: ${before} is not an ancestor of ${after}`);
   }
   return found('DraftPushed', true, `the draft ${what} moved on to ${after}`);
 }
@@ -218,10 +218,10 @@ function judgeProposed(change: Change<Meaning<'proposed'>>, look: Look): Finding
   if (before === undefined) {
     const draft = look.before.get(sibling);
     if (draft !== undefined && !look.after.has(sibling)) {
-      const how = decided ? '' : ' by a plain push, so no gate was asked for yet';
+      const how = decided ? '' : ' by a plain push, so no gate was evaluated yet';
       return { ...found('Moved', decided, `${what} went from draft to proposed${how}`), before: draft };
     }
-    const how = decided ? '' : ', created by a plain push, so no gate was asked for yet';
+    const how = decided ? '' : ', created by a plain push, so no gate was evaluated yet';
     return found('ProposedCreated', decided, `the proposed revision ${what} is new${how}`);
   }
   const how = decided ? '' : ' by a plain push: it is not what was proposed';
@@ -236,7 +236,7 @@ function judgeTag(change: Change<Meaning<'published'>>, look: Look): Finding {
     const mark = deletionProposedRef(look.layout, meaning.package, meaning.version);
     const inOrder = look.before.has(mark) && !look.after.has(mark);
     if (inOrder || look.knowledge.decided(change)) return found('TagRemoved', true, `${what} was deleted`);
-    return found('TagRemoved', false, `the tag of ${what} is gone, and nobody is known to have deleted the revision`);
+    return found('TagRemoved', false, `the tag of ${what} is gone, and no known actor deleted the revision`);
   }
   if (before !== undefined) {
     return found(
@@ -312,7 +312,11 @@ function judgeRecord(change: Change<Meaning<'record'>>, look: Look): Finding {
     );
   }
   if (before !== undefined && look.knowledge.isAncestor(before, after) === false) {
-    return found('RecordChanged', false, `the record of ${what} was rewritten: ${before} is no part of ${after}`);
+    return found(
+      'RecordChanged',
+      false,
+      `the record of ${what} was rewritten: ${before} is not an ancestor of ${after}`,
+    );
   }
   return found('RecordChanged', true, `the record of ${what} changed`);
 }

@@ -112,7 +112,7 @@ function checkRequest(
   demand(!enforced || brokeGlass || request.open, 'published with a closed gate', target);
   demand(
     (enforced && !brokeGlass) || request.open === (decision.bypassed.length === 0),
-    'bypassed gates are not told',
+    'bypassed gates are not reported',
     decision.bypassed,
   );
 }

@@ -246,7 +246,7 @@ describe('single cases', () => {
     );
   });
 
-  test('a closed gate is told with its name, since when and what the condition says', () => {
+  test('a closed gate is reported with its name, since when and what the condition says', () => {
     const verdict = {
       type: 'G',
       status: 'False' as const,
@@ -298,7 +298,7 @@ describe('single cases', () => {
       expect(approve(state, 'bob')).toMatchObject(published);
     });
 
-    test('a controller is nobody who could approve what others did', () => {
+    test('a controller cannot approve what others did', () => {
       const request = { action: 'approve', actor: { name: 'controller:approval' }, face: 'controller' } as const;
       const by = (policy: object) => decide(stateIn('Proposed'), request, { ...DEFAULT_POLICY, ...policy }, NOW);
       expect(refusalsOf(by(forbid))).toMatchObject([
@@ -314,7 +314,7 @@ describe('single cases', () => {
       ['a contributor that is a push', { contributors: [contributor('push')] }],
       ['a push beside a known contributor', { contributors: [contributor('eve'), contributor('push')] }],
       ['a proposal by a push', { proposedBy: 'push' }],
-      ['a proposal by nobody known', { proposedBy: undefined }],
+      ['a proposal by an unknown actor', { proposedBy: undefined }],
     ])('%s needs two approvers', (_, overrides) => {
       const first = approve(overrides);
       expect(first).toEqual({
@@ -429,7 +429,7 @@ describe('single cases', () => {
     expect(ask(stateIn('Proposed', gated(true, { gates: [], proposed: ['G'] })), 'approve').allowed).toBe(true);
   });
 
-  test('an expired verdict is told as stale, with the time of the judgement', () => {
+  test('an expired verdict is reported as stale, with the time of the decision', () => {
     const policy = { validFor: [{ conditionType: 'G', milliseconds: 1000 }] };
     const later = '2026-01-01T00:00:01Z';
     const request = { action: 'approve', actor: { name: 'bob' }, face: 'api' } as const;

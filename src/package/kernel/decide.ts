@@ -17,7 +17,7 @@ import {
 import { type ApprovalFacts, approvalStatus } from './approvals.ts';
 
 /**
- * The one judgement on every lifecycle transition, whoever asks and by whichever face. Pure and total: for every state and
+ * The one decision on every lifecycle transition, for every actor and every face. Pure and total: for every state and
  * request it either allows, with the complete set of ref changes, or refuses, with every reason it knows.
  *
  * `now` (RFC 3339) is the time of the judgement: verdicts may expire.
@@ -64,7 +64,7 @@ function refuseMoved(state: RevisionState, request: TransitionRequest): Refusal 
   if (request.expectedCommit === undefined || request.expectedCommit === state.commit) return undefined;
   return {
     code: 'Conflict',
-    message: `${state.name} is at ${state.commit} now, the request judged ${request.expectedCommit}; read it again and decide anew`,
+    message: `${state.name} is at ${state.commit} now, the request judged ${request.expectedCommit}; read it again, then repeat the request`,
   };
 }
 

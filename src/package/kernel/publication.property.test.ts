@@ -74,7 +74,7 @@ function facts(text: string, overrides: Partial<PublicationFacts> = {}): Publica
 const porch = 'Approving package revision dir/upf/3\n\nkpt:{"package":"dir/upf","workspaceName":"w1","revision":"3"}\n';
 
 describe('judgePublication', () => {
-  test('a statement that fits what is published is in band, whoever made the commit', () => {
+  test('a statement that fits what is published is in band, whichever actor made the commit', () => {
     expect(judgePublication(facts(message()))).toEqual({ inBand: true });
     expect(judgePublication(facts(message(closed())))).toEqual({ inBand: true });
     expect(judgePublication(facts(message({ record: { verdicts: [], steps: [], content: 'c1' } })))).toEqual({

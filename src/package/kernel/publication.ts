@@ -2,7 +2,7 @@ import type { Oid } from '../../git/git-repository.ts';
 import type { CommitFacts } from '../model/commit-message.ts';
 import type { TrustFlaw } from '../trust/repository-trust.ts';
 
-/** What a published tag and the commit it points to say. */
+/** What a published tag and the commit it points to contain. */
 export interface PublicationFacts {
   /** Parents of the commit. */
   readonly parents: readonly Oid[];
@@ -23,7 +23,7 @@ export interface PublicationFacts {
 }
 
 /**
- * Flaws in what a publication says:
+ * Flaws in the statement of a publication:
  * - `NotAnApproval`: neither the commit nor the tag carries a statement or an approval of any tool;
  * - `PorchApproval`: Porch approved it, and Porch evaluates no gates;
  * - `UnsignedApproval`: an approval without a statement, as earlier versions of Sluice wrote it;
@@ -34,7 +34,7 @@ export interface PublicationFacts {
  * - `ContentChanged`: the package is not the one that was approved;
  * - `GateUnmet`: a gate that the statement lists as required was not open.
  *
- * Flaws in who says it are those of `TrustFlaw`; `NotOnMain`: the commit was not on the main branch when it was first seen.
+ * Flaws in its signer are those of `TrustFlaw`; `NotOnMain`: the commit was not on the main branch when it was first seen.
  */
 export type PublicationFlaw =
   | 'NotAnApproval'
@@ -50,13 +50,13 @@ export type PublicationFlaw =
   | TrustFlaw;
 
 export type PublicationJudgement =
-  /** `warning`: it was published with closed gates, which the repository did not enforce or a policy let somebody pass. */
+  /** `warning`: it was published with closed gates, which the repository did not enforce or a policy let the actor pass. */
   | { readonly inBand: true; readonly warning?: string }
   /** `message` is one sentence for people. */
   | { readonly inBand: false; readonly reason: PublicationFlaw; readonly message: string };
 
 /**
- * Whether what a publication says fits what is published. Anyone who may push can write this; whether the statement counts depends on
+ * Whether the statement of a publication fits what is published. Every user who may push can write this; whether the statement counts depends on
  * its signature, which `RepositoryTrust` evaluates. Gates are those that the statement lists: later policies and Kptfiles change
  * nothing about a publication.
  */

@@ -8,7 +8,7 @@ interface Change {
 }
 
 /**
- * What somebody wrote, with what changed from `plain` to `changed`, where `plain` is the same document as `written` in the format of a
+ * The written text, with what changed from `plain` to `changed`, where `plain` is the same document as `written` in the format of a
  * printer, and `changed` another one in that format: a line-wise three-way merge in which changed places win.
  */
 export function keepFormat(written: string, plain: string, changed: string): string {

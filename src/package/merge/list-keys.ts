@@ -1,8 +1,8 @@
 import { isMap, isScalar, isSeq, type YAMLSeq } from 'yaml';
-import { entriesOf, keyOf, type Part } from './yaml-document.ts';
+import { entriesOf, entryKey, type Part } from './yaml-document.ts';
 
 /**
- * How entries of a list are told apart: by fields (with what counts where one is missing), by their own text, or by a function of
+ * How entries of a list are distinguished: by fields (with what counts where one is missing), by their own text, or by a function of
  * the entry.
  */
 type ListKey = readonly { readonly field: string; readonly missing?: string }[] | 'text';
@@ -39,7 +39,7 @@ const KPTFILE_LISTS: readonly (readonly [path: string, key: ListKey])[] = [
   ['info.readinessGates', [{ field: 'conditionType' }]],
 ];
 
-/** Tells which lists of one resource merge entry by entry. `path` names the fields from the root to the list. */
+/** Returns which lists of one resource merge entry by entry. `path` names the fields from the root to the list. */
 export type ListKeys = (path: readonly string[]) => ListKey | undefined;
 
 /** For a resource of an API group; custom resources have no schema here, so only their metadata have such lists. */
@@ -69,7 +69,7 @@ export function keyedEntries(list: Part, key: ListKey): Map<string, Part> | unde
 }
 
 function identityOf(item: Part, key: ListKey): string | undefined {
-  if (key === 'text') return isScalar(item) ? keyOf(item) : undefined;
+  if (key === 'text') return isScalar(item) ? entryKey(item) : undefined;
   if (!isMap(item)) return undefined;
   const entries = entriesOf(item);
   const parts: string[] = [];
@@ -82,7 +82,7 @@ function identityOf(item: Part, key: ListKey): string | undefined {
   return JSON.stringify(parts);
 }
 
-/** Functions of a pipeline without names are told apart by their images, as kpt does, if no entry of the list has a name. */
+/** Functions of a pipeline without names are distinguished by their images, as kpt does, if no entry of the list has a name. */
 function imagesOf(list: YAMLSeq): ReadonlyMap<Part, string> | undefined {
   const found = new Map<Part, string>();
   for (const item of list.items as Part[]) {

@@ -1,7 +1,7 @@
 /** How kpt marks where a resource came from, so that it is found again after its name or namespace changed here. */
 const MARK = /^metadata:[ \t]*(#[ \t]*kpt-merge:[ \t]*([^\s/]*)\/([^\s#]+))[ \t]*\r?$/m;
 
-/** Namespace and name that a resource has upstream, as its mark says; undefined without one. */
+/** Namespace and name that a resource has upstream, from its mark; undefined without one. */
 export function mergeKeyOf(text: string): { readonly namespace: string; readonly name: string } | undefined {
   const found = MARK.exec(text);
   return found === null ? undefined : { namespace: found[2] ?? '', name: found[3] ?? '' };
@@ -19,7 +19,7 @@ export function withMergeKey(text: string, { namespace, name }: { namespace: str
   return withMark(text, `# kpt-merge: ${namespace}/${name}`);
 }
 
-/** The annotation that says the same, with the field above it if that holds nothing else. */
+/** The annotation with the same meaning, with the field above it if that holds nothing else. */
 const ONLY_IDENTIFIER =
   /^( +)annotations:[ \t]*\r?\n\1 +internal\.kpt\.dev\/upstream-identifier:[^\n]*(?:\n(?!\1 )|$(?![\r\n]))/m;
 const IDENTIFIER = /^ +internal\.kpt\.dev\/upstream-identifier:[^\n]*(?:\n|$(?![\r\n]))/m;

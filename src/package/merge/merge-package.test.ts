@@ -156,7 +156,7 @@ describe('resources', () => {
     });
   });
 
-  test('of one name in packages within the package, or in several files, are told apart', () => {
+  test('of one name in packages within the package, or in several files, are distinguished', () => {
     const tree = (one: string, two: string, three: string) => ({
       'a.yaml': configMap('x', one),
       'b.yaml': configMap('x', two),

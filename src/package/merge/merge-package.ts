@@ -44,7 +44,7 @@ export function mergePackage(local: PackageFiles, original: PackageFiles, update
   return { files: sorted(result), keptLocal: [...keptLocal].sort() };
 }
 
-/** The marks that a clone leaves are nobody's change. */
+/** The marks that a clone leaves are no change by a user. */
 function sameText(path: string, a: PackageFile | undefined, b: PackageFile | undefined): boolean {
   if (a === undefined || b === undefined || !/\.ya?ml$/.test(path)) return sameFile(a, b);
   return sameFile(a, b) || withoutMergeKeys(a.data) === withoutMergeKeys(b.data);

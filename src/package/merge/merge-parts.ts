@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq, type Pair, type Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { keyedEntries, type ListKeys } from './list-keys.ts';
-import { entriesOf, keyOf, type Part, samePart } from './yaml-document.ts';
+import { entriesOf, entryKey, type Part, samePart } from './yaml-document.ts';
 
 /**
  * Merges one part of a resource three ways, as kpt does (kyaml merge3): what upstream changed from `original` to `updated` is done to
@@ -43,24 +43,24 @@ function mergeMaps(
   const after = entriesOf(updated);
   const kept: Pair[] = [];
   for (const pair of local?.items ?? []) {
-    const key = keyOf(pair.key);
+    const key = entryKey(pair.key);
     const value = (pair.value ?? undefined) as Part;
     const merged = mergeParts(value, before.get(key), after.get(key), listKeys, [...path, key]);
     if (merged === undefined) continue;
     if (merged !== value) pair.value = merged;
     kept.push(pair);
   }
-  const present = new Set((local?.items ?? []).map((pair) => keyOf(pair.key)));
+  const present = new Set((local?.items ?? []).map((pair) => entryKey(pair.key)));
   const added = (updated?.items ?? []).flatMap((pair) => {
-    const key = keyOf(pair.key);
+    const key = entryKey(pair.key);
     if (present.has(key)) return [];
     const merged = mergeParts(undefined, before.get(key), (pair.value ?? undefined) as Part, listKeys, [...path, key]);
     if (merged === undefined) return [];
     pair.value = merged;
     return [pair];
   });
-  target.items = inserted(kept, added, updated?.items ?? [], (pair) => keyOf(pair.key));
-  // What loses its last field goes with it, unless upstream says that it is there and empty.
+  target.items = inserted(kept, added, updated?.items ?? [], (pair) => entryKey(pair.key));
+  // What loses its last field goes with it, unless upstream has it, and empty.
   const vanishes = target.items.length === 0 && path.length > 0 && !(updated?.items.length === 0);
   return vanishes ? undefined : target;
 }
@@ -89,7 +89,7 @@ function mergeLists(
     if (!after.has(identity) && isMap(merged)) {
       // Upstream deleted the entry: it stays only for what was added to it locally.
       if (merged.items.length === 0) continue;
-      if (before.has(identity)) merged.items.unshift(...keyFields.filter((pair) => !merged.has(keyOf(pair.key))));
+      if (before.has(identity)) merged.items.unshift(...keyFields.filter((pair) => !merged.has(entryKey(pair.key))));
     }
     identities.set(merged, identity);
     kept.push(merged);
@@ -135,7 +135,7 @@ function inserted<Item>(
 }
 
 function fieldOf(item: Part, field: string): Pair[] {
-  return isMap(item) ? item.items.filter((pair) => keyOf(pair.key) === field) : [];
+  return isMap(item) ? item.items.filter((pair) => entryKey(pair.key) === field) : [];
 }
 
 /** A collection like the given one, with nothing in it. */

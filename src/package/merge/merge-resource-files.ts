@@ -24,7 +24,7 @@ interface Tuple {
 }
 
 /**
- * Merges the resources in files that upstream changed, and says what becomes of which local file (undefined: it goes). Local files
+ * Merges the resources in files that upstream changed, and returns what becomes of which local file (undefined: it goes). Local files
  * of which something stays although upstream changed or deleted it are added to `keptLocal`.
  */
 export function mergeResourceFiles(
@@ -87,7 +87,7 @@ function match(sides: Sides, paths: readonly string[], reader: ResourceReader): 
     for (const one of found[side]) {
       let key = keys.get(one) ?? '';
       if (ambiguous.has(key)) {
-        // Several resources of one name are told apart by where they stand.
+        // Several resources of one name are distinguished by their position.
         key = `${key} ${one.path}`;
         const count = counts.get(key) ?? 0;
         counts.set(key, count + 1);
@@ -116,14 +116,14 @@ const NAMES = /(?:\bname["']?:[ \t]*["']?|kpt-merge:[^\n/]{0,300}\/)([^\s"',}]+)
 function elsewhere({ local, original, updated }: Sides, missing: readonly Found[]): string[] {
   const names = new Set(missing.map(({ resource }) => resource.name));
   return [...local].flatMap(([path, { data }]) => {
-    // What upstream changed was looked at, or merges as a whole.
+    // What upstream changed was handled, or merges as a whole.
     if (!/\.ya?ml$/.test(path) || !sameFile(original.get(path), updated.get(path))) return [];
     return [...data.toString('utf8').matchAll(NAMES)].some(([, name = '']) => names.has(name)) ? [path] : [];
   });
 }
 
 function identityText({ group, kind, namespace, name }: ResourceIdentity): string {
-  // Whoever leaves the namespace out means this one.
+  // A resource without a namespace means this one.
   return JSON.stringify([group, kind, namespace || 'default', name]);
 }
 

@@ -8,7 +8,7 @@ import { readYamlDocument, samePart } from './yaml-document.ts';
 /** Larger resources are data; one that was changed on both sides stays as it is locally. */
 const MAX_LENGTH = 256 * 1024;
 
-/** True if two texts of one resource say the same. */
+/** True if two texts of one resource have the same meaning. */
 export function sameResource(a: string, b: string): boolean {
   if (withoutMergeKey(a) === withoutMergeKey(b)) return true;
   const [first, second] = [readYamlDocument(a), readYamlDocument(b)];

@@ -1,9 +1,9 @@
 import type { Document, YAMLMap } from 'yaml';
 import { mergeKeyOf } from './merge-key-comment.ts';
 import { isBlankDocument, splitDocuments } from './split-documents.ts';
-import { readYamlDocument, textAt } from './yaml-document.ts';
+import { readYamlDocument, scalarText } from './yaml-document.ts';
 
-/** Larger files are data that nobody edits field by field; they merge as a whole. */
+/** Larger files are data that people do not edit field by field; they merge as a whole. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /** One document of a YAML file. */
@@ -14,7 +14,7 @@ export interface ResourceText {
   readonly resource?: ResourceIdentity;
 }
 
-/** What a resource is matched by. Namespace and name are those upstream, where a comment tells them. */
+/** What a resource is matched by. Namespace and name are those upstream, where a comment has them. */
 export interface ResourceIdentity {
   readonly group: string;
   readonly kind: string;
@@ -53,12 +53,12 @@ export function readResourceFile(data: Uint8Array, limit = 1000): ResourceText[]
 }
 
 function identityOf({ contents }: Document & { contents: YAMLMap }, text: string): ResourceIdentity | undefined {
-  const apiVersion = textAt(contents, 'apiVersion');
-  const kind = textAt(contents, 'kind');
-  const name = textAt(contents, 'metadata', 'name');
+  const apiVersion = scalarText(contents, 'apiVersion');
+  const kind = scalarText(contents, 'kind');
+  const name = scalarText(contents, 'metadata', 'name');
   if (apiVersion === undefined || kind === undefined || name === undefined) return undefined;
   const slash = apiVersion.indexOf('/');
-  const key = mergeKeyOf(text) ?? { namespace: textAt(contents, 'metadata', 'namespace') ?? '', name };
+  const key = mergeKeyOf(text) ?? { namespace: scalarText(contents, 'metadata', 'namespace') ?? '', name };
   return {
     group: slash === -1 ? '' : apiVersion.slice(0, slash),
     kind,

@@ -1,12 +1,12 @@
 import { isMap, isScalar, type Pair, type YAMLMap } from 'yaml';
 import type { ResourceIdentity } from './resource-file.ts';
-import { keyOf, readYamlDocument } from './yaml-document.ts';
+import { entryKey, readYamlDocument } from './yaml-document.ts';
 
 /** `group|kind|namespace|name` of the resource that a resource was cloned from. kpt writes it beside its comment, and functions read it. */
 export const UPSTREAM_IDENTIFIER = 'internal.kpt.dev/upstream-identifier';
 
 /**
- * The text of a resource with the annotation that says what it is upstream, as kpt writes it; all other lines stay byte for byte. The
+ * The text of a resource with the annotation that names its upstream, as kpt writes it; all other lines stay byte for byte. The
  * same text where metadata or its annotations are not written as blocks of lines, or the identity has no plain form.
  */
 export function withUpstreamIdentifier(text: string, { group, kind, namespace, name }: ResourceIdentity): string {
@@ -33,7 +33,7 @@ export function withUpstreamIdentifier(text: string, { group, kind, namespace, n
 type Block = Pair & { readonly value: YAMLMap };
 
 function entryOf(map: YAMLMap, key: string): Pair | undefined {
-  return map.items.find((item) => keyOf(item.key) === key);
+  return map.items.find((item) => entryKey(item.key) === key);
 }
 
 /** The entry of a map that holds a map written as a block of lines, which begins on a line of its own. */

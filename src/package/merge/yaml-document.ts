@@ -14,7 +14,7 @@ import {
 /** A part of a YAML document; undefined is absent. */
 export type Part = Node | undefined;
 
-/** Beside texts, only null is told apart. */
+/** Beside texts, only null is distinguished. */
 const NULL_TAG: Tags = ['null'];
 
 /** More levels than any resource has; every walk over a document may recurse this deep. */
@@ -46,7 +46,7 @@ function isPlain(node: unknown, depth: number): boolean {
   if (isPair(node)) return isScalar(node.key) && isPlain(node.key, depth) && isPlain(node.value, depth);
   const { anchor, tag } = node as { anchor?: string; tag?: string };
   if (anchor !== undefined || isExplicit(tag)) return false;
-  if (isMap(node) && new Set(node.items.map(({ key }) => keyOf(key))).size < node.items.length) return false;
+  if (isMap(node) && new Set(node.items.map(({ key }) => entryKey(key))).size < node.items.length) return false;
   if (isMap(node) || isSeq(node)) return node.items.every((item) => isPlain(item, depth + 1));
   return isScalar(node);
 }
@@ -56,18 +56,18 @@ function isExplicit(tag: string | undefined): boolean {
 }
 
 /** The text of a key. */
-export function keyOf(key: unknown): string {
+export function entryKey(key: unknown): string {
   return isScalar(key) ? String(key.value ?? 'null') : '';
 }
 
 /** The entries of a mapping by key. */
 export function entriesOf(node: Part): Map<string, Part> {
   if (!isMap(node)) return new Map();
-  return new Map(node.items.map((pair) => [keyOf(pair.key), (pair.value ?? undefined) as Part]));
+  return new Map(node.items.map((pair) => [entryKey(pair.key), (pair.value ?? undefined) as Part]));
 }
 
 /** The text of a scalar at a path; undefined if there is none. */
-export function textAt(node: Part, ...path: string[]): string | undefined {
+export function scalarText(node: Part, ...path: string[]): string | undefined {
   const found = path.reduce<Part>((at, key) => (isMap(at) ? (at.get(key, true) as Part) : undefined), node);
   return isScalar(found) && typeof found.value === 'string' ? found.value : undefined;
 }
@@ -76,7 +76,7 @@ export function textAt(node: Part, ...path: string[]): string | undefined {
 const NOT_A_TEXT =
   /^(?:true|false|yes|no|on|off|y|n|[-+]?[.0-9][-+.:_0-9a-f]*(?:e[-+]?\d+)?|0x[0-9a-f_]+|0o[0-7_]+|[-+]?\.inf|\.nan)$/i;
 
-/** True if both say the same, whatever the order of fields, comments and quotes. */
+/** True if both have the same meaning, whatever the order of fields, comments and quotes. */
 export function samePart(a: Part, b: Part): boolean {
   if (a === undefined || b === undefined) return a === b;
   if (isScalar(a) && isScalar(b)) {
@@ -92,7 +92,7 @@ export function samePart(a: Part, b: Part): boolean {
   if (!isMap(a) || !isMap(b) || a.items.length !== b.items.length) return false;
   const others = entriesOf(b);
   return a.items.every(({ key, value }) => {
-    const name = keyOf(key);
+    const name = entryKey(key);
     return others.has(name) && samePart((value ?? undefined) as Part, others.get(name));
   });
 }

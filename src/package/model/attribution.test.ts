@@ -21,7 +21,7 @@ const refresh = () => world.store.repository('apps').refresh();
 const history = async (name: string) =>
   (await world.store.history(name)).map(({ by, face, action }) => `${action} by ${by} (${face})`);
 
-/** Adds a commit with trailers that name somebody else to a branch. */
+/** Adds a commit with trailers that name another actor to a branch. */
 function forge(branch: string): string {
   const commit = gitCli(path, ['commit-tree', '-p', branch, '-m', FORGED, `${branch}^{tree}`]);
   gitCli(path, ['update-ref', `refs/heads/${branch}`, commit]);
@@ -98,7 +98,7 @@ cherry-picked
   expect(status).toMatchObject({ publishedBy: 'dora@example.com', publishTimestamp: '2024-05-06T07:08:09Z' });
 });
 
-test('a tag with forged trailers is published by nobody that is known', async () => {
+test('a tag with forged trailers is published by no known person', async () => {
   await world.draft('apps/other/w1');
   const pushed = await world.push(path, { 'web/Kptfile': KPTFILE }, 'elsewhere', 'refs/heads/main');
   const message = `Approving package revision web/1\n\nSluice-Action: approve\nSluice-Actor: sec\nSluice-Face: cli\n`;
@@ -134,14 +134,14 @@ test('up narrates a push that proposes, publishes or takes back as one, not as t
   await world.draft('apps/web/w1', { 'x.yaml': 'a: 1\n' });
   const robot = { actor: { name: 'controller:robot' }, face: 'controller' } as const;
   await world.store.change('apps.web.w1', { files: new Map([['x.yaml', Buffer.from('a: 2\n')]]) }, robot);
-  const told = async () => narrateChanges(await refresh(), 0).map(({ message }) => message);
+  const messages = async () => narrateChanges(await refresh(), 0).map(({ message }) => message);
   const draft = gitCli(path, ['rev-parse', 'drafts/web/w1']);
   gitCli(path, ['update-ref', '-d', 'refs/heads/drafts/web/w1']);
   gitCli(path, ['update-ref', 'refs/heads/proposed/web/w1', draft]);
-  expect(await told()).toEqual(['Draft → Proposed, by push']);
+  expect(await messages()).toEqual(['Draft → Proposed, by push']);
   gitCli(path, ['update-ref', '-d', 'refs/heads/proposed/web/w1']);
   gitCli(path, ['update-ref', 'refs/heads/drafts/web/w1', draft]);
-  expect(await told()).toEqual(['Proposed → Draft, by push']);
+  expect(await messages()).toEqual(['Proposed → Draft, by push']);
 });
 
 test('up narrates claims as claims', async () => {

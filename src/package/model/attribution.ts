@@ -6,11 +6,11 @@ import type { Contributor, LifecycleStep } from './record.ts';
 import { PUSH_ACTOR } from './verdict.ts';
 
 /*
- * Who did something, for people to read. Git lets any user who may push write any name into a commit: a name counts as that of an
+ * The authors of changes, for people to read. Git lets any user who may push write any name into a commit: a name counts as that of an
  * actor only where a trusted signed statement has it. Any other one is a claim, and is shown as such.
  */
 
-/** How a name is shown that nothing vouches for. */
+/** How a name is shown that no trusted statement has. */
 export function claimed(name: string): string {
   return `says: ${name}`;
 }
@@ -73,7 +73,7 @@ function isMovedByPush(before: PackageRevision, after: PackageRevision): boolean
   return last?.action !== (lifecycle === 'Proposed' ? 'propose' : 'reject');
 }
 
-/** Whether a push proposed a deletion, or took that back: the last request about it asked for something else. */
+/** Whether a push proposed a deletion, or took that back: the last request about it was another one. */
 function isMarkedByPush({ lifecycle, record }: PackageRevision): boolean {
   if (lifecycle !== 'Published' && lifecycle !== 'DeletionProposed') return false;
   const last = record?.steps.findLast(({ action }) => DELETION_STEPS.has(action));

@@ -46,7 +46,7 @@ export interface FoldedRecord {
   readonly content: string;
   /** True where gates were not enforced (`sluice.dev/gates: warn` or `off`) and some gate was not open. */
   readonly gatesBypassed?: boolean;
-  /** Porch's word for how the revision was made. */
+  /** How the revision was made, in the form of Porch. */
   readonly task?: unknown;
   /** When the draft was made, RFC 3339. */
   readonly createdAt?: string;
@@ -56,7 +56,7 @@ export interface FoldedRecord {
   readonly approvals?: readonly Approval[];
   /** Commits of the draft that Sluice made, and for which actor, where pushes contributed others; the latest ones. */
   readonly commits?: readonly { readonly commit: string; readonly by: string }[];
-  /** Set where a policy let somebody publish with closed gates. */
+  /** Set where a policy let the actor publish with closed gates. */
   readonly breakGlass?: { readonly by: string; readonly reason: string };
 }
 
@@ -138,7 +138,7 @@ export function formatCommitMessage(
   options: {
     readonly annotation?: PackageAnnotation;
     readonly context: RequestContext;
-    /** The kernel's word for what happened. */
+    /** The kernel's name of the step. */
     readonly action: string;
     /** Of a publication, or the record of a removal from the main branch. */
     readonly statement?: SignedStatement<PublicationStatement> | SignedStatement<RecordStatement>;
@@ -157,7 +157,7 @@ export function formatCommitMessage(
   if (excess !== undefined)
     throw new SluiceError(
       'LimitExceeded',
-      `the commit cannot be written: its message would not be read again, ${excess}; shorten the reason and the texts of conditions`,
+      `the commit cannot be written: its message would be too large to read, ${excess}; shorten the reason and the texts of conditions`,
     );
   return message;
 }
@@ -236,7 +236,7 @@ export function parseCommitMessage(message: string): CommitFacts {
         });
       } else invalidAnnotations.push(line);
     } else if (start > 0) {
-      // A folded record may hold line separators of Unicode, which `.` leaves out unless told otherwise.
+      // A folded record may hold line separators of Unicode, which `.` leaves out without the flag `s`.
       const match = /^Sluice-([A-Za-z-]+): (.*)$/s.exec(line);
       if (match?.[1] !== undefined && match[2] !== undefined) trailers.set(match[1], match[2]);
     }
@@ -270,7 +270,7 @@ export function parseRemoval(message: string): SignedStatement<RecordStatement> 
   }
 }
 
-/** What a publication says of how it came about; a claim unless its statement is trusted. */
+/** The record in a publication; a claim unless its statement is trusted. */
 export function publishedRecordOf({ record, statement }: CommitFacts): FoldedRecord | undefined {
   return statement?.statement.record ?? record;
 }
@@ -287,7 +287,7 @@ function parseStatement(
   return canBeSigned(statement) ? { statement, signature } : undefined;
 }
 
-/** What is nested too deeply to be written again cannot have been signed, and nobody must fail over it later. */
+/** What is nested too deeply to be written again cannot have been signed, and must not fail a later reader. */
 function canBeSigned(statement: PublicationStatement): boolean {
   try {
     payloadOf(statement);
@@ -298,7 +298,7 @@ function canBeSigned(statement: PublicationStatement): boolean {
   }
 }
 
-/** A subject that somebody wrote must not read as an annotation or a trailer. */
+/** A subject that a user wrote must not read as an annotation or a trailer. */
 function harmlessSubject(subject: string): string {
   const line = oneLine(subject).trim() || 'Change without a description';
   return line.startsWith('kpt:') || line.startsWith('Sluice-') ? JSON.stringify(line) : line;

@@ -128,7 +128,7 @@ describe('a verdict that may expire', () => {
     expect(gateOf(odd, {}, T)?.state).toBe('Open');
   });
 
-  test('what else is wrong with it is told first', () => {
+  test('what else is wrong with it comes first', () => {
     const late = later(HOUR);
     expect(gateOf(facts({}, [verdict()], 'c2'), hour, late)?.state).toBe('Stale');
     expect(gateOf(facts({}, undefined), hour, late)?.state).toBe('Unproven');

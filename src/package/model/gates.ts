@@ -9,13 +9,13 @@ import { type RevisionRecord, type Verdict, verdictOf } from './record.ts';
 import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
 
 /**
- * - `Open`: True, by somebody who may say so, for the inputs at hand;
- * - `Missing`: nobody has given the condition;
+ * - `Open`: True, by an issuer that the policies allow, for the inputs at hand;
+ * - `Missing`: the condition was not set;
  * - `NotTrue`: given, and False or Unknown;
- * - `Unproven`: True in the Kptfile, but no verdict says for what;
+ * - `Unproven`: True in the Kptfile, but no verdict has its inputs;
  * - `Stale`: True for inputs that have changed since;
  * - `Expired`: True, for the inputs at hand, longer ago than a policy lets it count;
- * - `NotAllowed`: True, by an actor whom a policy does not let give it.
+ * - `NotAllowed`: True, by an actor that a policy does not allow.
  */
 export type GateState = 'Open' | 'Missing' | 'NotTrue' | 'Unproven' | 'Stale' | 'Expired' | 'NotAllowed';
 
@@ -46,7 +46,7 @@ export interface GateFacts {
   readonly gates: readonly string[];
   /** Effective conditions of the Kptfile. */
   readonly conditions: ReadonlyMap<string, Condition>;
-  /** Types that were required when the revision was proposed, whatever the Kptfile says since. */
+  /** Types that were required when the revision was proposed, whatever the Kptfile has since. */
   readonly proposed?: readonly string[];
   readonly record: RevisionRecord | undefined;
   readonly inputs: PackageInputs;
@@ -64,7 +64,7 @@ export function evaluateGates(facts: GateFacts, policy: EffectivePolicy, now: st
     if (known === undefined) {
       required.set(gate.conditionType, { by: [`policy ${gate.policy}`], approveOnly: gate.approveOnly });
     } else {
-      // A Kptfile gate that a policy marks approve-only is asked for at approval only; two policies must agree on it.
+      // A Kptfile gate that a policy marks approve-only is required at approval only; two policies must agree on it.
       const onlyKptfile = known.by.every((by) => by === 'Kptfile');
       known.approveOnly = onlyKptfile ? gate.approveOnly : known.approveOnly && gate.approveOnly;
       known.by.push(`policy ${gate.policy}`);
@@ -110,15 +110,20 @@ function judge(
   if (problem !== undefined) {
     return { state: 'NotAllowed', explanation: `${problem}, so nothing opens this gate; require another type` };
   }
-  if (condition === undefined) return { state: 'Missing', explanation: 'nobody has given this condition yet' };
+  if (condition === undefined) return { state: 'Missing', explanation: 'the condition has not been given yet' };
   if (condition.status !== 'True') {
-    const said = [condition.reason, condition.message].filter((text) => text !== undefined && text !== '').join(': ');
-    return { state: 'NotTrue', explanation: `the condition is ${condition.status}${said === '' ? '' : ` (${said})`}` };
+    const details = [condition.reason, condition.message]
+      .filter((text) => text !== undefined && text !== '')
+      .join(': ');
+    return {
+      state: 'NotTrue',
+      explanation: `the condition is ${condition.status}${details === '' ? '' : ` (${details})`}`,
+    };
   }
   if (verdict === undefined || verdict.status !== 'True' || Object.keys(verdict.inputs).length === 0) {
     return {
       state: 'Unproven',
-      explanation: 'the Kptfile says True, but no record tells for which content; give the condition again',
+      explanation: 'the Kptfile says True, but no record proves for which content; give the condition again',
     };
   }
   for (const { name, groups = [], face } of issuersOf(verdict)) {
@@ -130,7 +135,7 @@ function judge(
   if (bindsContent(policy, type) && !Object.hasOwn(verdict.inputs, CONTENT_INPUT)) {
     return {
       state: 'Unproven',
-      explanation: `given by ${verdict.by} for an object only, and a policy asks for the whole content; give the condition again`,
+      explanation: `given by ${verdict.by} for an object only, and a policy requires the whole content; give the condition again`,
     };
   }
   if (changed.length > 0) {
@@ -139,19 +144,19 @@ function judge(
       explanation: `given by ${verdict.by} at ${verdict.at}, but ${changed.map(describeInput).join(' and ')} changed since`,
     };
   }
-  const said = `given by ${verdict.by} at ${verdict.at}`;
+  const issued = `given by ${verdict.by} at ${verdict.at}`;
   const end = expiryOf(policy, verdict);
-  if (end === undefined) return { state: 'Open', explanation: said };
+  if (end === undefined) return { state: 'Open', explanation: issued };
   // A time that cannot be read is no time at which it still counts.
   if (!(Date.parse(now) < end)) {
     if (Number.isNaN(end))
       return { state: 'Expired', explanation: `given by ${verdict.by}, at a time that cannot be read` };
-    return { state: 'Expired', explanation: `${said}, which counted until ${timestamp(end)}` };
+    return { state: 'Expired', explanation: `${issued}, which counted until ${timestamp(end)}` };
   }
-  return { state: 'Open', explanation: `${said}, and counts until ${timestamp(end)}`, expires: timestamp(end) };
+  return { state: 'Open', explanation: `${issued}, and counts until ${timestamp(end)}`, expires: timestamp(end) };
 }
 
-/** Who answers for a verdict: who gave it, or all who may have changed the functions that said it. */
+/** The actors that a verdict counts as issued by: its issuer, or all who may have changed the functions that issued it. */
 function issuersOf({ type, by, face, groups, issuers, pinned }: Verdict): readonly Issuer[] {
   const own = { name: by, face, ...(groups === undefined ? {} : { groups }) };
   if (by !== RENDER_ACTOR || type === RENDERED_TYPE || pinned === true) return [own];
@@ -169,8 +174,8 @@ export function expiryOf(
 }
 
 /**
- * True if giving a condition again must set its time anew: a policy limits how long it counts, and a person affirms it, or it expired.
- * What controllers say before that is not news, or they would write without end.
+ * True if setting a condition again must renew its time: a policy limits how long it counts, and a person affirms it, or it expired.
+ * Before that, the same verdict of a controller changes nothing, or controllers would write without end.
  */
 export function needsRenewal(
   policy: Pick<EffectivePolicy, 'validFor'>,

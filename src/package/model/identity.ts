@@ -80,7 +80,7 @@ export function isRevisionKey(key: RevisionKey): boolean {
     checkRevisionKey(key);
     return true;
   } catch {
-    // The reason is for those who ask for such a name.
+    // The reason is for callers that request such a name.
     return false;
   }
 }

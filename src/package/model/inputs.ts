@@ -3,8 +3,8 @@ import { parseConditionType } from './condition-type.ts';
 import { OBJECT_DIGEST_PREFIX } from './krm/object-digest.ts';
 
 /**
- * A verdict belongs to its inputs. An input reference says what part of a package a condition was given for, so that anyone can
- * tell later whether that part is still the same:
+ * A verdict belongs to its inputs. An input reference names the part of a package that a condition was set for, so that it
+ * can be checked later whether that part is still the same:
  * - `content`: everything but Kptfile status and readiness gates;
  * - `object:<group>/<version>.<Kind>.<name>`: that object without its status;
  * - `file:<path>`: one file.
@@ -27,7 +27,7 @@ export interface PackageInputs {
 export const UNKNOWN_INPUTS: PackageInputs = { content: 'unknown', object: () => undefined, file: () => undefined };
 
 /**
- * What a condition of this type is given for if nobody says otherwise. `wholeContent`: a policy binds the type to all of the package,
+ * The inputs of a condition of this type where its issuer names none. `wholeContent`: a policy binds the type to all of the package,
  * whatever object its name resembles.
  */
 export function defaultInputs(conditionType: string, inputs: PackageInputs, wholeContent = false): InputReference[] {

@@ -122,8 +122,8 @@ export function adoptionRef(layout: Pick<RepositoryLayout, 'recordPrefix'>): str
 }
 
 /**
- * Keeps the last record of a published revision that was deleted; it tells a deletion in order from a tag that vanished. The path
- * is one segment: the ref stays, and must not be in the way of packages that come later.
+ * Keeps the last record of a published revision that was deleted; it distinguishes a deletion in order from a tag that vanished. The path
+ * is one segment: the ref stays, and must not conflict with packages that come later.
  */
 export function tombstoneRef(layout: RepositoryLayout, packageName: string, version: string): string {
   return tombstonePrefix(layout) + encodeURIComponent(`${packagePath(layout, packageName)}/${version}`);
@@ -155,7 +155,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Ref prefixes that can say something about the packages of a repository. */
+/** Ref prefixes that concern the packages of a repository. */
 export function watchedPrefixes(layout: RepositoryLayout): string[] {
   return [
     ...[mainRef(layout), DRAFTS, PROPOSED, DELETION_PROPOSED, TAGS],

@@ -5,12 +5,12 @@ export const APPROVAL_POLICY_ANNOTATION = 'approval.nephio.org/policy';
 /** Nephio's: a Go duration, counted from the creation of the revision. */
 export const APPROVAL_DELAY_ANNOTATION = 'approval.nephio.org/delay';
 
-/** Those that ask for an approval. */
+/** Those that request an approval. */
 export const APPROVAL_ANNOTATIONS: readonly string[] = [APPROVAL_POLICY_ANNOTATION, APPROVAL_DELAY_ANNOTATION];
 
 type Annotations = Readonly<Record<string, string>> | undefined;
 
-/** An annotation of a revision that asks for automatic steps: its object's own, else, where a policy enables those, its Kptfile's. */
+/** An annotation of a revision that requests automatic steps: its object's own, else, where a policy enables those, its Kptfile's. */
 export function lifecycleAnnotation(
   key: string,
   { own, kptfile }: { readonly own: Annotations; readonly kptfile: Annotations },

@@ -12,7 +12,7 @@ export interface OutOfBand {
   readonly message: string;
 }
 
-/** One version of a package as the index knows it: what refs, one commit, the Kptfile and the record say. Immutable. */
+/** One version of a package as the index knows it from refs, one commit, the Kptfile and the record. Immutable. */
 export interface PackageRevision {
   readonly key: RevisionKey;
   /** Of its repository. */

@@ -47,7 +47,7 @@ describe('refuseGiver', () => {
     expect(refuseGiver(strict, 'security.audit', { name: 'bob' }, 'cli')).toContain('policy security');
   });
 
-  test('tells a group from a name', () => {
+  test('distinguishes a group from a name', () => {
     expect(refuseGiver(strict, 'security.scan', { name: 'eve', groups: ['security'] }, 'api')).toBeUndefined();
     expect(refuseGiver(strict, 'security.scan', { name: 'group:security' }, 'api')).toBeDefined();
     expect(

@@ -10,23 +10,23 @@ export type Enforcement = 'enforce' | 'warn' | 'off';
 export interface EffectivePolicy {
   readonly enforcement: Enforcement;
   readonly requiredGates: readonly RequiredGate[];
-  readonly givers: readonly GiverRule[];
+  readonly givers: readonly IssuerRule[];
   /** How long verdicts count, in milliseconds, by condition type or prefix ending in `*`. */
   readonly validFor: readonly { readonly conditionType: string; readonly milliseconds: number }[];
   /** Condition types (or prefixes ending in `*`) that a plain push must not give. */
   readonly pushDenied: readonly string[];
   /** Condition type by the name, or the short image name, of a validator whose findings become a condition of their own. */
   readonly validatorConditions: ReadonlyMap<string, string>;
-  /** Validators whose function, version and configuration a policy fixes: what they say is not the package's opinion. */
+  /** Validators whose function, version and configuration a policy fixes: what they issue does not come from the package. */
   readonly pinnedValidators: readonly PinnedValidator[];
-  /** Whether annotations of the Kptfile ask for automatic steps; whoever may push can write them. */
+  /** Whether annotations of the Kptfile can request automatic steps; every user who may push can write them. */
   readonly kptfileApprovals: boolean;
   /** Proposes revisions whose gates are open without being asked. */
   readonly autoPropose: boolean;
   readonly forbidSelfApproval: boolean;
   /** Actors, or `group:<name>`, who may publish with closed gates, with a reason. */
   readonly breakGlass: readonly string[];
-  /** Whose signatures on pushed commits say who made them. */
+  /** The people whose signatures on pushed commits identify their authors. */
   readonly people: People;
   /** Who is which user of the Git host whose reports on pushes count; undefined where they do not count. */
   readonly hostUsers?: HostUsers | undefined;
@@ -49,7 +49,7 @@ export interface PinnedValidator {
 
 export interface RequiredGate {
   readonly conditionType: string;
-  /** Asked for at approval, not at proposal. */
+  /** Required at approval, not at proposal. */
   readonly approveOnly: boolean;
   /** What the condition must be given for where its type resembles the name of an object. Default: the whole content. */
   readonly boundTo?: 'content' | 'object' | undefined;
@@ -57,7 +57,7 @@ export interface RequiredGate {
   readonly policy: string;
 }
 
-export interface GiverRule {
+export interface IssuerRule {
   /** Exact type, or a prefix ending in `*`. */
   readonly conditionType: string;
   /** Actor names, or `group:<name>`. */
@@ -108,7 +108,7 @@ export function refuseGiver(
 }
 
 /**
- * True if a policy requires a condition of this type for the whole content although its type resembles the name of an object: whoever
+ * True if a policy requires a condition of this type for the whole content although its type resembles the name of an object: every user who
  * may edit a package could put a small object of that name into it, and the rest could change behind an open gate.
  */
 export function bindsContent({ requiredGates }: Pick<EffectivePolicy, 'requiredGates'>, type: string): boolean {

@@ -16,7 +16,7 @@ import { listOf, mapOf } from '../trust/strict-schemas.ts';
 
 /**
  * What Git must keep about a revision that the Kptfile has no field for. It is the body of a commit under the record ref: the
- * subject line says what happened, the parent is the record before, so that `git log` of the ref is the audit trail.
+ * subject line names the action, the parent is the record before, so that `git log` of the ref is the audit trail.
  */
 const status = z.enum(['True', 'False', 'Unknown']);
 
@@ -42,11 +42,11 @@ export const verdictSchema = z.object({
   /** The facts from outside that it rests on; they do not close its gate when they change. */
   external: listOf(externalFactSchema).optional(),
   by: z.string(),
-  /** Set for what functions of the package said: it counts as said by all of these, who may have changed the functions. */
+  /** Set where functions of the package issued it: it counts as issued by all of these, who may have changed the functions. */
   issuers: listOf(z.object({ name: z.string(), groups: listOf(z.string()).optional(), face: z.string() })).optional(),
-  /** Set for what functions said that a policy pins: then `by` said it, whoever may change the package. */
+  /** Set where functions that a policy pins issued it: then `by` is its issuer, whichever users may change the package. */
   pinned: z.boolean().optional(),
-  /** Groups of the giver, so that a policy can still tell later whether it may give this type. */
+  /** Groups of the issuer, so that a policy can still decide later whether it may issue this type. */
   groups: listOf(z.string()).optional(),
   face: z.string(),
   /** When it was given or last affirmed, RFC 3339. */
@@ -121,9 +121,9 @@ const recordSchema = z.object({
     .optional(),
   /** The published revision that this one was made from, and its content. */
   source: z.object({ kind: z.string(), name: z.string(), commit: z.string(), content: z.string() }).optional(),
-  /** Porch's word for how the revision was made. */
+  /** How the revision was made, in the form of Porch. */
   task: z.unknown().optional(),
-  /** The content at which pipeline and resolvers last came to rest, and which resolvers had claimed the package. */
+  /** The content at which pipeline and resolvers last settled, and which resolvers had claimed the package. */
   settled: z.object({ content: z.string(), resolvers: listOf(z.string()), at: z.string() }).optional(),
   /** Commits of controllers in the hour that began at `since`. */
   budget: z.object({ since: z.string(), commits: z.number().int() }).optional(),
@@ -205,7 +205,7 @@ export function parseRecord(message: string): ReadRecord {
     const { record } = recordStatementSchema.parse(value);
     // The value as it was read: the signature covers fields that a later version added.
     const statement = value as RecordStatement;
-    // What is nested too deeply to be written again cannot have been signed, and nobody must fail over it later.
+    // What is nested too deeply to be written again cannot have been signed, and must not fail a later reader.
     const digest = statementDigest(payloadOf(statement));
     return { record, signed: { statement, signature }, digest };
   } catch (error) {

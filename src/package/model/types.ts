@@ -89,7 +89,7 @@ export interface RevisionRefs {
 /** A ref and what becomes of it; the caller writes the commit that `approval` and `removal` stand for. */
 export interface RefStep {
   readonly ref: string;
-  /** What it must be before; null asks that it does not exist. */
+  /** What it must be before; null requires that it does not exist. */
   readonly expect: Oid | null;
   readonly become:
     | { readonly kind: 'commit'; readonly oid: Oid }
@@ -114,7 +114,7 @@ export type RefusalCode =
 export interface Refusal {
   readonly code: RefusalCode;
   readonly message: string;
-  /** The gate that refuses: which, since when, what the condition says, what changed. */
+  /** The gate that is closed: its type, since when, its condition, what changed. */
   readonly gate?: Gate;
 }
 

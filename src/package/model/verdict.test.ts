@@ -73,7 +73,7 @@ describe('giveVerdict', () => {
     );
   });
 
-  test('for other content it is bound anew, and `since` stays while the status does', () => {
+  test('for other content it is bound again, and `since` stays while the status does', () => {
     const again = giveVerdict(given, condition('True'), inputs('c2'), ann, T2);
     expect(verdictOf(again, 'Checked')).toMatchObject({ inputs: { content: 'c2' }, at: T2, since: T1 });
     const failed = giveVerdict(again, condition('False', 'no'), inputs('c2'), ann, T3);

@@ -11,22 +11,22 @@ import {
   verdictsByType,
 } from './record.ts';
 
-/** A condition as somebody gives it. */
+/** A condition as its issuer sets it. */
 export interface GivenCondition extends Condition {
   /** What it is given for; by default the object that the type names, else the content. */
   readonly inputs?: readonly InputReference[];
   /** The facts from outside of the package that it rests on. */
   readonly external?: readonly ExternalFact[];
-  /** A policy pins the functions of the package that say it. */
+  /** A policy pins the functions of the package that issue it. */
   readonly pinned?: boolean;
 }
 
 export type Issuer = NonNullable<Verdict['issuers']>[number];
 
 export interface VerdictOptions {
-  /** Sets the time of the verdict anew although nothing else differs. */
+  /** Renews the time of the verdict although nothing else differs. */
   readonly renew?: boolean;
-  /** On behalf of whom the actor says it, where that is not the actor. */
+  /** The issuers on whose behalf the actor sets it, where that is not the actor. */
   readonly issuers?: readonly Issuer[];
   readonly pinned?: boolean;
   /** A policy binds the type to all of the package. */
@@ -52,8 +52,8 @@ export const PUSH_ACTOR = 'push';
 
 /**
  * Binds a condition to the inputs at hand and puts it into the record. The same condition for the same inputs from the same
- * giver changes nothing, so that affirming costs no commit; from another giver it does, who may be one that a policy asks for. With
- * `renew` its time is set anew all the same, for verdicts that expire.
+ * issuer changes nothing, so that affirming costs no commit; from another issuer it does, which may be one that a policy requires. With
+ * `renew` its time is renewed all the same, for verdicts that expire.
  */
 export function giveVerdict(
   record: RevisionRecord,
@@ -64,13 +64,13 @@ export function giveVerdict(
   options: VerdictOptions = {},
 ): RevisionRecord {
   const before = verdictOf(record, given.type);
-  const verdict = givenVerdict(before, given, inputs, context, at, options);
+  const verdict = issuedVerdict(before, given, inputs, context, at, options);
   if (verdict === before) return record;
   return withVerdicts(record, [...record.verdicts.filter((other) => other.type !== given.type), verdict]);
 }
 
 /** The verdict that a condition becomes: the one before if nothing differs. */
-function givenVerdict(
+function issuedVerdict(
   before: Verdict | undefined,
   given: GivenCondition,
   inputs: PackageInputs,
@@ -88,7 +88,7 @@ function givenVerdict(
     sameInputs(before.inputs, bound) &&
     canonicalJson([before.external ?? [], before.issuers ?? [], before.pinned ?? false]) ===
       canonicalJson([given.external ?? [], issuers ?? [], pinned ?? false]);
-  if (affirmed && !renew && sameGiver(before, context)) return before;
+  if (affirmed && !renew && sameIssuer(before, context)) return before;
   return {
     type: given.type,
     status: given.status,
@@ -112,7 +112,7 @@ export function withdrawVerdict(record: RevisionRecord, type: string): RevisionR
 }
 
 /**
- * The record as it stands for a draft's tip. If somebody pushed since it was written, every condition that the push added or
+ * The record as it stands for a draft's tip. If a push came since it was written, every condition that the push added or
  * changed counts as given by that push for the content it brought; conditions that it left alone keep their verdicts, which may
  * now be stale. A record is missing for a commit of Sluice itself only if it was lost; then nothing is made up.
  */
@@ -129,7 +129,7 @@ export function recordAfterPush(
   return syncVerdicts(carried, { conditions }, inputs, { actor: { name: PUSH_ACTOR }, face: 'git' }, tip.time);
 }
 
-/** The conditions of a Kptfile that somebody wrote. */
+/** The conditions of a Kptfile as a caller or a push wrote it. */
 export interface WrittenConditions {
   readonly conditions: ReadonlyMap<string, Condition>;
   /** Those of the Kptfile before, where that is known. */
@@ -141,7 +141,7 @@ export interface WrittenConditions {
 }
 
 /**
- * Brings the verdicts in line with what somebody wrote: what differs counts as given by the writer, what is gone is withdrawn, what
+ * Brings the verdicts in line with a written Kptfile: what differs counts as given by the writer, what is gone is withdrawn, what
  * is the same keeps its verdict. A condition that was there before without a verdict is not given by who left it there.
  */
 export function syncVerdicts(
@@ -160,7 +160,7 @@ export function syncVerdicts(
     const before = next.get(type);
     if (before !== undefined && sameCondition(before, condition)) continue;
     const wholeContent = bindsContent(type);
-    if (!unproven) next.set(type, givenVerdict(before, condition, inputs, context, at, { wholeContent }));
+    if (!unproven) next.set(type, issuedVerdict(before, condition, inputs, context, at, { wholeContent }));
     else if (!next.delete(type)) continue;
     changed = true;
   }
@@ -181,7 +181,7 @@ function sameCondition(a: Statement, b: Statement): boolean {
   return a.status === b.status && (a.reason ?? '') === (b.reason ?? '') && (a.message ?? '') === (b.message ?? '');
 }
 
-function sameGiver(verdict: Verdict, context: RequestContext): boolean {
+function sameIssuer(verdict: Verdict, context: RequestContext): boolean {
   return (
     verdict.by === context.actor.name &&
     verdict.face === context.face &&

@@ -56,71 +56,71 @@ export interface AdoptionPlan {
 }
 
 /**
- * What nothing trusted vouches for, and an operator can. `only` is a glob: for tags without `refs/tags/`, and for records as
+ * What no trusted statement covers, and an operator can adopt. `only` is a glob: for tags without `refs/tags/`, and for records as
  * `<path>/<workspace>`. Signatures have to be checked before.
  */
-export async function findAdoptable(bench: Workbench, only?: string): Promise<Adoptable> {
+export async function findAdoptable(repo: Workbench, only?: string): Promise<Adoptable> {
   const isWanted = (name: string) => only === undefined || matchesGlob(name, only);
   const tags: AdoptableTag[] = [];
   const records: AdoptableRecord[] = [];
   const byUid = new Map<string, PackageRevision>();
-  for (const row of bench.index.all()) {
+  for (const row of repo.index.all()) {
     byUid.set(row.uid, row);
     const { ref, refOid: oid, name: revision, outOfBand } = row;
     if (outOfBand === undefined || !isPublished(row) || isPlaceholder(row)) continue;
     if (isWanted(ref.slice('refs/tags/'.length)))
-      tags.push({ ref, oid, revision, ...outOfBand, ...movedFrom(bench, row) });
+      tags.push({ ref, oid, revision, ...outOfBand, ...movedFrom(repo, row) });
   }
-  for (const { name: ref, oid } of await bench.git.listRefs([bench.layout.recordPrefix])) {
-    const uid = unsignedRecordUid(bench.layout, ref);
+  for (const { name: ref, oid } of await repo.git.listRefs([repo.layout.recordPrefix])) {
+    const uid = unsignedRecordUid(repo.layout, ref);
     if (uid === undefined) continue;
     const row = byUid.get(uid);
     if (row !== undefined && !isWanted(`${row.path}/${row.key.workspace}`)) continue;
-    const record = (await readRecordAt(bench.git, oid))?.record;
+    const record = (await readRecordAt(repo.git, oid))?.record;
     if (record === undefined) continue;
     records.push({ ref, oid, revision: row?.name, takesOver: metadataOf(record) });
   }
-  for (const { name: ref, oid } of await bench.git.listRefs([tombstonePrefix(bench.layout)])) {
-    const place = deletedIn(bench.layout, ref);
+  for (const { name: ref, oid } of await repo.git.listRefs([tombstonePrefix(repo.layout)])) {
+    const place = deletedIn(repo.layout, ref);
     if (place === undefined || !isWanted(`${place.path}/${place.version}`)) continue;
-    if (bench.index.isAdopted(ref, oid)) continue;
-    const { flaw } = await judgeTombstone(bench, { ...place, oid, isAdopted: false });
+    if (repo.index.isAdopted(ref, oid)) continue;
+    const { flaw } = await judgeTombstone(repo, { ...place, oid, isAdopted: false });
     if (flaw !== undefined) tags.push({ ref, oid, revision: undefined, ...flaw });
   }
   tags.sort((a, b) => (a.ref < b.ref ? -1 : 1));
-  const { leftBehind: accepted, mainHead: present } = bench.index;
+  const { leftBehind: accepted, mainHead: present } = repo.index;
   return { tags, records, main: accepted === undefined || present === undefined ? undefined : { accepted, present } };
 }
 
 /** Signs one statement about all of it, and moves records to where signed ones are. Nothing of an unsigned record opens a gate. */
 export async function planAdoption(
-  bench: Workbench,
+  repo: Workbench,
   { tags, records, main }: Adoptable,
   context: RequestContext,
 ): Promise<AdoptionPlan> {
   const updates: RefUpdate[] = [];
   const marks: NewMark[] = [];
   for (const { ref, oid, revision } of records) {
-    const row = revision === undefined ? undefined : bench.index.get(revision);
-    const old = (await readRecordAt(bench.git, oid))?.record;
+    const row = revision === undefined ? undefined : repo.index.get(revision);
+    const old = (await readRecordAt(repo.git, oid))?.record;
     if (row === undefined || old === undefined) continue;
     // A signed record came since, or a publication of which the record holds nothing that outlives it.
     const isKept = row.record === undefined && (!isPublished(row) || hasObjectMetadata(old));
     if (isKept) {
-      const record = takenOver(row, old, context, timestamp(bench.clock.now()));
+      const record = takenOver(row, old, context, timestamp(repo.clock.now()));
       const note = { subject: `adopt ${row.name} by ${context.actor.name}`, action: 'adopt', onTopOf: oid };
-      const written = await writeRecord(bench, row, record, note, context);
+      const written = await writeRecord(repo, row, record, note, context);
       updates.push(written.update);
       marks.push(written.mark);
     }
     updates.push({ type: 'delete', ref, old: oid });
   }
-  updates.push(...droppedTombstones(bench, tags));
+  updates.push(...droppedTombstones(repo, tags));
   // Also for records alone: it is the statement that lets them go.
   if (tags.length > 0 || main !== undefined || updates.length > 0) {
-    const { update, mark } = await writeAdoption(bench, tags, context);
+    const { update, mark } = await writeAdoption(repo, tags, context);
     updates.push(update);
-    marks.push(mark, ...tags.flatMap((tag) => publicationMark(bench, tag) ?? []));
+    marks.push(mark, ...tags.flatMap((tag) => publicationMark(repo, tag) ?? []));
   }
   return { updates, marks };
 }
@@ -156,11 +156,11 @@ function droppedTombstones({ index, layout }: Workbench, tags: readonly Adoptabl
 }
 
 async function writeAdoption(
-  bench: Workbench,
+  repo: Workbench,
   tags: readonly AdoptableTag[],
   context: RequestContext,
 ): Promise<{ update: RefUpdate; mark: NewMark }> {
-  const { git, index, trust, layout } = bench;
+  const { git, index, trust, layout } = repo;
   const known: AdoptionList = index.adoptionDistrust === undefined ? (index.adoption?.list ?? new Map()) : new Map();
   const list = formatAdoptionList(new Map([...known, ...tags.map(({ ref, oid }) => [ref, oid] as const)]));
   const current = index.adoptionDistrust === undefined ? index.adoption?.fact : undefined;
@@ -176,7 +176,7 @@ async function writeAdoption(
   const oid = await git.writeCommit({
     tree: await git.editTree(undefined, new Map([[ADOPTION_FILE, { data: Buffer.from(list) }]])),
     parents: before === undefined || stat?.type !== 'commit' ? [] : [before],
-    ...signatures(bench, context),
+    ...signatures(repo, context),
     message: formatStatement(`${tags.length} adopted by ${context.actor.name.replace(/\s+/g, ' ')}`, signed),
   });
   const update: RefUpdate =

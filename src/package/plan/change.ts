@@ -1,46 +1,36 @@
-import {
-  conditionsOf,
-  gatesOf,
-  type Kptfile,
-  type KptfileEdit,
-  type RenderStatus,
-  readKptfile,
-} from '../../../kptfile-schema/index.ts';
+import { conditionsOf, gatesOf, type Kptfile, type RenderStatus } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
+import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { formatCommitMessage } from '../model/commit-message.ts';
-import { derivePackage, type PackageContent } from '../model/content.ts';
+import type { PackageContent } from '../model/content.ts';
 import { needsRenewal } from '../model/gates.ts';
 import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
 import { bindsContent, type EffectivePolicy } from '../model/policy.ts';
 import { READY_TYPE } from '../model/ready-type.ts';
 import { type Contributor, type RevisionRecord, withContributor } from '../model/record.ts';
-import { type GivenCondition, giveVerdict, plainCondition, syncVerdicts } from '../model/verdict.ts';
-import { editKptfileText, explained } from './edit-kptfile-text.ts';
-import { changedConditions, checkGiver, checkTypes, warnOfGateless, warnOfUnproven } from './giver-rights.ts';
+import { giveVerdict, syncVerdicts } from '../model/verdict.ts';
+import { withEditErrors } from './edit-kptfile-text.ts';
+import { changedConditions, checkIssuer, checkTypes, warnOfGateless, warnOfUnproven } from './issuer-rights.ts';
 import { kptfileProblems } from './kptfile-problems.ts';
+import {
+  applyEdits,
+  applyRendering,
+  fileEdits,
+  type PackageEdits,
+  sameData,
+  writtenKptfiles,
+} from './package-edits.ts';
 import { currentRecord } from './record-at-tip.ts';
-import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
+import { permittedRendering, recordRendering, renderFiles } from './render.ts';
 import { renderFailed, savesUnrendered } from './render-failure.ts';
 import type { Rendering } from './renderer.ts';
-import { replaceTexts } from './replace-texts.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
 /** What can change in a revision without its lifecycle changing. Everything is one commit, or none if nothing differs. */
-export interface RevisionChange {
-  /** Files by path below the package folder; null removes. Only in Draft. */
-  readonly files?: ReadonlyMap<string, Uint8Array | null>;
-  /** All text files by path: others go, binary files stay. Only in Draft. */
-  readonly texts?: ReadonlyMap<string, string>;
-  /** Edits of the Kptfile other than conditions, applied after `files`. Gates can be added in Proposed too. */
-  readonly kptfile?: readonly KptfileEdit[];
-  /** Conditions to give; each is bound to its inputs anew, also where the text stays the same. In Draft and Proposed. */
-  readonly conditions?: readonly GivenCondition[];
-  /** Condition types to take back. In Draft and Proposed. */
-  readonly withdraw?: readonly string[];
-  /** What the pipeline said of the files as they will be; without it they are rendered as they are written. Its edits are in `files`. */
+export interface RevisionChange extends PackageEdits {
+  /** The result of the pipeline for the files as they will be; without it they are rendered as they are written. Its edits are in `files`. */
   readonly rendering?: Rendering;
   /**
    * Refuses files that cannot be rendered (RenderFailed), unless the revision has the annotation PUSH_ON_RENDER_FAILURE. A push of a
@@ -49,7 +39,7 @@ export interface RevisionChange {
   readonly mustRender?: boolean;
   /** Called with what each function did, if the files are rendered as they are written. */
   readonly onRendered?: (status: RenderStatus) => void;
-  /** Says that pipeline and resolvers came to rest at the resulting content. */
+  /** Pipeline and resolvers settled at the resulting content. */
   readonly settled?: { readonly resolvers: readonly string[] };
   /**
    * Writes down what a push gave since the record was written. Until then every look replays the pushed commits, and a rewritten
@@ -67,33 +57,33 @@ export interface RevisionChange {
 
 /** Plans a change; undefined if nothing would differ. */
 export async function planChange(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   asked: RevisionChange,
   context: RequestContext,
 ): Promise<WritePlan | undefined> {
   const change = withoutComputed(asked, context);
-  const policy = bench.policyFor(revision);
+  const policy = repo.policyFor(revision);
   checkAllowed(revision, change, policy, context);
-  const at = timestamp(bench.clock.now());
-  const content = await bench.content(revision);
+  const at = timestamp(repo.clock.now());
+  const content = await repo.content(revision);
   const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
-  const before = await currentRecord(bench, revision, content);
+  const before = await currentRecord(repo, revision, content);
   const known = before.contributors ?? [];
   for (const problem of kptfileProblems(writtenKptfiles(content, change, edits)))
     context.warn?.(`${problem} Until it is repaired ${revision.name} cannot be proposed`);
   const rendering =
     revision.lifecycle === 'Draft'
-      ? await renderingOf(bench, content, change, edits, policy, context, known)
+      ? await renderingOf(repo, content, change, edits, policy, context, known)
       : undefined;
   if (change.mustRender === true && rendering?.failure !== undefined && !savesUnrendered(before))
     throw renderFailed(
       "Package NOT pushed to remote. Fix locally (until 'kpt fn render' succeeds) and retry.",
       rendering.failure,
     );
-  if (rendering !== undefined) explained(revision.name, () => applyRendering(edits, content, rendering));
-  const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
+  if (rendering !== undefined) withEditErrors(revision.name, () => applyRendering(edits, content, rendering));
+  const { root, package: next, kptfile } = await applyEdits(repo, revision, content, edits);
   const newGates = kptfile === undefined || kptfile === revision.kptfile ? [] : gatesOf(kptfile);
   const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
   checkTypes(policy, revision.kptfile, [...newGates, ...written, ...(change.conditions ?? []).map(({ type }) => type)]);
@@ -111,10 +101,10 @@ export async function planChange(
     ...(rendering?.conditions ?? []).map(({ type }) => type),
     ...(rendering?.withdraw ?? []),
   ]);
-  const byWriter = written.filter((type) => !byRendering.has(type) && !isGivenBy(change, type));
+  const byWriter = written.filter((type) => !byRendering.has(type) && !isSetBy(change, type));
   // Clients push whole packages, conditions included, without a right to give any: those are kept and prove nothing.
   const mayGive = byWriter.length === 0 || (await context.mayWriteStatus?.()) !== false;
-  if (mayGive) checkGiver(policy, byWriter, context);
+  if (mayGive) checkIssuer(policy, byWriter, context);
   else warnOfUnproven(context, byWriter);
   let record = before;
   if (next.content !== content.content && draft) {
@@ -133,10 +123,10 @@ export async function planChange(
   const updates: RefUpdate[] = [];
   let commit = revision.commit;
   if (contentChanged) {
-    commit = await bench.git.writeCommit({
+    commit = await repo.git.writeCommit({
       tree: root,
       parents: [revision.commit],
-      ...signatures(bench, context),
+      ...signatures(repo, context),
       message: formatCommitMessage(change.subject ?? describe(change), {
         annotation: { package: revision.path, workspaceName: revision.key.workspace },
         context,
@@ -145,22 +135,22 @@ export async function planChange(
     });
     updates.push({ type: 'update', ref: revision.ref, old: revision.refOid, new: commit });
   }
-  const learned = change.takeIn === true && needsTakingIn(revision, before);
+  const learned = change.takeIn === true && needsRecording(revision, before);
   if (!contentChanged && record === before && !learned) return undefined;
-  // Where the main branch is says nothing about one package on it.
+  // The head of the main branch is not specific to one package on it.
   if (!contentChanged && !isPlaceholder(revision))
     updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
   const subject = `${change.subject ?? describe(change)} (${revision.name})`;
   const note = { subject, action: 'edit', ...(contentChanged ? { made: commit } : {}) };
-  const { update, mark } = await writeRecord(bench, revision, { ...record, commit }, note, context);
+  const { update, mark } = await writeRecord(repo, revision, { ...record, commit }, note, context);
   updates.push(update);
-  return { updates, name: revision.name, marks: [mark], takesBack: takesBack(before, record) };
+  return { updates, name: revision.name, marks: [mark], revokes: revokesVerdict(before, record) };
 }
 
 /** What Sluice computes cannot be given or withdrawn. */
 function withoutComputed(change: RevisionChange, context: RequestContext): RevisionChange {
   const { conditions = [], withdraw = [] } = change;
-  if (!isGivenBy(change, READY_TYPE)) return change;
+  if (!isSetBy(change, READY_TYPE)) return change;
   context.warn?.(
     `${READY_TYPE} was ignored: Sluice computes it from the gates, and conditions of their types open those`,
   );
@@ -172,13 +162,13 @@ function withoutComputed(change: RevisionChange, context: RequestContext): Revis
 }
 
 /** True if a verdict that opened a gate before does not any more. */
-function takesBack(before: RevisionRecord, after: RevisionRecord): boolean {
+function revokesVerdict(before: RevisionRecord, after: RevisionRecord): boolean {
   const open = new Set(after.verdicts.flatMap(({ type, status }) => (status === 'True' ? type : [])));
   return before.verdicts.some(({ type, status }) => status === 'True' && !open.has(type));
 }
 
 /** Only what gives or withdraws conditions has to be kept; everything else a push brings is in Git already. */
-function needsTakingIn(revision: PackageRevision, atTip: RevisionRecord): boolean {
+function needsRecording(revision: PackageRevision, atTip: RevisionRecord): boolean {
   const known = revision.record?.verdicts;
   // Since then the Git host reported who pushed.
   if (revision.record?.commit === revision.commit && atTip !== revision.record) return true;
@@ -218,64 +208,21 @@ function checkAllowed(
       `conditions and gates of ${revision.name} cannot change any more: it is ${revision.lifecycle}; copy it to a new workspace`,
     );
   }
-  // Whoever approves must not find a gate missing that was there when it was proposed.
+  // An approver must not miss a gate that was there when it was proposed.
   const notNow = revision.lifecycle === 'Proposed' ? change.kptfile?.find((edit) => edit.op !== 'addGate') : undefined;
   if (notNow !== undefined) {
     const what = notNow.op === 'removeGate' ? `the gate ${notNow.conditionType} stays while ` : '';
     throw new SluiceError('Refused', `${what}${revision.name} is Proposed; reject it first, then edit the draft`);
   }
-  checkGiver(policy, [...(change.conditions ?? []).map((given) => given.type), ...(change.withdraw ?? [])], context);
-}
-
-/** All edits as file contents: given files, then the Kptfile with its own edits and the conditions. */
-function fileEdits(
-  revision: PackageRevision,
-  content: PackageContent,
-  change: RevisionChange,
-): Map<string, Uint8Array | null> {
-  const edits = new Map([
-    ...(change.texts === undefined ? [] : replaceTexts(revision.name, content, change.texts)),
-    ...(change.files ?? []),
-  ]);
-  const kptfileEdits: KptfileEdit[] = [
-    ...(change.kptfile ?? []),
-    ...(change.withdraw ?? []).map((type) => ({ op: 'removeCondition', type }) as const),
-    ...(change.conditions ?? []).map((given) => ({ op: 'setCondition', condition: plainCondition(given) }) as const),
-  ];
-  if (edits.has('Kptfile') && edits.get('Kptfile') === null) {
-    throw new SluiceError(
-      'InvalidInput',
-      `the Kptfile of ${revision.name} cannot be removed; delete the revision instead`,
-    );
-  }
-  const written = edits.get('Kptfile');
-  // A client that writes back what it read must not put it into Git.
-  if (written != null && Buffer.from(written).includes(READY_TYPE))
-    kptfileEdits.push({ op: 'removeCondition', type: READY_TYPE });
-  if (kptfileEdits.length > 0) {
-    const text = edits.get('Kptfile') ?? content.files.get('Kptfile');
-    if (text === undefined) throw new SluiceError('InvalidInput', `${revision.name} has no Kptfile to edit`);
-    edits.set('Kptfile', Buffer.from(editKptfileText(revision.name, Buffer.from(text).toString('utf8'), kptfileEdits)));
-  }
-  return edits;
-}
-
-/** The Kptfiles that a change brings, where it brings files: what others wrote is no news to the caller. */
-function writtenKptfiles(
-  content: PackageContent,
-  { texts, files }: RevisionChange,
-  edits: ReadonlyMap<string, Uint8Array | null>,
-): ReadonlyMap<string, Uint8Array | null> {
-  if (texts === undefined && files === undefined) return new Map();
-  return new Map([...edits].filter(([path, data]) => !sameData(content.files.get(path), data)));
+  checkIssuer(policy, [...(change.conditions ?? []).map((given) => given.type), ...(change.withdraw ?? [])], context);
 }
 
 /**
- * What rendering says of the files as a change leaves them, if it touches them. Nothing if nothing differs, since what is the same
+ * The rendering of the files as a change leaves them, if it touches them. Nothing if nothing differs, since what is the same
  * as before needs no commit.
  */
 async function renderingOf(
-  bench: Workbench,
+  repo: Workbench,
   content: PackageContent,
   change: RevisionChange,
   edits: ReadonlyMap<string, Uint8Array | null>,
@@ -293,7 +240,7 @@ async function renderingOf(
       if (data === null) files.delete(path);
       else files.set(path, data);
     }
-    rendering = await renderFiles(files, bench, policy, context);
+    rendering = await renderFiles(files, repo, policy, context);
     if (rendering === undefined) return undefined;
     if (rendering.renderStatus !== undefined) change.onRendered?.(rendering.renderStatus);
   }
@@ -303,50 +250,15 @@ async function renderingOf(
   return permitted.rendering;
 }
 
-/** Adds what rendering changes to the edits of a change. */
-function applyRendering(edits: Map<string, Uint8Array | null>, content: PackageContent, rendering: Rendering): void {
-  for (const [path, text] of rendering.edits ?? []) edits.set(path, text === null ? null : Buffer.from(text));
-  const text = edits.get('Kptfile') ?? content.files.get('Kptfile');
-  if (text === undefined) return;
-  edits.set('Kptfile', Buffer.from(renderedKptfile(Buffer.from(text).toString('utf8'), rendering)));
-}
-
-async function applyEdits(
-  bench: Workbench,
-  revision: PackageRevision,
-  content: PackageContent,
-  edits: ReadonlyMap<string, Uint8Array | null>,
-): Promise<{ root: Oid; package: PackageContent; kptfile: Kptfile | undefined }> {
-  const changed = new Map([...edits].filter(([path, data]) => !sameData(content.files.get(path), data)));
-  if (changed.size === 0) return { root: '', package: content, kptfile: revision.kptfile };
-  const treeEdits = new Map<string, TreeEdit>(
-    [...changed].map(([path, data]) => [`${revision.path}/${path}`, data === null ? null : { data }]),
-  );
-  const commit = await bench.git.readCommit(revision.commit);
-  const root = await bench.git.editTree(commit.tree, treeEdits);
-  const kptfileText = changed.get('Kptfile');
-  let kptfile = revision.kptfile;
-  if (kptfileText !== undefined && kptfileText !== null) {
-    const result = readKptfile(kptfileText);
-    if (!result.ok) throw new SluiceError('InvalidInput', `Kptfile: ${result.error.message}`, { cause: result.error });
-    kptfile = result.kptfile;
-  }
-  return {
-    root,
-    package: await derivePackage(bench.git, `${root}:${revision.path}`, content, changed, kptfile),
-    kptfile,
-  };
-}
-
 function updateVerdicts(
   record: RevisionRecord,
   before: Kptfile | undefined,
   after: Kptfile | undefined,
   inputs: PackageContent,
   change: RevisionChange,
-  { policy, context, at, mayGive }: Giving,
+  { policy, context, at, mayGive }: VerdictSources,
 ): RevisionRecord {
-  // A Kptfile that cannot be read says nothing about conditions.
+  // A Kptfile that cannot be read has no conditions.
   if (after === undefined) return record;
   let next = record;
   for (const given of change.conditions ?? []) {
@@ -354,14 +266,14 @@ function updateVerdicts(
     const wholeContent = bindsContent(policy, given.type);
     next = giveVerdict(next, given, inputs, context, at, { renew, wholeContent });
   }
-  // What was written into the Kptfile text itself counts as given by whoever wrote it.
+  // The writer of the Kptfile text is the issuer of the conditions that it changed.
   const known = before === undefined ? undefined : conditionsOf(before);
   const binds = (type: string) => bindsContent(policy, type);
   const written = { conditions: conditionsOf(after), known, unproven: !mayGive, bindsContent: binds };
   return syncVerdicts(next, written, inputs, context, at);
 }
 
-interface Giving {
+interface VerdictSources {
   readonly policy: EffectivePolicy;
   readonly context: RequestContext;
   readonly at: string;
@@ -369,8 +281,8 @@ interface Giving {
   readonly mayGive: boolean;
 }
 
-/** True for a condition that the change gives or withdraws as such; whether that is allowed was looked at before. */
-function isGivenBy({ conditions = [], withdraw = [] }: RevisionChange, type: string): boolean {
+/** True for a condition that the change itself sets or withdraws; whether that is allowed was checked before. */
+function isSetBy({ conditions = [], withdraw = [] }: RevisionChange, type: string): boolean {
   return conditions.some((given) => given.type === type) || withdraw.includes(type);
 }
 
@@ -396,11 +308,6 @@ function sameSettled(record: RevisionRecord, content: string, resolvers: readonl
   return settled?.content === content && settled.resolvers.join('\n') === resolvers.join('\n');
 }
 
-function sameData(before: Buffer | undefined, after: Uint8Array | null): boolean {
-  if (before === undefined || after === null) return before === undefined && after === null;
-  return before.equals(after);
-}
-
 function describe(change: RevisionChange): string {
   const parts: string[] = [];
   if ((change.files?.size ?? 0) > 0 || change.texts !== undefined) parts.push('Edit package');
@@ -409,7 +316,7 @@ function describe(change: RevisionChange): string {
   if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');
   if (change.metadata !== undefined) parts.push('Change metadata');
   if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
-  if (parts.length === 0 && change.takeIn === true) parts.push('Take in a push');
+  if (parts.length === 0 && change.takeIn === true) parts.push('Record a push');
   // What is left is what rendering made of unchanged files.
   const text = parts.join(', ') || 'Render package';
   return text.length <= 100 ? text : `${text.slice(0, 97)}...`;

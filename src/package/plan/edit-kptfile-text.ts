@@ -1,13 +1,13 @@
 import { editKptfile, type KptfileEdit, KptfileEditError } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
-/** Edits the Kptfile of a revision as a request wants it. Throws InvalidInput that says why it cannot be edited so. */
+/** Edits the Kptfile of a revision. Throws InvalidInput with the reason where the edit cannot be made. */
 export function editKptfileText(name: string, text: string, edits: readonly KptfileEdit[]): string {
-  return explained(name, () => editKptfile(text, edits));
+  return withEditErrors(name, () => editKptfile(text, edits));
 }
 
 /** Runs an edit; one that fails does so with InvalidInput, whose cause is the KptfileEditError. */
-export function explained<Result>(name: string, edit: () => Result): Result {
+export function withEditErrors<Result>(name: string, edit: () => Result): Result {
   try {
     return edit();
   } catch (error) {

@@ -26,24 +26,24 @@ export interface HistoryEntry {
  * approval commit carries. The walk ends where the draft left the main branch. Names that no trusted statement has are marked as
  * claims.
  */
-export async function historyOf(bench: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
+export async function historyOf(repo: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
   const published = revision.ref.startsWith('refs/tags/');
   const [main, draft] = revision.tip.parents;
   const entries: HistoryEntry[] = [];
   if (published) {
-    entries.push(await approvalEntry(bench, revision));
+    entries.push(await approvalEntry(repo, revision));
     // A record that was written after publication has these steps too.
     const steps = revision.record?.steps.length ? [] : (publishedRecordOf(revision.tip.facts)?.steps ?? []);
     entries.push(...stepEntries(steps, revision.commit).map(markIf(revision.outOfBand !== undefined)));
     entries.push(...approvalEntries(revision).map(markIf(revision.outOfBand !== undefined)));
   }
-  const records = await recordsOf(bench, revision, limit);
+  const records = await recordsOf(repo, revision, limit);
   const tip = published ? draft : revision.commit;
   if (tip !== undefined) {
     const walk = { tip, main: published ? main : undefined, limit };
-    const commits = await commitsOf(bench, revision, walk, writerOf(revision, records));
+    const commits = await commitsOf(repo, revision, walk, writerOf(revision, records));
     const pushed = commits.filter(({ face }) => face === 'git').map(({ commit }) => commit);
-    const reported = await reportedPushers(bench, revision, pushed, bench.policyFor(revision).hostUsers);
+    const reported = await reportedPushers(repo, revision, pushed, repo.policyFor(revision).hostUsers);
     entries.push(...commits.map((entry) => ({ ...entry, by: reported.get(entry.commit) ?? entry.by })));
   }
   entries.push(...stepEntries(revision.record?.steps ?? [], revision.commit), ...recordEntries(records));
@@ -54,7 +54,7 @@ function markIf(isClaim: boolean): (entry: HistoryEntry) => HistoryEntry {
   return (entry) => (isClaim ? { ...entry, by: claimed(entry.by), face: 'git' } : entry);
 }
 
-/** Who made a commit, where a trusted statement says so: given the commit and whether it is one that the signed list covers. */
+/** The author of a commit, where a trusted statement names one: given the commit and whether it is one that the signed list covers. */
 type WriterOf = (commit: Commit, isCovered: boolean) => string | undefined;
 
 function writerOf(revision: PackageRevision, records: readonly ReadRecord[]): WriterOf & { readonly upTo?: Oid } {
@@ -74,10 +74,10 @@ function rank({ action }: HistoryEntry): number {
 }
 
 /** The approval commit, and which gates it let pass. */
-async function approvalEntry(bench: Workbench, revision: PackageRevision): Promise<HistoryEntry> {
+async function approvalEntry(repo: Workbench, revision: PackageRevision): Promise<HistoryEntry> {
   const { commit, tip } = revision;
   const by = revision.outOfBand === undefined ? authorOf(revision) : undefined;
-  const entry = entryOf(await bench.git.readCommit(commit), by, approvalOf(revision)?.face);
+  const entry = entryOf(await repo.git.readCommit(commit), by, approvalOf(revision)?.face);
   const step = publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve');
   if (step?.gates === undefined) return entry;
   const broken = publishedRecordOf(tip.facts)?.breakGlass === undefined ? '' : ' (break-glass)';
@@ -89,19 +89,19 @@ function approvalEntries({ tip, commit }: PackageRevision): HistoryEntry[] {
   const approvals = publishedRecordOf(tip.facts)?.approvals ?? [];
   return approvals.slice(0, -1).map(({ at, subject, face }) => ({
     ...{ at, by: subject, face, action: 'approval', commit, reason: undefined },
-    what: 'approval, with that of another person needed',
+    what: 'approval, one of several that were required',
   }));
 }
 
 async function commitsOf(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   { tip, main, limit }: { readonly tip: Oid; readonly main: Oid | undefined; readonly limit: number },
   writer: WriterOf & { readonly upTo?: Oid },
 ): Promise<HistoryEntry[]> {
   const entries: HistoryEntry[] = [];
   const published = new Set(
-    bench.index
+    repo.index
       .ofPackage(revision.key.package)
       .filter(isPublished)
       .map(({ tip }) => tip.tree),
@@ -110,8 +110,8 @@ async function commitsOf(
   // What was pushed since the list was signed lies before.
   let isCovered = false;
   while (next !== undefined && next !== main && entries.length < limit) {
-    const [folder] = await bench.git.statObjects([`${next}:${revision.path}`]);
-    const commit: Commit | undefined = folder === undefined ? undefined : await readCommit(bench, next);
+    const [folder] = await repo.git.statObjects([`${next}:${revision.path}`]);
+    const commit: Commit | undefined = folder === undefined ? undefined : await readCommit(repo, next);
     if (commit === undefined) break;
     const { annotations, action } = parseCommitMessage(commit.message);
     // A branch that was made with git begins where it differs from what was published, if it was not made with the package.
@@ -133,7 +133,7 @@ function isCreation(task: unknown): boolean {
   return type === 'init' || type === 'clone' || type === 'edit' || type === 'upgrade';
 }
 
-/** Records tell of what made no commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
+/** Records hold what made no commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
 function recordEntries(records: readonly ReadRecord[]): HistoryEntry[] {
   return records
     .filter(({ last, isTrusted }) => last.made === undefined && !(isTrusted && isStep(last.action)))
@@ -147,7 +147,7 @@ function isStep(action: string): boolean {
   return (ACTIONS as readonly string[]).includes(action);
 }
 
-/** `actor` is whom a trusted statement names; without one the trailers of the commit are claims. */
+/** `actor` is the one that a trusted statement names; without one the trailers of the commit are claims. */
 function entryOf(commit: Commit, actor: string | undefined, face?: string): HistoryEntry {
   const facts = parseCommitMessage(commit.message);
   const claim = claimed(facts.actor ?? commit.author.name);

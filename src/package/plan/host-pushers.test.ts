@@ -3,13 +3,13 @@ import { anna, commitFiles, robot, type Scratch, scratchRepository } from '../..
 import { MAIN_LAYOUT, serverTrust, trustOf } from '../../../test/support/trust.ts';
 import type { GitRepository } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
+import { withUnknownPusher } from '../kernel/replay-record.ts';
 import { hostUsersOf } from '../model/host-users.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy.ts';
 import type { Contributor } from '../model/record.ts';
 import { combinePolicies } from '../store/policy-objects.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import { SqliteAttributedPushes } from '../trust/sqlite/sqlite-attributed-pushes.ts';
-import { withUnknownPusher } from './host-pushers.ts';
 import { pipelineIssuers } from './render.ts';
 
 const NAME = 'packages.shop.v1';

@@ -11,50 +11,28 @@ import type { Workbench } from './workbench.ts';
 
 /*
  * Who pushed, as the Git host reports it. A report can arrive before the push is seen, after a record was written about it, or never.
- * Therefore the record lists the commits of unknown pushers, and each look at it asks the reports anew.
+ * Therefore the record lists the commits of unknown pushers, and each reading of it evaluates the reports again.
  */
 
-type Bench = Pick<Workbench, 'git' | 'layout' | 'trust' | 'namespace' | 'repository'>;
+type RepositorySources = Pick<Workbench, 'git' | 'layout' | 'trust' | 'namespace' | 'repository'>;
 
-/** Commits of unknown pushers that a record lists; of more, nothing makes the pushers known. */
-const MAX_UNKNOWN_COMMITS = 100;
 /** Commits that are read of one push; of a longer one only the last commit is known to have come with it. */
 const MAX_COMMITS_OF_PUSH = 100;
 /** Commits that are read for one answer. */
 const MAX_READ_COMMITS = 500;
 
-/**
- * Adds the push of an unknown person. `commit` is undefined where it is not known which commits came that way; then no report of the host
- * makes all of the pushers known.
- */
-export function withUnknownPusher(
-  contributors: readonly Contributor[],
-  { since, tip, commit }: { readonly since: string; readonly tip: Oid; readonly commit: Oid | undefined },
-): readonly Contributor[] {
-  const known = contributors.find(({ name }) => name === PUSH_ACTOR);
-  if (known === undefined) {
-    const entry = { name: PUSH_ACTOR, face: 'git', since, commit: tip };
-    return [...contributors, commit === undefined ? entry : { ...entry, commits: [commit] }];
-  }
-  const { commits: before, ...rest } = known;
-  if (before === undefined || (commit !== undefined && before.includes(commit))) return contributors;
-  const isListed = commit !== undefined && before.length < MAX_UNKNOWN_COMMITS;
-  const next = isListed ? { ...rest, commits: [...before, commit] } : rest;
-  return contributors.map((one) => (one === known ? next : one));
-}
-
 /** The record with the people whom the host reports in place of unknown pushers. */
 export async function withHostPushers(
-  bench: Bench,
+  repo: RepositorySources,
   revision: PackageRevision,
   record: RevisionRecord,
   hostUsers: HostUsers | undefined,
 ): Promise<RevisionRecord> {
   const unknown = record.contributors?.find(({ name }) => name === PUSH_ACTOR);
   if (hostUsers === undefined || unknown?.commits === undefined) return record;
-  const pushes = hostPushes(bench, revision);
+  const pushes = hostPushes(repo, revision);
   if (pushes.length === 0) return record;
-  const pushesOf = await pushesByCommit(bench, pushes, unknown.commits);
+  const pushesOf = await pushesByCommit(repo, pushes, unknown.commits);
   const rest: Oid[] = [];
   const people = new Map<string, AttributedPush & { readonly commit: Oid }>();
   for (const commit of unknown.commits) {
@@ -107,13 +85,13 @@ function knownSteps(
 
 /** Who pushed commits, for people to read, as far as the host reports it: a user who is no listed person is a claim. */
 export async function reportedPushers(
-  bench: Bench,
+  repo: RepositorySources,
   revision: Pick<PackageRevision, 'key'>,
   commits: readonly Oid[],
   hostUsers: HostUsers | undefined,
 ): Promise<ReadonlyMap<Oid, string>> {
   if (hostUsers === undefined) return new Map();
-  const pushesOf = await pushesByCommit(bench, hostPushes(bench, revision), commits);
+  const pushesOf = await pushesByCommit(repo, hostPushes(repo, revision), commits);
   return new Map(
     [...pushesOf].map(([commit, pushes]) => {
       const names = pushes.map(
@@ -126,7 +104,7 @@ export async function reportedPushers(
 
 /** Reports on the branches of a revision, newest first. */
 function hostPushes(
-  { trust, layout, namespace, repository }: Omit<Bench, 'git'>,
+  { trust, layout, namespace, repository }: Omit<RepositorySources, 'git'>,
   { key }: Pick<PackageRevision, 'key'>,
 ): AttributedPush[] {
   const registration = `${namespace}/${repository}`;
@@ -138,7 +116,7 @@ function hostPushes(
  * lies between its two ends on the line of first parents, and only where both ends are there.
  */
 async function pushesByCommit(
-  { git }: Pick<Bench, 'git'>,
+  { git }: Pick<RepositorySources, 'git'>,
   pushes: readonly AttributedPush[],
   commits: readonly Oid[],
 ): Promise<Map<Oid, AttributedPush[]>> {
@@ -166,7 +144,7 @@ async function pushesByCommit(
   return found;
 }
 
-async function firstParent(git: Bench['git'], oid: Oid): Promise<Oid | undefined> {
+async function firstParent(git: RepositorySources['git'], oid: Oid): Promise<Oid | undefined> {
   try {
     return (await git.readCommit(oid)).parents[0];
   } catch (error) {

@@ -1,7 +1,7 @@
 import { lintKptfile } from '../../../kptfile-schema/index.ts';
 import { isKptfilePath } from '../merge/package-files.ts';
 
-/** Problems that one message names; more say no more. */
+/** Problems that one message names; more would not help a reader. */
 const MAX_SHOWN = 5;
 
 /**

@@ -20,7 +20,7 @@ async function setUp(policy = DEFAULT_POLICY) {
   const { store, repository } = await scratch.open({ policyFor: () => policy });
   const git = await openRepository(scratch.path);
   let time = scratch.clock.now();
-  /** One commit of somebody who uses plain git. */
+  /** One commit of a user of plain git. */
   const push = async (files: Record<string, string | null>, options: Parameters<typeof commitFiles>[3] = BRANCH) => {
     time += 1000;
     return commitFiles(git, files, time, options);
@@ -100,7 +100,7 @@ describe('several pushes between two looks', () => {
     expect(await at.gate()).toEqual(['Stale', 'push']);
   });
 
-  test('a Kptfile that cannot be read for a while does not bring anything anew', async () => {
+  test('a Kptfile that cannot be read for a while does not issue anything again', async () => {
     await using at = await setUp();
     await draft(at.store);
     const text = await at.scratch.git('show', 'drafts/shop/v1:shop/Kptfile');
@@ -121,7 +121,7 @@ describe('several pushes between two looks', () => {
 });
 
 describe('a record that is lost', () => {
-  test('opens nothing by the next change, whoever makes it', async () => {
+  test('opens nothing by the next change, whichever actor makes it', async () => {
     await using at = await setUp();
     await draft(at.store);
     await loseRecord(at.scratch, at.store);
@@ -155,8 +155,8 @@ describe('a record that is lost', () => {
       expect(await at.gate()).toEqual(['Open', 'anna']);
     }
     expect(await at.scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
-    await at.store.transition(NAME, { action: 'propose' }, anna);
-    await at.store.transition(NAME, { action: 'approve' }, anna);
+    await at.store.update(NAME, { action: 'propose' }, anna);
+    await at.store.update(NAME, { action: 'approve' }, anna);
     expect(await at.scratch.git('for-each-ref', '--format=%(refname)', 'refs/sluice')).toBe('refs/sluice/repository');
   });
 });
@@ -164,8 +164,8 @@ describe('a record that is lost', () => {
 test('a draft that was branched off main with git carries the verdicts of what was published', async () => {
   await using at = await setUp();
   await draft(at.store);
-  await at.store.transition(NAME, { action: 'propose' }, anna);
-  await at.store.transition(NAME, { action: 'approve' }, anna);
+  await at.store.update(NAME, { action: 'propose' }, anna);
+  await at.store.update(NAME, { action: 'approve' }, anna);
   const next = { branch: 'drafts/shop/v2', from: 'refs/heads/main' };
   await at.scratch.git('branch', 'drafts/shop/v2', 'main');
   expect(await at.gate('packages.shop.v2')).toEqual(['Open', 'anna']);
@@ -173,7 +173,7 @@ test('a draft that was branched off main with git carries the verdicts of what w
   expect(await at.gate('packages.shop.v2')).toEqual(['Stale', 'anna']);
 });
 
-test('conditions in the files that a package begins with are given by whoever makes it', async () => {
+test('conditions in the files that a package begins with are issued by its creator', async () => {
   await using at = await setUp();
   const files = new Map([['Kptfile', Buffer.from(kptfile('True'))]]);
   await at.store.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init', files } }, anna);
@@ -183,7 +183,7 @@ test('conditions in the files that a package begins with are given by whoever ma
 test('what is pushed to a proposed branch needs two approvers who changed nothing and proposed nothing', async () => {
   await using at = await setUp({ ...DEFAULT_POLICY, forbidSelfApproval: true });
   await draft(at.store);
-  await at.store.transition(NAME, { action: 'propose' }, anna);
+  await at.store.update(NAME, { action: 'propose' }, anna);
   await at.push({ 'shop/Kptfile': kptfile('True', 'mine') }, { branch: 'proposed/shop/v1', from: '' });
   await at.repository.refresh();
   await at.store.change(NAME, { takeIn: true }, robot);
@@ -192,13 +192,13 @@ test('what is pushed to a proposed branch needs two approvers who changed nothin
   const carl = { actor: { name: 'carl' }, face: 'cli' } as const;
   const warnings: string[] = [];
   const warn = (message: string) => warnings.push(message);
-  expect(await at.store.transition(NAME, { action: 'approve' }, { ...bob, warn })).toMatchObject({
+  expect(await at.store.update(NAME, { action: 'approve' }, { ...bob, warn })).toMatchObject({
     lifecycle: 'Proposed',
   });
   expect(warnings).toEqual([expect.stringContaining('approval 1 of 2 recorded')]);
-  await at.store.transition(NAME, { action: 'approve' }, bob);
-  await expect(at.store.transition(NAME, { action: 'approve' }, anna)).rejects.toThrow('must not approve it');
-  expect(await at.store.transition(NAME, { action: 'approve' }, carl)).toMatchObject({ lifecycle: 'Published' });
+  await at.store.update(NAME, { action: 'approve' }, bob);
+  await expect(at.store.update(NAME, { action: 'approve' }, anna)).rejects.toThrow('must not approve it');
+  expect(await at.store.update(NAME, { action: 'approve' }, carl)).toMatchObject({ lifecycle: 'Published' });
 });
 
 test('what a tag that came by a push says about its verdicts does not come along with a copy', async () => {
@@ -227,14 +227,14 @@ describe('who changed a pushed draft is not known', () => {
 
   test.each([
     ['its commit claims to be one of Sluice', 'x\n\nSluice-Action: edit\nSluice-Actor: anna\n', false],
-    ['somebody tagged the same as published', 'pushed\n', true],
+    ['a plain push tagged the same as published', 'pushed\n', true],
   ])('also where %s', async (_, message, isTagged) => {
     await using at = await setUp({ ...DEFAULT_POLICY, forbidSelfApproval: true });
     await at.push({ 'shop/Kptfile': KPTFILE_WITHOUT_GATES }, { ...BRANCH, message });
     if (isTagged) await at.scratch.git('tag', 'shop/v9', 'drafts/shop/v1');
     await at.repository.refresh();
-    await at.store.transition(NAME, { action: 'propose' }, anna);
-    expect(await at.store.transition(NAME, { action: 'approve' }, bob)).toMatchObject({ lifecycle: 'Proposed' });
+    await at.store.update(NAME, { action: 'propose' }, anna);
+    expect(await at.store.update(NAME, { action: 'approve' }, bob)).toMatchObject({ lifecycle: 'Proposed' });
     const judgement = await at.store.judge(NAME);
     expect(judgement.record.contributors?.map(({ name }) => name)).toEqual(['push']);
   });
@@ -243,21 +243,21 @@ describe('who changed a pushed draft is not known', () => {
 test('a proposal whose record was removed cannot be approved, whatever the Kptfile says since, until it is proposed again', async () => {
   await using at = await setUp();
   await draft(at.store);
-  await at.store.transition(NAME, { action: 'propose' }, anna);
+  await at.store.update(NAME, { action: 'propose' }, anna);
   await at.push({ 'shop/Kptfile': KPTFILE_WITHOUT_GATES }, { branch: 'proposed/shop/v1', from: '' });
   await at.repository.refresh();
   // The gate of the proposal stays, although the Kptfile does not name it any more.
-  await expect(at.store.transition(NAME, { action: 'approve' }, anna)).rejects.toThrow('gate tested is closed');
+  await expect(at.store.update(NAME, { action: 'approve' }, anna)).rejects.toThrow('gate tested is closed');
   await loseRecord(at.scratch, at.store);
   await at.repository.refresh();
   const lost = 'the record of the proposal of packages.shop.v1 was removed or replaced';
-  await expect(at.store.transition(NAME, { action: 'approve' }, anna)).rejects.toThrow(lost);
+  await expect(at.store.update(NAME, { action: 'approve' }, anna)).rejects.toThrow(lost);
   // What is written since does not hide it.
   await at.store.change(NAME, { metadata: { labels: { a: 'b' } } }, anna);
-  await expect(at.store.transition(NAME, { action: 'approve' }, anna)).rejects.toThrow(lost);
-  await at.store.transition(NAME, { action: 'reject' }, anna);
-  await at.store.transition(NAME, { action: 'propose' }, anna);
-  expect(await at.store.transition(NAME, { action: 'approve' }, anna)).toMatchObject({ lifecycle: 'Published' });
+  await expect(at.store.update(NAME, { action: 'approve' }, anna)).rejects.toThrow(lost);
+  await at.store.update(NAME, { action: 'reject' }, anna);
+  await at.store.update(NAME, { action: 'propose' }, anna);
+  expect(await at.store.update(NAME, { action: 'approve' }, anna)).toMatchObject({ lifecycle: 'Published' });
 });
 
 function recordOf(store: RevisionStore): string {

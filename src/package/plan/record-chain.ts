@@ -20,17 +20,17 @@ export interface ReadRecord {
 
 /** The records of a revision, the last one first. */
 export async function recordsOf(
-  bench: Pick<Workbench, 'git' | 'trust'>,
+  repo: Pick<Workbench, 'git' | 'trust'>,
   revision: PackageRevision,
   limit: number,
 ): Promise<ReadRecord[]> {
   const records: ReadRecord[] = [];
-  const { trust } = bench;
+  const { trust } = repo;
   const scope = { package: revision.path, workspace: revision.key.workspace };
   let next = revision.recordOid;
   let vouched = revision.statement?.digest;
   while (next !== undefined && records.length < limit) {
-    const commit = await readCommit(bench, next);
+    const commit = await readCommit(repo, next);
     const read = commit === undefined ? undefined : readRecord(commit.message);
     if (commit === undefined || read?.record.last === undefined) break;
     const { signed } = read;
@@ -54,12 +54,12 @@ export async function recordsOf(
  * commits are Sluice's, and their trailers are right.
  */
 export async function commitsMade(
-  bench: Pick<Workbench, 'git' | 'trust'>,
+  repo: Pick<Workbench, 'git' | 'trust'>,
   revision: PackageRevision,
   contributors: RevisionRecord['contributors'],
 ): Promise<NonNullable<FoldedRecord['commits']>> {
   if (areAllKnown(contributors)) return [];
-  const records = await recordsOf(bench, revision, MAX_RECORDS);
+  const records = await recordsOf(repo, revision, MAX_RECORDS);
   return records.flatMap(({ last: { made, by }, isTrusted }) =>
     isTrusted && made !== undefined ? [{ commit: made, by }] : [],
   );
@@ -76,9 +76,9 @@ function readRecord(message: string): ReturnType<typeof parseRecord> | undefined
 }
 
 /** A commit of a history; undefined where a shallow or pruned one ends. */
-export async function readCommit(bench: Pick<Workbench, 'git'>, oid: Oid): Promise<Commit | undefined> {
+export async function readCommit(repo: Pick<Workbench, 'git'>, oid: Oid): Promise<Commit | undefined> {
   try {
-    return await bench.git.readCommit(oid);
+    return await repo.git.readCommit(oid);
   } catch (error) {
     if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
     throw error;

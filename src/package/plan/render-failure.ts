@@ -8,7 +8,7 @@ export function savesUnrendered({ annotations }: Pick<RevisionRecord, 'annotatio
   return annotations?.[PUSH_ON_RENDER_FAILURE] === 'true';
 }
 
-/** The error of a push, in the words that Porch's clients look for. `outcome` says what became of the files. */
+/** The error of a push, in the text that Porch's clients look for. `outcome` is what became of the files. */
 export function renderFailed(outcome: string, failure: string): SluiceError {
   return new SluiceError(
     'RenderFailed',

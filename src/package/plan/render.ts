@@ -32,7 +32,7 @@ const NO_SIGNAL = new AbortController().signal;
 
 export type PackageTexts = ReadonlyMap<string, Uint8Array>;
 
-/** False if no Kptfile of a package can name functions: a look at the bytes, for those who ask often. */
+/** False if no Kptfile of a package can name functions: a check of the bytes, for frequent callers. */
 export function mayNameFunctions(files: PackageTexts): boolean {
   for (const [path, data] of files) if (isKptfilePath(path) && asBuffer(data).includes('pipeline')) return true;
   return false;
@@ -54,7 +54,7 @@ export function namesFunctions(files: PackageTexts): boolean | undefined {
 
 /**
  * What rendering makes of a package as it is about to be written. A package without functions only gets the condition. Undefined if
- * nothing can be rendered: a Kptfile cannot be read, or nobody can run its functions now; the controller looks at it again.
+ * nothing can be rendered: a Kptfile cannot be read, or its functions cannot run now; the controller tries again.
  */
 export async function renderFiles(
   files: PackageTexts,
@@ -76,7 +76,7 @@ export async function renderFiles(
 
 /**
  * A rendering without the conditions that a policy does not let the pipeline give or withdraw, and why, one sentence each. Functions
- * are part of the package, so what they say counts as said by all who changed it, save where a policy pins the function.
+ * are part of the package, so all who changed it count as issuers of their conditions, except where a policy pins the function.
  */
 export function permittedRendering(
   rendering: Rendering,
@@ -87,9 +87,9 @@ export function permittedRendering(
   const permitted = (type: string, pinned = false): boolean => {
     // Whether the package was rendered is a fact and not a verdict of the package's own functions.
     if (type === RENDERED.type) return true;
-    // What Sluice says of a package itself is not for the package to say.
+    // A package cannot set what Sluice itself reports about it.
     const why = type.startsWith('sluice.dev/')
-      ? `only Sluice itself gives ${type}; let the function give another type`
+      ? `only Sluice itself sets ${type}; let the function set another type`
       : refusePipeline(policy, type, pinned ? [] : pipelineIssuers(contributors));
     if (why !== undefined) refused.push(`${RENDER_ACTOR}: ${why}`);
     return why === undefined;
@@ -113,11 +113,11 @@ function refusePipeline(policy: EffectivePolicy, type: string, issuers: readonly
   return undefined;
 }
 
-/** Who answers for what the functions of a package say. */
+/** The issuers of the conditions that the functions of a package set. */
 export function pipelineIssuers(contributors: readonly Contributor[]): Issuer[] {
   if (contributors.length === 0) return [{ name: PUSH_ACTOR, face: 'git' }];
   return contributors.map(({ name, groups, face, attributedBy }) =>
-    // The word of a Git host makes nobody the giver of a condition.
+    // The report of a Git host makes no person the issuer of a condition.
     attributedBy === undefined
       ? { name, ...(groups === undefined ? {} : { groups }), face }
       : { name: PUSH_ACTOR, face: 'git' },
@@ -145,7 +145,7 @@ export function renderedKptfile(text: string, rendering: Rendering): string {
   ]);
 }
 
-/** Puts down what rendering said of a package as it is now. */
+/** Records the result of rendering a package as it is now. */
 export function recordRendering(
   record: RevisionRecord,
   { conditions = [], withdraw = [] }: Rendering,
@@ -175,7 +175,7 @@ export function giveRendered(
   });
 }
 
-/** A pipeline looks at the whole package, whatever object a condition's type names. */
+/** A pipeline reads the whole package, whatever object a condition's type names. */
 export function forContent(given: GivenCondition): GivenCondition {
   return { ...given, inputs: [CONTENT_INPUT] };
 }

@@ -8,7 +8,7 @@ export interface RenderRequest {
   readonly files: ReadonlyMap<string, Uint8Array>;
   /** Namespace of the repository, whose function configurations hold. */
   readonly namespace: string;
-  /** Condition types by the name or the short image name of a validator, as policies ask for them. */
+  /** Condition types by the name or the short image name of a validator, as policies require them. */
   readonly validatorConditions: ReadonlyMap<string, string>;
   /** Validators whose findings are not the package's own opinion. */
   readonly pinnedValidators?: readonly PinnedValidator[];
@@ -21,11 +21,11 @@ export interface Rendering extends Resolution {
   readonly kptfile: readonly KptfileEdit[];
   /** What each function did, for the response to a write. */
   readonly renderStatus?: RenderStatus;
-  /** Why the package could not be rendered, in one line; its `Rendered` condition says it too. */
+  /** Why the package could not be rendered, in one line; its `Rendered` condition has it too. */
   readonly failure?: string;
   /** What people should know and what stops nothing; one line each. */
   readonly notes?: readonly string[];
-  /** True if it failed because a function cannot be run here, which says nothing about the package. */
+  /** True if it failed because a function cannot run here, which is no fault of the package. */
   readonly unavailable?: boolean;
 }
 

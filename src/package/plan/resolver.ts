@@ -4,8 +4,8 @@ import type { PackageRevision } from '../model/package-revision.ts';
 import type { GivenCondition } from '../model/verdict.ts';
 
 /**
- * Settles one family of conditions. A resolver reads a package and says what should be different; it never writes. The runner
- * merges what all resolvers of a draft say into one commit, runs them again until nothing changes, and binds the conditions to
+ * Settles one family of conditions. A resolver reads a package and returns what should change; it never writes. The runner
+ * merges the results of all resolvers of a draft into one commit, runs them again until nothing changes, and binds the conditions to
  * their inputs. The same package must always give the same answer, or the runner stops it.
  */
 export interface Resolver {
@@ -13,12 +13,12 @@ export interface Resolver {
   readonly name: string;
   /** Condition types that it alone settles: exact, or prefixes ending in `*`. Claims of two resolvers must not overlap. */
   readonly claims: readonly string[];
-  /** Condition types (or prefixes) that must be True first. A circle is found and told, not run. */
+  /** Condition types (or prefixes) that must be True first. A cycle is detected and reported, not run. */
   readonly waitsFor?: readonly string[];
-  /** Whether the package is its business at all. A proposal waits for every resolver that says yes. */
+  /** Whether it applies to the package. A proposal waits for every resolver that does. */
   applies(subject: ResolverSubject): boolean;
   /**
-   * True if it looks at proposed revisions as well, since its conditions follow from more than the content. Of these only conditions are
+   * True if it reads proposed revisions as well, since its conditions follow from more than the content. Of these only conditions are
    * written.
    */
   readonly judgesProposals?: boolean;

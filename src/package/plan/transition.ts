@@ -1,41 +1,22 @@
-import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { decide } from '../kernel/decide.ts';
-import { approvalOf } from '../model/attribution.ts';
+import { recordAfter } from '../kernel/record-after.ts';
 import { formatCommitMessage, type PublicationStatement } from '../model/commit-message.ts';
-import type { PackageContent } from '../model/content.ts';
-import { evaluateGates, type GateFacts } from '../model/gates.ts';
+import { evaluateGates } from '../model/gates.ts';
 import { revisionName } from '../model/identity.ts';
-import { type PackageInputs, UNKNOWN_INPUTS } from '../model/inputs.ts';
-import {
-  deletionProposedRef,
-  draftRef,
-  mainRef,
-  proposedRef,
-  recordRef,
-  tagRef,
-  tombstoneRef,
-} from '../model/layout.ts';
+import { recordRef, tagRef, tombstoneRef } from '../model/layout.ts';
 import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
-import {
-  type Approval,
-  hasObjectMetadata,
-  type RecordStatement,
-  type RevisionRecord,
-  withStep,
-} from '../model/record.ts';
-import type { Action, Allowed, PushedSince, RefStep, Refused, RevisionState } from '../model/types.ts';
-import { PUSH_ACTOR } from '../model/verdict.ts';
+import { hasObjectMetadata, type RecordStatement, type RevisionRecord } from '../model/record.ts';
+import type { Action, Allowed, RefStep, Refused, RevisionState } from '../model/types.ts';
 import { deletionDigest } from '../trust/publication-mark.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
 import { DELETED, deletedContentScope, type NewMark } from '../trust/trust-ledger.ts';
-import { describeKptfileProblems, kptfileProblems } from './kptfile-problems.ts';
-import { currentRecord } from './record-at-tip.ts';
+import { readState, type StateReading } from './read-state.ts';
 import { commitsMade } from './record-chain.ts';
 import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
@@ -64,122 +45,21 @@ export class TransitionRefusedError extends SluiceError<Refused> {
   }
 }
 
-/** Everything the kernel needs to judge a revision, read at one point in time. */
-export async function stateOf(bench: Workbench, revision: PackageRevision): Promise<RevisionState> {
-  return (await readState(bench, revision)).state;
-}
-
-interface Reading {
-  readonly state: RevisionState;
-  readonly record: RevisionRecord;
-  /** Why the package cannot be read stands in `state.problem`. It can still be rejected and deleted. */
-  readonly content: PackageContent | undefined;
-}
-
-async function readState(bench: Workbench, revision: PackageRevision, mainHead?: Oid): Promise<Reading> {
-  const { content, problem } = await contentOf(bench, revision);
-  const record = await currentRecord(bench, revision, content);
-  const pushedSince = await pushedSinceProposal(bench, revision, record);
-  // From here on nothing waits, so that what is said about others fits together.
-  const { layout, index } = bench;
-  const head = mainHead ?? index.mainHead;
-  const version = revision.revision > 0 ? `v${revision.revision}` : revision.key.workspace;
-  const deletionProposed = deletionProposedRef(layout, revision.key.package, version);
-  const state: RevisionState = {
-    name: revision.name,
-    lifecycle: revision.lifecycle,
-    revision: revision.revision,
-    commit: isPlaceholder(revision) ? (head ?? revision.commit) : revision.commit,
-    problem: revision.problem ?? problem,
-    invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
-    facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
-    proposedBy: proposerOf(record),
-    pushedSince,
-    publishedBy: approvalOf(revision)?.by,
-    contributors: record.contributors ?? [],
-    approvals: record.approvals ?? [],
-    siblings: index.ofPackage(revision.key.package).filter((other) => other.name !== revision.name),
-    nestedWith: index.nestedWith(revision.key.package),
-    dependents: revision.lifecycle === 'DeletionProposed' ? bench.dependentsOf(revision) : [],
-    refs: {
-      main: mainRef(layout),
-      draft: draftRef(layout, revision.key),
-      proposed: proposedRef(layout, revision.key),
-      tag: revision.ref.startsWith('refs/tags/') ? revision.ref : undefined,
-      deletionProposed,
-      tagFor: (number) => tagRef(layout, revision.key.package, `v${number}`),
-    },
-    mainHead: head,
-    deletionProposed: index.ref(deletionProposed),
-  };
-  return { state, record, content };
-}
-
-async function pushedSinceProposal(
-  { git }: Workbench,
-  { lifecycle, path, tip }: PackageRevision,
-  { steps }: RevisionRecord,
-): Promise<PushedSince | undefined> {
-  if (lifecycle !== 'Proposed' || steps.at(-1)?.action !== 'push') return undefined;
-  const proposed = steps.findLast(({ action }) => action === 'propose')?.commit;
-  if (proposed === undefined) return undefined;
-  const [folder] = await git.statObjects([`${proposed}:${path}`]);
-  if (folder === undefined || tip.tree === undefined) return { proposed, files: undefined };
-  if (folder.oid === tip.tree) return undefined;
-  const changes = await git.diffTrees(folder.oid, tip.tree);
-  return { proposed, files: changes.map((change) => change.path) };
-}
-
-/** What the gates of a revision are judged on. */
-export function factsOf(
-  { kptfile, lifecycle }: PackageRevision,
-  record: RevisionRecord,
-  inputs: PackageInputs,
-): GateFacts {
-  return {
-    gates: kptfile === undefined ? [] : gatesOf(kptfile),
-    proposed: lifecycle === 'Proposed' ? (record.proposal?.gates ?? []) : [],
-    conditions: kptfile === undefined ? new Map() : conditionsOf(kptfile),
-    ...{ record, inputs },
-  };
-}
-
-/** The package, or why it cannot be read: its folder is missing, or it is beyond all bounds. */
-async function contentOf(
-  bench: Workbench,
-  revision: PackageRevision,
-): Promise<{ content: PackageContent | undefined; problem?: string }> {
-  try {
-    return { content: await bench.content(revision) };
-  } catch (error) {
-    if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'LimitExceeded')) throw error;
-    return { content: undefined, problem: error.message };
-  }
-}
-
-/** Who proposed what is proposed now. A push that moved the branch since is nobody's proposal that Sluice knows of. */
-export function proposerOf(record: RevisionRecord): string | undefined {
-  const last = record.steps.at(-1);
-  if (last?.action === 'propose') return last.by;
-  // What a person pushed with a signature stands for their proposal.
-  return last?.action === 'push' && last.by !== PUSH_ACTOR ? last.by : undefined;
-}
-
 /**
  * Plans a lifecycle step. Throws TransitionRefusedError with every reason if the kernel refuses. `mainHead` is where the main branch
  * will be by then, where that is not what the index shows.
  */
 export async function planTransition(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   transition: Transition,
   context: RequestContext,
   mainHead?: Oid,
 ): Promise<WritePlan> {
-  if (decides(revision, transition.action)) bench.trust.expectOwnKey();
-  const policy = bench.policyFor(revision);
-  const at = timestamp(bench.clock.now());
-  const reading = await readState(bench, revision, mainHead);
+  if (decides(revision, transition.action)) repo.trust.expectOwnKey();
+  const policy = repo.policyFor(revision);
+  const at = timestamp(repo.clock.now());
+  const reading = await readState(repo, revision, mainHead);
   const { action, breakGlass, isUnseen } = transition;
   const expectedCommit = expectedIn(revision, reading.state, transition);
   const request = {
@@ -196,24 +76,24 @@ export async function planTransition(
   );
   if (!decision.allowed) throw new TransitionRefusedError(revision, action, decision);
 
-  if (decision.approvals !== undefined) return planApproval(bench, revision, reading, decision.approvals, context);
-
-  const record = withStep(approved(reading, decision, policy, context, at), {
-    action,
-    by: context.actor.name,
-    face: context.face,
-    at,
-    commit: revision.commit,
+  const { content } = reading;
+  const approval = content && {
+    ...{ subject: context.actor.name, content: content.content, tree: content.tree, at, face: context.face },
+  };
+  const step = {
+    ...{ action, by: context.actor.name, face: context.face, at, commit: revision.commit },
     ...(context.reason === undefined ? {} : { reason: context.reason }),
-    ...bypassNote(decision),
-  });
-  const { made, fact } = await commitFor(bench, revision, decision, { ...reading, record }, policy, context);
-  const tag = made === undefined ? undefined : await tagFor(bench, revision, decision, made, context);
+  };
+  const record = recordAfter(decision, { ...reading, approval }, step, policy);
+  if (decision.approvals !== undefined) return planApproval(repo, revision, record, decision.approvals, context);
+
+  const { made, fact } = await commitFor(repo, revision, decision, { ...reading, record }, policy, context);
+  const tag = made === undefined ? undefined : await tagFor(repo, revision, decision, made, context);
   const updates = decision.plan.map((step) =>
     refUpdate(step, revision, step.ref.startsWith('refs/tags/') ? tag : made),
   );
   const written = await recordUpdates(
-    bench,
+    repo,
     revision,
     decision,
     record,
@@ -221,11 +101,11 @@ export async function planTransition(
     context,
   );
   updates.push(...written.updates);
-  return { updates, name: revision.name, marks: written.marks, takesBack: TAKES_BACK.has(action) };
+  return { updates, name: revision.name, marks: written.marks, revokes: REVOKING_ACTIONS.has(action) };
 }
 
 /** Steps after which something that counted before must not count again. */
-const TAKES_BACK: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
+const REVOKING_ACTIONS: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
 
 /** True for steps that mean nothing without a statement that counts. A draft can be rejected and deleted without one. */
 function decides({ lifecycle }: PackageRevision, action: Action): boolean {
@@ -233,53 +113,21 @@ function decides({ lifecycle }: PackageRevision, action: Action): boolean {
   return action === 'delete' && (lifecycle === 'Published' || lifecycle === 'DeletionProposed');
 }
 
-/** Plans that an approval is kept which is not enough yet. */
+/** Plans that the record keeps an approval which is not enough yet. */
 async function planApproval(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
-  { record, content }: Reading,
+  record: RevisionRecord,
   { given, needed }: { readonly given: number; readonly needed: number },
   context: RequestContext,
 ): Promise<WritePlan> {
-  if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
-  const approval = newApproval(content, context, timestamp(bench.clock.now()));
-  const next: RevisionRecord = {
-    ...{ ...record, commit: revision.commit, approvals: [...otherApprovals(record, approval), approval] },
-    proposal: { gates: record.proposal?.gates ?? [], approvalsNeeded: needed },
-  };
   const subject = `approval ${given} of ${needed} of ${revision.name} by ${context.actor.name}`;
-  const { update, mark } = await writeRecord(bench, revision, next, { subject, action: 'approval' }, context);
+  const { update, mark } = await writeRecord(repo, revision, record, { subject, action: 'approval' }, context);
   context.warn?.(
-    `approval ${given} of ${needed} recorded: who pushed to ${revision.name} is not known, so another person has to approve it`,
+    `approval ${given} of ${needed} recorded: the author of a push to ${revision.name} is not known, so another person has to approve it`,
   );
   const verify = { type: 'verify', ref: revision.ref, old: revision.refOid } as const;
-  return { updates: [verify, update], name: revision.name, marks: [mark], takesBack: false };
-}
-
-function newApproval(content: PackageContent, { actor, face }: RequestContext, at: string): Approval {
-  return { subject: actor.name, content: content.content, tree: content.tree, at, face };
-}
-
-/** Those that still hold, without an earlier one of the same person. */
-function otherApprovals({ approvals = [] }: RevisionRecord, { subject, content }: Approval): Approval[] {
-  return approvals.filter((other) => other.content === content && other.subject !== subject);
-}
-
-/** The record with what a proposal or an approval adds to it; a rejection takes both back. */
-function approved(
-  { state, record, content }: Reading,
-  { next }: Allowed,
-  policy: EffectivePolicy,
-  context: RequestContext,
-  at: string,
-): RevisionRecord {
-  const { proposal: _proposal, approvals: _approvals, ...rest } = record;
-  if (next?.lifecycle === 'Proposed') {
-    return { ...rest, proposal: { gates: evaluateGates(state.facts, policy, at).map(({ type }) => type) } };
-  }
-  if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || content === undefined) return rest;
-  const approval = newApproval(content, context, at);
-  return { ...rest, approvals: [...otherApprovals(record, approval), approval] };
+  return { updates: [verify, update], name: revision.name, marks: [mark], revokes: false };
 }
 
 /**
@@ -290,17 +138,12 @@ function expectedIn(revision: PackageRevision, state: RevisionState, { expectedC
   return isPlaceholder(revision) && expectedCommit === revision.commit ? state.commit : expectedCommit;
 }
 
-function bypassNote(decision: Allowed): { gates?: string[] } {
-  const gates = decision.bypassed.flatMap((refusal) => refusal.gate?.type ?? []);
-  return gates.length === 0 ? {} : { gates };
-}
-
 /** Writes the commit that a plan's `approval` or `removal` stands for; undefined if it has neither. */
 async function commitFor(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   decision: Allowed,
-  { state, content, record }: Reading,
+  { state, content, record }: StateReading,
   policy: EffectivePolicy,
   context: RequestContext,
 ): Promise<{ made?: Oid; fact?: OwnStatementFact }> {
@@ -308,33 +151,33 @@ async function commitFor(
     .kind;
   const head = state.mainHead;
   if (kind === undefined || head === undefined) return {};
-  const base = await bench.git.readCommit(head);
+  const base = await repo.git.readCommit(head);
   const number = decision.next?.revision ?? 0;
   if (kind === 'removal') {
     const scope = { package: revision.path, workspace: revision.key.workspace };
     const removal: RecordStatement = {
-      ...{ statement: STATEMENT_VERSION, kind: 'record', repository: bench.trust.repository, ...scope },
-      ...bench.trust.next(scope, revision.statement),
+      ...{ statement: STATEMENT_VERSION, kind: 'record', repository: repo.trust.repository, ...scope },
+      ...repo.trust.next(scope, revision.statement),
       // For this head only: the package may come back later.
       record: { ...record, commit: head, verdicts: [] },
     };
-    const { signed } = await bench.trust.sign(removal);
-    const made = await bench.git.writeCommit({
-      tree: await bench.git.editTree(base.tree, new Map([[revision.path, null]])),
+    const { signed } = await repo.trust.sign(removal);
+    const made = await repo.git.writeCommit({
+      tree: await repo.git.editTree(base.tree, new Map([[revision.path, null]])),
       parents: [head],
-      ...signatures(bench, context),
+      ...signatures(repo, context),
       message: formatCommitMessage(`Delete ${revision.path}`, { context, action: 'delete', statement: signed }),
     });
     return { made };
   }
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
   const scope = { package: revision.path, workspace: revision.key.workspace };
-  const at = timestamp(bench.clock.now());
-  const commits = await commitsMade(bench, revision, record.contributors);
+  const at = timestamp(repo.clock.now());
+  const commits = await commitsMade(repo, revision, record.contributors);
   const statement: PublicationStatement = {
-    ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: bench.trust.repository, ...scope },
-    ...bench.trust.next(scope, revision.statement),
-    ...{ revision: number, tree: content.tree, draft: revision.commit, branch: bench.layout.branch, onto: head },
+    ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: repo.trust.repository, ...scope },
+    ...repo.trust.next(scope, revision.statement),
+    ...{ revision: number, tree: content.tree, draft: revision.commit, branch: repo.layout.branch, onto: head },
     record: {
       verdicts: record.verdicts,
       steps: record.steps,
@@ -349,11 +192,11 @@ async function commitFor(
       ...(decision.brokeGlass === true ? { breakGlass: { by: context.actor.name, reason: context.reason ?? '' } } : {}),
     },
   };
-  const { signed, fact } = await bench.trust.sign(statement);
-  const made = await bench.git.writeCommit({
-    tree: await bench.git.editTree(base.tree, new Map([[revision.path, { oid: content.tree, mode: '040000' }]])),
+  const { signed, fact } = await repo.trust.sign(statement);
+  const made = await repo.git.writeCommit({
+    tree: await repo.git.editTree(base.tree, new Map([[revision.path, { oid: content.tree, mode: '040000' }]])),
     parents: [head, revision.commit],
-    ...signatures(bench, context),
+    ...signatures(repo, context),
     message: formatCommitMessage(`Approving package revision ${revision.path}/${number}`, {
       annotation: { package: revision.path, workspaceName: revision.key.workspace, revision: `${number}` },
       context,
@@ -361,7 +204,7 @@ async function commitFor(
       statement: signed,
     }),
   });
-  bench.index.noteSigner(made, fact.signer);
+  repo.index.noteSigner(made, fact.signer);
   return { made, fact };
 }
 
@@ -370,19 +213,19 @@ async function commitFor(
  * without one could be set to another signed commit. `made` also if nothing is published.
  */
 async function tagFor(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   { next }: Allowed,
   made: Oid,
   context: RequestContext,
 ): Promise<Oid> {
-  if (!bench.git.signs || next === undefined) return made;
-  const ref = tagRef(bench.layout, revision.key.package, `v${next.revision}`);
-  return bench.git.writeTag({
+  if (!repo.git.signs || next === undefined) return made;
+  const ref = tagRef(repo.layout, revision.key.package, `v${next.revision}`);
+  return repo.git.writeTag({
     object: made,
     type: 'commit',
     name: ref.slice('refs/tags/'.length),
-    tagger: signatures(bench, context).committer,
+    tagger: signatures(repo, context).committer,
     message: `${revision.name}\n`,
   });
 }
@@ -403,18 +246,18 @@ function refUpdate(step: RefStep, revision: PackageRevision, made: Oid | undefin
 
 /**
  * The record moves in the same transaction; publication folds it into the approval commit, deletion ends it. Of a published
- * revision that is deleted the last record stays in the place of its tag, so that anyone can tell later that it was deleted in
- * order, by whom and why.
+ * revision that is deleted the last record stays in the place of its tag, so that it
+ * stays known that it was deleted in order, by which actor and why.
  */
 async function recordUpdates(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   decision: Allowed,
   record: RevisionRecord,
   { commit, fact }: { readonly commit: Oid; readonly fact: OwnStatementFact | undefined },
   context: RequestContext,
 ): Promise<{ updates: RefUpdate[]; marks: NewMark[] }> {
-  const { layout, index } = bench;
+  const { layout, index } = repo;
   const { package: packageName } = revision.key;
   const { next } = decision;
   const published = next?.lifecycle === 'Published' && revision.lifecycle === 'Proposed';
@@ -427,30 +270,30 @@ async function recordUpdates(
   const marks: NewMark[] = fact === undefined ? [] : [markOf(fact)];
   // An earlier publication with this number does not count again.
   if (fact !== undefined && next !== undefined)
-    marks.push(bench.trust.markOfPublication(revision.path, `v${next.revision}`, commit));
+    marks.push(repo.trust.markOfPublication(revision.path, `v${next.revision}`, commit));
   if (next !== undefined && !(published && !hasObjectMetadata(record))) {
     const { approvals: _approvals, contributors: _contributors, ...rest } = record;
     const kept = published
       ? { ...rest, commit, verdicts: [], steps: [], published: `v${next.revision}` }
       : { ...record, commit };
-    const { update, mark } = await writeRecord(bench, subjectOf, kept, note, context);
+    const { update, mark } = await writeRecord(repo, subjectOf, kept, note, context);
     marks.push(mark);
-    return { updates: published ? [update, ...dropTombstone(bench, packageName, next.revision)] : [update], marks };
+    return { updates: published ? [update, ...dropTombstone(repo, packageName, next.revision)] : [update], marks };
   }
   const updates: RefUpdate[] =
     before === undefined
       ? []
       : [{ type: 'delete', ref: recordRef(layout, revision.path, revision.key.workspace), old: before }];
-  if (published && next !== undefined) updates.push(...dropTombstone(bench, packageName, next.revision));
+  if (published && next !== undefined) updates.push(...dropTombstone(repo, packageName, next.revision));
   if (next === undefined && revision.ref.startsWith('refs/tags/')) {
     const deleted = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
     const ref = tombstoneRef(layout, packageName, deleted);
-    const { update, mark } = await writeRecord(bench, revision, { ...record, commit, deleted }, note, context);
+    const { update, mark } = await writeRecord(repo, revision, { ...record, commit, deleted }, note, context);
     const old = index.ref(ref);
     const { new: last } = update;
     updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });
-    marks.push(mark, publicationDeleted(bench, revision), ...contentLeftOnMain(bench, revision));
-  } else if (next === undefined) marks.push(deletionMark(bench, revision));
+    marks.push(mark, publicationDeleted(repo, revision), ...contentLeftOnMain(repo, revision));
+  } else if (next === undefined) marks.push(deletionMark(repo, revision));
   return { updates, marks };
 }
 

@@ -2,13 +2,12 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
 import type { Action } from '../model/types.ts';
 import { planChange, type RevisionChange } from './change.ts';
 import { planTransition } from './transition.ts';
 import type { Workbench, WritePlan } from './workbench.ts';
 
-/** What one request asks of a revision: a change, then a lifecycle step; either may be missing. */
+/** One request on a revision: a change, then a lifecycle step; either may be missing. */
 export interface RevisionUpdate {
   readonly change?: RevisionChange;
   readonly action?: Action;
@@ -20,39 +19,35 @@ export interface RevisionUpdate {
   readonly isUnseen?: boolean;
 }
 
-/** What is known of the time when a plan will be carried out. */
-export interface Foresight {
-  /** The revision once a plan is carried out. */
-  revisionAfter(plan: WritePlan): Promise<PackageRevision>;
-  /** Where the main branch will be; default: where the index shows it. */
-  readonly mainHead?: Oid | undefined;
-}
-
-/** Plans a change and a lifecycle step as one set of ref updates; undefined if nothing would differ. */
+/**
+ * Plans a change and a lifecycle step as one set of ref updates; undefined if nothing would differ, which no lifecycle step leads to.
+ * `mainHead` is where the main branch will be when the plan is committed; default: where the index has it.
+ */
 export async function planUpdate(
-  bench: Workbench,
-  revision: PackageRevision,
+  repo: Workbench,
+  name: string,
   { change, action, expectedCommit, breakGlass, isUnseen }: RevisionUpdate,
   context: RequestContext,
-  { revisionAfter, mainHead }: Foresight,
+  mainHead?: Oid,
 ): Promise<WritePlan | undefined> {
+  const revision = await repo.current(name);
   const expected = expectedCommit === undefined ? {} : { expectedCommit };
   const changed =
-    change === undefined ? undefined : await planChange(bench, revision, { ...expected, ...change }, context);
+    change === undefined ? undefined : await planChange(repo, revision, { ...expected, ...change }, context);
   if (action === undefined) return changed;
   const step = {
     action,
     ...(breakGlass === undefined ? {} : { breakGlass }),
     ...(isUnseen === undefined ? {} : { isUnseen }),
   };
-  if (changed === undefined) return planTransition(bench, revision, { ...step, ...expected }, context, mainHead);
-  const between = await revisionAfter(changed);
-  const moved = await planTransition(bench, between, { ...step, expectedCommit: between.commit }, context, mainHead);
+  if (changed === undefined) return planTransition(repo, revision, { ...step, ...expected }, context, mainHead);
+  const between = (await repo.preview(changed)) ?? revision;
+  const moved = await planTransition(repo, between, { ...step, expectedCommit: between.commit }, context, mainHead);
   return {
     name: moved.name,
     updates: inSequence(changed.updates, moved.updates),
     marks: [...changed.marks, ...moved.marks],
-    takesBack: changed.takesBack || moved.takesBack,
+    revokes: changed.revokes || moved.revokes,
   };
 }
 

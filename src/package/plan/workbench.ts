@@ -12,7 +12,7 @@ import { STATEMENT_VERSION, scopeOf } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import type { Renderer } from './renderer.ts';
 
-/** What planning a write needs of a repository. Plans write objects, which nobody sees until their refs are committed. */
+/** What planning a write needs of a repository. Plans write objects, which are unreachable until their refs are committed. */
 export interface Workbench {
   readonly repository: string;
   readonly namespace: string;
@@ -30,6 +30,10 @@ export interface Workbench {
   /** The id of the empty tree, which exists in the repository from the first call on. */
   emptyTree(): Promise<Oid>;
   policyFor(revision: PackageRevision): EffectivePolicy;
+  /** The revision as the index and the trusted keys have it now. Throws NotFound. */
+  current(name: string): Promise<PackageRevision>;
+  /** The revision that a plan would leave behind; undefined if it is gone then. */
+  preview(plan: WritePlan): Promise<PackageRevision | undefined>;
   content(revision: PackageRevision): Promise<PackageContent>;
   /** Names of revisions, in any repository, that have this one as their upstream. */
   dependentsOf(revision: PackageRevision): string[];
@@ -42,18 +46,18 @@ export interface WritePlan {
   readonly name: string;
   /** How far the statements on the revision come by this. */
   readonly marks: readonly NewMark[];
-  /** The plan takes something back, such as a condition or a proposal: the marks must be on disk before the caller hears of it. */
-  readonly takesBack: boolean;
+  /** The plan revokes something, such as a condition or a proposal: the marks must be on disk before the caller gets the result. */
+  readonly revokes: boolean;
 }
 
 export type RefWrite = Exclude<RefUpdate, { type: 'delete' | 'verify' }>;
 
-export function signatures(bench: Workbench, context: RequestContext): { author: Signature; committer: Signature } {
-  const time = bench.clock.now();
+export function signatures(repo: Workbench, context: RequestContext): { author: Signature; committer: Signature } {
+  const time = repo.clock.now();
   const name = context.actor.name.replace(/[<>\u0000-\u001f\u007f]/g, '').trim() || 'unknown';
   return {
-    author: { name, email: bench.identity.email, time },
-    committer: { name: bench.identity.name, email: bench.identity.email, time },
+    author: { name, email: repo.identity.email, time },
+    committer: { name: repo.identity.name, email: repo.identity.email, time },
   };
 }
 
@@ -75,7 +79,7 @@ export type RecordSubject = Pick<PackageRevision, 'path' | 'recordOid' | 'statem
 
 /** Signs a record as the next statement on its revision, writes it on top of the record before, and returns how its ref moves. */
 export async function writeRecord(
-  bench: Workbench,
+  repo: Workbench,
   revision: RecordSubject,
   record: RevisionRecord,
   note: RecordNote,
@@ -86,29 +90,29 @@ export async function writeRecord(
     action,
     by: context.actor.name,
     face: context.face,
-    at: timestamp(bench.clock.now()),
+    at: timestamp(repo.clock.now()),
     ...(context.reason === undefined ? {} : { reason: context.reason }),
     ...(made === undefined ? {} : { made }),
   };
   const { path, key, recordOid: before } = revision;
   const scope = { package: path, workspace: key.workspace };
   const statement: RecordStatement = {
-    ...{ statement: STATEMENT_VERSION, kind: 'record', repository: bench.trust.repository, ...scope },
-    ...bench.trust.next(scope, revision.statement),
+    ...{ statement: STATEMENT_VERSION, kind: 'record', repository: repo.trust.repository, ...scope },
+    ...repo.trust.next(scope, revision.statement),
     record: { recordedAt: last.at, ...record, ...publicationOf(revision), last },
   };
-  const { signed, fact } = await bench.trust.sign(statement);
-  // Whatever somebody put there: only a commit can be the parent of one.
+  const { signed, fact } = await repo.trust.sign(statement);
+  // A push can put any object there; only a commit can be the parent of one.
   const parent = before ?? note.onTopOf;
-  const [stat] = parent === undefined ? [] : await bench.git.statObjects([parent]);
-  const oid = await bench.git.writeCommit({
-    tree: await bench.emptyTree(),
+  const [stat] = parent === undefined ? [] : await repo.git.statObjects([parent]);
+  const oid = await repo.git.writeCommit({
+    tree: await repo.emptyTree(),
     parents: parent === undefined || stat?.type !== 'commit' ? [] : [parent],
-    ...signatures(bench, context),
+    ...signatures(repo, context),
     message: formatRecord(subject, signed),
   });
-  bench.index.noteSigner(oid, fact.signer);
-  const ref = recordRef(bench.layout, path, key.workspace);
+  repo.index.noteSigner(oid, fact.signer);
+  const ref = recordRef(repo.layout, path, key.workspace);
   const update: RefWrite =
     before === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old: before, new: oid };
   return { update, fact, mark: markOf(fact) };

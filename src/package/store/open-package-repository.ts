@@ -42,7 +42,7 @@ export interface OpenOptions
   readonly credentials?: () => Promise<GitCredentials>;
   readonly git?: RepositoryOptions;
   readonly signal?: AbortSignal;
-  /** Told that the mirror was damaged and has been made whole. */
+  /** Called when the mirror was damaged and has been repaired. */
   readonly onRepair?: (repair: MirrorRepair) => void;
 }
 
@@ -141,10 +141,10 @@ function keyProblems({ keys, problems }: TrustedKeys, signer: ServerTrust['signe
     own = signer().fingerprint;
   } catch (error) {
     if (!isSluiceError(error)) throw error;
-    return [`nothing can be signed here: ${error.message}`, ...problems];
+    return [`statements cannot be signed: ${error.message}`, ...problems];
   }
   if (trusts(keys, own)) return [...problems];
-  const text = `statements of this server do not count here: its key ${own} is not among those of the annotation ${TRUSTED_KEYS_ANNOTATION}, or is revoked; see "sluice key show"`;
+  const text = `statements of this server do not count in this repository: its key ${own} is not among those of the annotation ${TRUSTED_KEYS_ANNOTATION}, or is revoked; see "sluice key show"`;
   return [text, ...problems];
 }
 
@@ -177,7 +177,7 @@ async function createBranch(
 }
 
 /**
- * Some hosts take branches and tags only. A ref is created and removed to find out, once for each mirror, unless that told nothing;
+ * Some hosts take branches and tags only. A ref is created and removed to find out, once for each mirror, unless that showed nothing;
  * records and the id, where they exist already, answer for free.
  */
 async function recordPrefixFor(
@@ -199,8 +199,8 @@ async function recordPrefixFor(
 }
 
 /**
- * Where the remote takes records. Undefined if that cannot be said now: a refusal alone may be a hook that refuses everything for a
- * while, and says something about the name only where a branch is taken.
+ * Where the remote takes records. Undefined if that cannot be found out now: a refusal alone may be a hook that refuses everything for a
+ * while, and concerns the name only where a branch is accepted.
  */
 async function probe(
   git: GitRepository,
@@ -215,7 +215,7 @@ async function probe(
     } catch (error) {
       if (isSluiceError(error, 'PushRefused') || isSluiceError(error, 'Conflict')) continue;
       if (isSluiceError(error, 'Timeout') || signal?.aborted === true) throw error;
-      // Whoever writes will be told.
+      // The next write gets the error.
       return undefined;
     }
     await git.push(remote, [{ type: 'delete', ref, old: oid }], signal);

@@ -57,7 +57,7 @@ export interface OpenedTrust {
 
 /**
  * Finds out which repository this is, by its id in Git, and makes the id where there is none. What the ledger knows of an address
- * wins over what Git says, unless a trusted key signed the change: everyone who may push can write the ref.
+ * wins over Git, unless a trusted key signed the change: every user who may push can write the ref.
  *
  * Throws Refused for a copy of another registered repository.
  */

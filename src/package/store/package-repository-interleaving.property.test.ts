@@ -72,7 +72,7 @@ async function ask({ store, repository }: Process, one: Request): Promise<void> 
       await store.change(name, { files: new Map([['a.yaml', Buffer.from(`a: ${value}\n`)]]) }, robot);
     else if (what === 'give') await store.change(name, { conditions: [{ type: 'x', status: 'True' }] }, anna);
     else if (what === 'label') await store.change(name, { metadata: { labels: { a: `${value}` } } }, anna);
-    else await store.transition(name, { action: what }, anna);
+    else await store.update(name, { action: what }, anna);
   } catch (error) {
     if (!EXPECTED.some((code) => isSluiceError(error, code as SluiceError['code']))) throw error;
   }

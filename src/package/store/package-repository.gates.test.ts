@@ -23,28 +23,26 @@ describe('a Kptfile that kpt rejects', () => {
     await store.change(name, { files: new Map([['Kptfile', text(misspelt)]]) }, { ...anna, warn });
     const problem = /Kptfile:\d+:3: kpt knows no field readinesGates .*Did you mean readinessGates\?/;
     expect(warnings).toEqual([expect.stringMatching(problem)]);
-    const outcome = await outcomeOf(store.transition(name, { action: 'propose' }, anna));
+    const outcome = await outcomeOf(store.update(name, { action: 'propose' }, anna));
     expect(outcome).toMatch(/^Refused: kpt rejects a Kptfile of packages\.shop\.v1: /);
     expect(outcome).toMatch(problem);
     // A change of something else warns of nothing, and a repaired one can be proposed.
     await store.change(name, { files: new Map([['a.yaml', text('a: 1\n')]]) }, { ...anna, warn });
     expect(warnings).toHaveLength(1);
     await store.change(name, { files: new Map([['Kptfile', text(KPTFILE)]]) }, { ...anna, warn });
-    expect(await outcomeOf(store.transition(name, { action: 'propose' }, anna))).toBe('succeeded');
+    expect(await outcomeOf(store.update(name, { action: 'propose' }, anna))).toBe('succeeded');
   });
 
-  test('of a package within the package counts too, and whoever pushed it to the proposed branch cannot have it approved', async () => {
+  test('of a package within the package counts too, and a push of it to the proposed branch prevents the approval', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open();
     const name = await draft(store);
-    await store.transition(name, { action: 'propose' }, anna);
+    await store.update(name, { action: 'propose' }, anna);
     const git = await openRepository(scratch.path);
     await commitFiles(git, { 'shop/sub/Kptfile': misspelt }, scratch.clock.now(), { branch: 'proposed/shop/v1' });
     await git.close();
     await store.repository('packages').refresh();
-    expect(await outcomeOf(store.transition(name, { action: 'approve' }, anna))).toMatch(
-      /sub\/Kptfile:\d+:3: kpt knows/,
-    );
+    expect(await outcomeOf(store.update(name, { action: 'approve' }, anna))).toMatch(/sub\/Kptfile:\d+:3: kpt knows/);
   });
 });
 
@@ -54,7 +52,7 @@ describe('gates', () => {
     const { store } = await scratch.open();
     const name = await draft(store);
     await store.change(name, { kptfile: [{ op: 'addGate', conditionType: 'tested' }] }, anna);
-    expect(await outcomeOf(store.transition(name, { action: 'propose' }, anna))).toContain('gate tested is closed');
+    expect(await outcomeOf(store.update(name, { action: 'propose' }, anna))).toContain('gate tested is closed');
     const given = { type: 'tested', status: 'True', reason: 'Ok' } as const;
     await store.change(name, { conditions: [given] }, anna);
     expect((await store.judge(name)).gates[0]?.state).toBe('Open');
@@ -136,7 +134,7 @@ describe('gates', () => {
     await repository.refresh();
     const name = 'packages.shop.v1';
     expect((await store.judge(name)).gates[0]).toMatchObject({ state: 'Open', verdict: { by: 'push', face: 'git' } });
-    // The record is written with the first change by Sluice; from then on the push that follows is told from what was there.
+    // The record is written with the first change by Sluice; from then on the push that follows is distinguished from what was there.
     await store.change(name, { metadata: { labels: { team: 'a' } } }, anna);
     await commitFiles(git, { 'shop/app.yaml': 'a: 1\n' }, scratch.clock.now(), { branch: 'drafts/shop/v1' });
     await repository.refresh();
@@ -185,7 +183,7 @@ describe('gates', () => {
     await scratch.git('update-ref', '-d', record(plain.store, name));
     await plain.repository.refresh();
     expect((await plain.store.judge(name)).gates[0]?.state).toBe('Unproven');
-    expect(await outcomeOf(plain.store.transition(name, { action: 'propose' }, anna))).toContain(
+    expect(await outcomeOf(plain.store.update(name, { action: 'propose' }, anna))).toContain(
       'Refused: gate x is closed',
     );
   });
@@ -197,12 +195,12 @@ describe('gates', () => {
     let refresh = async () => {};
     const { store } = await scratch.open({ policyFor: () => policy, refreshPolicies: () => refresh() });
     const name = await draft(store);
-    await store.transition(name, { action: 'propose' }, anna);
+    await store.update(name, { action: 'propose' }, anna);
     const refs = await scratch.git('for-each-ref');
     refresh = async () => {
       throw new SluiceError('Unavailable', 'the API server does not answer');
     };
-    const approve = () => outcomeOf(store.transition(name, { action: 'approve' }, anna));
+    const approve = () => outcomeOf(store.update(name, { action: 'approve' }, anna));
     expect(await approve()).toBe('Unavailable: the API server does not answer');
     // Read while the decision waits for them.
     const read = Promise.withResolvers<void>();

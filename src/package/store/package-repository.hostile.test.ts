@@ -29,9 +29,9 @@ describe('a package on the main branch', () => {
     const { name, commit: expectedCommit } = store.get(placeholder.name);
     expect(expectedCommit).toBe(placeholder.commit);
     await store.change(name, { metadata: { labels: { a: 'b' } }, expectedCommit }, anna);
-    await store.transition(name, { action: 'propose-deletion', expectedCommit }, anna);
+    await store.update(name, { action: 'propose-deletion', expectedCommit }, anna);
     await published(store, 'wiki');
-    await store.transition(name, { action: 'delete', expectedCommit }, anna);
+    await store.update(name, { action: 'delete', expectedCommit }, anna);
     expect(store.find(name)).toBeUndefined();
     expect(await scratch.git('ls-tree', '--name-only', 'main')).toBe('README.md\nweb\nwiki');
   });
@@ -43,7 +43,7 @@ describe('a package on the main branch', () => {
     const { name, commit: expectedCommit } = store.get('packages.shop.main');
     await push(scratch, { 'shop/more.yaml': 'a: 1\n' }, 'main');
     await repository.refresh();
-    expect(await outcomeOf(store.transition(name, { action: 'propose-deletion', expectedCommit }, anna))).toMatch(
+    expect(await outcomeOf(store.update(name, { action: 'propose-deletion', expectedCommit }, anna))).toMatch(
       /^Conflict/,
     );
   });
@@ -74,11 +74,11 @@ describe('what cannot be read', () => {
     await scratch.git('branch', 'drafts/shop/v1', 'main');
     await scratch.git('branch', 'proposed/web/v1', 'main');
     await repository.refresh();
-    expect(await outcomeOf(store.transition('packages.shop.v1', { action: 'propose' }, anna))).toMatch(
+    expect(await outcomeOf(store.update('packages.shop.v1', { action: 'propose' }, anna))).toMatch(
       /^Refused: .*Kptfile/,
     );
-    await store.transition('packages.shop.v1', { action: 'delete' }, anna);
-    await store.transition('packages.web.v1', { action: 'reject' }, anna);
+    await store.update('packages.shop.v1', { action: 'delete' }, anna);
+    await store.update('packages.web.v1', { action: 'reject' }, anna);
     expect(await scratch.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('drafts/web/v1\nmain');
   });
 });
@@ -105,8 +105,8 @@ describe('a Kptfile with more gates and conditions than allowed', () => {
     );
     expect(store.get('packages.web.v1').problem).toContain('5000 readiness gates; at most 500');
     expect((await store.content(name)).files.get('Kptfile')?.toString()).toBe(text);
-    expect(await outcomeOf(store.transition(name, { action: 'propose' }, anna))).toMatch(/^Refused: .*501 conditions/);
-    await store.transition(name, { action: 'delete' }, anna);
+    expect(await outcomeOf(store.update(name, { action: 'propose' }, anna))).toMatch(/^Refused: .*501 conditions/);
+    await store.update(name, { action: 'delete' }, anna);
   });
 
   test('is refused where it is written', async () => {
@@ -136,11 +136,11 @@ describe('gates', () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open();
     const name = await draft(store);
-    await store.transition(name, { action: 'propose' }, anna);
+    await store.update(name, { action: 'propose' }, anna);
     await store.change(name, { kptfile: [{ op: 'addGate', conditionType: 'tested' }] }, anna);
     const removal = store.change(name, { kptfile: [{ op: 'removeGate', conditionType: 'tested' }] }, anna);
     expect(await outcomeOf(removal)).toMatch(/^Refused: .*tested/);
-    expect(await outcomeOf(store.transition(name, { action: 'approve' }, anna))).toContain('gate tested is closed');
+    expect(await outcomeOf(store.update(name, { action: 'approve' }, anna))).toContain('gate tested is closed');
   });
 });
 
@@ -151,9 +151,9 @@ test('a mark that is left over from an earlier revision does not keep the next o
   await scratch.git('branch', 'deletionProposed/shop/v1', 'main~1');
   await repository.refresh();
   expect(store.get(name).lifecycle).toBe('Published');
-  await store.transition(name, { action: 'propose-deletion' }, anna);
+  await store.update(name, { action: 'propose-deletion' }, anna);
   expect(store.get(name).lifecycle).toBe('DeletionProposed');
-  await store.transition(name, { action: 'delete' }, anna);
+  await store.update(name, { action: 'delete' }, anna);
   expect(await scratch.git('for-each-ref', '--format=%(refname:short)', 'refs/heads', 'refs/tags')).toBe('main');
 });
 
@@ -170,7 +170,7 @@ test('packages that are made side by side keep to the rules', async () => {
   expect(store.list()).toHaveLength(1);
 });
 
-test('a tag or branch that is in the way of what follows is told at creation', async () => {
+test('a tag or branch that is in the way of what follows is reported at creation', async () => {
   await using scratch = await scratchRepository();
   const { store, repository } = await scratch.open();
   await scratch.git('tag', 'shop', 'main');

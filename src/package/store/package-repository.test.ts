@@ -19,9 +19,9 @@ describe('the Git layout is that of Porch', () => {
     expect(name).toBe('packages.apps.shop.v1');
     expect(await refs(scratch)).toEqual(['refs/heads/drafts/apps/shop/v1', 'refs/heads/main', record(store, name)]);
     const draftTip = await scratch.git('rev-parse', 'drafts/apps/shop/v1');
-    await store.transition(name, { action: 'propose' }, anna);
+    await store.update(name, { action: 'propose' }, anna);
     expect(await scratch.git('rev-parse', 'proposed/apps/shop/v1')).toBe(draftTip);
-    await store.transition(name, { action: 'approve' }, anna);
+    await store.update(name, { action: 'approve' }, anna);
     expect(await refs(scratch)).toEqual(['refs/heads/main', 'refs/tags/apps/shop/v1']);
     const parents = (await scratch.git('show', '-s', '--format=%P', 'apps/shop/v1')).split(' ');
     expect(parents).toHaveLength(2);
@@ -37,19 +37,17 @@ describe('the Git layout is that of Porch', () => {
     const { store } = await scratch.open();
     const name = await draft(store);
     await publish(store, name);
-    expect(await outcomeOf(store.transition(name, { action: 'delete' }, anna))).toContain(
-      'must be proposed for deletion',
-    );
-    await store.transition(name, { action: 'propose-deletion' }, anna);
+    expect(await outcomeOf(store.update(name, { action: 'delete' }, anna))).toContain('must be proposed for deletion');
+    await store.update(name, { action: 'propose-deletion' }, anna);
     expect(await refs(scratch)).toContain('refs/heads/deletionProposed/shop/v1');
     expect(store.get(name).lifecycle).toBe('DeletionProposed');
-    await store.transition(name, { action: 'undo-deletion' }, anna);
+    await store.update(name, { action: 'undo-deletion' }, anna);
     expect(store.get(name).lifecycle).toBe('Published');
     expect((await store.history(name)).map((entry) => entry.action)).toEqual([
       ...['undo-deletion', 'propose-deletion', 'approve', 'propose', 'init'],
     ]);
-    await store.transition(name, { action: 'propose-deletion' }, anna);
-    await store.transition(name, { action: 'delete' }, anna);
+    await store.update(name, { action: 'propose-deletion' }, anna);
+    await store.update(name, { action: 'delete' }, anna);
     expect(store.find(name)).toBeUndefined();
     // What is left of it is who deleted it, and why.
     expect(await refs(scratch)).toEqual(['refs/heads/main', 'refs/sluice/deleted/shop%2Fv1']);
@@ -61,8 +59,8 @@ describe('the Git layout is that of Porch', () => {
     // Its folder is what was published, so that nothing is wrong with it.
     expect(placeholder.revision).toBe(-1);
     expect(placeholder.outOfBand).toBeUndefined();
-    await store.transition(placeholder.name, { action: 'propose-deletion' }, anna);
-    await store.transition(placeholder.name, { action: 'delete' }, anna);
+    await store.update(placeholder.name, { action: 'propose-deletion' }, anna);
+    await store.update(placeholder.name, { action: 'delete' }, anna);
     expect(await scratch.git('ls-tree', '--name-only', 'main')).toBe('README.md');
     expect(store.list()).toEqual([]);
     // The number is given again, and is there again.
@@ -209,8 +207,8 @@ describe('writes', () => {
     expect(lost).toMatch(/^Conflict: .*drafts\/shop\/v1/);
     expect(second.store.get(name).commit).toBe(first.store.get(name).commit);
     const results = await Promise.all([
-      outcomeOf(first.store.transition(name, { action: 'propose' }, anna)),
-      outcomeOf(second.store.transition(name, { action: 'delete' }, anna)),
+      outcomeOf(first.store.update(name, { action: 'propose' }, anna)),
+      outcomeOf(second.store.update(name, { action: 'delete' }, anna)),
     ]);
     expect(results.filter((result) => result === 'succeeded')).toHaveLength(1);
   });
@@ -221,13 +219,13 @@ describe('writes', () => {
     const names: string[] = [];
     for (let number = 0; number < 6; number++) {
       const name = await draft(first.store, `p${number}`);
-      await first.store.transition(name, { action: 'propose' }, anna);
+      await first.store.update(name, { action: 'propose' }, anna);
       names.push(name);
     }
     const second = await scratch.open();
     await Promise.all(
       names.map((name, position) =>
-        (position % 2 === 0 ? first : second).store.transition(name, { action: 'approve' }, anna),
+        (position % 2 === 0 ? first : second).store.update(name, { action: 'approve' }, anna),
       ),
     );
     expect((await scratch.git('ls-tree', '--name-only', 'main')).split('\n')).toEqual([
@@ -248,7 +246,7 @@ describe('writes', () => {
     const name = await draft(store);
     const expectedCommit = store.get(name).commit;
     await store.change(name, { files: new Map([['a.yaml', text('a: 1\n')]]) }, anna);
-    expect(await outcomeOf(store.transition(name, { action: 'propose', expectedCommit }, anna))).toMatch(/^Conflict/);
+    expect(await outcomeOf(store.update(name, { action: 'propose', expectedCommit }, anna))).toMatch(/^Conflict/);
     expect(await outcomeOf(store.change(name, { files: new Map(), expectedCommit }, anna))).toMatch(/^Conflict/);
   });
 
@@ -299,7 +297,7 @@ describe('writes', () => {
     expect(await outcomeOf(store.change(name, { files: new Map([['Kptfile', text('a: [')]]) }, anna))).toMatch(
       /^InvalidInput: Kptfile/,
     );
-    await store.transition(name, { action: 'propose' }, anna);
+    await store.update(name, { action: 'propose' }, anna);
     expect(await outcomeOf(store.change(name, { files: new Map([['a', text('x')]]) }, anna))).toContain(
       'package must be Draft',
     );
@@ -349,9 +347,7 @@ describe('the index', () => {
       ['packages.none.v1', true],
       ['packages.shop.v1', false],
     ]);
-    expect(await outcomeOf(store.transition('packages.bad.v1', { action: 'propose' }, anna))).toContain(
-      'cannot be read',
-    );
+    expect(await outcomeOf(store.update('packages.bad.v1', { action: 'propose' }, anna))).toContain('cannot be read');
     await scratch.git('update-ref', 'refs/heads/drafts/shop/v1', 'main');
     await scratch.git('update-ref', '-d', 'refs/heads/drafts/bad/v1');
     await repository.refresh();

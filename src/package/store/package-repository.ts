@@ -1,7 +1,6 @@
 import type { Clock } from '../../foundation/clock.ts';
 import { Limiter } from '../../foundation/limiter.ts';
-import { Mutex } from '../../foundation/mutex.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
 import type { Face, RequestContext } from '../../resource/object/request-context.ts';
@@ -16,19 +15,19 @@ import type { RepositoryLayout } from '../model/layout.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
 import { type Adoptable, findAdoptable, planAdoption } from '../plan/adoption.ts';
-import type { RevisionChange } from '../plan/change.ts';
 import { planCreate } from '../plan/create/create.ts';
 import { checkPlace } from '../plan/create/place.ts';
 import type { Renderer } from '../plan/renderer.ts';
-import { mayMoveMain, type Transition } from '../plan/transition.ts';
+import { mayMoveMain } from '../plan/transition.ts';
 import { planUpdate, type RevisionUpdate } from '../plan/update.ts';
 import type { Workbench, WritePlan } from '../plan/workbench.ts';
 import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
-import { closing, MOST_LOCAL_WRITES, MOST_WRITES, WriteQueue } from '../transaction/write-queue.ts';
+import { closingError, MAX_LOCAL_WRITES, MAX_WRITES, WriteQueue } from '../transaction/write-queue.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
-import { judged } from './transitions.ts';
+import { SignatureBacklog } from './signature-backlog.ts';
+import { transitions } from './transitions.ts';
 
 export interface PackageRepositoryOptions {
   readonly name: string;
@@ -53,7 +52,7 @@ export interface PackageRepositoryOptions {
   readonly clock: Clock;
   readonly renderer?: Renderer | undefined;
   readonly identity?: { readonly name: string; readonly email: string };
-  /** What the policies of the repository's namespace say about one of its revisions. */
+  /** The policies of the repository's namespace for one of its revisions, merged. */
   policyFor(revision: PackageRevision, namespace: string): EffectivePolicy;
   /**
    * Resolves when `policyFor` answers by all that was acknowledged before the call. Rejects with Unavailable or Timeout if that cannot be
@@ -61,25 +60,25 @@ export interface PackageRepositoryOptions {
    */
   refreshPolicies?(): Promise<void>;
   dependentsOf(revision: PackageRevision): string[];
-  /** Told of every revision that changed, in order. */
+  /** Notified of every revision that changed, in order. */
   onChange(changes: readonly IndexChange[]): void;
 }
 
 /** Creations and edits that are planned at a time: a burst of them must not keep lifecycle steps from the objects that those read. */
-const MOST_PLANS = 16;
+const MAX_PLANS = 16;
 /** A plan that takes longer, in milliseconds, waits for functions or for another repository. */
-const PLAN_PATIENCE = 1000;
+const PLAN_PATIENCE_MS = 1000;
 /** Creations and edits under way: one request full of them, and the next. What is planned beyond waits in memory for no use. */
-const REQUESTS_UNDER_WAY = 2;
-const WAY_PATIENCE = 10_000;
+const MAX_REQUESTS_PER_WRITE = 2;
+const REQUEST_PATIENCE_MS = 10_000;
 
-/** One registered repository: its index, and its writes as atomic transactions. */
 /** A revision that cannot be written because of a rule of the remote. */
 export interface RefusedPush {
   readonly revision: string;
   readonly message: string;
 }
 
+/** One registered repository: its index, and its writes as atomic transactions. */
 export class PackageRepository implements Workbench {
   readonly repository: string;
   readonly namespace: string;
@@ -109,13 +108,7 @@ export class PackageRepository implements Workbench {
   /** What had been read when the cache file was written. */
   #savedReads = 0;
   #closed = false;
-  /** Version of the trusted keys that the index shows. */
-  #trustVersion: number;
-  /** One check of signatures at a time, of what was there at the start; `#checking` is the last one. */
-  readonly #checks = new Mutex();
-  #checking: Promise<void> = Promise.resolve();
-  /** Why signatures could not be checked; thrown by the next look at the refs, which is where such problems are reported. */
-  #checkProblem: unknown;
+  readonly #signatures: SignatureBacklog;
   #emptyTree: Promise<Oid> | undefined;
 
   private constructor(options: PackageRepositoryOptions, cache: FactCache, note: string | undefined) {
@@ -129,7 +122,6 @@ export class PackageRepository implements Workbench {
     this.git = options.git;
     this.clock = options.clock;
     this.trust = options.trust;
-    this.#trustVersion = options.trust.version;
     this.renderer = options.renderer;
     this.identity = options.identity ?? { name: 'sluice', email: 'sluice@localhost' };
     this.note = note;
@@ -148,11 +140,13 @@ export class PackageRepository implements Workbench {
         if (!this.#closed) options.onChange(changes);
       },
     });
-    const most = options.remote === undefined ? MOST_LOCAL_WRITES : MOST_WRITES;
-    this.#queue = new WriteQueue(this.#refs, { most });
+    this.#signatures = new SignatureBacklog(this.index, this.#refs, options.trust);
+    const maxWrites = options.remote === undefined ? MAX_LOCAL_WRITES : MAX_WRITES;
+    this.#queue = new WriteQueue(this.#refs, { maxWrites });
     const { clock } = options;
-    this.#plans = new Limiter({ maxRunning: MOST_PLANS, slowAfterMs: PLAN_PATIENCE, clock });
-    this.#underWay = new Limiter({ maxRunning: REQUESTS_UNDER_WAY * most, slowAfterMs: WAY_PATIENCE, clock });
+    this.#plans = new Limiter({ maxRunning: MAX_PLANS, slowAfterMs: PLAN_PATIENCE_MS, clock });
+    const maxRequests = MAX_REQUESTS_PER_WRITE * maxWrites;
+    this.#underWay = new Limiter({ maxRunning: maxRequests, slowAfterMs: REQUEST_PATIENCE_MS, clock });
   }
 
   /** Opens a repository and reads its index, from the cache as far as that goes. */
@@ -198,55 +192,26 @@ export class PackageRepository implements Workbench {
     });
   }
 
-  /** Takes in what others did to the refs of this repository (of the mirror, if it is one). Returns what changed. */
+  /** Reads the refs of this repository (of the mirror, if it is one) and updates the index. Returns what changed. */
   async refresh(): Promise<IndexChange[]> {
-    const changes = [...(await this.#refs.refresh()), ...(await this.#followKeys())];
-    this.#continueChecking();
+    const changes = [...(await this.#refs.refresh()), ...(await this.#signatures.followKeys())];
+    this.#signatures.continue();
     return changes;
   }
 
   /**
-   * Brings the mirror up to date with the remote, then the index. Without a remote it only refreshes. `branches` looks at the many
-   * tags only where the branches tell of news; see `branchesFirst` for what that can miss until the next sync of everything.
+   * Brings the mirror up to date with the remote, then the index. Without a remote it only refreshes. `branches` reads the many
+   * tags only where branches changed; see `branchesFirst` for what that can miss until the next sync of everything.
    */
   async sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
-    const changes = [...(await this.#refs.sync(scope, signal)), ...(await this.#followKeys())];
-    this.#continueChecking();
+    const changes = [...(await this.#refs.sync(scope, signal)), ...(await this.#signatures.followKeys())];
+    this.#signatures.continue();
     return changes;
-  }
-
-  /** Evaluates all revisions again if the trusted keys changed, in this process or in another one on the data folder. */
-  async #followKeys(): Promise<IndexChange[]> {
-    const version = this.trust.readVersion();
-    if (version === this.#trustVersion) return [];
-    this.#trustVersion = version;
-    return this.#refs.reassess();
-  }
-
-  /** Checks the signatures of the statements that were not checked when the index was read, in the background. */
-  async #checkSignatures(): Promise<void> {
-    for await (const packages of this.index.checkBacklog()) {
-      if (this.#closed) return;
-      await this.#refs.reassess(packages);
-    }
-  }
-
-  /** Goes on with what is left to check, after what was left before. */
-  #continueChecking(): void {
-    const problem = this.#checkProblem;
-    this.#checkProblem = undefined;
-    if (problem !== undefined) throw problem;
-    if (!this.index.hasBacklog) return;
-    this.#checking = this.#checks
-      .run(() => this.#checkSignatures())
-      .catch((error: unknown) => {
-        this.#checkProblem = error;
-      });
   }
 
   /** Resolves when no statement is left whose signature was not checked; for code that cannot use `Unverified`. */
   checked(): Promise<void> {
-    return this.#checking;
+    return this.#signatures.checked;
   }
 
   /** Why a rule of the remote (a protected branch, a hook) refused the last write of a revision; see `RefusedPush`. */
@@ -267,7 +232,7 @@ export class PackageRepository implements Workbench {
     return this.#refs.repair(remote, signal);
   }
 
-  /** What nothing trusted vouches for, and an operator can; see `findAdoptable`. */
+  /** What no trusted statement covers, and an operator can adopt; see `findAdoptable`. */
   async adoptable(only?: string): Promise<Adoptable> {
     await this.checked();
     return findAdoptable(this, only);
@@ -279,7 +244,7 @@ export class PackageRepository implements Workbench {
     this.trust.expectOwnKey();
     await this.trust.expectId();
     const refs = this.#refs;
-    await refs.alone(async () => {
+    await refs.mutex.run(async () => {
       const { updates, marks } = await planAdoption(this, adoptable, context);
       if (updates.length === 0) return;
       await refs.carryOut(updates);
@@ -287,71 +252,72 @@ export class PackageRepository implements Workbench {
       const kept = adoptable.main === undefined ? [] : this.index.marksOfKept();
       refs.raiseMarks([...marks, ...kept], true);
       if (adoptable.main !== undefined) this.trust.noteMain(adoptable.main.present);
-      await refs.show(updates);
+      await refs.publish(updates);
     });
   }
 
   /** Makes a draft. `upstreams` gives what it is made from, where that lies elsewhere. */
-  create(
+  async create(
     wanted: NewRevision,
     context: RequestContext,
     upstreams: UpstreamReader = NO_UPSTREAMS,
   ): Promise<PackageRevision> {
     const { package: packageName, workspace, source } = wanted;
     const name = revisionName({ repository: this.repository, package: packageName, workspace });
-    const create = async () => {
-      await this.trust.expectId();
-      await this.refreshPolicies();
-      const plan = await this.#plans.run(() => planCreate(this, wanted, upstreams, context));
-      if (context.dryRun === true) return this.#preview(plan);
-      return this.#queue.add({
-        ...{ package: packageName, urgent: false, plan },
-        wholePackage: source.type === 'init' || source.type === 'clone',
-        // Another package can have come into being meanwhile.
-        check: () => checkPlace(this, wanted),
+    const release = await this.#occupy(name, context);
+    try {
+      const made = await this.#underWay.run(async () => {
+        await this.trust.expectId();
+        await this.refreshPolicies();
+        const plan = await this.#plans.run(() => planCreate(this, wanted, upstreams, context));
+        if (context.dryRun === true) return this.preview(plan);
+        return this.#queue.add({
+          ...{ package: packageName, urgent: false, plan },
+          wholePackage: source.type === 'init' || source.type === 'clone',
+          // Another package can have come into being meanwhile.
+          check: () => checkPlace(this, wanted),
+        });
       });
-    };
-    return this.#exclusive(name, context, async () => {
-      const made = await this.#underWay.run(create);
       if (made === undefined) throw new SluiceError('Internal', `${name} was created and is not there`);
       return made;
-    });
+    } catch (error) {
+      throw this.#failureOf(error);
+    } finally {
+      release();
+    }
   }
 
-  /** Changes a revision without moving its lifecycle. A change that changes nothing makes no commit. */
-  async change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
-    return (await this.update(name, { change }, context)) ?? this.#expect(name);
-  }
-
-  /** Moves a revision through its lifecycle; undefined if it is gone afterwards. */
-  transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
-    return this.update(name, transition, context);
-  }
-
-  /** A change and a lifecycle step, or one of them, in one transaction; undefined if the revision is gone afterwards. */
-  update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
-    return judged(update.action, context, () => this.#update(name, update, context));
-  }
-
-  #update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
-    return this.#exclusive(name, context, async () => {
+  /**
+   * A change and a lifecycle step, or one of them, in one transaction; undefined if the revision is gone afterwards. A change that changes
+   * nothing makes no commit.
+   */
+  async update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
+    const { action } = update;
+    const isDryRun = context.dryRun === true;
+    const release = await this.#occupy(name, context);
+    try {
       await this.#expectTrust(name);
-      const plan = (mainHead?: Oid) => this.#planUpdate(name, update, context, mainHead);
+      const plan = (mainHead?: Oid) => planUpdate(this, name, update, context, mainHead);
+      const wholePackage = mayMoveMain(action);
       const { key } = this.#expect(name);
-      const late = mayMoveMain(update.action);
-      const write = {
-        ...{ package: key.package, urgent: update.action !== undefined, wholePackage: late },
-        signal: context.signal,
+      const write = { package: key.package, urgent: action !== undefined, wholePackage, signal: context.signal };
+      const commit = async (planned: WritePlan | undefined) => {
+        if (planned === undefined) return this.#expect(name);
+        return isDryRun ? this.preview(planned) : this.#queue.add({ ...write, plan: planned });
       };
-      if (late && context.dryRun !== true)
-        return this.#queue.add({ ...write, plan: async (head) => stepOf(await plan(head)) });
-      const carryOut = async (made: WritePlan | undefined) => {
-        if (made === undefined) return this.#expect(name);
-        return context.dryRun === true ? this.#preview(made) : this.#queue.add({ ...write, plan: made });
-      };
-      if (write.urgent) return carryOut(await plan());
-      return this.#underWay.run(async () => carryOut(await this.#plans.run(plan)));
-    });
+      let after: PackageRevision | undefined;
+      if (wholePackage && !isDryRun) after = await this.#queue.add({ ...write, plan });
+      else if (write.urgent) after = await commit(await plan());
+      else after = await this.#underWay.run(async () => commit(await this.#plans.run(plan)));
+      if (action !== undefined && !isDryRun) transitions.tell({ action, result: 'allowed' });
+      return after;
+    } catch (error) {
+      if (action !== undefined && !isDryRun && isSluiceError(error, 'Refused'))
+        transitions.tell({ action, result: 'refused' });
+      throw this.#failureOf(error);
+    } finally {
+      release();
+    }
   }
 
   /**
@@ -360,22 +326,21 @@ export class PackageRepository implements Workbench {
    */
   async #expectTrust(name: string): Promise<void> {
     await this.trust.expectId();
-    if (this.index.get(name)?.recordDistrust?.reason === 'Unverified') await this.#checking;
+    if (this.index.get(name)?.recordDistrust?.reason === 'Unverified') await this.checked();
   }
 
-  async #planUpdate(
-    name: string,
-    update: RevisionUpdate,
-    context: RequestContext,
-    mainHead: Oid | undefined,
-  ): Promise<WritePlan | undefined> {
+  async current(name: string): Promise<PackageRevision> {
     // Nothing is decided by a statement whose key was revoked meanwhile, however far off the next look is.
-    await this.#followKeys();
+    await this.#signatures.followKeys();
     // Nor by a policy that the caller has replaced before this request.
     await this.refreshPolicies();
-    const before = this.#expect(name);
-    const revisionAfter = async (plan: WritePlan) => (await this.#preview(plan)) ?? before;
-    return planUpdate(this, before, update, context, { revisionAfter, mainHead });
+    return this.#expect(name);
+  }
+
+  async preview({ updates, name }: WritePlan): Promise<PackageRevision | undefined> {
+    const changed = await this.#refs.preview(updates);
+    const own = changed.find(({ before, after }) => (after ?? before)?.name === name);
+    return own === undefined ? this.index.get(name) : own.after;
   }
 
   /** Writes the index cache; what is no longer referenced is dropped from it. */
@@ -387,10 +352,10 @@ export class PackageRepository implements Workbench {
     this.#savedReads = reads;
   }
 
-  /** Nobody hears of changes from here on, also not of those that are under way. */
+  /** Closes it. From here on listeners are not notified, also not of changes that are under way. */
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([this.#queue.close(this.clock), this.#checking]);
+    await Promise.all([this.#queue.close(this.clock), this.#signatures.close()]);
     try {
       await this.saveCache();
     } finally {
@@ -405,10 +370,10 @@ export class PackageRepository implements Workbench {
   }
 
   /**
-   * Porch's clients expect a second request on one revision to be refused, not queued. What a controller writes is no request of
-   * theirs, and waited for.
+   * Waits until a revision is free for a request and returns what frees it again. Porch's clients expect a second request on one revision
+   * to be refused, not queued; only behind a controller's write does a request wait.
    */
-  async #exclusive<Result>(name: string, { face }: RequestContext, section: () => Promise<Result>): Promise<Result> {
+  async #occupy(name: string, { face }: RequestContext): Promise<() => void> {
     for (let other = this.#busy.get(name); other !== undefined; other = this.#busy.get(name)) {
       if (other.face !== 'controller') {
         throw new SluiceError(
@@ -420,31 +385,18 @@ export class PackageRepository implements Workbench {
     }
     const over = Promise.withResolvers<void>();
     this.#busy.set(name, { face, over: over.promise });
-    try {
-      return await section();
-    } catch (error) {
-      // Whatever came in its way.
-      throw this.#closed && !isUnknownOutcome(error) ? closing() : error;
-    } finally {
+    return () => {
       this.#busy.delete(name);
       over.resolve();
-    }
+    };
   }
 
-  /** What a plan would leave behind; undefined if the revision is gone then. */
-  async #preview({ updates, name }: WritePlan): Promise<PackageRevision | undefined> {
-    const changed = await this.#refs.preview(updates);
-    const own = changed.find(({ before, after }) => (after ?? before)?.name === name);
-    return own === undefined ? this.index.get(name) : own.after;
+  /** The error of a request: whatever hinders one while the repository is being closed, the caller learns that it is closed. */
+  #failureOf(error: unknown): unknown {
+    return this.#closed && !isUnknownOutcome(error) ? closingError() : error;
   }
 }
 
 function originOf({ name, namespace, layout, trust }: PackageRepositoryOptions): Origin {
   return { repository: name, namespace, layout, repositoryId: trust.repository };
-}
-
-/** The plan of an update with a lifecycle step, which always has one. */
-function stepOf(plan: WritePlan | undefined): WritePlan {
-  if (plan === undefined) throw new SluiceError('Internal', 'a lifecycle step changes nothing');
-  return plan;
 }

@@ -32,7 +32,7 @@ test('a change and a step are one transaction: both or neither', async () => {
   expect(actions).toEqual(['propose', 'edit', 'init']);
 });
 
-test('a dry run tells what would be, and leaves everything as it is', async () => {
+test('a dry run returns what would be, and leaves everything as it is', async () => {
   await using scratch = await scratchRepository();
   const { store, repository } = await scratch.open();
   const name = await draft(store);
@@ -41,13 +41,13 @@ test('a dry run tells what would be, and leaves everything as it is', async () =
     (context) => store.create('packages', { package: 'web', workspace: 'v1', source: { type: 'init' } }, context),
     (context) => store.change(name, { files, metadata: { labels: { a: 'b' } } }, context),
     (context) => store.update(name, { change: { metadata: { labels: { c: 'd' } } }, action: 'propose' }, context),
-    (context) => store.transition(name, { action: 'approve' }, context),
+    (context) => store.update(name, { action: 'approve' }, context),
     (context) =>
       store.create('packages', { package: 'shop', workspace: 'v2', source: { type: 'copy', source: name } }, context),
-    (context) => store.transition(name, { action: 'propose-deletion' }, context),
-    (context) => store.transition(name, { action: 'delete' }, context),
-    (context) => store.transition('packages.shop.main', { action: 'propose-deletion' }, context),
-    (context) => store.transition('packages.shop.main', { action: 'delete' }, context),
+    (context) => store.update(name, { action: 'propose-deletion' }, context),
+    (context) => store.update(name, { action: 'delete' }, context),
+    (context) => store.update('packages.shop.main', { action: 'propose-deletion' }, context),
+    (context) => store.update('packages.shop.main', { action: 'delete' }, context),
   ];
   for (const step of steps) {
     const refs = await scratch.git('for-each-ref');
@@ -77,7 +77,7 @@ test('a dry run is refused as the request itself would be', async () => {
   const dry = { ...anna, dryRun: true };
   const again = { package: 'shop', workspace: 'v2', source: { type: 'init' } } as const;
   expect(await outcomeOf(store.create('packages', again, dry))).toMatch(/^AlreadyExists: package "shop" already/);
-  expect(await outcomeOf(store.transition(name, { action: 'approve' }, dry))).toContain('only Proposed packages');
+  expect(await outcomeOf(store.update(name, { action: 'approve' }, dry))).toContain('only Proposed packages');
   expect(await outcomeOf(store.change(name, { files: new Map([['../x', Buffer.from('')]]) }, dry))).toContain('".."');
 });
 

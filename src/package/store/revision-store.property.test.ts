@@ -56,7 +56,7 @@ async function opened(): Promise<PackageRepository> {
   });
 }
 
-/** What somebody knows who looked once and has listened since. */
+/** What a client knows that listed once and has listened since. */
 function observed(store: RevisionStore) {
   const known = new Map(store.list().map((revision) => [revision.name, revision.etag]));
   const calls: number[] = [];
@@ -81,7 +81,7 @@ function bySortedName(known: ReadonlyMap<string, string>): [string, string][] {
   return [...known].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-test('property: whoever listens knows at every time what is found, whatever changes while a repository comes and goes', async () => {
+test('property: a listener knows at every time what is found, whatever changes while a repository comes and goes', async () => {
   const step = fc.record({
     what: fc.constantFrom('turn', 'look', 'move', 'move'),
     place: fc.nat(CHANGED.length - 1),
@@ -130,7 +130,7 @@ test('property: whoever listens knows at every time what is found, whatever chan
       else {
         const changes = await move(CHANGED[one.place] ?? 0, [undefined, first, second][one.to]);
         if (isArriving) during += 1;
-        // A part may be told between the change and its announcement.
+        // A part may be announced between the change and its announcement.
         if (one.late) await setImmediate();
         store.announce(changes);
       }
@@ -185,7 +185,7 @@ test('between two parts everybody else gets a turn, when a repository comes and 
   expect(turns).toBeGreaterThanOrEqual(calls.length - 1);
 });
 
-test('whoever waits for a repository waits until all of it was told, and not for one that goes', async () => {
+test('a wait for a repository lasts until all of it was announced, and ends for one that goes', async () => {
   const store = new RevisionStore();
   const { known } = observed(store);
   const { signal } = new AbortController();
@@ -202,7 +202,7 @@ test('whoever waits for a repository waits until all of it was told, and not for
   expect(known.size).toBe(0);
 });
 
-test('nothing more is told of what was arriving when the store is closed', async () => {
+test('nothing more is announced of what was arriving when the store is closed', async () => {
   const store = new RevisionStore();
   const { calls } = observed(store);
   const adding = store.add(await opened());
@@ -216,7 +216,7 @@ test('nothing more is told of what was arriving when the store is closed', async
   await late.close();
 });
 
-test('a listener that fails at one part is told of, when the others have heard, and the repository is not kept', async () => {
+test('the error of a listener at one part is thrown after the others were notified, and the repository is not kept', async () => {
   const store = new RevisionStore();
   let [heard, most] = [0, 0];
   store.subscribe((changes) => {

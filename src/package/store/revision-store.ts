@@ -3,7 +3,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { IndexChange } from '../index/revision-index.ts';
 import type { PackageContent } from '../model/content.ts';
-import { evaluateGates, type Gate } from '../model/gates.ts';
+import type { Gate } from '../model/gates.ts';
 import { DEFAULT_NAMESPACE } from '../model/identity.ts';
 import { type PackageRevision, repositoryIdOf, revisionId } from '../model/package-revision.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
@@ -11,8 +11,8 @@ import type { RevisionRecord } from '../model/record.ts';
 import type { Lifecycle } from '../model/types.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import { type HistoryEntry, historyOf } from '../plan/history.ts';
+import { gatesAt } from '../plan/read-state.ts';
 import { currentRecord } from '../plan/record-at-tip.ts';
-import { factsOf, type Transition } from '../plan/transition.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import {
@@ -22,7 +22,7 @@ import {
   type UpstreamRevision,
 } from '../upstream/upstream-reader.ts';
 import type { PackageRepository } from './package-repository.ts';
-import { inParts, tellAll } from './revision-store-telling.ts';
+import { notifyAll, RevisionAnnouncements, type RevisionListener } from './revision-announcements.ts';
 import { UpstreamReferences } from './upstream-references.ts';
 
 export interface RevisionFilter {
@@ -44,20 +44,18 @@ export interface Judgement {
   readonly at: string;
 }
 
-export type RevisionListener = (changes: readonly IndexChange[]) => void;
-
 export interface RevisionStoreOptions {
   /** Reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
   readonly address?: UpstreamReader['address'];
   /**
-   * Looks at a proposal when it is approved: what would be wrong after its publication, and the condition that says so. Default: nothing
+   * Checks a proposal when it is approved: what would be wrong after its publication, and the condition that reports it. Default: nothing
    * is wrong.
    */
   readonly approvalProblem?: (
     revision: PackageRevision,
     files: ReadonlyMap<string, Buffer>,
   ) => { readonly type: string; readonly message: string } | undefined;
-  /** True for the id of a repository that is registered and will be opened without anybody asking for it. Default: none is. */
+  /** True for the id of a repository that is registered and will be opened by itself. Default: none is. */
   readonly isComing?: (repository: string) => boolean;
   /** Opens a repository that a request needs, by its id, if it is not open. Default: repositories are opened apart from requests. */
   readonly open?: (repository: string, purpose: OpenPurpose) => Promise<void>;
@@ -81,11 +79,9 @@ export class RevisionStore {
   readonly #address: UpstreamReader['address'];
   /** By the repository whose revisions name an upstream. */
   readonly #references = new Map<string, UpstreamReferences>();
-  /** Names of revisions that were told, of repositories of which not all are. */
-  readonly #arriving = new Map<string, Set<string>>();
-  /** Repositories that were taken out, until all have been told. */
+  readonly #announcements = new RevisionAnnouncements();
+  /** Repositories that were removed, until the removal of all their revisions was announced. */
   readonly #leaving = new Map<string, Promise<void>>();
-  readonly #listeners = new Set<RevisionListener>();
   readonly #arrivals = new Set<(repository: string) => void>();
   readonly #isComing: (repository: string) => boolean;
   readonly #open: RevisionStoreOptions['open'];
@@ -109,36 +105,24 @@ export class RevisionStore {
   }
 
   /**
-   * Adds an opened repository. Its revisions are announced to the listeners in parts, and each is found once it was told; changes
-   * are to be announced from here on. What a listener throws, this throws when all have heard, and the repository is taken out again.
-   * Unavailable if that is done by somebody else meanwhile.
+   * Adds an opened repository. Its revisions are announced to the listeners in parts, and each is found once it was announced; the
+   * caller announces changes from here on. What a listener throws, this throws after all were notified, and the repository is removed
+   * again. Throws Unavailable if another caller removes it meanwhile.
    */
   async add(repository: PackageRepository): Promise<void> {
     const { id: name } = repository;
-    // Those who were told of the one before must not hear of its end when they know this one.
+    // Listeners of the repository before must not be notified of its end when they know this one.
     while (this.#leaving.has(name)) await Promise.allSettled([this.#leaving.get(name)]);
-    if (this.#closed) throw takenOut(name);
+    if (this.#closed) throw removedMeanwhile(name);
     if (this.#repositories.has(name))
       throw new SluiceError('AlreadyExists', `repository ${ownName(name)} is open already`);
-    const told = new Set<string>();
     this.#repositories.set(name, repository);
-    this.#arriving.set(name, told);
     const references = new UpstreamReferences(repository.index);
     this.#references.set(name, references);
-    const isArriving = () => this.#arriving.get(name) === told;
     try {
-      // As they are now: what changes from here on is announced, and tells of those whose turn has not come.
-      await inParts([...repository.index.all()], (part) => {
-        if (!isArriving()) return false;
-        const untold = part.filter((revision) => !told.has(revision.name));
-        for (const revision of untold) told.add(revision.name);
-        this.#tell(untold.map((after) => ({ before: undefined, after })));
-        return true;
-      });
-      if (!isArriving()) throw takenOut(name);
-      this.#arriving.delete(name);
+      if (!(await this.#announcements.arrive(repository))) throw removedMeanwhile(name);
       void references.read();
-      tellAll(this.#arrivals, name);
+      notifyAll(this.#arrivals, name);
     } catch (error) {
       if (this.#repositories.get(name) === repository) await Promise.allSettled([this.remove(name)]);
       throw error;
@@ -147,8 +131,8 @@ export class RevisionStore {
   }
 
   /**
-   * Takes a repository out and closes it. Its data stay as they are. From here on nothing of it is found; resolves when the
-   * listeners, who are told in parts, have heard of all of it.
+   * Removes a repository and closes it. Its data stay as they are. From here on nothing of it is found; resolves when the
+   * listeners, which are notified in parts, were notified of all of it.
    */
   remove(repositoryName: string): Promise<void> {
     const name = this.#idOf(repositoryName);
@@ -161,30 +145,16 @@ export class RevisionStore {
   }
 
   async #leave(repository: PackageRepository): Promise<void> {
-    const revisions = [...this.#toldOf(repository)];
-    // Who listens from here on has seen nothing of it.
-    const listeners = [...this.#listeners];
     this.#repositories.delete(repository.id);
     this.#references.get(repository.id)?.close();
     this.#references.delete(repository.id);
-    this.#arriving.delete(repository.id);
-    const ends = await Promise.allSettled([
-      repository.close(),
-      inParts(revisions, (part) => {
-        const changes = part.map((before) => ({ before, after: undefined }));
-        this.#tell(
-          changes,
-          listeners.filter((listener) => this.#listeners.has(listener)),
-        );
-        return true;
-      }),
-    ]);
+    const ends = await Promise.allSettled([repository.close(), this.#announcements.leave(repository)]);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   /**
-   * Passes changes of one repository on; given to `PackageRepository.open` as `onChange`. Nobody hears of a repository that is not
-   * in the store.
+   * Notifies the listeners of changes of one repository; passed to `PackageRepository.open` as `onChange`. Ignored for a repository that
+   * is not in the store.
    */
   announce(changes: readonly IndexChange[]): void {
     const some = changes[0]?.after ?? changes[0]?.before;
@@ -192,18 +162,12 @@ export class RevisionStore {
     if (!this.#repositories.has(repository)) return;
     for (const { before, after } of changes)
       this.#references.get(repository)?.note((after ?? before)?.name ?? '', after);
-    const told = this.#arriving.get(repository);
-    this.#tell(told === undefined ? changes : changes.flatMap((change) => asHeard(change, told)));
+    this.#announcements.announce(repository, changes);
   }
 
-  #tell(changes: readonly IndexChange[], listeners: Iterable<RevisionListener> = this.#listeners): void {
-    if (changes.length > 0) tellAll(listeners, changes);
-  }
-
-  /** Calls the listener with every change from now on, in order, one call for what changed together. */
+  /** Calls the listener with every change from now on, in order, with one call for what changed together. */
   subscribe(listener: RevisionListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#announcements.subscribe(listener);
   }
 
   /** Calls the listener with every repository that is added from now on, once its revisions have been announced. */
@@ -212,18 +176,18 @@ export class RevisionStore {
   }
 
   /**
-   * Waits for a repository that was registered a moment ago, at most as long as the signal allows: whoever registers one and then
-   * makes a package in it should not have to know when it is open. Returns at once for all others.
+   * Waits for a repository that was registered a moment ago, at most as long as the signal allows: a client that
+   * registers one and then creates a package in it need not know when it is open. Returns at once for all others.
    */
   async arrival(name: string, signal: AbortSignal): Promise<void> {
     const repository = this.#idOf(name);
     const isComing = () =>
-      this.#arriving.has(repository) || (!this.#repositories.has(repository) && this.#isComing(repository));
-    // One that is taken out meanwhile may be opened anew.
+      this.#announcements.isArriving(repository) || (!this.#repositories.has(repository) && this.#isComing(repository));
+    // One that is removed meanwhile may be opened again.
     while (!signal.aborted && isComing()) await this.#next(repository, signal);
   }
 
-  /** Waits until a repository has arrived or was taken out, at most as long as the signal allows. */
+  /** Waits until a repository has arrived or was removed, at most as long as the signal allows. */
   async #next(repository: string, signal: AbortSignal): Promise<void> {
     const waiting = this.#awaited.get(repository) ?? new Set();
     this.#awaited.set(repository, waiting);
@@ -255,7 +219,7 @@ export class RevisionStore {
 
   /** Those of which every revision was announced. */
   repositories(): PackageRepository[] {
-    return [...this.#repositories.values()].filter(({ id }) => !this.#arriving.has(id));
+    return [...this.#repositories.values()].filter(({ id }) => !this.#announcements.isArriving(id));
   }
 
   /** A repository that was added, and may still be arriving. */
@@ -279,7 +243,7 @@ export class RevisionStore {
   list(filter: RevisionFilter = {}): PackageRevision[] {
     const found: PackageRevision[] = [];
     for (const repository of this.#candidates(filter)) {
-      for (const row of this.#toldOf(repository, filter.package)) if (matches(row, filter)) found.push(row);
+      for (const row of this.#announcements.of(repository, filter.package)) if (matches(row, filter)) found.push(row);
     }
     return found.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
@@ -288,8 +252,8 @@ export class RevisionStore {
     // The name of a repository is a DNS label, as is that of a namespace.
     const repository = this.#idOf(name.split('.', 1)[0] ?? '');
     const own = name.slice(name.indexOf('/') + 1);
-    const isTold = this.#arriving.get(repository)?.has(own) ?? true;
-    return isTold ? this.#repositories.get(repository)?.index.get(own) : undefined;
+    const isAnnounced = this.#announcements.has(repository, own);
+    return isAnnounced ? this.#repositories.get(repository)?.index.get(own) : undefined;
   }
 
   get(name: string): PackageRevision {
@@ -322,7 +286,7 @@ export class RevisionStore {
       content,
       record,
       policy,
-      gates: evaluateGates(factsOf(revision, record, content), policy, at),
+      gates: gatesAt(revision, record, content, policy, at),
       at,
     };
   }
@@ -349,13 +313,11 @@ export class RevisionStore {
     return target.create(wanted, context, { address: this.#address, revision });
   }
 
-  change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
+  /** Changes a revision without moving its lifecycle. A change that changes nothing makes no commit. */
+  async change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
     const revision = this.get(name);
-    return this.repositoryOf(revision).change(revision.name, change, context);
-  }
-
-  transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
-    return this.update(name, transition, context);
+    const after = await this.repositoryOf(revision).update(revision.name, { change }, context);
+    return after ?? this.get(name);
   }
 
   /** A change and a lifecycle step in one transaction; undefined if the revision is gone afterwards. */
@@ -366,7 +328,7 @@ export class RevisionStore {
     return this.repositoryOf(revision).update(revision.name, update, context);
   }
 
-  /** Refuses an approval where a gate asks for what does not hold at this moment, whatever its condition said before; else warns. */
+  /** Refuses an approval where a gate requires what does not hold at this moment, whatever its condition was before; else warns. */
   async #checkApproval(
     revision: PackageRevision,
     { breakGlass }: RevisionUpdate,
@@ -390,12 +352,11 @@ export class RevisionStore {
     return historyOf(this.repositoryOf(revision), revision, limit);
   }
 
-  /** From here on no revision is told that has not been, save those that go because their repository was taken out before. */
+  /** Closes all repositories. From here on no more revisions are announced, except the end of those whose repository was removed before. */
   async close(): Promise<void> {
     this.#closed = true;
     const repositories = [...this.#repositories.values()];
-    for (const name of this.#arriving.keys()) this.#repositories.delete(name);
-    this.#arriving.clear();
+    for (const id of this.#announcements.abort()) this.#repositories.delete(id);
     await Promise.all([...repositories.map((repository) => repository.close()), ...this.#leaving.values()]);
     this.#repositories.clear();
   }
@@ -430,22 +391,6 @@ export class RevisionStore {
     const { repository: wanted } = filter;
     return [...this.#repositories.values()].filter(({ id, repository }) => id === wanted || repository === wanted);
   }
-
-  /** Revisions that the listeners know, of one package if it is named. */
-  *#toldOf({ id, index }: PackageRepository, packageName?: string): Generator<PackageRevision> {
-    const told = this.#arriving.get(id);
-    const rows = packageName === undefined ? index.all() : index.ofPackage(packageName);
-    for (const row of rows) if (told === undefined || told.has(row.name)) yield row;
-  }
-}
-
-/** A change as it is for listeners who know the revisions of `told`, and now this one. Empty if it is nothing to them. */
-function asHeard(change: IndexChange, told: Set<string>): IndexChange[] {
-  const { before, after } = change;
-  const name = (after ?? before)?.name ?? '';
-  if (told.has(name)) return [change];
-  told.add(name);
-  return after === undefined ? [] : [{ before: undefined, after }];
 }
 
 /** Without the namespace, for messages to callers who know theirs. */
@@ -453,10 +398,10 @@ function ownName(id: string): string {
   return id.slice(id.indexOf('/') + 1);
 }
 
-function takenOut(repository: string): SluiceError {
+function removedMeanwhile(repository: string): SluiceError {
   return new SluiceError(
     'Unavailable',
-    `repository ${ownName(repository)} was taken out while it was being opened; try again`,
+    `repository ${ownName(repository)} was removed while it was being opened; try again`,
   );
 }
 

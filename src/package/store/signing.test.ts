@@ -113,9 +113,9 @@ describe('signed repositories', () => {
 
         const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
         verifyAll();
-        await world.store.transition(name, { action: 'propose' }, ANNA);
+        await world.store.update(name, { action: 'propose' }, ANNA);
         verifyAll();
-        await world.store.transition(name, { action: 'approve' }, BERTA);
+        await world.store.update(name, { action: 'approve' }, BERTA);
         verifyAll();
         expect(git(path, ['tag', '--list', '--format=%(objecttype) %(contents:subject) %(taggername)'])).toBe(
           'tag apps.web.w1 sluice',
@@ -130,8 +130,8 @@ describe('signed repositories', () => {
         expect(git(site, ['log', '-1', '--format=%s', 'main'])).toBe('Deliver web v1');
         verify(site, 'commit', 'main');
 
-        await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
-        await world.store.transition(name, { action: 'delete' }, BERTA);
+        await world.store.update(name, { action: 'propose-deletion' }, ANNA);
+        await world.store.update(name, { action: 'delete' }, BERTA);
         verifyAll();
         expect([...seen].sort()).toEqual([
           'refs/heads/drafts/web/w1',
@@ -168,8 +168,8 @@ describe('signed repositories', () => {
       expect([...refsOf(path).keys()].filter((ref) => ref.startsWith('refs/tags/'))).toHaveLength(3);
       fsck(path);
       const name = 'apps.a.w1';
-      await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
-      await world.store.transition(name, { action: 'delete' }, BERTA);
+      await world.store.update(name, { action: 'propose-deletion' }, ANNA);
+      await world.store.update(name, { action: 'delete' }, BERTA);
       expect(refsOf(path).has('refs/tags/a/v1')).toBe(false);
     },
   );
@@ -194,8 +194,8 @@ describe('signed repositories', () => {
     expect(other.store.get(second.name)).toMatchObject({ lifecycle: 'Published', revision: 2, outOfBand: undefined });
     expect(await other.events(second.name)).toEqual([]);
     // Who does not sign deletes what was signed all the same.
-    await other.store.transition(name, { action: 'propose-deletion' }, ANNA);
-    await other.store.transition(name, { action: 'delete' }, BERTA);
+    await other.store.update(name, { action: 'propose-deletion' }, ANNA);
+    await other.store.update(name, { action: 'delete' }, BERTA);
     clock.advance(1000);
     await look();
     expect(world.store.find(name)).toBeUndefined();
@@ -210,7 +210,7 @@ describe('signed repositories', () => {
     expect(await look()).toBe(`False ${complaint}it does not exist; create it with git.asc, or identity`);
     expect(world.store.get('apps.db.main').lifecycle).toBe('Published');
     const refs = refsOf(path);
-    const refusal = { code: 'Unavailable', message: expect.stringContaining(`nothing is written: ${complaint}`) };
+    const refusal = { code: 'Unavailable', message: expect.stringContaining(`cannot write: ${complaint}`) };
     await expect(world.draft('apps/web/w1')).rejects.toMatchObject(refusal);
 
     await secret({ password: 'x' });
@@ -269,8 +269,8 @@ describe('signed repositories', () => {
     await world.publish(second.name);
     expect(git(path, ['tag', '--list', '--format=%(refname:short) %(objecttype)'])).toBe('web/v1 commit\nweb/v2 tag');
     // What was published before is deleted as any other.
-    await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
-    await world.store.transition(name, { action: 'delete' }, BERTA);
+    await world.store.update(name, { action: 'propose-deletion' }, ANNA);
+    await world.store.update(name, { action: 'delete' }, BERTA);
     expect(git(path, ['tag', '--list'])).toBe('web/v2');
   });
 });

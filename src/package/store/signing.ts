@@ -10,7 +10,7 @@ import { type Secret, secretKind, secretText } from '../../resource/kinds/core/s
 import { DEFAULT_NAMESPACE, type DeepReadonly, type KubernetesObject } from '../../resource/object/object.ts';
 
 /** Milliseconds for which a key that could sign is taken for one that can. */
-const TRUST = 60_000;
+const KEY_CHECK_VALID_MS = 60_000;
 
 interface Key {
   readonly version: string;
@@ -22,7 +22,7 @@ interface Key {
 type Owner = DeepReadonly<KubernetesObject>;
 
 /**
- * Signers with keys from Secrets. A Secret is looked at for every signature, so that a new key counts at once; what is in it is read
+ * Signers with keys from Secrets. A Secret is read for every signature, so that a new key counts at once; what is in it is read
  * once for each version, since opening an encrypted key takes its time. A Secret holds `git.asc`, an armored OpenPGP private key,
  * and its `passphrase` if it has one; or `identity` or `ssh-privatekey`, an SSH key without a passphrase.
  */
@@ -37,14 +37,14 @@ export class Signers {
     this.#clock = clock;
   }
 
-  /** What signs for an object; undefined if it does not ask for signatures. The signer throws Unavailable if it cannot sign. */
+  /** The signer for an object; undefined if it requires no signatures. The signer throws Unavailable if it cannot sign. */
   of(owner: Owner): ObjectSigner | undefined {
     if (signingSecret(owner) === undefined) return undefined;
     return async (payload) => {
       try {
         return await (await this.#key(owner)).signer.then((sign) => sign(payload));
       } catch (error) {
-        throw new SluiceError('Unavailable', `nothing is written: ${this.#complaint(owner, error)}`, { cause: error });
+        throw new SluiceError('Unavailable', `cannot write: ${this.#complaint(owner, error)}`, { cause: error });
       }
     };
   }
@@ -55,7 +55,7 @@ export class Signers {
     try {
       const key = await this.#key(owner);
       const now = this.#clock.now();
-      if (key.trial === undefined || elapsed(now, key.trial.at, TRUST)) {
+      if (key.trial === undefined || elapsed(now, key.trial.at, KEY_CHECK_VALID_MS)) {
         key.trial = { at: now, problem: await this.#trial(key) };
       }
       return key.trial.problem === undefined ? undefined : this.#complaint(owner, key.trial.problem);
@@ -87,7 +87,7 @@ export class Signers {
     if (known?.version === version) return known;
     const signer = signerOf(secret, this.#clock);
     signer.catch(() => {
-      // Thrown to whoever wants to sign.
+      // Thrown to the caller that wants to sign.
     });
     const key = { version, signer };
     this.#keys.set(place, key);
@@ -102,7 +102,7 @@ export class Signers {
   }
 }
 
-/** The name of the Secret; undefined if signatures are not asked for. */
+/** The name of the Secret; undefined if no signatures are required. */
 export function signingSecret({ metadata }: Owner): string | undefined {
   const { annotations } = metadata;
   return annotations !== undefined && Object.hasOwn(annotations, SIGNING_ANNOTATION)

@@ -5,7 +5,7 @@ import type { PackageRepository } from './package-repository.ts';
 
 /**
  * Which revisions of a repository name a package of any repository as their upstream, by the place of that package. It is read in the
- * background once the repository is there, and follows its changes, so that a deletion does not look at every revision.
+ * background once the repository is there, and follows its changes, so that a deletion does not read every revision.
  */
 export class UpstreamReferences {
   readonly #index: PackageRepository['index'];

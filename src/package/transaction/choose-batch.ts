@@ -4,7 +4,7 @@ import type { PendingWrite } from './pending-write.ts';
 type Choice = Pick<PendingWrite, 'package' | 'wholePackage' | 'urgent'>;
 
 /** Of so many places in a batch one is kept for creations and edits, however many lifecycle steps wait. */
-const SHARE = 4;
+const EDIT_SHARE = 4;
 
 /**
  * The writes that go out together, at most `most`, from those that wait in the order in which they came. They are independent of each
@@ -22,7 +22,7 @@ export function chooseBatch<Write extends Choice>(waiting: readonly Write[], mos
   };
   const steps = waiting.filter(({ urgent }) => urgent);
   const others = waiting.filter(({ urgent }) => !urgent);
-  const share = Math.floor(most / SHARE);
+  const share = Math.floor(most / EDIT_SHARE);
   take(waiting, Math.min(share, 1));
   take(others, share);
   take(steps, most);

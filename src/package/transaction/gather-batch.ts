@@ -10,7 +10,7 @@ export interface RefView {
   /** Full name of the main branch. */
   readonly main: string;
   ref(name: string): Oid | undefined;
-  /** Refs of which nobody knows whether the last write of them was carried out. */
+  /** Refs whose last write has an unknown outcome. */
   readonly doubtful: ReadonlySet<string>;
 }
 
@@ -24,7 +24,7 @@ export interface Batch<Write> {
   readonly planned: readonly Planned<Write>[];
   /** Of the main branch there is one update: from where it is to where the last of the writes brings it. */
   readonly updates: readonly RefUpdate[];
-  /** Those that can not be carried out, each with its own reason. */
+  /** Those that cannot be committed, each with its own reason. */
   readonly failed: readonly { readonly write: Write; readonly error: unknown }[];
   /** Those that touch a ref that another one of the batch changes; they have to wait for the next. */
   readonly later: readonly Write[];
@@ -45,6 +45,7 @@ export async function gatherBatch<Write extends PendingWrite>(
     try {
       write.check?.();
       const plan = typeof write.plan === 'function' ? await write.plan(head) : write.plan;
+      if (plan === undefined) throw new SluiceError('Internal', `a lifecycle step of ${write.package} changes nothing`);
       if (plan.updates.some(({ ref }) => ref !== view.main && touched.has(ref))) {
         later.push(write);
         continue;
@@ -68,7 +69,7 @@ function checkExpectations({ updates }: WritePlan, head: Oid | undefined, view: 
     if (view.doubtful.has(ref))
       throw new SluiceError(
         'Unavailable',
-        `whether an earlier write of ${ref} was carried out is not known yet: the remote could not be asked. Try again`,
+        `cannot write ${ref}: the outcome of an earlier write is unknown, since the remote cannot be reached; try again`,
       );
     const actual = (ref === view.main ? head : view.ref(ref)) ?? null;
     const expected = expectedValue(update);

@@ -1,7 +1,7 @@
 import type { Oid } from '../../git/git-repository.ts';
 import type { WritePlan } from '../plan/workbench.ts';
 
-/** A write that waits for its turn to go out. No two of one revision wait at a time: whoever asks for them sees to that. */
+/** A write that waits for its turn to go out. No two of one revision wait at a time, which the caller ensures. */
 export interface PendingWrite {
   /** The package that it is about. */
   readonly package: string;
@@ -13,7 +13,7 @@ export interface PendingWrite {
    * What it does. A write that moves the main branch is planned when its turn has come: `mainHead` is where the writes before it will
    * have brought the branch.
    */
-  readonly plan: WritePlan | ((mainHead: Oid | undefined) => Promise<WritePlan>);
+  readonly plan: WritePlan | ((mainHead: Oid | undefined) => Promise<WritePlan | undefined>);
   /** Aborts when no caller waits for the write any more; then it is not sent again after a lost race. */
   readonly signal?: AbortSignal | undefined;
   /** Looks, when its turn has come, whether there still is a place for it, and throws if not. */

@@ -30,34 +30,34 @@ export interface TrackedRefsOptions {
   readonly layout: RepositoryLayout;
   readonly index: RevisionIndex;
   readonly trust: RepositoryTrust;
-  /** Told of what changed in the index, in order. */
+  /** Notified of what changed in the index, in order. */
   onChange(changes: readonly IndexChange[]): void;
 }
 
-/** What a sync looks at; see `branchesFirst`. */
+/** What a sync reads; see `branchesFirst`. */
 export type SyncScope = 'everything' | 'branches';
 
-/** A push whose answer was lost, and which was not carried out, is sent again this often. */
-const RESENDS = 1;
+/** A push whose response was lost, and which was not committed, is sent again this often. */
+const MAX_RESENDS = 1;
 /** Branches of revisions. Each write also makes a record, an approval or an end of a record, which is its alone. */
 const STEP_BRANCHES: ReadonlySet<string> = new Set(['draft', 'proposed', 'deletionProposed']);
 /** How often the mirror is tried to be brought to what the remote has taken, while fetches bring the same. */
-const FOLLOW_TRIES = 3;
+const MAX_FOLLOW_ATTEMPTS = 3;
 
 /** The refs of a repository at its remote, in its mirror and in the index: all that changes them goes through here. */
 export class TrackedRefs implements WriteTarget {
   readonly main: string;
   readonly #options: TrackedRefsOptions;
-  /** One request, or one look at the refs, at a time. */
-  readonly #lane = new Mutex();
+  /** One request to Git, or one reading of the refs, at a time. */
+  readonly mutex = new Mutex();
   /** One call of the index at a time. */
-  readonly #taking = new Mutex();
+  readonly #indexing = new Mutex();
   readonly #fetches = new Mutex();
-  readonly #doubtful = new Set<string>();
+  readonly #unconfirmed = new Set<string>();
   /** What a listener threw when it was notified of a write; the next look throws it. */
   #listenerProblem: unknown;
   readonly #refusedPushes: RefusedPushes;
-  /** Marks of writes that were carried out. */
+  /** Marks of writes that were committed. */
   #unraised: NewMark[] = [];
   #mustBeDurable = false;
 
@@ -68,7 +68,7 @@ export class TrackedRefs implements WriteTarget {
   }
 
   get doubtful(): ReadonlySet<string> {
-    return this.#doubtful;
+    return this.#unconfirmed;
   }
 
   ref(name: string): Oid | undefined {
@@ -79,18 +79,14 @@ export class TrackedRefs implements WriteTarget {
     return this.#options.index.get(name);
   }
 
-  alone<Result>(section: () => Promise<Result>): Promise<Result> {
-    return this.#lane.run(section);
-  }
-
   /** What updates would come to. */
   preview(updates: readonly RefUpdate[]): Promise<IndexChange[]> {
-    return this.#taking.run(() => this.#options.index.preview(changesOf(updates)));
+    return this.#indexing.run(() => this.#options.index.preview(changesOf(updates)));
   }
 
-  /** Takes in what others did to the refs (of the mirror, if it is one). Returns what changed. */
+  /** Reads the refs (of the mirror, if it is one) and updates the index. Returns what changed. */
   async refresh(): Promise<IndexChange[]> {
-    const changed = await this.alone(() => this.#look());
+    const changed = await this.mutex.run(() => this.#readRefs());
     this.#throwListenerProblem();
     return changed;
   }
@@ -102,19 +98,19 @@ export class TrackedRefs implements WriteTarget {
       await this.#fetches.run(() =>
         this.#fetch(remote, scope, {
           ...(signal === undefined ? {} : { signal }),
-          exclusively: (fetch) => this.alone(fetch),
+          exclusively: (fetch) => this.mutex.run(fetch),
         }),
       );
     return this.refresh();
   }
 
-  /** Makes a damaged mirror whole while nobody writes, and takes in what its refs are then. */
+  /** Repairs a damaged mirror while no write runs, and reads its refs after that. */
   repair(remote: GitRemote, signal: AbortSignal | undefined): Promise<MirrorRepair> {
     return this.#fetches.run(() =>
-      this.alone(async () => {
+      this.mutex.run(async () => {
         const options = { refspecs: MIRROR_REFSPECS, prune: true, ...(signal === undefined ? {} : { signal }) };
         const repaired = await this.#options.git.repair(remote, options);
-        await this.#look();
+        await this.#readRefs();
         return repaired;
       }),
     );
@@ -130,7 +126,7 @@ export class TrackedRefs implements WriteTarget {
     try {
       await git.transaction(updates);
     } catch (error) {
-      if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable')) this.#doubt(updates);
+      if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable')) this.#markUnconfirmed(updates);
       throw error;
     }
   }
@@ -165,16 +161,16 @@ export class TrackedRefs implements WriteTarget {
 
   /** Evaluates revisions again; see `RevisionIndex.reassess`. Without packages, all of them. */
   reassess(packages?: Iterable<string>): Promise<IndexChange[]> {
-    return this.#taking.run(async () => {
+    return this.#indexing.run(async () => {
       const changed = await this.#options.index.reassess(packages);
       if (changed.length > 0) this.#options.onChange(changed);
       return changed;
     });
   }
 
-  async show(updates: readonly RefUpdate[]): Promise<void> {
-    await this.#take(changesOf(updates), (error) => {
-      // The write was carried out and is in the index: what a listener cannot bear does not make its outcome unknown.
+  async publish(updates: readonly RefUpdate[]): Promise<void> {
+    await this.#index(changesOf(updates), (error) => {
+      // The write was committed and is in the index: the error of a listener does not make its outcome unknown.
       this.#listenerProblem ??= error;
     });
   }
@@ -186,20 +182,20 @@ export class TrackedRefs implements WriteTarget {
     if (problem !== undefined) throw problem;
   }
 
-  async reread(ref: string | undefined): Promise<void> {
+  async refetch(ref: string | undefined): Promise<void> {
     const { repository, remote } = this.#options;
     const scope = ref === undefined || ref.startsWith('refs/tags/') ? 'everything' : 'branches';
     try {
       if (remote !== undefined) await this.#fetch(remote, scope, {});
-      await this.#look();
+      await this.#readRefs();
     } catch (error) {
       throw new SluiceError(
         'Unavailable',
-        `a write was not carried out, and ${repository} could not be read again: ${messageOf(error)}`,
+        `cannot read the refs of ${repository} after the remote refused a write: ${messageOf(error)}; try again`,
         { cause: error },
       );
     }
-    this.#doubtful.clear();
+    this.#unconfirmed.clear();
   }
 
   async #fetch(
@@ -211,35 +207,35 @@ export class TrackedRefs implements WriteTarget {
     await this.#options.git.fetch(remote, { ...refs, prune: true, ...options });
   }
 
-  /** Pushes, and finds out what became of a push whose answer was lost. */
+  /** Pushes, and finds out what became of a push whose response was lost. */
   async #push(remote: GitRemote, updates: readonly RefUpdate[]): Promise<void> {
     let unknown: SluiceError | undefined;
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await this.#options.git.push(remote, updates);
       } catch (error) {
-        // Once an answer was lost, a refusal can also come from what the lost push did.
+        // Once a response was lost, a refusal can also come from what the lost push did.
         if (isUnknownOutcome(error)) unknown ??= error;
         if (unknown === undefined) throw error;
       }
       const outcome = await this.#outcome(remote, updates);
       if (outcome === 'done') return;
       // What took too long once is not worth holding up others once more.
-      if (outcome === undefined || unknown.code !== 'Unavailable' || attempt >= RESENDS) {
-        this.#doubt(updates);
+      if (outcome === undefined || unknown.code !== 'Unavailable' || attempt >= MAX_RESENDS) {
+        this.#markUnconfirmed(updates);
         throw unknown;
       }
     }
   }
 
-  /** Undefined if the remote could not be asked. */
+  /** Undefined if the remote cannot be reached. */
   async #outcome(remote: GitRemote, updates: readonly RefUpdate[]): Promise<PushOutcome | undefined> {
-    // The branches of a lifecycle step lead to commits that are there already: the same step of somebody else leads to the same.
+    // The branches of a lifecycle step lead to commits that are there already: the same step by another server leads to the same.
     const own = updates.filter(({ ref }) => !STEP_BRANCHES.has(parseRef(this.#options.layout, ref).kind));
     try {
       return await this.#options.git.pushOutcome(remote, own.length === 0 ? updates : own);
     } catch (error) {
-      // The caller tells that it is not known, with the reason why the push broke off.
+      // The caller reports that it is not known, with the reason why the push broke off.
       if (isSluiceError(error)) return undefined;
       throw error;
     }
@@ -257,32 +253,32 @@ export class TrackedRefs implements WriteTarget {
         return await git.transaction(open);
       } catch (error) {
         // The remote has it, which is what counts. The mirror is read again before these refs change the next time; what is wrong
-        // with it is told then.
-        if (!isSluiceError(error, 'Conflict') || attempt >= FOLLOW_TRIES) return this.#doubt(open);
+        // with it is reported then.
+        if (!isSluiceError(error, 'Conflict') || attempt >= MAX_FOLLOW_ATTEMPTS) return this.#markUnconfirmed(open);
       }
       const values = new Map((await git.listRefs(watchedPrefixes(layout))).map(({ name, oid }) => [name, oid]));
       open = open.filter((update) => (values.get(update.ref) ?? null) === expectedValue(update));
     }
   }
 
-  #doubt(updates: readonly RefUpdate[]): void {
-    for (const { ref } of updates) this.#doubtful.add(ref);
+  #markUnconfirmed(updates: readonly RefUpdate[]): void {
+    for (const { ref } of updates) this.#unconfirmed.add(ref);
   }
 
-  async #look(): Promise<IndexChange[]> {
+  async #readRefs(): Promise<IndexChange[]> {
     const { git, layout, index } = this.#options;
     this.#raise();
-    return this.#take(index.diff(await git.listRefs(watchedPrefixes(layout))));
+    return this.#index(index.diff(await git.listRefs(watchedPrefixes(layout))));
   }
 
-  #take(
+  #index(
     changes: readonly RefChange[],
     onListenerError = (error: unknown): void => {
       throw error;
     },
   ): Promise<IndexChange[]> {
     if (changes.length === 0) return Promise.resolve([]);
-    return this.#taking.run(async () => {
+    return this.#indexing.run(async () => {
       const changed = await this.#options.index.apply(changes);
       try {
         if (changed.length > 0) this.#options.onChange(changed);

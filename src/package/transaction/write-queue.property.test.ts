@@ -3,17 +3,18 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
 import { ManualClock } from '../../foundation/manual-clock.ts';
+import { Mutex } from '../../foundation/mutex.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { PushRefusedError, unknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, moved, newValue } from '../../git/refs/ref-updates.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
-import { MOST_WRITES, WriteQueue, type WriteTarget } from './write-queue.ts';
+import { MAX_WRITES, WriteQueue, type WriteTarget } from './write-queue.ts';
 
 const MAIN = 'refs/heads/main';
 
-/** How a server tells that a rule refused: with the ref that it refused, or without. */
+/** How a server reports that a rule refused: with the ref that it refused, or without. */
 type Words = 'named' | 'unnamed';
 
 /** A remote that is a map of refs, what is known of it here, and what went over the wire. */
@@ -29,18 +30,12 @@ class Remote implements WriteTarget {
   readonly requests: (readonly RefUpdate[])[] = [];
   refuses: (ref: string) => boolean = () => false;
   words: Words = 'named';
-  /** Before the n-th request is looked at, somebody else does something, or the connection breaks. */
+  /** Before the n-th request is handled, another writer does something, or the connection breaks. */
   readonly meanwhile = new Map<number, () => void>();
   lost: 'before' | 'after' | undefined;
   /** Marks of what was carried out, with the refs as they were shown when they were raised. */
   readonly raised: { readonly marks: readonly NewMark[]; readonly durable: boolean; readonly known: number }[] = [];
-  #tail: Promise<unknown> = Promise.resolve();
-
-  alone<Result>(section: () => Promise<Result>): Promise<Result> {
-    const result = this.#tail.then(section);
-    this.#tail = result.catch(() => undefined);
-    return result;
-  }
+  readonly mutex = new Mutex();
 
   ref(name: string): string | undefined {
     return this.known.get(name);
@@ -78,7 +73,7 @@ class Remote implements WriteTarget {
     this.notes.push([revision, refusal]);
   }
 
-  async show(updates: readonly RefUpdate[]): Promise<void> {
+  async publish(updates: readonly RefUpdate[]): Promise<void> {
     for (const update of updates) {
       const value = newValue(update);
       if (value === null) this.known.delete(update.ref);
@@ -86,7 +81,7 @@ class Remote implements WriteTarget {
     }
   }
 
-  async reread(): Promise<void> {
+  async refetch(): Promise<void> {
     await setImmediate();
     this.known.clear();
     for (const [ref, value] of this.refs) this.known.set(ref, value);
@@ -115,9 +110,9 @@ function markOf(name: string): NewMark {
   return { scope: { repository: 'id', package: name, workspace: 'v1' }, sequence: 1, digest: name, proven: true };
 }
 
-function create(queue: WriteQueue, number: number, takesBack = false): Promise<unknown> {
+function create(queue: WriteQueue, number: number, revokes = false): Promise<unknown> {
   const plan = {
-    ...{ marks: [markOf(`d${number}`)], takesBack },
+    ...{ marks: [markOf(`d${number}`)], revokes },
     name: `d${number}`,
     updates: [{ type: 'create', ref: draftRef(number), new: `d${number}` } as const],
   };
@@ -130,7 +125,7 @@ function publish(queue: WriteQueue, number: number, signal?: AbortSignal): Promi
     await setImmediate();
     const commit = `${head}<t${number}`;
     return {
-      ...{ marks: [markOf(`t${number}`)], takesBack: false },
+      ...{ marks: [markOf(`t${number}`)], revokes: false },
       name: `t${number}`,
       updates: [
         { type: 'update', ref: MAIN, old: head, new: commit } as const,
@@ -141,7 +136,7 @@ function publish(queue: WriteQueue, number: number, signal?: AbortSignal): Promi
   return queue.add({ package: `p${number}`, wholePackage: true, urgent: true, plan, signal });
 }
 
-test('what is ready together goes out together, and the first one waits for nobody', async () => {
+test('what is ready together goes out together, and the first one does not wait', async () => {
   const remote = new Remote();
   const queue = new WriteQueue(remote, NO_PAUSE);
   await Promise.all(Array.from({ length: 41 }, (_, number) => (number % 2 === 0 ? create : publish)(queue, number)));
@@ -149,7 +144,7 @@ test('what is ready together goes out together, and the first one waits for nobo
   expect(remote.mains.at(-1)?.split('<')).toHaveLength(21);
 });
 
-test('one culprit that nobody names costs the others a number of requests that grows with the logarithm', async () => {
+test('one culprit that no error names costs the others a number of requests that grows with the logarithm', async () => {
   for (const size of [8, 64]) {
     const remote = new Remote();
     remote.words = 'unnamed';
@@ -171,7 +166,7 @@ test('a lifecycle step waits for two requests at most, whatever came before it, 
   await publish(queue, 2000);
   expect(remote.requests.length - before).toBeLessThanOrEqual(2);
   await Promise.all(drafts);
-  expect(remote.requests.length).toBeLessThanOrEqual(1000 / MOST_WRITES + 3);
+  expect(remote.requests.length).toBeLessThanOrEqual(1000 / MAX_WRITES + 3);
 });
 
 test('steps without end do not hold back a draft', async () => {
@@ -185,7 +180,7 @@ test('steps without end do not hold back a draft', async () => {
       published += 1;
     }
   };
-  const workers = Array.from({ length: 3 * MOST_WRITES }, (_, worker) => busy(worker + 1));
+  const workers = Array.from({ length: 3 * MAX_WRITES }, (_, worker) => busy(worker + 1));
   await setImmediate();
   const before = remote.requests.length;
   await create(queue, 0);
@@ -209,7 +204,7 @@ test('a search for culprits does not hold back a step', async () => {
   expect(remote.requests.length).toBeLessThanOrEqual(2 * 64 + 2);
 });
 
-test('after a request of nobody knows what outcome, its refs are read before they are changed again', async () => {
+test('after a request with an unknown outcome, its refs are read before they are changed again', async () => {
   for (const lost of ['before', 'after'] as const) {
     const remote = new Remote();
     remote.lost = lost;
@@ -221,7 +216,7 @@ test('after a request of nobody knows what outcome, its refs are read before the
   }
 });
 
-test('what still waits when the repository is closed is told so, and not carried out', async () => {
+test('what still waits when the repository is closed fails with that reason, and is not committed', async () => {
   const remote = new Remote();
   const queue = new WriteQueue(remote, NO_PAUSE);
   const first = create(queue, 0);
@@ -234,7 +229,7 @@ test('what still waits when the repository is closed is told so, and not carried
   await closed;
 });
 
-test('what is left of a request that is refused while the repository is closed is told so', async () => {
+test('what is left of a request that is refused while the repository is closed fails with that reason', async () => {
   const remote = new Remote();
   remote.words = 'unnamed';
   remote.refuses = (ref) => ref === draftRef(1);
@@ -251,9 +246,9 @@ test('what is left of a request that is refused while the repository is closed i
   expect(remote.requests).toHaveLength(2);
 });
 
-test('a write that was carried out and cannot be shown is not told as failed', async () => {
+test('a write that was committed and cannot be shown is not reported as failed', async () => {
   const remote = new Remote();
-  remote.show = async () => {
+  remote.publish = async () => {
     throw new SluiceError('Corrupt', 'an object is damaged');
   };
   const queue = new WriteQueue(remote, NO_PAUSE);
@@ -262,16 +257,16 @@ test('a write that was carried out and cannot be shown is not told as failed', a
 });
 
 test('marks are raised after the request and before anyone sees it, on disk where one write takes something back', async () => {
-  for (const takesBack of [false, true]) {
+  for (const revokes of [false, true]) {
     const remote = new Remote();
     const queue = new WriteQueue(remote, NO_PAUSE);
     const first = create(queue, 0);
     while (remote.requests.length < 1) await setImmediate();
     expect(remote.raised).toEqual([]);
-    await Promise.all([first, create(queue, 1), create(queue, 2, takesBack), publish(queue, 3)]);
+    await Promise.all([first, create(queue, 1), create(queue, 2, revokes), publish(queue, 3)]);
     expect(remote.raised).toEqual([
       { marks: [markOf('d0')], durable: false, known: 1 },
-      { marks: expect.arrayContaining(['d1', 'd2', 't3'].map(markOf)), durable: takesBack, known: 2 },
+      { marks: expect.arrayContaining(['d1', 'd2', 't3'].map(markOf)), durable: revokes, known: 2 },
     ]);
   }
 });
@@ -324,13 +319,13 @@ test('what has to wait for the next request has no part in what becomes of this 
       package: name,
       wholePackage: false,
       urgent: false,
-      plan: { name, updates, marks: [], takesBack: false },
+      plan: { name, updates, marks: [], revokes: false },
     });
   };
   const both = [same('a'), same('b')];
   await first;
-  remote.reread = async () => {
-    throw new SluiceError('Unavailable', 'nobody answers');
+  remote.refetch = async () => {
+    throw new SluiceError('Unavailable', 'no answer');
   };
   remote.refuses = () => true;
   remote.meanwhile.set(3, () => {
@@ -350,7 +345,7 @@ const world = fc.record({
   requests: fc.array(request, { minLength: 1, maxLength: 40 }),
   refused: fc.array(fc.nat(39), { maxLength: 4 }),
   words: fc.constantFrom<Words>('named', 'unnamed'),
-  /** Before which requests somebody else moves main, or takes the name of a draft or tag. */
+  /** Before which requests another writer moves main, or takes the name of a draft or tag. */
   moves: fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 4 }),
   takes: fc.array(fc.tuple(fc.integer({ min: 1, max: 8 }), fc.nat(39)), { maxLength: 4 }),
   lost: fc.option(fc.tuple(fc.integer({ min: 1, max: 8 }), fc.constantFrom('before', 'after'))),
@@ -402,7 +397,7 @@ test('each write ends as some order one by one would end it, and what was acknow
           expect(there && isMarked).toBe(true);
           continue;
         }
-        // Nobody fails without a reason of his own; only of a lost answer all have to bear the consequences.
+        // No write fails without a reason of its own; only a lost answer concerns all.
         const { reason } = result;
         if (reason.details?.outcome === 'unknown') continue;
         expect(there).toBe(false);

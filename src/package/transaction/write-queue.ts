@@ -1,30 +1,31 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../../foundation/clock.ts';
+import type { Mutex } from '../../foundation/mutex.ts';
 import { conflictDelayMs, MAX_CONFLICT_RETRIES } from '../../foundation/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
-import { afterRefusal } from './after-refusal.ts';
 import { chooseBatch } from './choose-batch.ts';
 import { type Batch, gatherBatch, type RefView } from './gather-batch.ts';
 import type { PendingWrite } from './pending-write.ts';
+import { splitRefusedBatch } from './split-refused-batch.ts';
 
 /** Where writes go. */
 export interface WriteTarget extends RefView {
-  /** Runs one section at a time, in the order asked; the state of the view changes in no other. */
-  alone<Result>(section: () => Promise<Result>): Promise<Result>;
-  /** Carries updates out, all or none. */
+  /** The state of the view changes only in its sections. */
+  readonly mutex: Mutex;
+  /** Commits updates, all or none. */
   carryOut(updates: readonly RefUpdate[]): Promise<void>;
   /** Notes how far statements have come; on disk when it returns if `durable`. */
   raiseMarks(marks: readonly NewMark[], durable: boolean): void;
-  /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was carried out. */
+  /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was committed. */
   notePush(revision: string, refusal: string | undefined): void;
-  /** Shows what was carried out. */
-  show(updates: readonly RefUpdate[]): Promise<void>;
-  /** Reads the refs again; `ref` is the one that was not as expected, if one was named. Nothing is doubtful after that. */
-  reread(ref: string | undefined): Promise<void>;
+  /** Brings updates that were committed into the view and notifies its listeners. */
+  publish(updates: readonly RefUpdate[]): Promise<void>;
+  /** Reads the refs again; `ref` is the one that was not as expected, if one was named. After that no ref is unconfirmed. */
+  refetch(ref: string | undefined): Promise<void>;
   revision(name: string): PackageRevision | undefined;
 }
 
@@ -32,33 +33,33 @@ export interface WriteTarget extends RefView {
  * Writes in one request. Sixty drafts take some 0.3 s at a remote of 30,000 refs, half of it whatever their number; a step that comes
  * while one request is under way goes out with the next, and is to be done within a second.
  */
-export const MOST_WRITES = 64;
-/** Where nothing goes to a remote: half as many requests sync half as often, and write `packed-refs` anew half as often. */
-export const MOST_LOCAL_WRITES = 128;
-const MOST_WAITING = 10_000;
+export const MAX_WRITES = 64;
+/** Where nothing goes to a remote: half as many requests sync half as often, and rewrite `packed-refs` half as often. */
+export const MAX_LOCAL_WRITES = 128;
+const MAX_WAITING_WRITES = 10_000;
 /** So long, in milliseconds, closing waits for the request that is under way. */
-const CLOSE_PATIENCE = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
 export interface WriteQueueOptions {
   /** At most so many writes go out in one request. Default MOST_WRITES. */
-  readonly most?: number;
+  readonly maxWrites?: number;
   /** Waits for a number of milliseconds. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
 
-interface Entry extends PendingWrite {
+interface QueuedWrite extends PendingWrite {
   races: number;
   readonly over: PromiseWithResolvers<PackageRevision | undefined>;
 }
 
 /**
  * Group commit: while one request is under way, the next writes gather, and go out together in one set of ref updates, all or none.
- * The first one waits for nobody. If a request is refused, the culprit fails alone and the rest goes out again.
+ * The first one does not wait. If a request is refused, the culprit fails alone and the rest goes out again.
  */
 export class WriteQueue {
   readonly #target: WriteTarget;
-  #waiting: Entry[] = [];
+  #waiting: QueuedWrite[] = [];
   /** What is left of requests that were refused; each group goes out by itself. */
-  readonly #groups: (readonly Entry[])[] = [];
+  readonly #groups: (readonly QueuedWrite[])[] = [];
   #wasGroup = false;
   /** Fewer after a request that failed as a whole, which its size may be the reason of. */
   #most: number;
@@ -68,7 +69,10 @@ export class WriteQueue {
   #run: Promise<void> | undefined;
   #closed = false;
 
-  constructor(target: WriteTarget, { most = MOST_WRITES, pause = (ms) => setTimeout(ms) }: WriteQueueOptions = {}) {
+  constructor(
+    target: WriteTarget,
+    { maxWrites: most = MAX_WRITES, pause = (ms) => setTimeout(ms) }: WriteQueueOptions = {},
+  ) {
     this.#target = target;
     this.#limit = most;
     this.#most = most;
@@ -77,32 +81,35 @@ export class WriteQueue {
 
   /** Resolves with the revision after the write, undefined if it is gone; by then the write is where it has to be. */
   add(write: PendingWrite): Promise<PackageRevision | undefined> {
-    if (this.#closed) return Promise.reject(closing());
-    if (this.#waiting.length >= MOST_WAITING)
+    if (this.#closed) return Promise.reject(closingError());
+    if (this.#waiting.length >= MAX_WAITING_WRITES)
       return Promise.reject(
-        new SluiceError('TooManyRequests', `${this.#waiting.length} writes of this repository wait already; try again`),
+        new SluiceError(
+          'TooManyRequests',
+          `cannot queue the write: ${this.#waiting.length} writes of this repository wait already; try again later`,
+        ),
       );
-    const entry: Entry = { ...write, races: 0, over: Promise.withResolvers() };
+    const entry: QueuedWrite = { ...write, races: 0, over: Promise.withResolvers() };
     this.#waiting.push(entry);
     this.#run ??= this.#rounds();
     return entry.over.promise;
   }
 
   /**
-   * Whatever still waits is not carried out. Resolves when the request that is under way is over, or after some seconds: what hangs is
-   * told that its outcome is not known when the connection is closed.
+   * Rejects the writes that still wait. Resolves when the request that is under way is over, or after some seconds: a write that hangs
+   * fails with an unknown outcome when the connection is closed.
    */
   async close(clock: Clock): Promise<void> {
     this.#closed = true;
     this.#drop();
     const late = Promise.withResolvers<void>();
-    const cancel = clock.schedule(CLOSE_PATIENCE, late.resolve);
+    const cancel = clock.schedule(CLOSE_TIMEOUT_MS, late.resolve);
     await Promise.race([this.#run, late.promise]);
     cancel();
   }
 
   #drop(): void {
-    for (const { over } of [...this.#waiting.splice(0), ...this.#groups.splice(0).flat()]) over.reject(closing());
+    for (const { over } of [...this.#waiting.splice(0), ...this.#groups.splice(0).flat()]) over.reject(closingError());
   }
 
   async #rounds(): Promise<void> {
@@ -110,19 +117,19 @@ export class WriteQueue {
       // Servers that collided on the main branch must not meet again; writes that wait already go first.
       const races = this.#waiting.length > 0 ? 0 : Math.max(0, ...this.#groups.flat().map((entry) => entry.races));
       if (races > 0) await this.#pause(conflictDelayMs(races));
-      await this.#target.alone(() => this.#round());
+      await this.#target.mutex.run(this.#round);
       // What is left of a request that was under way when it was closed.
       if (this.#closed) this.#drop();
     }
     this.#run = undefined;
   }
 
-  /** One request. Never throws: whatever goes wrong is told to those whose writes were in it. */
-  async #round(): Promise<void> {
+  /** One request. Never throws: an error rejects the writes that were in the request. */
+  readonly #round = async (): Promise<void> => {
     let entries = this.#next();
     if (entries.length === 0) return;
     try {
-      await this.#settleDoubt(entries);
+      await this.#confirmRefs(entries);
       const batch = await gatherBatch(entries, this.#target);
       for (const { write, error } of batch.failed) write.over.reject(error);
       this.#waiting.unshift(...batch.later);
@@ -131,10 +138,10 @@ export class WriteQueue {
     } catch (error) {
       for (const { over } of entries) over.reject(error);
     }
-  }
+  };
 
-  /** Groups take turns with what came since, so that a search for a culprit holds nobody back. */
-  #next(): readonly Entry[] {
+  /** Groups take turns with what came since, so that a search for a culprit holds no other write back. */
+  #next(): readonly QueuedWrite[] {
     const group = this.#wasGroup && this.#waiting.length > 0 ? undefined : this.#groups.shift();
     this.#wasGroup = group !== undefined;
     if (group !== undefined) return group;
@@ -143,7 +150,7 @@ export class WriteQueue {
     return [...chosen];
   }
 
-  async #send({ planned, updates }: Batch<Entry>): Promise<void> {
+  async #send({ planned, updates }: Batch<QueuedWrite>): Promise<void> {
     try {
       await this.#target.carryOut(updates);
     } catch (error) {
@@ -155,28 +162,28 @@ export class WriteQueue {
     try {
       this.#target.raiseMarks(
         planned.flatMap(({ plan }) => plan.marks),
-        planned.some(({ plan }) => plan.takesBack),
+        planned.some(({ plan }) => plan.revokes),
       );
     } catch (error) {
-      for (const { write } of planned) write.over.reject(notNoted(error));
+      for (const { write } of planned) write.over.reject(notRecordedError(error));
       return;
     }
     try {
-      await this.#target.show(updates);
+      await this.#target.publish(updates);
     } catch (error) {
-      for (const { write } of planned) write.over.reject(notShown(error));
+      for (const { write } of planned) write.over.reject(notReadError(error));
       return;
     }
     for (const { write, plan } of planned) write.over.resolve(this.#target.revision(plan.name));
   }
 
-  async #refused(planned: Batch<Entry>['planned'], error: unknown): Promise<void> {
-    const { failed, again, overtaken, changed } = afterRefusal(error, planned, this.#target.main);
+  async #refused(planned: Batch<QueuedWrite>['planned'], error: unknown): Promise<void> {
+    const { failed, again, overtaken, changed } = splitRefusedBatch(error, planned, this.#target.main);
     if (isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Timeout'))
       this.#most = Math.max(1, Math.floor(planned.length / 2));
     // Whatever was not as expected is read again, so that the next look shows the truth.
     if (changed || (failed.length > 0 && isSluiceError(error, 'Conflict')))
-      await this.#target.reread(error instanceof RefConflictError ? error.details?.ref : undefined);
+      await this.#target.refetch(error instanceof RefConflictError ? error.details?.ref : undefined);
     const lost = new Set(failed);
     for (const entry of overtaken) {
       entry.races += 1;
@@ -192,8 +199,8 @@ export class WriteQueue {
     }
   }
 
-  /** Before refs are changed of which nobody knows where they are, they are read. If that fails, their writes are not carried out. */
-  async #settleDoubt(entries: readonly Entry[]): Promise<void> {
+  /** Refs with an unconfirmed value are read before they are changed. If that fails, their writes are not committed. */
+  async #confirmRefs(entries: readonly QueuedWrite[]): Promise<void> {
     const { doubtful } = this.#target;
     if (doubtful.size === 0) return;
     const concerned = entries.some(({ plan }) =>
@@ -201,24 +208,24 @@ export class WriteQueue {
     );
     if (!concerned) return;
     try {
-      await this.#target.reread(undefined);
+      await this.#target.refetch(undefined);
     } catch (error) {
       if (!isSluiceError(error)) throw error;
-      // Told by `gatherBatch` to those whom it concerns.
+      // `gatherBatch` rejects the writes that it concerns.
     }
   }
 }
 
 /** What was taken back must be in the ledger before it is acknowledged. */
-function notNoted(error: unknown): SluiceError<UnknownOutcome> {
-  const message = `the write was carried out in Git, and could not be noted in the trust ledger: ${messageOf(error)}; Sluice notes it with its next look at the repository. Look at the revision before you repeat the request`;
+function notRecordedError(error: unknown): SluiceError<UnknownOutcome> {
+  const message = `the write was committed in Git, and cannot be recorded in the trust ledger: ${messageOf(error)}; Sluice records it when it next reads the repository. Read the revision before you repeat the request`;
   return new SluiceError('Unavailable', message, { cause: error, details: { outcome: 'unknown' } });
 }
 
-function notShown(error: unknown): SluiceError<UnknownOutcome> {
+function notReadError(error: unknown): SluiceError<UnknownOutcome> {
   return new SluiceError(
     'Unavailable',
-    `the write was carried out, and cannot be read: ${messageOf(error)}; look at the revision before you repeat the request`,
+    `the write was committed, and its result cannot be read: ${messageOf(error)}; read the revision before you repeat the request`,
     {
       cause: error,
       details: { outcome: 'unknown' },
@@ -227,7 +234,7 @@ function notShown(error: unknown): SluiceError<UnknownOutcome> {
 }
 
 /** The error of writes that come too late. */
-export function closing(): SluiceError {
+export function closingError(): SluiceError {
   return new SluiceError(
     'Unavailable',
     'the repository is being closed; nothing was written. Try again when it is open',

@@ -38,7 +38,7 @@ test.each([
   [{ 'ssh-privatekey': 'hidden-key', known_hosts: '\n' }, 'ssh-privatekey but no known_hosts', 'fingerprint'],
   [{ username: 'hidden' }, 'neither username and password', 'identity and known_hosts'],
   [{ known_hosts: 'hidden' }, 'neither username and password', 'ca.crt'],
-])('what it lacks is told by the names of keys: %j', async (stringData, ...words) => {
+])('an incomplete Secret is reported by the names of the missing keys: %j', async (stringData, ...words) => {
   const error = await held(stringData).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: 'InvalidInput' });
   for (const word of words) expect(String(error)).toContain(word);

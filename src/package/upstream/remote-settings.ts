@@ -3,11 +3,11 @@ import type { DeepReadonly, KubernetesObject } from '../../resource/object/objec
 
 /** Annotation of a Repository: `auto`, or `git` for a server that the own client does not get on with. */
 export const TRANSPORT_ANNOTATION = 'sluice.dev/transport';
-/** Annotation of a Repository: what its server is told with every push, as `git push -o` does; one option a line. */
+/** Annotation of a Repository: the push options that its server gets with every push, as with `git push -o`; one option a line. */
 export const PUSH_OPTIONS_ANNOTATION = 'sluice.dev/push-options';
 
-const MOST_OPTIONS = 20;
-const LONGEST_OPTION = 1000;
+const MAX_OPTIONS = 20;
+const MAX_OPTION_LENGTH = 1000;
 
 export interface RemoteSettings {
   readonly transport: 'auto' | 'git';
@@ -25,13 +25,13 @@ export function remoteSettings({ metadata }: DeepReadonly<KubernetesObject>): Re
       `${JSON.stringify(transport.slice(0, 100))} is neither auto nor git`,
     );
   const pushOptions = (annotations[PUSH_OPTIONS_ANNOTATION] ?? '').split('\n').filter((line) => line !== '');
-  if (pushOptions.length > MOST_OPTIONS)
-    throw refused(metadata.name, PUSH_OPTIONS_ANNOTATION, `more than ${MOST_OPTIONS} options`);
-  if (pushOptions.some((option) => option.length > LONGEST_OPTION || /[\u0000-\u001f\u007f]/.test(option)))
+  if (pushOptions.length > MAX_OPTIONS)
+    throw refused(metadata.name, PUSH_OPTIONS_ANNOTATION, `more than ${MAX_OPTIONS} options`);
+  if (pushOptions.some((option) => option.length > MAX_OPTION_LENGTH || /[\u0000-\u001f\u007f]/.test(option)))
     throw refused(
       metadata.name,
       PUSH_OPTIONS_ANNOTATION,
-      `an option is longer than ${LONGEST_OPTION} characters or has a control character`,
+      `an option is longer than ${MAX_OPTION_LENGTH} characters or has a control character`,
     );
   return { transport, pushOptions };
 }

@@ -139,7 +139,7 @@ test('a repository on this machine is read where that is allowed', async () => {
   }
 });
 
-test('credentials are asked for each time, for whoever asks, and no mirror gives what the remote would not', async () => {
+test('each request sends the credentials of its caller, and no mirror gives what the remote would not', async () => {
   await using w = await world();
   await w.push('one\n');
   w.server.behaviour.auth = basic;

@@ -20,7 +20,7 @@ export interface UpstreamMirrorsOptions {
   readonly folder: string;
   readonly clock: Clock;
   /**
-   * Credentials from a Secret, for whoever asks. They are sent to the address that the same request names, so it must be refused
+   * Credentials from a Secret, for each request. They are sent to the address that the same request names, so it must be refused
    * here if the asker may not read the Secret.
    */
   readonly credentials?: (secret: SecretName, context: RequestContext) => Promise<GitCredentials>;
@@ -39,14 +39,14 @@ export interface SecretName {
   readonly name: string;
 }
 
-const TIMEOUT = 120_000;
+const FETCH_TIMEOUT_MS = 120_000;
 
 /** Above so many, the one that was not used for the longest time goes. */
-const MOST_MIRRORS = 32;
+const MAX_MIRRORS = 32;
 
 /**
- * Packages of Git repositories that are not registered. Of a remote one, the ref that is asked for is fetched into a mirror, which
- * makes the next fetch small; the remote is asked each time, so nobody gets from a mirror what the remote would not give.
+ * Packages of Git repositories that are not registered. Of a remote one, the requested ref is fetched into a mirror, which
+ * makes the next fetch small; Sluice fetches from the remote each time, so no caller gets from a mirror what the remote would not give.
  */
 export class UpstreamMirrors {
   readonly #options: UpstreamMirrorsOptions;
@@ -146,7 +146,7 @@ export class UpstreamMirrors {
     directory: string,
     context: RequestContext,
   ): Promise<Oid> {
-    const { timeout = TIMEOUT } = this.#options;
+    const { timeout = FETCH_TIMEOUT_MS } = this.#options;
     const limit = AbortSignal.timeout(timeout);
     const signal = context.signal === undefined ? limit : AbortSignal.any([limit, context.signal]);
     try {
@@ -167,7 +167,7 @@ export class UpstreamMirrors {
     const now = new Date(this.#options.clock.now());
     await utimes(join(folder, used), now, now);
     const mirrors = (await readdir(folder)).filter((name) => name.endsWith('.git'));
-    if (mirrors.length <= MOST_MIRRORS) return;
+    if (mirrors.length <= MAX_MIRRORS) return;
     const ages = await Promise.all(
       mirrors.map(async (name) => ({ name, time: (await stat(join(folder, name))).mtimeMs })),
     );

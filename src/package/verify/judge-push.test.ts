@@ -153,9 +153,9 @@ describe('the hook on deletions', () => {
       { files: new Map([['cm.yaml', Buffer.from(configMap('web', '3'))]]) },
       ANNA,
     );
-    await world.store.transition('apps.web.w3', { action: 'propose' }, ANNA);
+    await world.store.update('apps.web.w3', { action: 'propose' }, ANNA);
     const approval = await pushOf(() =>
-      world.store.transition('apps.web.w3', { action: 'approve' }, { ...ANNA, actor: { name: 'bob' } }),
+      world.store.update('apps.web.w3', { action: 'approve' }, { ...ANNA, actor: { name: 'bob' } }),
     );
     expect(Object.keys(approval)).toEqual(expect.arrayContaining([MAIN, 'refs/tags/web/v2', TOMBSTONE]));
     expect(await hook(approval)).toEqual([]);
@@ -238,7 +238,7 @@ describe('the hook after a key was revoked', () => {
     expect(said.join('\n')).toContain('which was revoked at 2026-01-02T00:00:00Z');
     const id = await pushOf(() => rewriteId(apps, thief));
     expect(await hook(id)).toEqual([
-      expect.stringMatching(/^refs\/sluice\/repository: it is no id that counts: .*revoked/),
+      expect.stringMatching(/^refs\/sluice\/repository: it is not a valid id: .*revoked/),
     ]);
   });
 });
@@ -264,7 +264,7 @@ describe('the hook on records', () => {
     '%s, which would be in the way of others, is refused',
     async (ref) => {
       expect(await hook({ [ref]: oid(MAIN) })).toEqual([
-        `${ref}: it stands in the way of what Sluice keeps below this name`,
+        `${ref}: it conflicts with the refs that Sluice keeps below this name`,
       ]);
     },
   );
@@ -272,7 +272,7 @@ describe('the hook on records', () => {
   test('records of earlier versions stay until they are adopted', async () => {
     const record = JSON.stringify({ ...emptyRecord(oid(MAIN)), labels: { team: 'shop' } });
     git('update-ref', UNSIGNED, git('commit-tree', `${MAIN}^{tree}`, '-m', `old\n\n${record}\n`));
-    const refused = `${UNSIGNED}: records of earlier versions stay until "sluice repo adopt" takes them over`;
+    const refused = `${UNSIGNED}: records of earlier versions stay until "sluice repo adopt" converts them`;
     expect(await hook({ [UNSIGNED]: null })).toEqual([refused]);
     expect(await hook({ [UNSIGNED]: null, 'refs/sluice/records/x': oid(MAIN) })).toContain(refused);
     expect(await hook({ [UNSIGNED]: null, 'refs/sluice/records/db/x': oid(MAIN) })).toContain(refused);

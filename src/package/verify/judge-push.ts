@@ -23,13 +23,13 @@ import type { PackageRevision } from '../model/package-revision.ts';
 import { ADOPTION_SCOPE, readAdoption } from '../trust/adoption.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { TrustLedger } from '../trust/trust-ledger.ts';
-import { findId, lookTrust } from './look-trust.ts';
 import { MainPush } from './main-push.ts';
 import type { PushedRef } from './pushed-ref.ts';
+import { findId, readOnlyTrust } from './read-only-trust.ts';
 import { recordFactAt } from './record-fact-at.ts';
 import { taggedCommit } from './tagged-commit.ts';
 
-export interface Refusal {
+export interface PushRefusal {
   readonly ref: string;
   /** One sentence for the pusher. */
   readonly message: string;
@@ -46,9 +46,9 @@ export async function judgePush(options: {
   readonly refs: readonly Ref[];
   readonly ledger: TrustLedger;
   readonly pushed: readonly PushedRef[];
-}): Promise<Refusal[]> {
+}): Promise<PushRefusal[]> {
   const judge = await PushJudge.open(options);
-  const refusals: Refusal[] = [];
+  const refusals: PushRefusal[] = [];
   for (const update of options.pushed) {
     const message = await judge.refusalOf(update);
     if (message !== undefined) refusals.push({ ref: update.ref, message });
@@ -105,7 +105,7 @@ class PushJudge {
     const present = oidOf(own) ?? oidOf(otherIdentityRef(layout)) ?? pushed.find((update) => update.ref === own)?.new;
     const found = present === undefined || present === ZERO_OID ? undefined : await findId(git, present, ledger);
     const id = found?.problem === undefined ? (found?.signed?.statement.repository ?? '') : '';
-    return new PushJudge(options, lookTrust(ledger, id, layout.branch));
+    return new PushJudge(options, readOnlyTrust(ledger, id, layout.branch));
   }
 
   /** Why an update must not be accepted; undefined if it may. */
@@ -125,7 +125,7 @@ class PushJudge {
     const meaning = parseRef(layout, ref);
     // Gone at once: Sluice finds out where it may keep records.
     if (isProbe(layout, ref)) return undefined;
-    if (!isDeleted && this.#isInTheWay(ref)) return 'it stands in the way of what Sluice keeps below this name';
+    if (!isDeleted && this.#isInTheWay(ref)) return 'it conflicts with the refs that Sluice keeps below this name';
     if (meaning.kind === 'main') return isDeleted ? 'the main branch must stay' : this.#main.refusalOf(update);
     if (meaning.kind === 'record') return isDeleted ? this.#recordDeletion(meaning) : this.#record(update, meaning);
     if (meaning.kind === 'published') return isDeleted ? this.#tagDeletion(meaning) : this.#tag(update, meaning);
@@ -143,7 +143,7 @@ class PushJudge {
 
   async #idRefusal({ old, new: oid }: PushedRef): Promise<string | undefined> {
     const { signed, problem } = await findId(this.#git, oid, this.#ledger);
-    if (problem !== undefined) return `it is no id that counts: ${problem}`;
+    if (problem !== undefined) return `it is not a valid id: ${problem}`;
     const present = old === ZERO_OID ? this.#before.get(otherIdentityRef(this.#layout)) : old;
     if (present === undefined) return undefined;
     const before = (await findId(this.#git, present, this.#ledger)).signed?.statement.repository;
@@ -157,7 +157,7 @@ class PushJudge {
     if (distrust !== undefined) return `the adoption does not count: ${distrust.message}`;
     const before = old === ZERO_OID ? undefined : (await readAdoption(this.#git, old, this.#trust)).fact;
     if ((before?.head.sequence ?? 0) < (fact?.head.sequence ?? 0)) return undefined;
-    return 'the adoption is no later one than that which is there';
+    return 'the adoption is not newer than the present one';
   }
 
   async #record(
@@ -169,7 +169,7 @@ class PushJudge {
     if (distrust !== undefined) return `the record does not count: ${distrust.message}`;
     const before = old === ZERO_OID ? undefined : await recordFactAt(this.#git, old, this.#trust);
     if ((before?.head.sequence ?? 0) < (fact?.head.sequence ?? 0)) return undefined;
-    return 'the record is no later one than that which is there';
+    return 'the record is not newer than the present one';
   }
 
   /** A record ends with its draft. */
@@ -190,7 +190,7 @@ class PushJudge {
     if (oid !== ZERO_OID) return 'the record does not count: it carries no signed statement';
     const adoption = adoptionRef(this.#layout);
     const isAdopted = this.#pushed.some(({ ref, new: other }) => ref === adoption && other !== ZERO_OID);
-    return isAdopted ? undefined : 'records of earlier versions stay until "sluice repo adopt" takes them over';
+    return isAdopted ? undefined : 'records of earlier versions stay until "sluice repo adopt" converts them';
   }
 
   /** It comes with the deletion of the tag that it is about, and goes with another publication of the number. */
@@ -203,7 +203,7 @@ class PushJudge {
       return 'no record of a deletion has such a name';
     const { tag } = place;
     if (oid === ZERO_OID)
-      return this.#after.has(tag) ? undefined : `what tells that ${tag} was deleted in order must stay`;
+      return this.#after.has(tag) ? undefined : `the record that ${tag} was deleted in order must stay`;
     const surroundings = { git: this.#git, trust: this.#trust };
     const judged = await judgeTombstone(surroundings, { ...place, oid, isAdopted: false });
     if (judged.flaw !== undefined) return `the record of the deletion does not count: ${judged.flaw.message}`;

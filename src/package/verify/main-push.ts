@@ -90,7 +90,7 @@ export class MainPush {
     }
     const other = await this.#otherChange(statement.package, { parent, tree });
     if (other !== undefined) return other;
-    // Its message and its tree can be those of an earlier publication: the tag of the number says which commit is the publication.
+    // Its message and its tree can be those of an earlier publication: the tag of the number determines which commit is the publication.
     const tag = `refs/tags/${statement.package}/v${statement.revision}`;
     const tagged = this.#after.get(tag);
     if (tagged !== undefined && (await taggedCommit(this.#git, tagged)) === oid) return undefined;

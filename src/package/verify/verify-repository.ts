@@ -14,7 +14,7 @@ import {
 } from '../model/layout.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../model/package-revision.ts';
 import type { TrustLedger } from '../trust/trust-ledger.ts';
-import { findId, lookTrust } from './look-trust.ts';
+import { findId, readOnlyTrust } from './read-only-trust.ts';
 
 export interface VerifyOptions {
   readonly git: GitRepository;
@@ -80,7 +80,7 @@ export async function verifyRepository({
       kind: 'repository',
       finding: { reason: 'RepositoryId', message: missing },
     });
-  const trust = lookTrust(ledger, id ?? '', layout.branch);
+  const trust = readOnlyTrust(ledger, id ?? '', layout.branch);
   for (const { name: ref, oid } of refs) {
     const place = deletedIn(layout, ref);
     if (place !== undefined) {
@@ -96,7 +96,7 @@ export async function verifyRepository({
 async function readIndex(options: VerifyOptions, id: string): Promise<RevisionIndex> {
   const { git, layout, refs, ledger } = options;
   const index = new RevisionIndex({
-    ...{ git, layout, cache: new FactCache(), trust: lookTrust(ledger, id, layout.branch) },
+    ...{ git, layout, cache: new FactCache(), trust: readOnlyTrust(ledger, id, layout.branch) },
     ...{ repository: 'verify', namespace: 'default', isFirstLook: ledger.repository(id) === undefined },
   });
   await index.apply(refs.map(({ name, oid }) => ({ name, before: undefined, after: oid })));

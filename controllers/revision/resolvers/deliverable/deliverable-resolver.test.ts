@@ -163,7 +163,7 @@ test('a proposed revision is evaluated again when a target changes, and once mor
     return kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE)?.status;
   };
   await expect.poll(statusNow).toBe('True');
-  await expect.poll(() => outcomeOf(store.transition(name, { action: 'propose' }, ANNA))).toBe('succeeded');
+  await expect.poll(() => outcomeOf(store.update(name, { action: 'propose' }, ANNA))).toBe('succeeded');
 
   // The controller has not been woken yet, and the condition is still True.
   targets = [target('edge')];
@@ -176,7 +176,7 @@ test('a proposed revision is evaluated again when a target changes, and once mor
   });
   await approvals.add(store.repository('apps'));
   expect(statusNow()).toBe('True');
-  expect(await outcomeOf(approvals.transition(name, { action: 'approve' }, ANNA))).toMatch(
+  expect(await outcomeOf(approvals.update(name, { action: 'approve' }, ANNA))).toMatch(
     /^Refused: gate sluice\.dev\/Deliverable is closed now: edge cannot deliver it: Secret key at secret\.yaml:1/,
   );
 
@@ -227,7 +227,7 @@ describe('a delivery that changes what a target ships', () => {
     const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
     await world.draft('apps/other/w1', { 'svc.yaml': SERVICE });
     const proposed = await world.draft('apps/late/w1', { 'cm.yaml': CONFIG_MAP, 'x.yaml': SERVICE });
-    await store.transition(proposed.name, { action: 'propose' }, ANNA);
+    await store.update(proposed.name, { action: 'propose' }, ANNA);
     const woken: string[] = [];
     const { resolver, sources } = deliverable();
     const counted: Resolver = {

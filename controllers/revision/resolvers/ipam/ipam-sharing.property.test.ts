@@ -24,7 +24,7 @@ describe('many drafts share the pools', () => {
 
   const draft = async (packageName: string, files: Record<string, string>, workspace = 'w1') =>
     (await world.draft(`edge/${packageName}/${workspace}`, files)).name;
-  const remove = (name: string) => world.store.transition(name, { action: 'delete' }, ANNA);
+  const remove = (name: string) => world.store.update(name, { action: 'delete' }, ANNA);
 
   test('the later owner of a copied address loses it', async () => {
     await at.pool('n3', '10.0.0.1/29');
@@ -106,7 +106,7 @@ describe('many drafts share the pools', () => {
     await manager.idle();
     expect(at.condition(waiting, 'c')?.reason).toBe('PoolExhausted');
 
-    await store.transition(first, { action: 'propose-deletion' }, ANNA);
+    await store.update(first, { action: 'propose-deletion' }, ANNA);
     await manager.idle();
     expect(at.condition(waiting, 'c')?.reason).toBe('PoolExhausted');
     await remove(first);
@@ -254,7 +254,7 @@ describe('many drafts share the pools', () => {
           before = new Map([...before, ...owners]);
         }
         for (const { name, lifecycle } of live()) {
-          if (lifecycle === 'Published') await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
+          if (lifecycle === 'Published') await world.store.update(name, { action: 'propose-deletion' }, ANNA);
           await remove(name);
         }
         clock.advance(120_000);

@@ -4,9 +4,9 @@ import { Draws } from './draws.ts';
 import { ForeignMoves } from './foreign-moves.ts';
 import { Model } from './model.ts';
 import { emptyKept, ModelRecords } from './model-records.ts';
-import type { Asked, Entry, Kept } from './model-state.ts';
+import type { ModelRecord, ModelRequest, ModelRevision } from './model-state.ts';
 import { ACTORS, type PackageData, TYPES } from './package-data.ts';
-import { type Listed, MAIN, recordOf } from './places.ts';
+import { type ListedRevision, MAIN, recordRefOf } from './places.ts';
 import { faceOf, World } from './world.ts';
 
 /** Time between two steps. */
@@ -16,7 +16,7 @@ const STEP_MS = 600_000;
 export interface Step {
   /** Set for requests. */
   readonly request?: {
-    readonly target: Listed;
+    readonly target: ListedRevision;
     readonly action: Action;
     readonly decision: Decision;
     /** Reasons that the model has against it. */
@@ -28,9 +28,9 @@ export interface Step {
     readonly approvals: { readonly given: number; readonly needed: number };
     readonly nextNumber: number;
   };
-  /** Tags, and the main branch, to which somebody else did something. */
+  /** Tags, and the main branch, that another actor changed. */
   readonly foreign?: readonly string[];
-  /** A tag that somebody else put where the server once had it. */
+  /** A tag that another actor put where the server once had it. */
   readonly replayed?: string;
   /** What kind of attack it was, for the coverage of a test. */
   readonly attack?: string;
@@ -144,7 +144,7 @@ export class Driver {
     return {};
   }
 
-  #request(target: Listed, draws: Draws): Step {
+  #request(target: ListedRevision, draws: Draws): Step {
     const usual = {
       Draft: 'propose',
       Proposed: 'approve',
@@ -159,7 +159,7 @@ export class Driver {
     const { workspace } = target;
     const entry = this.#entry(workspace);
     const kept = this.model.kept(workspace);
-    const asked: Asked = {
+    const asked: ModelRequest = {
       ...{ action, actor: actor.name, groups: actor.groups, isController: faceOf(actor) === 'controller' },
       ...{ expected, reason, breakGlass },
     };
@@ -176,9 +176,9 @@ export class Driver {
   /** Does in the model what it allowed. */
   #apply(
     workspace: string,
-    entry: Entry,
-    kept: Kept,
-    asked: Asked,
+    entry: ModelRevision,
+    kept: ModelRecord,
+    asked: ModelRequest,
     approvals: { readonly given: number; readonly needed: number },
   ): void {
     const { records } = this.model;
@@ -199,8 +199,8 @@ export class Driver {
     this.model.records.look(this.model.tags(), this.model.main);
   }
 
-  #wrote(workspace: string, kept: Kept): void {
-    const oid = this.world.refs.get(recordOf(workspace));
+  #wrote(workspace: string, kept: ModelRecord): void {
+    const oid = this.world.refs.get(recordRefOf(workspace));
     if (oid === undefined) throw new Error(`there is no record of ${workspace}`);
     const entry = this.#entry(workspace);
     this.model.records.wrote(workspace, oid, { ...kept, commit: entry.commit });
@@ -243,14 +243,14 @@ export class Driver {
     this.#wrote(workspace, kept);
   }
 
-  #keep(revision: Listed): void {
+  #keep(revision: ListedRevision): void {
     const kept = this.model.kept(revision.workspace);
     this.world.keep(revision);
     this.#wrote(revision.workspace, kept);
   }
 
   /** Other content, object, gates or a Kptfile that cannot be read. In a proposed revision gates can be added. */
-  #edit(revision: Listed, draws: Draws): void {
+  #edit(revision: ListedRevision, draws: Draws): void {
     const { workspace, lifecycle } = revision;
     const entry = this.#entry(workspace);
     const kept = this.model.kept(workspace);
@@ -265,13 +265,13 @@ export class Driver {
     this.#wrote(workspace, kept);
   }
 
-  #entry(workspace: string): Entry {
+  #entry(workspace: string): ModelRevision {
     const entry = this.model.entries.get(workspace);
     if (entry === undefined) throw new Error(`the model does not know ${workspace}`);
     return entry;
   }
 
-  #listed(workspace: string): Listed {
+  #listed(workspace: string): ListedRevision {
     const revision = this.world.list().find((candidate) => candidate.workspace === workspace);
     if (revision === undefined) throw new Error(`the world does not know ${workspace}`);
     return revision;

@@ -3,12 +3,12 @@ import { draftRef, proposedRef, tagRef } from '../../model/layout.ts';
 import type { Draws } from './draws.ts';
 import { Forger } from './forger.ts';
 import type { Model } from './model.ts';
-import type { Entry } from './model-state.ts';
+import type { ModelRevision } from './model-state.ts';
 import { PACKAGE, type PackageData, TYPES } from './package-data.ts';
-import { keyOf, LAYOUT, type Listed, MAIN, recordOf } from './places.ts';
+import { LAYOUT, type ListedRevision, MAIN, recordRefOf, revisionKeyOf } from './places.ts';
 import type { World } from './world.ts';
 
-/** What somebody else did; see Step. */
+/** What another actor did; see Step. */
 export interface ForeignMove {
   readonly foreign?: readonly string[];
   readonly replayed?: string;
@@ -32,7 +32,7 @@ export class ForeignMoves {
     this.#forger = new Forger(world);
   }
 
-  make(draws: Draws, targets: readonly Listed[], edited: Listed | undefined): ForeignMove {
+  make(draws: Draws, targets: readonly ListedRevision[], edited: ListedRevision | undefined): ForeignMove {
     const kind = draws.below(20);
     for (const { tag, commit } of targets) this.#note(tag, commit);
     if (kind < 2) return this.#on(edited, (revision) => this.#pushConditions(revision, draws));
@@ -61,7 +61,7 @@ export class ForeignMoves {
   }
 
   /** The entry of a draft. */
-  draft(data: PackageData, commit: string): Entry {
+  draft(data: PackageData, commit: string): ModelRevision {
     const { content, object, gates, conditions, problem } = data;
     const said = [...conditions].map(([type, { status, message }]) => [type, { status, text: message ?? '' }] as const);
     return {
@@ -71,7 +71,7 @@ export class ForeignMoves {
   }
 
   /** Changes content, object or gates, or breaks the Kptfile. */
-  alter(entry: Entry, draws: Draws): void {
+  alter(entry: ModelRevision, draws: Draws): void {
     this.#content += 1;
     const what = draws.below(8);
     if (what < 3) entry.content = this.#content;
@@ -80,24 +80,24 @@ export class ForeignMoves {
     else entry.broken = !entry.broken;
   }
 
-  dataOf({ content, object, gates, broken }: Entry, data: PackageData): PackageData {
+  dataOf({ content, object, gates, broken }: ModelRevision, data: PackageData): PackageData {
     return { ...data, content, object, gates: [...gates], problem: broken ? 'no YAML' : undefined };
   }
 
-  pushChange(revision: Listed, draws: Draws): void {
+  pushChange(revision: ListedRevision, draws: Draws): void {
     const entry = this.#entry(revision.workspace);
     this.alter(entry, draws);
     // Some claim that Sluice made the commit.
     this.#push(revision, (data) => this.dataOf(entry, data), draws.below(4) === 0 ? 'edit' : undefined);
   }
 
-  #push(revision: Listed, change: (data: PackageData) => PackageData, action?: string): void {
+  #push(revision: ListedRevision, change: (data: PackageData) => PackageData, action?: string): void {
     this.#world.push(revision, change, action);
     this.#entry(revision.workspace).commit = this.#world.store.last;
   }
 
   /** A push that sets one condition, maybe to what it is already, and maybe changes the content too. */
-  #pushConditions(revision: Listed, draws: Draws): ForeignMove {
+  #pushConditions(revision: ListedRevision, draws: Draws): ForeignMove {
     const entry = this.#entry(revision.workspace);
     const type = draws.of(TYPES) ?? '';
     const status = draws.below(4) > 0 ? 'True' : 'False';
@@ -114,7 +114,7 @@ export class ForeignMoves {
   }
 
   /** Renames a draft branch to a proposed one, or back. */
-  #pushMove({ workspace, lifecycle, commit }: Listed): ForeignMove {
+  #pushMove({ workspace, lifecycle, commit }: ListedRevision): ForeignMove {
     const [draft, proposed] = [branchOf('Draft', workspace), branchOf('Proposed', workspace)];
     this.#set(lifecycle === 'Draft' ? draft : proposed, undefined);
     this.#set(lifecycle === 'Draft' ? proposed : draft, commit);
@@ -123,7 +123,7 @@ export class ForeignMoves {
     return NOTHING;
   }
 
-  #pushDelete({ workspace, lifecycle }: Listed, draws: Draws): ForeignMove {
+  #pushDelete({ workspace, lifecycle }: ListedRevision, draws: Draws): ForeignMove {
     this.#set(branchOf(lifecycle, workspace), undefined);
     this.#model.entries.delete(workspace);
     if (draws.below(2) === 0) this.#putRecord(workspace, undefined);
@@ -142,7 +142,7 @@ export class ForeignMoves {
     return NOTHING;
   }
 
-  /** A tag on a commit that nobody approved, whatever its message says. */
+  /** A tag on a commit without an approval, whatever its message says. */
   #tag(draws: Draws): ForeignMove {
     const version = ['v2.0.0', 'v2', 'v3', 'v3', 'v4', 'v9', 'v9', 'v999999999'][draws.below(8)] ?? '';
     if (this.#world.refs.has(tagOf(version))) return NOTHING;
@@ -166,7 +166,7 @@ export class ForeignMoves {
     return { foreign: [tagOf(version)] };
   }
 
-  #untag(targets: readonly Listed[], draws: Draws): ForeignMove {
+  #untag(targets: readonly ListedRevision[], draws: Draws): ForeignMove {
     const target = draws.of(targets.filter(({ tag }) => tag !== undefined));
     if (target?.tag === undefined) return NOTHING;
     this.#set(target.tag, undefined);
@@ -175,7 +175,7 @@ export class ForeignMoves {
   }
 
   /** Sets a tag to a draft, to what another tag stands for, or to something forged. */
-  #moveTag(targets: readonly Listed[], draws: Draws): ForeignMove {
+  #moveTag(targets: readonly ListedRevision[], draws: Draws): ForeignMove {
     const target = draws.of(targets.filter(({ tag }) => tag !== undefined));
     if (target?.tag === undefined) return NOTHING;
     const version = target.tag.slice(target.tag.lastIndexOf('/') + 1);
@@ -238,7 +238,7 @@ export class ForeignMoves {
   }
 
   /** Brings other content, gates and conditions into what was proposed, and hides what the server knows of the proposal. */
-  #subvert(revision: Listed, draws: Draws): ForeignMove {
+  #subvert(revision: ListedRevision, draws: Draws): ForeignMove {
     const { workspace } = revision;
     const entry = this.#entry(workspace);
     this.#content += 1;
@@ -268,7 +268,7 @@ export class ForeignMoves {
   }
 
   #putRecord(workspace: string, oid: string | undefined): void {
-    this.#set(recordOf(workspace), oid);
+    this.#set(recordRefOf(workspace), oid);
     if (oid === undefined) this.#model.records.held.delete(workspace);
     else this.#model.records.held.set(workspace, oid);
   }
@@ -288,7 +288,7 @@ export class ForeignMoves {
     return revision === undefined ? NOTHING : act(revision);
   }
 
-  #entry(workspace: string): Entry {
+  #entry(workspace: string): ModelRevision {
     const entry = this.#model.entries.get(workspace);
     if (entry === undefined) throw new Error(`the model does not know ${workspace}`);
     return entry;
@@ -296,7 +296,7 @@ export class ForeignMoves {
 }
 
 function branchOf(lifecycle: string, workspace: string): string {
-  return (lifecycle === 'Draft' ? draftRef : proposedRef)(LAYOUT, keyOf(workspace));
+  return (lifecycle === 'Draft' ? draftRef : proposedRef)(LAYOUT, revisionKeyOf(workspace));
 }
 
 function tagOf(version: string): string {

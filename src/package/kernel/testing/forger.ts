@@ -5,9 +5,9 @@ import type { StatementFact } from '../../trust/repository-trust.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../trust/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import type { Draws } from './draws.ts';
-import type { Entry } from './model-state.ts';
+import type { ModelRevision } from './model-state.ts';
 import { type CommitData, inputsOf, type PackageData, REPOSITORY, TYPES, treeOf } from './package-data.ts';
-import { LAYOUT, recordOf } from './places.ts';
+import { LAYOUT, recordRefOf } from './places.ts';
 import { scope, signedBy } from './records.ts';
 import type { World } from './world.ts';
 
@@ -84,10 +84,10 @@ export class Forger {
   }
 
   /** Something for the record of a revision; no object id where it is removed, or where there is nothing to put there. */
-  record(workspace: string, { commit }: Entry, draws: Draws): { oid: Oid | undefined; attack: string } {
+  record(workspace: string, { commit }: ModelRevision, draws: Draws): { oid: Oid | undefined; attack: string } {
     const { records, store } = this.#world;
     const data = store.commits.get(commit)?.data;
-    const parent = this.#world.refs.get(recordOf(workspace));
+    const parent = this.#world.refs.get(recordRefOf(workspace));
     const record = this.#tempting(commit, data);
     const mark = records.trust.mark(scope(workspace));
     const sequence = (mark?.sequence ?? 0) + ([0, 1, 1, 1, 1000][draws.below(5)] ?? 1);
@@ -142,7 +142,7 @@ export class Forger {
         ...{ face: 'api', at, since: at, message: data?.conditions.get(type)?.message ?? '' },
       })),
       approvals: ['ann', 'bob', 'eve'].map((subject) => ({ subject, ...approval })),
-      steps: [{ action: 'propose', by: 'somebody', face: 'api', at }],
+      steps: [{ action: 'propose', by: 'mallory', face: 'api', at }],
     };
   }
 }

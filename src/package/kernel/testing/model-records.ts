@@ -1,12 +1,12 @@
-import { looks } from './looks.ts';
-import type { Entry, Given, Kept } from './model-state.ts';
+import { inputsSeen } from './inputs-seen.ts';
+import type { ModelRecord, ModelRevision, ModelVerdict } from './model-state.ts';
 import { type CommitData, type PackageData, treeOf } from './package-data.ts';
 
 /*
  * What the server wrote, and what of that counts, in words:
  *
  * - A record counts while the last one that the server wrote for the revision is where it was written. Anything else there, or nothing,
- *   is as good as none: what the server knew is not known any more, and the revision was changed by somebody unknown.
+ *   is as good as none: what the server knew is not known any more, and the revision was changed by an unknown actor.
  * - After the server has lost its memory, the record that is there then is the last one that it knows, if its own key signed it; but
  *   that it was the last one is not known, so that no verdict and no approval in it counts. The same holds for records that turn up
  *   later on top of that, and not for what the server writes itself.
@@ -17,7 +17,7 @@ import { type CommitData, type PackageData, treeOf } from './package-data.ts';
 
 interface Written {
   readonly workspace: string;
-  readonly kept: Kept;
+  readonly kept: ModelRecord;
   readonly key: string;
   readonly order: number;
 }
@@ -33,19 +33,19 @@ interface Latest {
 interface Publication {
   readonly commit: string;
   readonly key: string;
-  readonly given: ReadonlyMap<string, Given>;
+  readonly given: ReadonlyMap<string, ModelVerdict>;
   /** Where it was when it was seen first; undefined if that has to be found out. */
   onMain: boolean | undefined;
   /** The key was given up, and the commit was on the main branch. */
   wasThere: boolean;
 }
 
-export function emptyKept(commit: string, given: ReadonlyMap<string, Given> = new Map()): Kept {
+export function emptyKept(commit: string, given: ReadonlyMap<string, ModelVerdict> = new Map()): ModelRecord {
   const sets = { contributors: new Set<string>(), approvals: new Map<string, string>(), required: [] };
   return { commit, given: new Map(given), ...sets, lost: false, proposer: undefined };
 }
 
-function copy(kept: Kept): Kept {
+function copy(kept: ModelRecord): ModelRecord {
   const { given, contributors, approvals, required } = kept;
   return {
     ...kept,
@@ -72,14 +72,14 @@ export class ModelRecords {
     this.key = key;
   }
 
-  wrote(workspace: string, oid: string, kept: Kept): void {
+  wrote(workspace: string, oid: string, kept: ModelRecord): void {
     this.#order += 1;
     this.#written.set(oid, { workspace, kept: copy(kept), key: this.key, order: this.#order });
     this.#latest.set(workspace, { what: oid, order: this.#order, isProven: true });
     this.held.set(workspace, oid);
   }
 
-  published(workspace: string, version: string, commit: string, given: ReadonlyMap<string, Given>): void {
+  published(workspace: string, version: string, commit: string, given: ReadonlyMap<string, ModelVerdict>): void {
     this.#order += 1;
     this.#latest.set(workspace, { what: 'publication', order: this.#order, isProven: true });
     this.held.delete(workspace);
@@ -94,7 +94,7 @@ export class ModelRecords {
   }
 
   /** The server looks at what is there. */
-  look(tags: Iterable<Entry>, main: string | undefined): void {
+  look(tags: Iterable<ModelRevision>, main: string | undefined): void {
     for (const { version, commit } of tags) {
       const found = this.#publications.get(`${version} ${commit}`);
       if (found === undefined || found.onMain !== undefined) continue;
@@ -128,14 +128,14 @@ export class ModelRecords {
   }
 
   /** The verdicts of a publication that counts. */
-  inBand(version: string, commit: string): ReadonlyMap<string, Given> | undefined {
+  inBand(version: string, commit: string): ReadonlyMap<string, ModelVerdict> | undefined {
     const found = this.#publications.get(`${version} ${commit}`);
     if (found === undefined || found.onMain === false) return undefined;
     return found.key === this.key || found.wasThere ? found.given : undefined;
   }
 
   /** `tags` are the published revisions. */
-  current(workspace: string, entry: Entry, tags: readonly Entry[]): Kept {
+  current(workspace: string, entry: ModelRevision, tags: readonly ModelRevision[]): ModelRecord {
     if (entry.place === 'tag') return emptyKept(entry.commit, this.inBand(entry.version, entry.commit));
     if (entry.place === 'main') return emptyKept(entry.commit);
     const oid = this.held.get(workspace);
@@ -151,7 +151,7 @@ export class ModelRecords {
   }
 
   /** What the record says, and the pushes since. */
-  #after(written: Kept, isProven: boolean, entry: Entry): Kept {
+  #after(written: ModelRecord, isProven: boolean, entry: ModelRevision): ModelRecord {
     const kept = copy(written);
     if (!isProven) {
       kept.given.clear();
@@ -172,7 +172,7 @@ export class ModelRecords {
     return { ...kept, commit: entry.commit, proposer: undefined };
   }
 
-  #withoutRecord(tip: string, tags: readonly Entry[]) {
+  #withoutRecord(tip: string, tags: readonly ModelRevision[]) {
     const pushed: PackageCommit[] = [];
     for (const commit of this.#line(tip)) {
       const source = tags.find(({ version, commit: tag, number }) => {
@@ -188,7 +188,7 @@ export class ModelRecords {
     return { start: emptyKept(tip), isCopy: false, known: NOTHING, pushed };
   }
 
-  #push(kept: Kept, before: PackageData | undefined, pushed: readonly PackageCommit[]): void {
+  #push(kept: ModelRecord, before: PackageData | undefined, pushed: readonly PackageCommit[]): void {
     let known = before;
     for (const { data, at } of pushed) {
       kept.contributors.add('push');
@@ -198,7 +198,7 @@ export class ModelRecords {
         if (old !== undefined && old.status === status && (old.message ?? '') === text) continue;
         const given = kept.given.get(type);
         if (given?.status === status && given.text === text) continue;
-        kept.given.set(type, { status, text, by: 'push', groups: [], pushed: true, at, saw: looks(type, data) });
+        kept.given.set(type, { status, text, by: 'push', groups: [], pushed: true, at, saw: inputsSeen(type, data) });
       }
       known = data;
     }

@@ -1,4 +1,4 @@
-export interface Given {
+export interface ModelVerdict {
   status: string;
   text: string;
   by: string;
@@ -10,7 +10,7 @@ export interface Given {
   at: number;
 }
 
-export interface Entry {
+export interface ModelRevision {
   place: 'draft' | 'proposed' | 'tag' | 'main';
   version: string;
   number: number;
@@ -23,20 +23,20 @@ export interface Entry {
 }
 
 /** What is known of a revision beyond what its branch holds. */
-export interface Kept {
+export interface ModelRecord {
   commit: string;
-  given: Map<string, Given>;
+  given: Map<string, ModelVerdict>;
   contributors: Set<string>;
   /** What each approver approved. */
   approvals: Map<string, string>;
   /** Gates of the proposal. */
   required: string[];
-  /** It was proposed, and nobody knows with which gates. */
+  /** It was proposed, and with which gates is not known. */
   lost: boolean;
   proposer: string | undefined;
 }
 
-export interface Asked {
+export interface ModelRequest {
   action: string;
   actor: string;
   groups: readonly string[];
@@ -46,6 +46,6 @@ export interface Asked {
   breakGlass: boolean;
 }
 
-export function copyOf(entry: Entry): Entry {
+export function copyOf(entry: ModelRevision): ModelRevision {
   return { ...entry, gates: [...entry.gates], conditions: new Map(entry.conditions) };
 }

@@ -1,7 +1,7 @@
 import type { EffectivePolicy } from '../../model/policy.ts';
-import { looks } from './looks.ts';
+import { inputsSeen } from './inputs-seen.ts';
 import type { ModelRecords } from './model-records.ts';
-import { type Asked, copyOf, type Entry, type Given, type Kept } from './model-state.ts';
+import { copyOf, type ModelRecord, type ModelRequest, type ModelRevision, type ModelVerdict } from './model-state.ts';
 import { PACKAGE } from './package-data.ts';
 
 /*
@@ -19,11 +19,11 @@ import { PACKAGE } from './package-data.ts';
  *   with a reason.
  * - Where a policy forbids that people approve their own changes, neither who proposed nor who changed the content approves, and no
  *   controller does. If one of them is not known, two people have to approve the same content.
- * - What somebody judged and what is there must be the same commit.
+ * - What the actor judged and what is there must be the same commit.
  * - What is known beyond the branch itself is what the server wrote last, as long as that is there: see model-records.ts.
  */
 export class Model {
-  readonly entries = new Map<string, Entry>();
+  readonly entries = new Map<string, ModelRevision>();
   readonly records: ModelRecords;
   /** Deletion marks by version, and what they point to. */
   readonly marks = new Map<string, string>();
@@ -41,19 +41,19 @@ export class Model {
     this.records = records;
   }
 
-  kept(workspace: string): Kept {
+  kept(workspace: string): ModelRecord {
     const entry = this.entries.get(workspace);
     if (entry === undefined) throw new Error(`the model does not know ${workspace}`);
     return this.records.current(workspace, entry, this.tags());
   }
 
-  tags(): Entry[] {
+  tags(): ModelRevision[] {
     return [...this.entries.values()].filter(({ place }) => place === 'tag');
   }
 
-  give(entry: Entry, kept: Kept, given: Omit<Given, 'saw' | 'at'> & { type: string }): void {
+  give(entry: ModelRevision, kept: ModelRecord, given: Omit<ModelVerdict, 'saw' | 'at'> & { type: string }): void {
     const { type, status, text, by, groups, pushed } = given;
-    const saw = looks(type, entry);
+    const saw = inputsSeen(type, entry);
     entry.conditions.set(type, { status, text });
     const before = kept.given.get(type);
     const same =
@@ -65,14 +65,14 @@ export class Model {
     if (!same) kept.given.set(type, { status, text, by, groups, pushed, saw, at: this.now });
   }
 
-  isOpen(entry: Entry, kept: Kept, type: string): boolean {
+  isOpen(entry: ModelRevision, kept: ModelRecord, type: string): boolean {
     const given = kept.given.get(type);
     if (entry.conditions.get(type)?.status !== 'True' || given?.status !== 'True') return false;
     return this.#mayGive(given, type) && this.#sees(entry, given) && !this.#isOver(given, type);
   }
 
   /** The gates asked for at a step. */
-  gates(entry: Entry, kept: Kept, step: string): string[] {
+  gates(entry: ModelRevision, kept: ModelRecord, step: string): string[] {
     const proposed = entry.place === 'proposed' ? kept.required : [];
     const types = new Set([
       ...entry.gates,
@@ -86,12 +86,12 @@ export class Model {
     });
   }
 
-  isMarked(entry: Entry): boolean {
+  isMarked(entry: ModelRevision): boolean {
     return (entry.place === 'tag' || entry.place === 'main') && this.marks.has(entry.version);
   }
 
   /** The codes of all reasons against a request; none means that it is allowed. */
-  against(entry: Entry, kept: Kept, asked: Asked): Set<string> {
+  against(entry: ModelRevision, kept: ModelRecord, asked: ModelRequest): Set<string> {
     if (asked.expected !== undefined && asked.expected !== entry.commit) return new Set(['Conflict']);
     const published = entry.place === 'tag' || entry.place === 'main';
     const marked = this.isMarked(entry);
@@ -114,19 +114,19 @@ export class Model {
       if (kept.lost) reasons.add('WrongState');
       if (this.policy.forbidSelfApproval && !this.#isOther(kept, asked)) reasons.add('NotAllowed');
     }
-    // At proposal gates are not looked at in a package that could not be proposed anyway; at approval all reasons are told.
+    // At proposal gates are not looked at in a package that could not be proposed anyway; at approval all reasons are reported.
     const judged = asked.action === 'approve' || reasons.size === 0;
     if (this.policy.enforcement === 'enforce' && judged) this.#addClosed(entry, kept, asked, reasons);
     return reasons;
   }
 
   /** How many people have approved this content with this approval, and how many have to. */
-  approvals(entry: Entry, kept: Kept, { actor }: Asked): { given: number; needed: number } {
+  approvals(entry: ModelRevision, kept: ModelRecord, { actor }: ModelRequest): { given: number; needed: number } {
     if (!this.policy.forbidSelfApproval) return { given: 1, needed: 1 };
     const people = new Set([actor]);
     for (const [person, content] of kept.approvals) {
       const isOther = person !== kept.proposer && !kept.contributors.has(person);
-      if (isOther && content === looks('', entry)) people.add(person);
+      if (isOther && content === inputsSeen('', entry)) people.add(person);
     }
     const isUnknown = kept.proposer === undefined || kept.contributors.has('push');
     return { given: people.size, needed: isUnknown ? 2 : 1 };
@@ -140,7 +140,7 @@ export class Model {
   }
 
   /** Does what was allowed to a revision; `made` is the commit that an approval or a removal made. */
-  apply(workspace: string, entry: Entry, kept: Kept, asked: Asked, made: string): void {
+  apply(workspace: string, entry: ModelRevision, kept: ModelRecord, asked: ModelRequest, made: string): void {
     switch (asked.action) {
       case 'propose':
         Object.assign(kept, { required: this.gates(entry, kept, 'approve'), lost: false, proposer: asked.actor });
@@ -188,7 +188,7 @@ export class Model {
     return refs;
   }
 
-  #addClosed(entry: Entry, kept: Kept, asked: Asked, reasons: Set<string>): void {
+  #addClosed(entry: ModelRevision, kept: ModelRecord, asked: ModelRequest, reasons: Set<string>): void {
     const closed = this.gates(entry, kept, asked.action).filter((type) => !this.isOpen(entry, kept, type));
     if (closed.length > 0 && asked.action === 'approve' && asked.breakGlass) {
       const may = this.policy.breakGlass.some((name) => name === asked.actor || asked.groups.includes(name.slice(6)));
@@ -203,20 +203,20 @@ export class Model {
     }
   }
 
-  #isOther({ proposer, contributors }: Kept, { actor, isController }: Asked): boolean {
+  #isOther({ proposer, contributors }: ModelRecord, { actor, isController }: ModelRequest): boolean {
     return !isController && actor !== proposer && !contributors.has(actor);
   }
 
   /** A verdict on an object is stale without it; one on all content stays one on all content. */
-  #sees(entry: Entry, { saw }: Given): boolean {
-    return saw === (saw.startsWith('object') ? `object ${entry.object}` : looks('', entry));
+  #sees(entry: ModelRevision, { saw }: ModelVerdict): boolean {
+    return saw === (saw.startsWith('object') ? `object ${entry.object}` : inputsSeen('', entry));
   }
 
-  #isOver({ at }: Given, type: string): boolean {
+  #isOver({ at }: ModelVerdict, type: string): boolean {
     return this.policy.validFor.some((rule) => rule.conditionType === type && this.now - at >= rule.milliseconds);
   }
 
-  #mayGive(given: Given, type: string): boolean {
+  #mayGive(given: ModelVerdict, type: string): boolean {
     const fits = (pattern: string) => pattern === type || pattern === '*';
     if (given.pushed && this.policy.pushDenied.some(fits)) return false;
     const rules = this.policy.givers.filter((rule) => fits(rule.conditionType));

@@ -8,7 +8,6 @@ import {
   parseCommitMessage,
 } from '../../model/commit-message.ts';
 import type { PackageInputs } from '../../model/inputs.ts';
-import type { RevisionRecord } from '../../model/record.ts';
 import type { SignedStatement } from '../../trust/statement.ts';
 
 export const PACKAGE = 'net/upf';
@@ -26,7 +25,7 @@ export const ACTORS = [
   { name: 'eve', groups: ['net'] },
 ] as const;
 
-/** What a package holds, as far as the kernel can tell packages apart. */
+/** What a package holds, as far as the kernel distinguishes packages. */
 export interface PackageData {
   /** Stands for all files. */
   readonly content: number;
@@ -66,11 +65,6 @@ export function treeOf({ content, object, gates, conditions, problem }: PackageD
   return [content, object, gates.join(), texts.join(), problem].join('/');
 }
 
-export function proposerOf(record: RevisionRecord | undefined): string | undefined {
-  const last = record?.steps.at(-1);
-  return last?.action === 'propose' ? last.by : undefined;
-}
-
 export function without(conditions: ReadonlyMap<string, Condition>, type: string): Map<string, Condition> {
   const rest = new Map(conditions);
   rest.delete(type);
@@ -78,7 +72,7 @@ export function without(conditions: ReadonlyMap<string, Condition>, type: string
 }
 
 /** Through the text of a commit message, as in Git. */
-export function factsOf({ action, workspace, revision, statement, claim }: CommitData): CommitFacts {
+export function commitFactsOf({ action, workspace, revision, statement, claim }: CommitData): CommitFacts {
   if (action === undefined && statement === undefined) return parseCommitMessage('pushed\n');
   const annotation = workspace === undefined ? undefined : { package: PATH, workspaceName: workspace };
   const message = formatCommitMessage('subject', {

@@ -4,7 +4,7 @@ import type { Lifecycle } from '../../model/types.ts';
 import { PACKAGE, PATH } from './package-data.ts';
 
 /** A revision as a ref shows it. */
-export interface Listed {
+export interface ListedRevision {
   readonly workspace: string;
   readonly lifecycle: Lifecycle;
   readonly revision: number;
@@ -15,5 +15,5 @@ export interface Listed {
 export const LAYOUT: RepositoryLayout = { branch: 'main', directory: 'dir', recordPrefix: RECORD_REFS };
 export const MAIN = mainRef(LAYOUT);
 
-export const keyOf = (workspace: string) => ({ repository: 'r', package: PACKAGE, workspace });
-export const recordOf = (workspace: string) => recordRef(LAYOUT, PATH, workspace);
+export const revisionKeyOf = (workspace: string) => ({ repository: 'r', package: PACKAGE, workspace });
+export const recordRefOf = (workspace: string) => recordRef(LAYOUT, PATH, workspace);

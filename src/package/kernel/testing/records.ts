@@ -132,7 +132,7 @@ export class Records {
     this.trust.raise([entry], true);
   }
 
-  /** Any commit that somebody puts there. */
+  /** Any commit that a push puts there. */
   add(commit: RecordCommit): Oid {
     const oid = `record${this.commits.size + 1}`;
     this.commits.set(oid, commit);

@@ -6,7 +6,7 @@ import { payloadOf } from '../../trust/statement.ts';
 import { fakeSigner } from '../../trust/testing/fake-signatures.ts';
 import type { Knowledge } from '../classify.ts';
 import { judgePublication, type PublicationFacts, type PublicationFlaw } from '../publication.ts';
-import { type CommitData, factsOf, PATH, REPOSITORY, treeOf } from './package-data.ts';
+import { type CommitData, commitFactsOf, PATH, REPOSITORY, treeOf } from './package-data.ts';
 import { LAYOUT, MAIN } from './places.ts';
 import { type Records, scope } from './records.ts';
 
@@ -55,7 +55,7 @@ export class Refs {
   factsAt(oid: Oid): CommitFacts {
     const known = this.#facts.get(oid);
     if (known !== undefined) return known;
-    const facts = factsOf(this.commits.get(oid) ?? { data: undefined, parents: [], action: undefined });
+    const facts = commitFactsOf(this.commits.get(oid) ?? { data: undefined, parents: [], action: undefined });
     this.#facts.set(oid, facts);
     return facts;
   }

@@ -4,17 +4,20 @@ import type { Oid } from '../../../git/git-repository.ts';
 import type { Actor, Face } from '../../../resource/object/request-context.ts';
 import type { PublicationStatement } from '../../model/commit-message.ts';
 import { evaluateGates } from '../../model/gates.ts';
-import { deletionProposedRef, draftRef, parseRef, proposedRef, tagRef } from '../../model/layout.ts';
+import { revisionName } from '../../model/identity.ts';
+import { deletionProposedRef, draftRef, parseRef, proposedRef } from '../../model/layout.ts';
 import type { EffectivePolicy } from '../../model/policy.ts';
-import { type Approval, emptyRecord, type RevisionRecord, withContributor, withStep } from '../../model/record.ts';
+import { type Approval, emptyRecord, type RevisionRecord, withContributor } from '../../model/record.ts';
 import type { Action, Allowed, Decision, Lifecycle, RevisionState } from '../../model/types.ts';
 import { giveVerdict, withdrawVerdict } from '../../model/verdict.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../trust/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import { decide } from '../decide.ts';
-import { atTip } from './at-tip.ts';
-import { inputsOf, PACKAGE, type PackageData, proposerOf, REPOSITORY, treeOf, without } from './package-data.ts';
-import { keyOf, LAYOUT, type Listed, MAIN, recordOf } from './places.ts';
+import { recordAfter } from '../record-after.ts';
+import { stateFrom } from '../revision-state.ts';
+import { inputsOf, PACKAGE, type PackageData, REPOSITORY, treeOf, without } from './package-data.ts';
+import { LAYOUT, type ListedRevision, MAIN, recordRefOf, revisionKeyOf } from './places.ts';
+import { recordAtTip } from './record-at-tip.ts';
 import { Records, scope, signedBy } from './records.ts';
 import { Refs } from './refs.ts';
 
@@ -24,7 +27,7 @@ export function faceOf({ name }: Actor): Face {
 }
 
 /** What a request says besides what it is about. */
-export interface Asking {
+export interface WorldRequest {
   readonly action: Action;
   readonly actor: Actor;
   readonly expectedCommit: Oid | undefined;
@@ -77,8 +80,8 @@ export class World {
     this.records.look(found, this.refs.get(MAIN));
   }
 
-  list(): Listed[] {
-    const found: Listed[] = [];
+  list(): ListedRevision[] {
+    const found: ListedRevision[] = [];
     for (const [ref, commit] of this.refs) {
       const meaning = parseRef(LAYOUT, ref);
       if (meaning.kind === 'draft')
@@ -101,47 +104,29 @@ export class World {
     return this.store.commits.get(commit)?.data;
   }
 
-  stateOf(revision: Listed): RevisionState {
+  stateOf(revision: ListedRevision): RevisionState {
     const data = this.data(revision.commit);
-    const key = keyOf(revision.workspace);
-    const mark = this.#mark(revision);
-    const record = this.#record(revision);
-    return {
-      name: `r.net.upf.${revision.workspace}`,
-      lifecycle: revision.lifecycle,
-      revision: revision.revision,
-      commit: revision.commit,
-      problem: data?.problem,
-      facts: {
-        gates: data?.gates ?? [],
-        proposed: revision.lifecycle === 'Proposed' ? (record.proposal?.gates ?? []) : [],
-        conditions: data?.conditions ?? new Map(),
-        record,
-        inputs: inputsOf(data),
+    const nameOf = (workspace: string) => revisionName(revisionKeyOf(workspace));
+    return stateFrom({
+      layout: LAYOUT,
+      revision: {
+        ...{ name: nameOf(revision.workspace), key: revisionKeyOf(revision.workspace), ref: refOf(revision) },
+        ...{ lifecycle: revision.lifecycle, revision: revision.revision, commit: revision.commit },
       },
-      proposedBy: proposerOf(record),
-      contributors: record.contributors ?? [],
-      approvals: record.approvals ?? [],
-      siblings: this.list()
-        .filter((other) => other.workspace !== revision.workspace)
-        .map((other) => ({ name: other.workspace, lifecycle: other.lifecycle, revision: other.revision })),
+      kptfile: data ?? { gates: [], conditions: new Map() },
+      problem: data?.problem,
+      record: this.#record(revision),
+      inputs: inputsOf(data),
+      ofPackage: this.list().map((other) => ({ ...other, name: nameOf(other.workspace) })),
       nestedWith: this.nestedWith,
       dependents: this.dependents,
-      refs: {
-        main: MAIN,
-        draft: draftRef(LAYOUT, key),
-        proposed: proposedRef(LAYOUT, key),
-        tag: revision.tag,
-        deletionProposed: mark,
-        tagFor: (number) => tagRef(LAYOUT, PACKAGE, `v${number}`),
-      },
       mainHead: this.refs.get(MAIN),
-      deletionProposed: this.refs.get(mark),
-    };
+      refAt: (name) => this.refs.get(name),
+    });
   }
 
   /** Asks the kernel and does what it says. Throws if the plan does not fit the refs as they are. */
-  request(revision: Listed, asking: Asking): Decision {
+  request(revision: ListedRevision, asking: WorldRequest): Decision {
     const state = this.stateOf(revision);
     const { action, actor, expectedCommit, reason, breakGlass } = asking;
     const face = faceOf(actor);
@@ -153,27 +138,20 @@ export class World {
     const decision = decide(state, request, this.policy, this.at);
     if (!decision.allowed) return decision;
     this.#checkPlan(decision);
-    const record = this.#record(revision);
-    const approval = this.#approval(revision, asking);
-    const approvals = [...(record.approvals ?? []).filter((other) => isKept(other, approval)), approval];
+    const step = { action, by: actor.name, face, at: this.at, commit: revision.commit };
+    const decidedOn = { state, record: this.#record(revision), approval: this.#approval(revision, asking) };
+    const record = recordAfter(decision, decidedOn, step, this.policy);
     if (decision.approvals !== undefined) {
-      this.#write(revision.workspace, { ...record, approvals, commit: revision.commit });
+      this.#write(revision.workspace, record);
       return decision;
     }
-    const { proposal: _proposal, approvals: _approvals, ...rest } = record;
-    let next: RevisionRecord = rest;
-    if (decision.next?.lifecycle === 'Proposed') {
-      const gates = evaluateGates(state.facts, this.policy, this.at).map(({ type }) => type);
-      next = { ...rest, proposal: { gates } };
-    } else if (action === 'approve') next = { ...rest, approvals };
-    const step = { action, by: actor.name, face, at: this.at, commit: revision.commit };
-    this.#carryOut(revision, asking, decision, withStep(next, step), state);
+    this.#carryOut(revision, asking, decision, record, state);
     this.look();
     return decision;
   }
 
   /** A commit by the server on a draft or proposed branch, with its record. */
-  edit(revision: Listed, actor: Actor, change: (data: PackageData) => PackageData): void {
+  edit(revision: ListedRevision, actor: Actor, change: (data: PackageData) => PackageData): void {
     const record = this.#record(revision);
     const commit = this.#advance(revision, change, 'edit', true);
     const same = inputsOf(this.data(revision.commit)).content === inputsOf(this.data(commit)).content;
@@ -183,7 +161,7 @@ export class World {
     this.#write(revision.workspace, { ...record, contributors, commit });
   }
 
-  give(revision: Listed, condition: Condition, actor: Actor): void {
+  give(revision: ListedRevision, condition: Condition, actor: Actor): void {
     const record = this.#record(revision);
     const conditionsOf = ({ conditions }: PackageData) => new Map(conditions).set(condition.type, condition);
     const change = (data: PackageData) => ({ ...data, conditions: conditionsOf(data) });
@@ -193,7 +171,7 @@ export class World {
     this.#write(revision.workspace, next);
   }
 
-  withdraw(revision: Listed, type: string): void {
+  withdraw(revision: ListedRevision, type: string): void {
     const record = this.#record(revision);
     const change = (data: PackageData) => ({ ...data, conditions: without(data.conditions, type) });
     const commit = this.#advance(revision, change, 'condition', true);
@@ -201,22 +179,22 @@ export class World {
   }
 
   /** The server keeps what it knows of a draft, as it does when labels change. */
-  keep(revision: Listed): void {
+  keep(revision: ListedRevision): void {
     this.#write(revision.workspace, { ...this.#record(revision), commit: revision.commit });
   }
 
   /** A new draft by the server, with the verdicts of what it is a copy of. */
-  create(workspace: string, data: PackageData, source: Listed | undefined, actor: Actor): void {
+  create(workspace: string, data: PackageData, source: ListedRevision | undefined, actor: Actor): void {
     const verdicts = source === undefined ? [] : this.#record(source).verdicts;
     const commit = this.store.commit({ data, parents: this.store.mainParents(), action: 'create', time: this.at });
-    this.store.set(draftRef(LAYOUT, keyOf(workspace)), commit, true);
+    this.store.set(draftRef(LAYOUT, revisionKeyOf(workspace)), commit, true);
     const context = { actor, face: faceOf(actor) };
     const contributors = source === undefined ? withContributor([], context, this.at, commit) : [];
     this.#write(workspace, { ...emptyRecord(commit), verdicts, contributors }, true);
   }
 
-  /** A commit by somebody else on a draft or proposed branch. */
-  push(revision: Listed, change: (data: PackageData) => PackageData, action?: string): void {
+  /** A commit by another actor on a draft or proposed branch. */
+  push(revision: ListedRevision, change: (data: PackageData) => PackageData, action?: string): void {
     this.#advance(revision, change, action, false);
   }
 
@@ -226,23 +204,19 @@ export class World {
     };
   }
 
-  #mark(revision: Listed): string {
-    return deletionProposedRef(LAYOUT, PACKAGE, revision.tag?.split('/').at(-1) ?? revision.workspace);
-  }
-
   /** The record of a revision as it stands now. */
-  #record(revision: Listed): RevisionRecord {
-    return atTip(this, revision);
+  #record(revision: ListedRevision): RevisionRecord {
+    return recordAtTip(this, revision);
   }
 
   #write(workspace: string, record: RevisionRecord, isNew = false): void {
-    const ref = recordOf(workspace);
+    const ref = recordRefOf(workspace);
     const parent = this.refs.get(ref);
     const current = isNew ? undefined : this.records.read(workspace, parent).fact;
     this.store.set(ref, this.records.write(workspace, parent, current, record), true);
   }
 
-  #approval({ commit }: Listed, { actor }: Asking): Approval {
+  #approval({ commit }: ListedRevision, { actor }: WorldRequest): Approval {
     const data = this.data(commit);
     const tree = data === undefined ? '' : treeOf(data);
     return { subject: actor.name, content: inputsOf(data).content, tree, at: this.at, face: faceOf(actor) };
@@ -258,9 +232,15 @@ export class World {
     }
   }
 
-  #carryOut(revision: Listed, asking: Asking, decision: Allowed, record: RevisionRecord, state: RevisionState): void {
+  #carryOut(
+    revision: ListedRevision,
+    asking: WorldRequest,
+    decision: Allowed,
+    record: RevisionRecord,
+    state: RevisionState,
+  ): void {
     const { workspace } = revision;
-    const current = this.records.read(workspace, this.refs.get(recordOf(workspace))).fact;
+    const current = this.records.read(workspace, this.refs.get(recordRefOf(workspace))).fact;
     let made: Oid | undefined;
     for (const { ref, become } of decision.plan) {
       if (become.kind === 'absent') this.store.set(ref, undefined, true);
@@ -277,15 +257,15 @@ export class World {
     const isPublished = asking.action === 'approve';
     if (decision.next !== undefined && !isPublished) this.#write(workspace, { ...record, commit: revision.commit });
     else {
-      this.store.set(recordOf(workspace), undefined, true);
+      this.store.set(recordRefOf(workspace), undefined, true);
       if (!isPublished) this.records.end(workspace, current);
     }
   }
 
   /** The approval commit with its statement. */
   #publish(
-    revision: Listed,
-    { actor, reason }: Asking,
+    revision: ListedRevision,
+    { actor, reason }: WorldRequest,
     { next, bypassed, brokeGlass }: Allowed,
     { verdicts, steps, contributors = [], approvals = [] }: RevisionRecord,
     state: RevisionState,
@@ -293,7 +273,7 @@ export class World {
     const { workspace, commit } = revision;
     const data = this.data(commit);
     if (data === undefined) throw new Error('nothing to publish');
-    const current = this.records.read(workspace, this.refs.get(recordOf(workspace))).fact;
+    const current = this.records.read(workspace, this.refs.get(recordRefOf(workspace))).fact;
     const statement: PublicationStatement = {
       ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: REPOSITORY, ...scope(workspace) },
       ...this.records.trust.next(scope(workspace), current),
@@ -317,7 +297,7 @@ export class World {
   }
 
   #advance(
-    revision: Listed,
+    revision: ListedRevision,
     change: (data: PackageData) => PackageData,
     action: string | undefined,
     byServer: boolean,
@@ -325,12 +305,16 @@ export class World {
     const data = this.data(revision.commit);
     if (data === undefined) throw new Error(`${revision.workspace} holds nothing`);
     const commit = this.store.commit({ data: change(data), parents: [revision.commit], action, time: this.at });
-    const key = keyOf(revision.workspace);
+    const key = revisionKeyOf(revision.workspace);
     this.store.set(revision.lifecycle === 'Draft' ? draftRef(LAYOUT, key) : proposedRef(LAYOUT, key), commit, byServer);
     return commit;
   }
 }
 
-function isKept(other: Approval, { subject, content }: Approval): boolean {
-  return other.content === content && other.subject !== subject;
+/** The ref that shows a revision. */
+function refOf({ workspace, lifecycle, tag, revision }: ListedRevision): string {
+  if (tag !== undefined) return tag;
+  if (revision === -1) return MAIN;
+  const key = revisionKeyOf(workspace);
+  return lifecycle === 'Draft' ? draftRef(LAYOUT, key) : proposedRef(LAYOUT, key);
 }

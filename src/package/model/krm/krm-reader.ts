@@ -2,12 +2,12 @@ import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../../foundation/sluice-error.ts';
 import { isPrepared, isYamlPath, type KrmFile, keepPrepared } from './krm.ts';
 
-export interface KrmQuestion {
+export interface KrmRequest {
   readonly id: number;
   readonly files: readonly { readonly path: string; readonly data: Uint8Array }[];
 }
 
-export interface KrmAnswer {
+export interface KrmResponse {
   readonly id: number;
   readonly files: readonly KrmFile[];
 }
@@ -21,7 +21,7 @@ export interface KrmReaderOptions {
   readonly memoryMb?: number;
 }
 
-/** Bytes of the files of one message: the answer is taken in without a pause. */
+/** Bytes of the files of one message: the response is handled without a pause. */
 const BATCH_BYTES = 512 * 1024;
 
 /** The same module tree as this file's, as TypeScript or as JavaScript. */
@@ -33,7 +33,7 @@ interface Waiting {
 }
 
 /**
- * Reads the YAML files of large packages in a thread of its own: a mebibyte takes 200 ms, in which the server would answer nobody.
+ * Reads the YAML files of large packages in a thread of its own: a mebibyte takes 200 ms, in which the server would answer no request.
  * `readKrmFile` then finds them read.
  */
 export class KrmReader {
@@ -57,7 +57,7 @@ export class KrmReader {
   async #readBatch(batch: readonly (readonly [string, Buffer])[]): Promise<void> {
     let read: readonly KrmFile[];
     try {
-      read = await this.#ask(batch);
+      read = await this.#request(batch);
     } catch (error) {
       read = batch.map(([path]) => ({ objects: [], problem: `${path} cannot be read: ${messageOf(error)}` }));
     }
@@ -67,7 +67,7 @@ export class KrmReader {
     }
   }
 
-  #ask(batch: readonly (readonly [string, Buffer])[]): Promise<readonly KrmFile[]> {
+  #request(batch: readonly (readonly [string, Buffer])[]): Promise<readonly KrmFile[]> {
     this.#lastId += 1;
     const id = this.#lastId;
     const thread = this.#running();
@@ -76,7 +76,7 @@ export class KrmReader {
       thread.ref();
       // Buffers are parts of larger ones, which would be copied as a whole.
       const files = batch.map(([path, data]) => ({ path, data: new Uint8Array(data) }));
-      const question: KrmQuestion = { id, files };
+      const question: KrmRequest = { id, files };
       thread.postMessage(
         question,
         files.map(({ data }) => data.buffer),
@@ -101,7 +101,7 @@ export class KrmReader {
       if (this.#waiting.size === 0) thread.unref();
       else timer = setTimeout(() => end(new Error(`it takes more than ${timeoutMs} ms`)), timeoutMs);
     };
-    thread.on('message', ({ id, files }: KrmAnswer) => {
+    thread.on('message', ({ id, files }: KrmResponse) => {
       this.#waiting.get(id)?.resolve(files);
       this.#waiting.delete(id);
       watch();

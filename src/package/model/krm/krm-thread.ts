@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads';
 import { parseKrmFile } from './krm.ts';
-import type { KrmAnswer, KrmQuestion } from './krm-reader.ts';
+import type { KrmRequest, KrmResponse } from './krm-reader.ts';
 
 // The thread of KrmReader: reads the YAML files that it is sent, one message after the other.
-parentPort?.on('message', ({ id, files }: KrmQuestion) => {
-  const answer: KrmAnswer = { id, files: files.map(({ path, data }) => parseKrmFile(path, data)) };
+parentPort?.on('message', ({ id, files }: KrmRequest) => {
+  const answer: KrmResponse = { id, files: files.map(({ path, data }) => parseKrmFile(path, data)) };
   parentPort?.postMessage(answer);
 });

@@ -139,7 +139,7 @@ describe('a clone', () => {
       expect(await w.text(name, 'Kptfile')).toContain('type: tested\n      status: "True"');
       const { gates } = await w.store.judge(name);
       expect(gates.map(({ state }) => state)).toEqual([place.startsWith('edge') ? 'Unproven' : 'Stale']);
-      expect(await outcomeOf(w.store.transition(name, { action: 'propose' }, anna))).toMatch(/^Refused: .*tested/);
+      expect(await outcomeOf(w.store.update(name, { action: 'propose' }, anna))).toMatch(/^Refused: .*tested/);
     }
   });
 

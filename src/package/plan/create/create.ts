@@ -19,7 +19,7 @@ import { PUSH_ACTOR, syncVerdicts } from '../../model/verdict.ts';
 import type { NewRevision, RevisionSource } from '../../upstream/revision-source.ts';
 import type { UpstreamReader } from '../../upstream/upstream-reader.ts';
 import { editKptfileText } from '../edit-kptfile-text.ts';
-import { warnOfUnproven } from '../giver-rights.ts';
+import { warnOfUnproven } from '../issuer-rights.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from '../workbench.ts';
 import { checkPlace } from './place.ts';
 import { renderNew } from './render-new.ts';
@@ -31,33 +31,33 @@ import { startUpgrade } from './start-upgrade.ts';
 
 /** Plans a new draft: a branch from the main head with one commit, and its record. */
 export async function planCreate(
-  bench: Workbench,
+  repo: Workbench,
   wanted: NewRevision,
   upstreams: UpstreamReader,
   context: RequestContext,
 ): Promise<WritePlan> {
-  const key = checkPlace(bench, wanted);
+  const key = checkPlace(repo, wanted);
   for (const edit of wanted.kptfile ?? []) if (edit.op === 'addGate') checkType(edit.conditionType);
-  const head = bench.index.mainHead;
+  const head = repo.index.mainHead;
   if (head === undefined) {
     throw new SluiceError(
       'InvalidInput',
-      `${mainRef(bench.layout)} does not exist in repository ${bench.repository}; push a first commit or set spec.git.createBranch`,
+      `${mainRef(repo.layout)} does not exist in repository ${repo.repository}; push a first commit or set spec.git.createBranch`,
     );
   }
   const name = revisionName(key);
-  const start = await startOf(bench, key, wanted.source, upstreams, context);
-  const mainCommit = await bench.git.readCommit(head);
-  const path = packagePath(bench.layout, key.package);
-  const begunTree = await bench.git.editTree(mainCommit.tree, start.edits);
-  const made = await withKptfile(bench, begunTree, path, wanted.kptfile ?? []);
-  const at = timestamp(bench.clock.now());
-  const verdicts = start.verdicts ?? (await givenIn(bench, `${made}:${path}`, context, at));
-  const rendered = await renderNew(bench, made, path, context);
-  const commit = await bench.git.writeCommit({
+  const start = await startOf(repo, key, wanted.source, upstreams, context);
+  const mainCommit = await repo.git.readCommit(head);
+  const path = packagePath(repo.layout, key.package);
+  const begunTree = await repo.git.editTree(mainCommit.tree, start.edits);
+  const made = await withKptfile(repo, begunTree, path, wanted.kptfile ?? []);
+  const at = timestamp(repo.clock.now());
+  const verdicts = start.verdicts ?? (await givenIn(repo, `${made}:${path}`, context, at));
+  const rendered = await renderNew(repo, made, path, context);
+  const commit = await repo.git.writeCommit({
     tree: rendered.root,
     parents: [head],
-    ...signatures(bench, context),
+    ...signatures(repo, context),
     message: formatCommitMessage(start.subject, {
       annotation: { package: path, workspaceName: key.workspace, task: start.task },
       context,
@@ -69,18 +69,18 @@ export async function planCreate(
     verdicts: [...verdicts],
     ...(start.source === undefined ? {} : { source: start.source }),
     createdAt: at,
-    contributors: contributorsOf(bench, wanted.source, context, at, commit),
+    contributors: contributorsOf(repo, wanted.source, context, at, commit),
     task: start.task,
     ...wanted.metadata,
   };
   const record = rendered.record(begun, at);
-  const before = bench.index.ref(recordRef(bench.layout, path, key.workspace));
+  const before = repo.index.ref(recordRef(repo.layout, path, key.workspace));
   const note = { subject: `${start.subject} (${name})`, action: wanted.source.type, made: commit };
-  // A workspace can be used again after deletion; what an old record said must not speak for the new draft.
+  // A workspace can be used again after deletion; an old record must not count for the new draft.
   const subject = { path, key, recordOid: before, statement: undefined };
-  const { update, mark } = await writeRecord(bench, subject, record, note, context);
-  const updates: RefUpdate[] = [{ type: 'create', ref: draftRef(bench.layout, key), new: commit }, update];
-  return { updates, name, marks: [mark], takesBack: false };
+  const { update, mark } = await writeRecord(repo, subject, record, note, context);
+  const updates: RefUpdate[] = [{ type: 'create', ref: draftRef(repo.layout, key), new: commit }, update];
+  return { updates, name, marks: [mark], revokes: false };
 }
 
 function checkType(type: string): void {
@@ -105,7 +105,7 @@ function contributorsOf(
 }
 
 function startOf(
-  bench: Workbench,
+  repo: Workbench,
   key: RevisionKey,
   source: RevisionSource,
   upstreams: UpstreamReader,
@@ -113,33 +113,33 @@ function startOf(
 ): Start | Promise<Start> {
   switch (source.type) {
     case 'init':
-      return startInit(bench, key, source);
+      return startInit(repo, key, source);
     case 'copy':
-      return startCopy(bench, key, source);
+      return startCopy(repo, key, source);
     case 'clone':
-      return startClone(bench, key, source, upstreams, context);
+      return startClone(repo, key, source, upstreams, context);
     case 'upgrade':
-      return startUpgrade(bench, key, source, upstreams, context);
+      return startUpgrade(repo, key, source, upstreams, context);
   }
 }
 
 /** The tree with the Kptfile of the package at `path` edited. */
-async function withKptfile(bench: Workbench, tree: Oid, path: string, edits: readonly KptfileEdit[]): Promise<Oid> {
+async function withKptfile(repo: Workbench, tree: Oid, path: string, edits: readonly KptfileEdit[]): Promise<Oid> {
   if (edits.length === 0) return tree;
-  const [blob] = await bench.git.readObjects([`${tree}:${path}/Kptfile`]);
+  const [blob] = await repo.git.readObjects([`${tree}:${path}/Kptfile`]);
   if (blob === undefined) throw new SluiceError('InvalidInput', `${path} has no Kptfile to put gates or metadata into`);
   const data = Buffer.from(editKptfileText(path, blob.data.toString('utf8'), edits));
-  return bench.git.editTree(tree, new Map([[`${path}/Kptfile`, { data }]]));
+  return repo.git.editTree(tree, new Map([[`${path}/Kptfile`, { data }]]));
 }
 
-/** The verdicts of whoever brings a package with conditions in its Kptfile. */
+/** The verdicts of a creator whose package has conditions in its Kptfile. */
 async function givenIn(
-  bench: Workbench,
+  repo: Workbench,
   specification: string,
   context: RequestContext,
   at: string,
 ): Promise<readonly Verdict[]> {
-  const [blob] = await bench.git.readObjects([`${specification}/Kptfile`]);
+  const [blob] = await repo.git.readObjects([`${specification}/Kptfile`]);
   const result = blob === undefined ? undefined : readKptfile(blob.data);
   const conditions = result?.ok === true ? conditionsOf(result.kptfile) : new Map();
   if (result?.ok !== true || conditions.size === 0) return [];
@@ -147,6 +147,6 @@ async function givenIn(
     warnOfUnproven(context, [...conditions.keys()]);
     return [];
   }
-  const content = await readPackage(bench.git, specification, result.kptfile);
+  const content = await readPackage(repo.git, specification, result.kptfile);
   return syncVerdicts(emptyRecord(''), { conditions }, content, context, at).verdicts;
 }

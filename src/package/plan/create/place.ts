@@ -5,35 +5,35 @@ import type { NewRevision } from '../../upstream/revision-source.ts';
 import type { Workbench } from '../workbench.ts';
 
 /** The key of a new revision. Throws if there is no place for it. */
-export function checkPlace(bench: Workbench, wanted: NewRevision): RevisionKey {
-  const key = { repository: bench.repository, package: wanted.package, workspace: wanted.workspace };
+export function checkPlace(repo: Workbench, wanted: NewRevision): RevisionKey {
+  const key = { repository: repo.repository, package: wanted.package, workspace: wanted.workspace };
   checkRevisionKey(key);
-  checkUnique(bench, key);
-  if (wanted.source.type === 'init' && bench.index.ofPackage(key.package).length > 0) {
+  checkUnique(repo, key);
+  if (wanted.source.type === 'init' && repo.index.ofPackage(key.package).length > 0) {
     throw new SluiceError(
       'AlreadyExists',
-      `package "${key.package}" already exists in repository "${bench.repository}"`,
+      `package "${key.package}" already exists in repository "${repo.repository}"`,
     );
   }
-  if (wanted.source.type === 'clone' && bench.index.ofPackage(key.package).length > 0) {
+  if (wanted.source.type === 'clone' && repo.index.ofPackage(key.package).length > 0) {
     throw new SluiceError(
       'AlreadyExists',
-      `\`clone\` cannot create a new revision for package "${key.package}" that already exists in repo "${bench.repository}"; make subsequent revisions using \`copy\``,
+      `\`clone\` cannot create a new revision for package "${key.package}" that already exists in repo "${repo.repository}"; make subsequent revisions using \`copy\``,
     );
   }
-  checkNesting(bench, key);
-  checkRefCollision(bench, key);
+  checkNesting(repo, key);
+  checkRefCollision(repo, key);
   return key;
 }
 
-function checkUnique(bench: Workbench, key: RevisionKey): void {
-  if (key.workspace === bench.layout.branch) {
+function checkUnique(repo: Workbench, key: RevisionKey): void {
+  if (key.workspace === repo.layout.branch) {
     throw new SluiceError(
       'InvalidInput',
-      `workspace name "${key.workspace}" belongs to the packages on the branch ${bench.layout.branch}; choose another one`,
+      `workspace name "${key.workspace}" belongs to the packages on the branch ${repo.layout.branch}; choose another one`,
     );
   }
-  const taken = bench.index.ofPackage(key.package).find((other) => other.key.workspace === key.workspace);
+  const taken = repo.index.ofPackage(key.package).find((other) => other.key.workspace === key.workspace);
   if (taken !== undefined) {
     throw new SluiceError(
       'AlreadyExists',
@@ -43,8 +43,8 @@ function checkUnique(bench: Workbench, key: RevisionKey): void {
 }
 
 /** Git keeps refs as files: `drafts/a/b` and `drafts/a/b/c` cannot both exist, which is the same as packages that are nested. */
-function checkNesting(bench: Workbench, key: RevisionKey): void {
-  const other = bench.index.nestedWith(key.package);
+function checkNesting(repo: Workbench, key: RevisionKey): void {
+  const other = repo.index.nestedWith(key.package);
   if (other === undefined) return;
   throw new SluiceError(
     'Refused',
@@ -52,9 +52,9 @@ function checkNesting(bench: Workbench, key: RevisionKey): void {
   );
 }
 
-/** Branches and tags that are no revisions can be in the way too, also of what the draft becomes later. */
-function checkRefCollision(bench: Workbench, key: RevisionKey): void {
-  const { layout, index } = bench;
+/** Branches and tags that are no revisions can conflict too, also with what the draft becomes later. */
+function checkRefCollision(repo: Workbench, key: RevisionKey): void {
+  const { layout, index } = repo;
   const refs = [draftRef(layout, key), proposedRef(layout, key)];
   for (const later of [tagRef, deletionProposedRef]) refs.push(later(layout, key.package, 'v1'));
   for (const ref of refs) {

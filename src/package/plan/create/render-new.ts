@@ -19,24 +19,24 @@ import type { Workbench } from '../workbench.ts';
 /** A new package as it is rendered. */
 export interface RenderedTree {
   readonly root: Oid;
-  /** The record with what rendering said. */
+  /** The record with the result of rendering. */
   record(begun: RevisionRecord, at: string): RevisionRecord;
 }
 
 /**
  * Renders the package at a path of a new root tree. Of the conditions only `Rendered` is given: policies speak of revisions, and this
- * is none yet, so what else the pipeline has to say the controller says.
+ * is none yet, so the controller reports the rest of the pipeline's result.
  */
 export async function renderNew(
-  bench: Workbench,
+  repo: Workbench,
   root: Oid,
   path: string,
   context: RequestContext,
 ): Promise<RenderedTree> {
-  const kptfiles = await kptfilesOf(bench, `${root}:${path}`);
+  const kptfiles = await kptfilesOf(repo, `${root}:${path}`);
   const functions = namesFunctions(kptfiles);
-  const files = functions === true ? (await readPackage(bench.git, `${root}:${path}`, undefined)).files : kptfiles;
-  const all = functions === undefined ? undefined : await renderFiles(files, bench, DEFAULT_POLICY, context);
+  const files = functions === true ? (await readPackage(repo.git, `${root}:${path}`, undefined)).files : kptfiles;
+  const all = functions === undefined ? undefined : await renderFiles(files, repo, DEFAULT_POLICY, context);
   const own = files.get('Kptfile');
   if (all === undefined || own === undefined) return { root, record: (begun) => begun };
   const conditions = (all.conditions ?? []).filter(({ type }) => type === RENDERED.type);
@@ -49,9 +49,9 @@ export async function renderNew(
     ]),
     [`${path}/Kptfile`, { data: Buffer.from(text) }],
   ]);
-  const rendered = await bench.git.editTree(root, edits);
+  const rendered = await repo.git.editTree(root, edits);
   const read = readKptfile(text);
-  const entries = await bench.git.readTree(`${rendered}:${path}`);
+  const entries = await repo.git.readTree(`${rendered}:${path}`);
   const content = contentDigest(entries ?? [], read.ok ? read.kptfile : undefined, Buffer.from(text));
   return {
     root: rendered,

@@ -13,9 +13,9 @@ import { ownNameOf, withContexts } from './package-context.ts';
 import type { Start } from './start.ts';
 import { withUpstream } from './upstream-kptfile.ts';
 
-/** A package of another place: its files under a new name, with a Kptfile that says where they come from. */
+/** A package from elsewhere: its files under a new name, with a Kptfile that names their upstream. */
 export async function startClone(
-  bench: Workbench,
+  repo: Workbench,
   key: RevisionKey,
   { upstream: reference }: Extract<RevisionSource, { type: 'clone' }>,
   upstreams: UpstreamReader,
@@ -24,7 +24,7 @@ export async function startClone(
   const upstream: UpstreamPackage =
     'revision' in reference
       ? await upstreams.revision(reference.revision)
-      : await upstreams.address(reference.git, bench.namespace, context);
+      : await upstreams.address(reference.git, repo.namespace, context);
   const { revision } = upstream;
   if (revision !== undefined && isPlaceholder(revision)) {
     throw new SluiceError(
@@ -35,18 +35,18 @@ export async function startClone(
   const where = revision?.name ?? `${upstream.location.repo}/${upstream.location.directory}@${upstream.location.ref}`;
   const ownName = ownNameOf(key.package);
   let files = withUpstream(upstream.files, upstream.location, where, ownName);
-  if (bench.deployment) files = withContexts(files, ownName);
-  const path = packagePath(bench.layout, key.package);
+  if (repo.deployment) files = withContexts(files, ownName);
+  const path = packagePath(repo.layout, key.package);
   const edits = new Map<string, TreeEdit>([[path, null]]);
   for (const [file, content] of markResources(files)) edits.set(`${path}/${file}`, fileEdit(content));
   return {
     subject: 'Creating new revision by cloning',
     task: { type: 'clone', clone: { upstreamRef: asWritten(reference) } },
     edits,
-    // Conditions come along as texts. What a record of another repository says about them proves nothing in this one.
+    // Conditions are carried over as texts. Verdicts of another repository prove nothing in this one.
     verdicts:
       revision?.key.repository === key.repository
-        ? (await currentRecord(bench, revision, await bench.content(revision))).verdicts
+        ? (await currentRecord(repo, revision, await repo.content(revision))).verdicts
         : [],
   };
 }

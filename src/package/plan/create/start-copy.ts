@@ -9,21 +9,21 @@ import type { Start } from './start.ts';
 
 /** A published revision of the same package, as it is. */
 export async function startCopy(
-  bench: Workbench,
+  repo: Workbench,
   key: RevisionKey,
   request: Extract<RevisionSource, { type: 'copy' }>,
 ): Promise<Start> {
-  const source = bench.index.get(request.source);
+  const source = repo.index.get(request.source);
   if (source === undefined) throw new SluiceError('NotFound', `package revision "${request.source}" not found`);
   checkCopySource(source, key);
-  const content = await bench.content(source);
-  const path = packagePath(bench.layout, key.package);
+  const content = await repo.content(source);
+  const path = packagePath(repo.layout, key.package);
   return {
     subject: 'Creating new revision by copying previous revision',
     task: { type: 'edit', edit: { sourceRef: { name: source.name } } },
     edits: new Map([[path, { oid: content.tree, mode: '040000' }]]),
-    // Verdicts come along and hold for as long as their inputs stay as they are.
-    verdicts: (await currentRecord(bench, source, content)).verdicts,
+    // Verdicts are carried over and hold for as long as their inputs stay as they are.
+    verdicts: (await currentRecord(repo, source, content)).verdicts,
     source: { kind: 'copy', name: source.name, commit: source.commit, content: content.content },
   };
 }

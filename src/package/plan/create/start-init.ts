@@ -7,18 +7,14 @@ import { ownNameOf, packageContext } from './package-context.ts';
 import type { Start } from './start.ts';
 
 /** A new package: a Kptfile, a README and its context, and the files given. */
-export function startInit(
-  bench: Workbench,
-  key: RevisionKey,
-  source: Extract<RevisionSource, { type: 'init' }>,
-): Start {
-  const path = packagePath(bench.layout, key.package);
+export function startInit(repo: Workbench, key: RevisionKey, source: Extract<RevisionSource, { type: 'init' }>): Start {
+  const path = packagePath(repo.layout, key.package);
   const ownName = ownNameOf(key.package);
   const description = source.description ?? `${ownName} description`;
   const files = new Map<string, Uint8Array>([
     ['Kptfile', Buffer.from(newKptfile({ name: ownName, description, ...pick(source) }))],
     ['README.md', Buffer.from(`# ${ownName}\n\n${description}\n`)],
-    ['package-context.yaml', Buffer.from(packageContext(bench.deployment ? ownName : 'example'))],
+    ['package-context.yaml', Buffer.from(packageContext(repo.deployment ? ownName : 'example'))],
     ...(source.files ?? []),
   ]);
   return {

@@ -17,7 +17,7 @@ import { withUpstream } from './upstream-kptfile.ts';
 
 /** A published revision of the same package, with what changed from one revision of its upstream to another. */
 export async function startUpgrade(
-  bench: Workbench,
+  repo: Workbench,
   key: RevisionKey,
   {
     oldUpstream,
@@ -44,9 +44,9 @@ export async function startUpgrade(
     );
   }
   const merged = updatePackage({ local: local.files, original: original.files, updated: updated.files }, strategy);
-  // Contexts are made anew below.
+  // Contexts are made again below.
   const keptLocal = merged.keptLocal.filter(
-    (path) => !(bench.deployment && /(?:^|\/)package-context\.yaml$/.test(path)),
+    (path) => !(repo.deployment && /(?:^|\/)package-context\.yaml$/.test(path)),
   );
   if (keptLocal.length > 0) {
     const shown =
@@ -54,11 +54,11 @@ export async function startUpgrade(
     context.warn?.(`changed upstream, and kept as they were changed locally: ${shown}`);
   }
   let files = withUpstream(merged.files, updated.location, local.revision.name);
-  if (bench.deployment) files = withContexts(files, ownNameOf(key.package));
+  if (repo.deployment) files = withContexts(files, ownNameOf(key.package));
   files = markResources(files);
 
-  const path = packagePath(bench.layout, key.package);
-  const content = await bench.content(local.revision);
+  const path = packagePath(repo.layout, key.package);
+  const content = await repo.content(local.revision);
   // What is neither file nor folder stays as it is.
   const edits = new Map<string, TreeEdit>([[path, { oid: content.tree, mode: '040000' }]]);
   for (const file of local.files.keys()) if (!files.has(file)) edits.set(`${path}/${file}`, null);
@@ -78,7 +78,7 @@ export async function startUpgrade(
     },
     edits,
     // They hold for as long as their inputs are what they were given for.
-    verdicts: (await currentRecord(bench, local.revision, content)).verdicts,
+    verdicts: (await currentRecord(repo, local.revision, content)).verdicts,
     source: { kind: 'upgrade', name: local.revision.name, commit: local.revision.commit, content: content.content },
   };
 }

@@ -7,7 +7,7 @@ export interface Start {
   readonly subject: string;
   readonly task: unknown;
   readonly edits: ReadonlyMap<string, TreeEdit>;
-  /** Those that come along; undefined if the conditions in the files count as given by whoever makes the draft. */
+  /** Those that are carried over; undefined if the creator of the draft counts as the issuer of the conditions in the files. */
   readonly verdicts?: readonly Verdict[];
   readonly source?: NonNullable<RevisionRecord['source']>;
 }

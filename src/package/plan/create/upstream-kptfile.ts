@@ -4,7 +4,7 @@ import type { PackageFiles } from '../../merge/package-files.ts';
 import type { UpstreamLocation } from '../../upstream/upstream-reader.ts';
 
 /**
- * The files with a Kptfile that says where they come from; `name` is the package's own name, if it is to get a new one. Throws
+ * The files with a Kptfile that names their upstream; `name` is the package's own name, if it is to get a new one. Throws
  * InvalidInput if there is no Kptfile, or none that can be read; `where` names the package in messages.
  */
 export function withUpstream(

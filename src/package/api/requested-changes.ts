@@ -15,7 +15,7 @@ import type { RevisionChange } from '../plan/change.ts';
 import { AFFIRM_ANNOTATION, BREAK_GLASS_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
 
 /**
- * What in a write was taken otherwise than asked for is told to the writer: names are the server's, and how a package came to be
+ * Parts of a write that have another effect than requested are reported to the writer: names are the server's, and how a package came to be
  * cannot be changed afterwards.
  */
 export function warnOfIgnored(context: RequestContext, stored: RevisionObject, object: RevisionObject): void {
@@ -23,7 +23,7 @@ export function warnOfIgnored(context: RequestContext, stored: RevisionObject, o
     context.warn?.('spec.tasks of an existing package revision cannot change and was ignored');
 }
 
-/** What says which revision it is. */
+/** The fields that identify a revision. */
 const IDENTITY = ['repository', 'packageName', 'workspaceName'] as const;
 
 export function refuseOtherIdentity(stored: RevisionObject, object: RevisionObject): void {
@@ -33,7 +33,7 @@ export function refuseOtherIdentity(stored: RevisionObject, object: RevisionObje
   if (causes.length > 0) throw invalidObject(subjectOf(object), causes);
 }
 
-/** What a new object says of its Kptfile, besides what its source brings. */
+/** What a new object has for its Kptfile, besides what its source brings. */
 export function kptfileOf({ spec }: RevisionObject): KptfileEdit[] {
   const { labels = {}, annotations = {} } = spec.packageMetadata ?? {};
   return [
@@ -43,7 +43,7 @@ export function kptfileOf({ spec }: RevisionObject): KptfileEdit[] {
   ];
 }
 
-/** The step that a change of `spec.lifecycle` through the main resource asks for. */
+/** The step that a change of `spec.lifecycle` through the main resource requests. */
 export function stepByUpdate(stored: RevisionObject, object: RevisionObject): Action | undefined {
   const before = stored.spec.lifecycle;
   const after = object.spec.lifecycle ?? before;
@@ -56,10 +56,10 @@ export function stepByUpdate(stored: RevisionObject, object: RevisionObject): Ac
   const rule = published
     ? 'value can be only updated to Published,DeletionProposed'
     : 'value can be only updated to Draft,Proposed; publishing is done through the approval sub-resource';
-  throw invalid(object, ['spec', 'lifecycle'], after, rule);
+  throw invalidRevision(object, ['spec', 'lifecycle'], after, rule);
 }
 
-/** The step that a write of the approval sub-resource asks for. */
+/** The step that a write of the approval sub-resource requests. */
 export function stepByApproval(before: Lifecycle | undefined, object: RevisionObject): Action | undefined {
   const after = object.spec.lifecycle;
   if (before === 'Draft') return 'approve';
@@ -68,10 +68,10 @@ export function stepByApproval(before: Lifecycle | undefined, object: RevisionOb
   if (before === 'Proposed' && after === 'Draft') return 'reject';
   if (before === 'Published' && after === 'DeletionProposed') return 'propose-deletion';
   if (before === 'DeletionProposed' && after === 'Published') return 'undo-deletion';
-  throw invalid(object, ['spec', 'lifecycle'], after, `cannot change from ${before}`);
+  throw invalidRevision(object, ['spec', 'lifecycle'], after, `cannot change from ${before}`);
 }
 
-/** Why the gates are to be passed although they are closed; undefined if the request does not ask for that. */
+/** Why the gates are to be passed although they are closed; undefined if the request does not contain that. */
 export function breakGlassOf({ metadata }: RevisionObject): string | undefined {
   const { annotations } = metadata;
   return annotations !== undefined && Object.hasOwn(annotations, BREAK_GLASS_ANNOTATION)
@@ -96,7 +96,7 @@ export function changeOf(
   const kptfile = kptfileEdits(stored, object);
   const metadata = metadataChange(stored, object);
   if (kptfile.length > 0 && revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') {
-    throw invalid(
+    throw invalidRevision(
       object,
       ['spec'],
       '',
@@ -155,7 +155,7 @@ export async function mayApprove(context: RequestContext): Promise<boolean> {
 }
 
 /**
- * The object as it is wanted, with the annotations that ask for an approval as they were unless the caller may approve: what a
+ * The object as it is wanted, with the annotations that request an approval as they were unless the caller may approve: what a
  * controller approves because of them is approved by who set them.
  */
 export function withApprovalRights<T extends RevisionObject>(
@@ -191,7 +191,7 @@ export function refuseRelabelling(
   approves: boolean,
 ): void {
   if (sameValue(ownMetadata(stored).labels, ownMetadata(object).labels)) return;
-  if (!approves) refusePublished(context, stored, 'its labels say where it is delivered');
+  if (!approves) refusePublished(context, stored, 'its labels select where it is delivered');
 }
 
 /** Porch lets every editor delete what is proposed for deletion. Here it takes the right that it took to publish it. */
@@ -204,7 +204,7 @@ function refusePublished(context: RequestContext, { metadata, spec }: RevisionOb
   if (spec.lifecycle !== 'Published' && spec.lifecycle !== 'DeletionProposed') return;
   throw new SluiceError(
     'Refused',
-    `packagerevisions.porch.kpt.dev ${JSON.stringify(metadata.name)} is forbidden: ${why}; that takes the verb "update" on packagerevisions/approval, which User ${JSON.stringify(context.actor.name)} does not have; ask a person who may approve`,
+    `packagerevisions.porch.kpt.dev ${JSON.stringify(metadata.name)} is forbidden: ${why}; that needs the verb "update" on packagerevisions/approval, which User ${JSON.stringify(context.actor.name)} does not have; ask a person who may approve`,
     { details: { name: metadata.name, group: 'porch.kpt.dev', kind: 'packagerevisions' } },
   );
 }
@@ -236,19 +236,19 @@ export function refuseManagedLabel(stored: RevisionObject | undefined, object: R
   throw invalidObject(subjectOf(object), [forbidden(['metadata', 'labels', LATEST_REVISION_LABEL], rule)]);
 }
 
-/** Whoever waits for the end of a deletion must not be made to wait anew. */
+/** A client that waits for the end of a deletion must not have to wait for more. */
 export function refuseLateFinalizer(stored: Stored<RevisionObject>, object: RevisionObject): void {
   if (stored.metadata.deletionTimestamp === undefined) return;
   const known = stored.metadata.finalizers ?? [];
   const added = (object.metadata.finalizers ?? []).filter((finalizer) => !known.includes(finalizer));
   if (added.length > 0) {
     const rule = 'no finalizer can be added while the object is being deleted';
-    throw invalid(object, ['metadata', 'finalizers'], added, rule);
+    throw invalidRevision(object, ['metadata', 'finalizers'], added, rule);
   }
 }
 
 /** An error about one field of a package revision. */
-export function invalid(
+export function invalidRevision(
   object: RevisionObject,
   path: readonly (string | number)[],
   value: unknown,

@@ -10,8 +10,8 @@ import { RENDERED_TYPE } from '../model/verdict.ts';
 /** Gates that a warning names. */
 const MAX_NAMED_GATES = 5;
 
-/** Throws Refused if a policy does not let whoever asks give or withdraw conditions of one of the types. */
-export function checkGiver(policy: EffectivePolicy, types: Iterable<string>, { actor, face }: RequestContext): void {
+/** Throws Refused if a policy does not let the actor set or withdraw conditions of one of the types. */
+export function checkIssuer(policy: EffectivePolicy, types: Iterable<string>, { actor, face }: RequestContext): void {
   for (const type of types) {
     const refused = refuseGiver(policy, type, actor, face);
     if (refused !== undefined) throw new SluiceError('Refused', `${actor.name}: ${refused}`);

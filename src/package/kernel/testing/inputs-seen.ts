@@ -1,7 +1,7 @@
 import { OBJECT_TYPE } from './package-data.ts';
 
 /** What a condition of a type looks at: the object that it names, if there is one, else all. */
-export function looks(
+export function inputsSeen(
   type: string,
   { content, object }: { readonly content: number; readonly object: number | undefined },
 ): string {

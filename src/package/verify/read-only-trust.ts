@@ -8,11 +8,11 @@ import type { TrustLedger } from '../trust/trust-ledger.ts';
 import { verifySignature } from '../trust/verify-signature.ts';
 
 /** Trust for one repository that signs nothing. */
-export function lookTrust(ledger: TrustLedger, repository: string, branch: string): RepositoryTrust {
+export function readOnlyTrust(ledger: TrustLedger, repository: string, branch: string): RepositoryTrust {
   return new RepositoryTrust({
     ...{ repository, branch, ledger, verify: verifySignature },
     signer: () => {
-      throw new SluiceError('Internal', 'a look at a repository signs nothing');
+      throw new SluiceError('Internal', 'the verification of a repository signs nothing');
     },
     trustedKeys: () => new Map(ledger.keys().map((key) => [key.fingerprint, key])),
   });
@@ -33,8 +33,8 @@ export async function findId(git: GitRepository, oid: Oid, ledger: TrustLedger):
     if (!isSluiceError(error, 'Corrupt') && !isSluiceError(error, 'NotFound')) throw error;
     return { signed: undefined, problem: error.message };
   }
-  // The branch says nothing about who signed it.
-  const trust = lookTrust(ledger, signed.statement.repository, '');
+  // The branch does not identify its signer.
+  const trust = readOnlyTrust(ledger, signed.statement.repository, '');
   const signer = await trust.signerOf(signed);
   const revocation = trust.revocationOf(signer);
   // A revoked key can still sign: its ids count for repositories that were known before, whose heads the revocation lists.

@@ -9,16 +9,16 @@ import { textsOf } from './replace-texts.ts';
 import type { Workbench } from './workbench.ts';
 
 /** Commits that are looked back at, the youngest first. */
-const MOST_COMMITS = 64;
+const MAX_COMMITS = 64;
 
 type Texts = ReadonlyMap<string, string>;
 
 /**
- * True if texts say no more than what people wrote into the package last: the package holds them as they are, or held them, and only
- * controllers changed the files in question since. What people said of conditions in between does not count as a change of files.
+ * True if texts have nothing beyond what people wrote into the package last: the package holds them as they are, or held them, and only
+ * controllers changed the files in question since. Conditions that people set in between do not count as a change of files.
  */
-export async function askedBefore(bench: Workbench, revision: PackageRevision, texts: Texts): Promise<boolean> {
-  const { texts: present } = textsOf(await bench.content(revision));
+export async function isAppliedBefore(repo: Workbench, revision: PackageRevision, texts: Texts): Promise<boolean> {
+  const { texts: present } = textsOf(await repo.content(revision));
   const paths = [...new Set([...texts.keys(), ...Object.keys(present)])].filter((path) => {
     const now = Object.hasOwn(present, path) ? present[path] : undefined;
     return now !== texts.get(path);
@@ -26,13 +26,13 @@ export async function askedBefore(bench: Workbench, revision: PackageRevision, t
   if (paths.length === 0) return true;
   // What was published is the draft that the approval brought to the main branch.
   let commit = revision.ref.startsWith('refs/tags/') ? revision.tip.parents[1] : revision.commit;
-  let there = commit === undefined ? undefined : await textsAt(bench.git, commit, revision.path, paths);
-  for (let seen = 0; commit !== undefined && there !== undefined && seen < MOST_COMMITS; seen += 1) {
+  let there = commit === undefined ? undefined : await textsAt(repo.git, commit, revision.path, paths);
+  for (let seen = 0; commit !== undefined && there !== undefined && seen < MAX_COMMITS; seen += 1) {
     if (sameTexts(there, texts, paths, sameKptfile)) return true;
-    const made = await readCommit(bench, commit);
+    const made = await readCommit(repo, commit);
     commit = made?.parents[0];
     if (made === undefined || commit === undefined) return false;
-    const before = await textsAt(bench.git, commit, revision.path, paths);
+    const before = await textsAt(repo.git, commit, revision.path, paths);
     const byController = parseCommitMessage(made.message).face === 'controller';
     if (!byController && !sameTexts(before, there, paths, sameContent)) return false;
     there = before;
@@ -63,17 +63,17 @@ function sameTexts(
   });
 }
 
-/** Two Kptfiles that say the same, but for the condition that rendering adds. */
+/** Two Kptfiles with the same meaning, but for the condition that rendering adds. */
 function sameKptfile(one: string, other: string): boolean {
-  return sameValue(sayingOf(one, true), sayingOf(other, true));
+  return sameValue(meaningOf(one, true), meaningOf(other, true));
 }
 
 function sameContent(one: string, other: string): boolean {
-  return sameValue(sayingOf(one, false), sayingOf(other, false));
+  return sameValue(meaningOf(one, false), meaningOf(other, false));
 }
 
-/** What a Kptfile says; of one that cannot be read, its text. */
-function sayingOf(text: string, withConditions: boolean): unknown {
+/** The values of a Kptfile; of one that cannot be read, its text. */
+function meaningOf(text: string, withConditions: boolean): unknown {
   const read = readKptfile(text);
   if (!read.ok) return text;
   const conditions = [...conditionsOf(read.kptfile).values()].filter(({ type }) => type !== RENDERED.type);

@@ -2,28 +2,28 @@ import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { isUnknownOutcome, PushRefusedError, RefConflictError } from '../../git/errors.ts';
 import type { Planned } from './gather-batch.ts';
 
-/** What becomes of the writes of a batch that was not carried out. */
-export interface AfterRefusal<Write> {
+/** What becomes of the writes of a batch that was not committed. */
+export interface SplitBatch<Write> {
   /** They fail with the error of the batch. */
   readonly failed: readonly Write[];
   /** They go out again, each group by itself. */
   readonly again: readonly (readonly Write[])[];
   /** They were overtaken on the main branch, and are in one of the groups. */
   readonly overtaken: readonly Write[];
-  /** Somebody else changed refs, which have to be read before anybody looks again. */
+  /** Another writer changed refs, which have to be read before the next write. */
   readonly changed: boolean;
 }
 
 /**
- * Finds out who is to blame. Where the error names a ref, the write that changes it fails; those that lost a race for the main branch
- * are planned anew; where a rule refuses all together and names none, both halves are tried, so that a few culprits among many cost a
+ * Finds the writes that caused a refusal. Where the error names a ref, the write that changes it fails; those that lost a race for the main branch
+ * are planned again; where a rule refuses all together and names none, both halves are tried, so that a few culprits among many cost a
  * number of requests that grows with the logarithm. What has to do with the way to the remote concerns all.
  */
-export function afterRefusal<Write>(
+export function splitRefusedBatch<Write>(
   error: unknown,
   planned: readonly Planned<Write>[],
   main: string,
-): AfterRefusal<Write> {
+): SplitBatch<Write> {
   const writes = planned.map(({ write }) => write);
   if (concernsAll(error)) return { failed: writes, again: [], overtaken: [], changed: false };
   const kind = error instanceof RefConflictError ? error.details?.kind : undefined;

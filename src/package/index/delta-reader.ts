@@ -1,0 +1,201 @@
+import { inSlices } from '../../foundation/in-slices.ts';
+import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
+import { adoptionRef, mainRef, packagePath, parseRef, type RepositoryLayout, recordRef } from '../model/layout.ts';
+import { readAdoption } from '../trust/adoption.ts';
+import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import {
+  type Candidate,
+  headText,
+  knownCandidate,
+  type Origin,
+  placeholderCandidate,
+  type RefTarget,
+  refCandidate,
+} from './candidate.ts';
+import type { FactCache, FolderFact, ShownFact } from './fact-cache.ts';
+import { FactReader } from './fact-reader.ts';
+import { folderChanges } from './folder-changes.ts';
+import type { IndexState, MainNews, News } from './index-state.ts';
+import type { MainLines } from './main-lines.ts';
+import { checkSignatures, MAX_CHECKED_AT_ONCE, type Unchecked } from './signature-checks.ts';
+import type { TipFact } from './tip-fact.ts';
+
+export interface DeltaReaderOptions {
+  readonly origin: Origin;
+  readonly layout: RepositoryLayout;
+  readonly git: GitRepository;
+  readonly cache: FactCache;
+  readonly trust: RepositoryTrust;
+  readonly lines: MainLines;
+}
+
+/** What was read of ref changes. */
+export interface ReadDelta {
+  readonly news: News;
+  /** Statements that are too many to be checked at once. */
+  readonly late: readonly Unchecked[];
+}
+
+/** Reads from Git what ref changes come to, before the index changes. */
+export class DeltaReader {
+  readonly #origin: Origin;
+  readonly #layout: RepositoryLayout;
+  readonly #git: GitRepository;
+  readonly #cache: FactCache;
+  readonly #trust: RepositoryTrust;
+  readonly #lines: MainLines;
+  readonly #reader: FactReader;
+  /** Version of the trusted keys at which the adoption was read. */
+  #adoptionReadAt = -1;
+
+  constructor({ origin, layout, git, cache, trust, lines }: DeltaReaderOptions) {
+    this.#origin = origin;
+    this.#layout = layout;
+    this.#git = git;
+    this.#cache = cache;
+    this.#trust = trust;
+    this.#lines = lines;
+    this.#reader = new FactReader(git, cache);
+  }
+
+  /** True if the adoption was read with the keys that are trusted now. */
+  get isAdoptionCurrent(): boolean {
+    return this.#adoptionReadAt === this.#trust.version;
+  }
+
+  /** What changes come to, and statements of them that are still to be checked. Nothing is changed. */
+  async read(state: IndexState, changes: readonly RefChange[]): Promise<ReadDelta> {
+    const candidates = new Map<string, Candidate | undefined>();
+    const places: RefTarget[] = [];
+    const known: [RefTarget, ShownFact][] = [];
+    const packages = new Set<string>();
+    const records = new Map<Oid, string>();
+    const after = new Map<string, Oid | undefined>();
+    const kptfiles = new Set<Oid>();
+    const adopting = adoptionRef(this.#layout);
+    await inSlices(changes, ({ name, after: oid }) => {
+      const meaning = parseRef(this.#layout, name);
+      if (meaning.kind === 'main' || name === adopting) after.set(name, oid);
+      else if (meaning.kind === 'record') {
+        after.set(name, oid);
+        if (oid !== undefined) records.set(oid, meaning.package);
+      } else if (meaning.kind === 'draft' || meaning.kind === 'proposed' || meaning.kind === 'published') {
+        candidates.set(name, undefined);
+        if (oid === undefined) return;
+        const place = { ref: name, oid, path: packagePath(this.#layout, meaning.package), meaning };
+        const shown = this.#cache.shown.get(name);
+        if (shown?.oid !== oid) places.push(place);
+        else {
+          known.push([place, shown]);
+          if (shown.tip.kptfileBlob !== undefined) kptfiles.add(shown.tip.kptfileBlob);
+        }
+      }
+    });
+    await this.#reader.commits(places);
+    await this.#reader.kptfiles(kptfiles);
+    const kptfileOf = (blob: Oid) => this.#cache.kptfiles.get(blob);
+    await inSlices(known, ([place, shown]) =>
+      candidates.set(place.ref, knownCandidate(this.#origin, place, shown, kptfileOf)),
+    );
+    await inSlices(places, (place) => {
+      const tip = this.#reader.tip(place);
+      if (tip !== undefined) candidates.set(place.ref, refCandidate(this.#origin, place, tip, kptfileOf));
+    });
+    const head = mainRef(this.#layout);
+    const main = after.has(head) ? await this.#readMain(state, after.get(head)) : undefined;
+    // Records can be there before the revisions that they speak about.
+    const addRecord = (candidate: Candidate | undefined) => {
+      if (candidate === undefined) return;
+      const ref = recordRef(this.#layout, candidate.path, candidate.key.workspace);
+      const oid = after.has(ref) ? after.get(ref) : state.refs.get(ref);
+      if (oid !== undefined) records.set(oid, candidate.key.package);
+    };
+    if (state.hasRecords) {
+      await inSlices(candidates.values(), addRecord);
+      await inSlices(main?.candidates.values() ?? [], addRecord);
+    }
+    await this.#reader.records([...records.keys()]);
+    const late = await this.#checkFew(candidates, records, main?.tip?.oid ?? state.refs.get(mainRef(this.#layout)));
+    const adoption = after.has(adopting) ? await this.readAdoption(state, after.get(adopting), packages) : undefined;
+    return { news: { refs: changes, candidates, main, packages, records, adoption }, late };
+  }
+
+  /** Reads what was adopted; the packages that are concerned by it, before or now, are added to `packages`. */
+  async readAdoption(
+    state: IndexState,
+    oid: Oid | undefined,
+    packages: Set<string>,
+  ): Promise<NonNullable<News['adoption']>> {
+    this.#adoptionReadAt = this.#trust.version;
+    const present = oid === undefined ? undefined : await readAdoption(this.#git, oid, this.#trust);
+    for (const list of [state.rules.adoption?.list, present?.list]) {
+      await inSlices(list?.keys() ?? [], (ref) => {
+        const meaning = parseRef(this.#layout, ref);
+        if (meaning.kind === 'published') packages.add(meaning.package);
+      });
+    }
+    return { present };
+  }
+
+  /** Checks the statements that came; returns those that are too many to wait for. */
+  async #checkFew(
+    candidates: ReadonlyMap<string, Candidate | undefined>,
+    records: ReadonlyMap<Oid, string>,
+    head: Oid | undefined,
+  ): Promise<readonly Unchecked[]> {
+    const unchecked: Unchecked[] = [];
+    for (const candidate of candidates.values()) {
+      if (candidate?.lifecycle !== 'Published' || candidate.outOfBand !== undefined) continue;
+      const { tip, key } = candidate;
+      if (tip.signer === undefined || this.awaitsMain(tip))
+        unchecked.push({ oid: tip.oid, package: key.package, tip, ref: candidate.ref });
+    }
+    for (const [oid, packageName] of records) {
+      const fact = this.#cache.records.get(oid);
+      if (fact?.signed !== undefined && fact.signer === undefined) unchecked.push({ oid, package: packageName, fact });
+    }
+    const isFew = unchecked.length <= MAX_CHECKED_AT_ONCE;
+    const now = isFew ? unchecked : unchecked.filter(({ oid }) => this.#cache.ownSigners.has(oid));
+    await checkSignatures(now, this.#trust, this.#cache.ownSigners);
+    await this.lookForMain(now, head);
+    return isFew ? [] : unchecked.filter(({ oid }) => !this.#cache.ownSigners.has(oid));
+  }
+
+  /** The packages on the main branch that came, went or changed. */
+  async #readMain(state: IndexState, head: Oid | undefined): Promise<MainNews> {
+    const { mainTip, placeholders } = state;
+    const earlier = mainTip === undefined ? this.#cache.main : undefined;
+    const tip = earlier?.tip.oid === head ? earlier?.tip : await this.#readHead(head);
+    const before = (earlier?.tip ?? mainTip)?.tree;
+    const changed = await folderChanges(this.#reader, earlier?.folders ?? placeholders, before, tip?.tree);
+    const folders = new Map<string, FolderFact | undefined>([...(earlier?.folders ?? []), ...changed]);
+    await this.#reader.kptfiles(Array.from(folders.values(), (folder) => folder?.kptfileBlob ?? []).flat());
+    const text = tip && headText(tip);
+    const candidates = new Map<string, Candidate | undefined>();
+    await inSlices(folders, ([path, folder]) => {
+      const isThere = folder !== undefined && tip !== undefined && text !== undefined;
+      const fact = folder && this.#cache.kptfiles.get(folder.kptfileBlob);
+      candidates.set(path, isThere ? placeholderCandidate(this.#origin, folder, tip.oid, text, fact) : undefined);
+    });
+    return { tip, candidates };
+  }
+
+  async #readHead(head: Oid | undefined): Promise<TipFact | undefined> {
+    if (head === undefined) return undefined;
+    const place = { oid: head, path: this.#layout.directory };
+    await this.#reader.commits([place]);
+    return this.#reader.tip(place);
+  }
+
+  /** Whether publications that were not seen before are on the main branch. A walk, which is for what a trusted key signed alone. */
+  async lookForMain(unchecked: readonly Unchecked[], head: Oid | undefined): Promise<void> {
+    const tips = unchecked.flatMap((item) => ('tip' in item && this.awaitsMain(item.tip) ? item.tip : []));
+    if (tips.length === 0) return;
+    const found = await this.#lines.find(new Set(tips.map(({ oid }) => oid)), head, this.#trust.mainHead);
+    for (const tip of tips) tip.onMain = found.has(tip.oid);
+  }
+
+  awaitsMain({ onMain, signer }: TipFact): boolean {
+    return onMain === undefined && this.#trust.distrustOfSigner(signer) === undefined;
+  }
+}

@@ -1,0 +1,189 @@
+import type { Oid } from '../../git/git-repository.ts';
+import type { RepositoryLayout } from '../model/layout.ts';
+import { isPlaceholder, type OutOfBand, type PackageRevision } from '../model/package-revision.ts';
+import type { RevisionRecord } from '../model/record.ts';
+import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../trust/adoption.ts';
+import {
+  keptScope,
+  type PublishedTag,
+  parsePublicationDigest,
+  publicationDigest,
+  publicationScope,
+} from '../trust/publication-mark.ts';
+import { type RepositoryTrust, revoked } from '../trust/repository-trust.ts';
+import { DELETED, type Mark } from '../trust/trust-ledger.ts';
+import type { Candidate } from './candidate.ts';
+import type { RecordFact } from './record-fact.ts';
+
+/** What the rules depend on besides a candidate itself. */
+export interface TrustView {
+  readonly layout: RepositoryLayout;
+  readonly trust: RepositoryTrust;
+  /** Whether a commit lies on the first-parent line that ends at `head`; undefined while that line was not read. */
+  isOnLine(commit: Oid, head: Oid): boolean | undefined;
+  /** True for a commit that this process makes and that is not shown yet. */
+  isUnderWay(commit: Oid): boolean;
+}
+
+const NOTHING_ADOPTED: AdoptionList = new Map();
+const NO_RECORD = { record: undefined, statement: undefined, recordDistrust: undefined };
+const UNREADABLE = {
+  reason: 'Unsigned',
+  message: 'its record ref does not point to a record, or the record is larger than a mebibyte',
+} as const;
+const REMOVED = { reason: 'RolledBack', message: 'its record was removed' } as const;
+
+/** What remains of a record that may be older than the last one: nothing that opens a gate or approves. */
+function unproven({ approvals: _approvals, settled: _settled, ...record }: RevisionRecord): RevisionRecord {
+  return { ...record, verdicts: [] };
+}
+
+/** The rules by which publications and records of a repository count: by their statements, the trust ledger, and adoptions. */
+export class TrustRules {
+  readonly #view: TrustView;
+  /** What the adoption ref holds; it may be read again after keys changed. */
+  adoption: Adoption | undefined;
+  /** Tags that count as they are: the list of the adoption while that is trusted. */
+  #adopted: AdoptionList;
+
+  /** `earlier` are the rules that these start from. */
+  constructor(view: TrustView, earlier?: TrustRules) {
+    this.#view = view;
+    this.adoption = earlier?.adoption;
+    this.#adopted = earlier === undefined ? NOTHING_ADOPTED : earlier.#adopted;
+  }
+
+  /** Follows a change of the adoption or of the trusted keys. True if the adopted tags are others now. */
+  followAdoption(): boolean {
+    const before = this.#adopted;
+    this.#adopted = this.#trustedList();
+    return this.#adopted !== before;
+  }
+
+  /** True for a publication that counts. */
+  isInBand(candidate: Candidate): boolean {
+    if (candidate.lifecycle !== 'Published' || isPlaceholder(candidate)) return false;
+    if (this.#countsByAdoption(candidate)) return true;
+    return candidate.outOfBand === undefined && this.distrustOfTag(candidate) === undefined;
+  }
+
+  #countsByAdoption(candidate: Candidate): boolean {
+    return this.isListed(candidate) && this.replacementOf(candidate) === undefined;
+  }
+
+  /** True for a publication that an operator adopted as it is. */
+  isListed({ lifecycle, ref, refOid }: Candidate): boolean {
+    return lifecycle === 'Published' && this.#adopted.get(ref) === refOid;
+  }
+
+  #trustedList(): AdoptionList {
+    const { fact, list } = this.adoption ?? {};
+    if (list === undefined || fact === undefined) return NOTHING_ADOPTED;
+    return this.#view.trust.distrustOfRecord(fact, ADOPTION_SCOPE) === undefined ? list : NOTHING_ADOPTED;
+  }
+
+  /** The record as far as it is trusted. */
+  recordOf(
+    { path, key, lifecycle }: Candidate,
+    recordOid: Oid | undefined,
+    fact: RecordFact | undefined,
+  ): Pick<PackageRevision, 'record' | 'statement' | 'recordDistrust'> {
+    const { trust } = this.#view;
+    const scope = { package: path, workspace: key.workspace };
+    if (recordOid === undefined) {
+      const mark = lifecycle === 'Published' ? undefined : trust.mark(scope);
+      return mark === undefined || mark.digest === DELETED ? NO_RECORD : { ...NO_RECORD, recordDistrust: REMOVED };
+    }
+    if (fact === undefined) return { ...NO_RECORD, recordDistrust: UNREADABLE };
+    const { statement } = fact;
+    const recordDistrust = trust.distrustOfRecord(statement, scope);
+    if (recordDistrust !== undefined || statement === undefined) return { ...NO_RECORD, recordDistrust };
+    const forPublication = fact.record.deleted ?? fact.record.published;
+    if (lifecycle !== 'Published' && forPublication !== undefined) {
+      const message = `its record was written for the publication ${path}/${forPublication}`;
+      return { ...NO_RECORD, recordDistrust: { reason: 'OtherRevision', message } };
+    }
+    const record = trust.isProven(scope, statement, fact.isOwn) ? fact.record : unproven(fact.record);
+    return { record, statement, recordDistrust };
+  }
+
+  /** Why the statement of a publication does not count; undefined if it does, and where there is another flaw already. */
+  distrustOfTag(candidate: Candidate): OutOfBand | undefined {
+    if (candidate.lifecycle !== 'Published' || candidate.outOfBand !== undefined) return undefined;
+    const distrust = this.#view.trust.distrustOfSigner(candidate.tip.signer);
+    if (distrust !== undefined) return distrust;
+    return this.#revocationOf(candidate) ?? this.#offMain(candidate) ?? this.replacementOf(candidate);
+  }
+
+  /** A key that is revoked signs on, with any date: only publications that are known to be older count. */
+  #revocationOf(candidate: Candidate): OutOfBand | undefined {
+    const { trust, isOnLine } = this.#view;
+    const { tip } = candidate;
+    const revocation = trust.revocationOf(tip.signer);
+    if (revocation === undefined) return undefined;
+    const { key, head, order } = revocation;
+    const tag = publishedTagOf(candidate);
+    // A commit of the main branch holds its statement since it is there; a tag can be put on it any time later.
+    if (tag.statementTag !== undefined) {
+      const mark = this.#markOf(candidate);
+      return mark?.digest === publicationDigest(tag) && mark.order <= order ? undefined : revoked(key);
+    }
+    const known = head === undefined ? false : isOnLine(tip.oid, head);
+    if (known === undefined)
+      return { reason: 'Unverified', message: 'whether its key was revoked before is not known yet' };
+    return known ? undefined : revoked(key);
+  }
+
+  /** Why a publication does not count that was deleted, or in whose place another one was published. */
+  replacementOf(candidate: Candidate): OutOfBand | undefined {
+    const mark = this.#markOf(candidate);
+    const tag = publishedTagOf(candidate);
+    if (mark === undefined || mark.digest === publicationDigest(tag)) return undefined;
+    // Its mark is raised when it is committed.
+    if (tag.statementTag === undefined && this.#view.isUnderWay(tag.commit)) return undefined;
+    const { commit, isDeleted } = parsePublicationDigest(mark.digest);
+    if (isDeleted && commit === tag.commit)
+      return { reason: 'RolledBack', message: 'it was deleted, and a push brought its tag back' };
+    const last = isDeleted ? 'deleted since' : 'the last one published';
+    const what = `${candidate.path}/v${candidate.revision}`;
+    return { reason: 'RolledBack', message: `a push set ${what} back: the publication at ${commit} is ${last}` };
+  }
+
+  #offMain(candidate: Candidate): OutOfBand | undefined {
+    const { tip } = candidate;
+    if (tip.onMain === true || this.#isKept(candidate)) return undefined;
+    if (tip.onMain === undefined)
+      return { reason: 'Unverified', message: 'whether its commit is on the main branch is not known yet' };
+    return { reason: 'NotOnMain', message: 'its commit was not on the main branch when it was first seen' };
+  }
+
+  /** True for a publication that counted when an operator accepted that the main branch was rewritten without it. */
+  #isKept(candidate: Candidate): boolean {
+    const { trust, layout } = this.#view;
+    const mark = trust.mark(keptScope(layout.branch, candidate.path, `v${candidate.revision}`));
+    return mark?.digest === publicationDigest(publishedTagOf(candidate));
+  }
+
+  /** True for a ref that an operator adopted as it is. */
+  isAdopted(ref: string, oid: Oid): boolean {
+    return this.#trustedList().get(ref) === oid;
+  }
+
+  /** What the ledger knows of the publication with the number of a tag. */
+  #markOf({ path, revision }: Candidate): Mark | undefined {
+    return this.#view.trust.mark(publicationScope(path, `v${revision}`));
+  }
+
+  /** True for a publication that would count, whatever was published under its number before or after it. */
+  wouldCount(candidate: Candidate): boolean {
+    const { lifecycle, outOfBand, tip } = candidate;
+    if (lifecycle !== 'Published' || outOfBand !== undefined || this.#offMain(candidate) !== undefined) return false;
+    if (this.#view.trust.distrustOfSigner(tip.signer) !== undefined) return false;
+    return this.#revocationOf(candidate) === undefined;
+  }
+}
+
+/** A tag as its mark names it. A lightweight tag holds no text, which need not be read then. */
+export function publishedTagOf({ refOid, tip }: Candidate): PublishedTag {
+  return { commit: tip.oid, statementTag: refOid === tip.oid ? undefined : tip.text.value.statementTag };
+}

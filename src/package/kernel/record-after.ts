@@ -1,0 +1,44 @@
+import { evaluateGates } from '../model/gates.ts';
+import type { EffectivePolicy } from '../model/policy.ts';
+import { type Approval, type LifecycleStep, type RevisionRecord, withStep } from '../model/record.ts';
+import type { Allowed, RevisionState } from '../model/types.ts';
+
+/** What a decision was made on, and what the actor approves if it is an approval; undefined where the package cannot be read. */
+export interface DecidedOn {
+  readonly state: RevisionState;
+  readonly record: RevisionRecord;
+  readonly approval: Approval | undefined;
+}
+
+/**
+ * The record after an allowed step: a proposal adds the gates that it requires, an approval adds itself, a rejection takes both back.
+ * An approval that is not enough is no step yet.
+ */
+export function recordAfter(
+  { approvals, next, bypassed }: Allowed,
+  { state, record, approval }: DecidedOn,
+  step: LifecycleStep & { readonly commit: string },
+  policy: EffectivePolicy,
+): RevisionRecord {
+  if (approvals !== undefined) {
+    const proposal = { gates: record.proposal?.gates ?? [], approvalsNeeded: approvals.needed };
+    return { ...record, commit: step.commit, approvals: approvalsWith(record, approval), proposal };
+  }
+  const { proposal: _proposal, approvals: _approvals, ...rest } = record;
+  const gates = bypassed.flatMap((refusal) => refusal.gate?.type ?? []);
+  const taken = gates.length === 0 ? step : { ...step, gates };
+  if (next?.lifecycle === 'Proposed') {
+    const required = evaluateGates(state.facts, policy, step.at).map(({ type }) => type);
+    return withStep({ ...rest, proposal: { gates: required } }, taken);
+  }
+  if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || approval === undefined)
+    return withStep(rest, taken);
+  return withStep({ ...rest, approvals: approvalsWith(record, approval) }, taken);
+}
+
+/** The approvals that still hold, without an earlier one of the same person, and the new one. */
+function approvalsWith({ approvals = [] }: RevisionRecord, approval: Approval | undefined): Approval[] {
+  if (approval === undefined) return [...approvals];
+  const { subject, content } = approval;
+  return [...approvals.filter((other) => other.content === content && other.subject !== subject), approval];
+}

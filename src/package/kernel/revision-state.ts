@@ -1,0 +1,89 @@
+import type { Condition } from '../../../kptfile-schema/index.ts';
+import type { Oid } from '../../git/git-repository.ts';
+import type { GateFacts } from '../model/gates.ts';
+import type { PackageInputs } from '../model/inputs.ts';
+import { deletionProposedRef, draftRef, mainRef, proposedRef, type RepositoryLayout, tagRef } from '../model/layout.ts';
+import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
+import type { RevisionRecord } from '../model/record.ts';
+import type { Lifecycle, PushedSince, RevisionState, Sibling } from '../model/types.ts';
+import { PUSH_ACTOR } from '../model/verdict.ts';
+
+/** What a Kptfile has of gates and conditions; of one that cannot be read, nothing. */
+export interface KptfileFacts {
+  readonly gates: readonly string[];
+  readonly conditions: ReadonlyMap<string, Condition>;
+}
+
+/** A revision and its surroundings, read from refs, commits and records at one point in time. */
+export interface StateSources {
+  readonly layout: RepositoryLayout;
+  readonly revision: Pick<PackageRevision, 'name' | 'key' | 'lifecycle' | 'revision' | 'commit' | 'ref'>;
+  readonly kptfile: KptfileFacts;
+  /** Why the package cannot be read; undefined if it can. */
+  readonly problem: string | undefined;
+  readonly invalidKptfile?: string | undefined;
+  /** As it stands for the tip of the revision. */
+  readonly record: RevisionRecord;
+  readonly inputs: PackageInputs;
+  readonly pushedSince?: PushedSince | undefined;
+  readonly publishedBy?: string | undefined;
+  /** All revisions of the package; this one may be among them. */
+  readonly ofPackage: readonly Sibling[];
+  readonly nestedWith: string | undefined;
+  readonly dependents: readonly string[];
+  readonly mainHead: Oid | undefined;
+  refAt(name: string): Oid | undefined;
+}
+
+/** What the kernel decides on. Pure: the same for the server and for the model that the kernel is tested against. */
+export function stateFrom(sources: StateSources): RevisionState {
+  const { layout, revision, kptfile, record, inputs, mainHead } = sources;
+  const { name, key, lifecycle, revision: number, commit, ref } = revision;
+  const version = number > 0 ? `v${number}` : key.workspace;
+  const deletionProposed = deletionProposedRef(layout, key.package, version);
+  return {
+    ...{ name, lifecycle, revision: number },
+    // Every publication moves the main branch; a package on it is at its head.
+    commit: isPlaceholder(revision) ? (mainHead ?? commit) : commit,
+    problem: sources.problem,
+    invalidKptfile: sources.invalidKptfile,
+    facts: gateFactsFrom(kptfile, lifecycle, record, inputs),
+    proposedBy: proposerOf(record),
+    pushedSince: sources.pushedSince,
+    publishedBy: sources.publishedBy,
+    contributors: record.contributors ?? [],
+    approvals: record.approvals ?? [],
+    siblings: sources.ofPackage.filter((other) => other.name !== name),
+    nestedWith: sources.nestedWith,
+    dependents: sources.dependents,
+    refs: {
+      main: mainRef(layout),
+      draft: draftRef(layout, key),
+      proposed: proposedRef(layout, key),
+      tag: ref.startsWith('refs/tags/') ? ref : undefined,
+      deletionProposed,
+      tagFor: (next) => tagRef(layout, key.package, `v${next}`),
+    },
+    mainHead,
+    deletionProposed: sources.refAt(deletionProposed),
+  };
+}
+
+/** What the gates of a revision are evaluated on. */
+export function gateFactsFrom(
+  { gates, conditions }: KptfileFacts,
+  lifecycle: Lifecycle,
+  record: RevisionRecord,
+  inputs: PackageInputs,
+): GateFacts {
+  const proposed = lifecycle === 'Proposed' ? (record.proposal?.gates ?? []) : [];
+  return { gates, proposed, conditions, record, inputs };
+}
+
+/** The person who proposed what is proposed now. A push that moved the branch since was proposed by no person that Sluice knows of. */
+export function proposerOf(record: RevisionRecord): string | undefined {
+  const last = record.steps.at(-1);
+  if (last?.action === 'propose') return last.by;
+  // What a person pushed with a signature stands for their proposal.
+  return last?.action === 'push' && last.by !== PUSH_ACTOR ? last.by : undefined;
+}

@@ -1,0 +1,95 @@
+import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import type { Oid } from '../../git/git-repository.ts';
+import { gateFactsFrom, type KptfileFacts, stateFrom } from '../kernel/revision-state.ts';
+import { approvalOf } from '../model/attribution.ts';
+import type { PackageContent } from '../model/content.ts';
+import { evaluateGates, type Gate } from '../model/gates.ts';
+import { type PackageInputs, UNKNOWN_INPUTS } from '../model/inputs.ts';
+import type { PackageRevision } from '../model/package-revision.ts';
+import type { EffectivePolicy } from '../model/policy.ts';
+import type { RevisionRecord } from '../model/record.ts';
+import type { PushedSince, RevisionState } from '../model/types.ts';
+import { describeKptfileProblems, kptfileProblems } from './kptfile-problems.ts';
+import { currentRecord } from './record-at-tip.ts';
+import type { Workbench } from './workbench.ts';
+
+/** Everything the kernel needs to judge a revision, read at one point in time. */
+export async function stateOf(repo: Workbench, revision: PackageRevision): Promise<RevisionState> {
+  return (await readState(repo, revision)).state;
+}
+
+/** The state of a revision, and what it was read from. */
+export interface StateReading {
+  readonly state: RevisionState;
+  readonly record: RevisionRecord;
+  /** Why the package cannot be read stands in `state.problem`. It can still be rejected and deleted. */
+  readonly content: PackageContent | undefined;
+}
+
+export async function readState(repo: Workbench, revision: PackageRevision, mainHead?: Oid): Promise<StateReading> {
+  const { content, problem } = await contentOf(repo, revision);
+  const record = await currentRecord(repo, revision, content);
+  const pushedSince = await pushedSinceProposal(repo, revision, record);
+  // From here on nothing waits, so that what is read of others fits together.
+  const { layout, index } = repo;
+  const state = stateFrom({
+    ...{ layout, revision, record, pushedSince },
+    kptfile: kptfileFacts(revision),
+    problem: revision.problem ?? problem,
+    invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
+    inputs: content ?? UNKNOWN_INPUTS,
+    publishedBy: approvalOf(revision)?.by,
+    ofPackage: index.ofPackage(revision.key.package),
+    nestedWith: index.nestedWith(revision.key.package),
+    dependents: revision.lifecycle === 'DeletionProposed' ? repo.dependentsOf(revision) : [],
+    mainHead: mainHead ?? index.mainHead,
+    refAt: (name) => index.ref(name),
+  });
+  return { state, record, content };
+}
+
+async function pushedSinceProposal(
+  { git }: Workbench,
+  { lifecycle, path, tip }: PackageRevision,
+  { steps }: RevisionRecord,
+): Promise<PushedSince | undefined> {
+  if (lifecycle !== 'Proposed' || steps.at(-1)?.action !== 'push') return undefined;
+  const proposed = steps.findLast(({ action }) => action === 'propose')?.commit;
+  if (proposed === undefined) return undefined;
+  const [folder] = await git.statObjects([`${proposed}:${path}`]);
+  if (folder === undefined || tip.tree === undefined) return { proposed, files: undefined };
+  if (folder.oid === tip.tree) return undefined;
+  const changes = await git.diffTrees(folder.oid, tip.tree);
+  return { proposed, files: changes.map((change) => change.path) };
+}
+
+/** Evaluates the gates of a revision on its record and the inputs at hand. */
+export function gatesAt(
+  revision: PackageRevision,
+  record: RevisionRecord,
+  inputs: PackageInputs,
+  policy: EffectivePolicy,
+  at: string,
+): Gate[] {
+  return evaluateGates(gateFactsFrom(kptfileFacts(revision), revision.lifecycle, record, inputs), policy, at);
+}
+
+function kptfileFacts({ kptfile }: PackageRevision): KptfileFacts {
+  return kptfile === undefined
+    ? { gates: [], conditions: new Map() }
+    : { gates: gatesOf(kptfile), conditions: conditionsOf(kptfile) };
+}
+
+/** The package, or why it cannot be read: its folder is missing, or it is beyond all bounds. */
+async function contentOf(
+  repo: Workbench,
+  revision: PackageRevision,
+): Promise<{ content: PackageContent | undefined; problem?: string }> {
+  try {
+    return { content: await repo.content(revision) };
+  } catch (error) {
+    if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'LimitExceeded')) throw error;
+    return { content: undefined, problem: error.message };
+  }
+}
