@@ -5,7 +5,7 @@ import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../src/re
  * Records events about states. A level-triggered controller repeats its findings; an event is recorded only when a finding is new
  * or has changed.
  */
-export class TellOnce {
+export class EventDeduplicator {
   readonly #recorder: EventRecorder;
   /** The last event, by object and topic. */
   readonly #last = new Map<string, Map<string, string>>();
@@ -15,7 +15,7 @@ export class TellOnce {
   }
 
   /** Records an event, unless it equals the last one about this topic of the object. */
-  tell(object: KubernetesObject, type: EventType, reason: string, message: string, topic = ''): void {
+  record(object: KubernetesObject, type: EventType, reason: string, message: string, topic = ''): void {
     const key = keyText(keyOf(object));
     const topics = this.#last.get(key) ?? new Map<string, string>();
     const text = `${object.metadata.uid} ${reason} ${message}`;

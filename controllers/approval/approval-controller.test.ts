@@ -143,8 +143,8 @@ describe('approval controller', () => {
     const racing = controllerOn({
       list: (filter) => store.list(filter),
       repositoryOf: (revision) => store.repositoryOf(revision),
-      judge: async (of) => {
-        const judgement = await store.judge(of);
+      evaluate: async (of) => {
+        const judgement = await store.evaluate(of);
         pushed = await world.push(branch, { 'app/evil.yaml': 'a: 1\n' }, 'proposed/app/w1');
         return judgement;
       },
@@ -165,8 +165,8 @@ describe('approval controller', () => {
     const racing = controllerOn({
       list: (filter) => store.list(filter),
       repositoryOf: (revision) => store.repositoryOf(revision),
-      judge: async (of) => {
-        const judgement = await store.judge(of);
+      evaluate: async (of) => {
+        const judgement = await store.evaluate(of);
         await annotate(name, {});
         return judgement;
       },

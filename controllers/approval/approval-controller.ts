@@ -8,7 +8,7 @@ import {
   APPROVAL_POLICY_ANNOTATION,
 } from '../../src/package/model/lifecycle-annotations.ts';
 import { isPublished, repositoryIdOf } from '../../src/package/model/package-revision.ts';
-import type { Judgement, RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
@@ -20,7 +20,7 @@ export const APPROVAL_ACTOR = 'controller:approval';
 
 export interface ApprovalOptions extends PendingOptions {
   /** Evaluates the revision, and lists the siblings that the policy `initial` depends on. */
-  readonly store: Pick<RevisionStore, 'judge' | 'list' | 'repositoryOf'>;
+  readonly store: Pick<RevisionStore, 'evaluate' | 'list' | 'repositoryOf'>;
 }
 
 /** What to do about one revision: a step, a wait, or nothing and the reason. */
@@ -40,12 +40,12 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     if (annotationOf(object, APPROVAL_POLICY_ANNOTATION, { kptfileApprovals: true }) === undefined) return undefined;
     try {
       // If anything changes after the object was read, the write below is a conflict, and the revision is evaluated again.
-      const judgement = await store.judge(keyText(keyOf(object)));
+      const judgement = await store.evaluate(keyText(keyOf(object)));
       if (store.repositoryOf(judgement.revision).follows) return undefined;
       const policy = annotationOf(object, APPROVAL_POLICY_ANNOTATION, judgement.policy);
       if (policy === undefined) {
         const message = `${APPROVAL_POLICY_ANNOTATION} in the Kptfile has no effect; set it on the PackageRevision, or let a policy enable it (spec.kptfileApprovals)`;
-        events.tell(object, 'Normal', 'NotApproved', message);
+        events.record(object, 'Normal', 'NotApproved', message);
         return undefined;
       }
       const plan = planFor(object, policy, judgement);
@@ -54,7 +54,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       if ('wait' in plan && plan.wait <= expiresAfter) return { requeueAfter: plan.wait, reason: plan.until };
       if ('step' in plan) await take(plan.step, object, policy, judgement);
       else if ('event' in plan && plan.event !== undefined) {
-        events.tell(object, plan.event.type, plan.event.reason, plan.event.message);
+        events.record(object, plan.event.type, plan.event.reason, plan.event.message);
       }
       if (!('step' in plan) && Number.isFinite(expiresAfter))
         return { requeueAfter: expiresAfter, reason: 'a condition expires' };
@@ -64,21 +64,21 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       if (!isSluiceError(error, 'Refused')) throw error;
       // Another controller or a user may have taken the step since it was read.
       if (await hasMoved(object)) return undefined;
-      events.tell(object, 'Warning', 'NotApproved', error.message);
+      events.record(object, 'Warning', 'NotApproved', error.message);
     }
     return undefined;
   }
 
   async function hasMoved(object: Stored<PackageRevision>): Promise<boolean> {
     try {
-      return (await store.judge(keyText(keyOf(object)))).revision.lifecycle !== object.spec.lifecycle;
+      return (await store.evaluate(keyText(keyOf(object)))).revision.lifecycle !== object.spec.lifecycle;
     } catch (error) {
       if (isSluiceError(error, 'NotFound')) return true;
       throw error;
     }
   }
 
-  function planFor(object: Stored<PackageRevision>, policy: string, judgement: Judgement): Plan {
+  function planFor(object: Stored<PackageRevision>, policy: string, judgement: RevisionEvaluation): Plan {
     if (policy !== 'initial' && policy !== 'always') {
       const message = `annotation ${APPROVAL_POLICY_ANNOTATION} is ${JSON.stringify(policy)}; use initial or always`;
       return { event: { type: 'Warning', reason: 'InvalidPolicy', message } };
@@ -101,7 +101,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     return { step: isDraft ? 'propose' : 'approve' };
   }
 
-  function refuseByPolicy(object: PackageRevision, policy: string, judgement: Judgement): string | undefined {
+  function refuseByPolicy(object: PackageRevision, policy: string, judgement: RevisionEvaluation): string | undefined {
     const { packageName } = object.spec;
     if (policy === 'initial') {
       // A package that is on the main branch without a tag counts too.
@@ -123,7 +123,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     step: 'propose' | 'approve',
     object: Stored<PackageRevision>,
     policy: string,
-    { revision }: Judgement,
+    { revision }: RevisionEvaluation,
   ): Promise<void> {
     const reason = `${APPROVAL_POLICY_ANNOTATION}: ${policy}`;
     if (step === 'propose') {
@@ -132,11 +132,11 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
         { ...object, spec: { ...object.spec, lifecycle: 'Proposed' } },
         { reason },
       );
-      events.tell(object, 'Normal', 'Proposed', `proposed commit ${revision.commit} (${reason})`);
+      events.record(object, 'Normal', 'Proposed', `proposed commit ${revision.commit} (${reason})`);
       return;
     }
     const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };
     await client.subResource('approval').update(packageRevisionKind, published, { reason });
-    events.tell(object, 'Normal', 'Approved', `approved commit ${revision.commit} (${reason})`);
+    events.record(object, 'Normal', 'Approved', `approved commit ${revision.commit} (${reason})`);
   }
 }

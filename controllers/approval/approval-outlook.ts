@@ -7,7 +7,7 @@ import {
   lifecycleAnnotation,
 } from '../../src/package/model/lifecycle-annotations.ts';
 import { isPublished, type PackageRevision } from '../../src/package/model/package-revision.ts';
-import type { Judgement } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import { obstacleTo } from '../proposal/readiness.ts';
 
@@ -22,7 +22,7 @@ export type ApprovalOutlook =
 
 /** Undefined if the revision has no approval annotation. `siblings` are the other revisions of the package. */
 export function approvalOutlook(
-  judgement: Judgement,
+  judgement: RevisionEvaluation,
   siblings: readonly PackageRevision[],
   { disabled, now, running }: Surroundings,
 ): ApprovalOutlook | undefined {
@@ -57,7 +57,7 @@ export function approvalOutlook(
 }
 
 /** An annotation of the revision, else, where a policy enables Kptfile annotations, of its Kptfile. */
-export function ownAnnotation({ record, revision, policy }: Judgement, key: string): string | undefined {
+export function ownAnnotation({ record, revision, policy }: RevisionEvaluation, key: string): string | undefined {
   return lifecycleAnnotation(
     key,
     { own: record.annotations, kptfile: revision.kptfile?.metadata?.annotations },

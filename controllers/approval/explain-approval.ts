@@ -5,7 +5,7 @@ import { proposerOf } from '../../src/package/kernel/revision-state.ts';
 import { claimed } from '../../src/package/model/attribution.ts';
 import type { ApprovalExplanation, Reason } from '../../src/package/model/explanation.ts';
 import { PUSH_ACTOR } from '../../src/package/model/verdict.ts';
-import type { Judgement } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { APPROVAL_ACTOR } from './approval-controller.ts';
 import { approvalOutlook } from './approval-outlook.ts';
 
@@ -47,7 +47,7 @@ export const approvalExplainer: Explainer = {
 };
 
 /** The approvals that a proposed revision has and needs, as the kernel counts them. */
-function statusOf({ record, content, policy }: Judgement): ApprovalStatus {
+function statusOf({ record, content, policy }: RevisionEvaluation): ApprovalStatus {
   const { contributors = [], approvals = [] } = record;
   return approvalStatus({ content: content.content, proposedBy: proposerOf(record), contributors, approvals }, policy);
 }
@@ -72,11 +72,11 @@ function countReasons({ needed, given, isUnknown }: ApprovalStatus): Reason[] {
 }
 
 /** True if a push changed the proposed branch after the proposal. */
-function isPushedSince({ record }: Judgement): boolean {
+function isPushedSince({ record }: RevisionEvaluation): boolean {
   return record.steps.at(-1)?.action === 'push' && record.steps.some(({ action }) => action === 'propose');
 }
 
-function pushReasons(judgement: Judgement): Reason[] {
+function pushReasons(judgement: RevisionEvaluation): Reason[] {
   if (!isPushedSince(judgement)) return [];
   const { tip, commit } = judgement.revision;
   const proposed = judgement.record.steps.findLast((step) => step.action === 'propose');

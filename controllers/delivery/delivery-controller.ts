@@ -23,7 +23,7 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
-import { TellOnce } from '../event-deduplicator.ts';
+import { EventDeduplicator } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
 import type { BuiltFolders } from './built-folders.ts';
 import { type DeliveryReport, describeDelivery, reportOf, statusAfter } from './delivery-report.ts';
@@ -61,7 +61,9 @@ const MAX_ATTEMPTS = 5;
 export function deliveryController(options: DeliveryOptions): ControllerOptions {
   const { store, clock, dataFolder, window = 200, resync = 300_000 } = options;
   const client = options.client.as({ name: DELIVERY_ACTOR }, 'controller');
-  const events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: DELIVERY_ACTOR }));
+  const events = new EventDeduplicator(
+    options.recorder ?? new EventRecorder({ client, clock, component: DELIVERY_ACTOR }),
+  );
   const signers = new Signers(client, clock);
   const wantedRevisions = new WantedRevisions(options.built);
   const marks = new KnownMarks();
@@ -72,9 +74,9 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     sources: targetSources(),
     // Deliveries mostly wait, for the window and for remotes; one that hangs occupies a worker until its signal aborts.
     maxConcurrentReconciles: 64,
-    reconcileTimeout: 60_000,
-    baseDelay: 500,
-    maxDelay: 300_000,
+    reconcileTimeoutMs: 60_000,
+    baseDelayMs: 500,
+    maxDelayMs: 300_000,
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
       // Within the reconciliation and not before it, so that the manager is not idle while a delivery is about to begin.
       if (window > 0) await sleep(clock, window, signal);
@@ -169,12 +171,12 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     if (result.edits.size > 0) {
       const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };
       commit = await branch.commit(head.oid, result.edits, result.message, author, signal);
-      events.tell(target, 'Normal', 'Delivered', describeDelivery(commit, result), 'commit');
+      events.record(target, 'Normal', 'Delivered', describeDelivery(commit, result), 'commit');
     }
     for (const refusal of result.refused) {
       if (refusal.reason === 'Unverified') continue;
       const reason = isAlert(refusal) ? 'Held' : 'Refused';
-      events.tell(target, 'Warning', reason, `${packageKey(refusal)}: ${refusal.message}`, packageKey(refusal));
+      events.record(target, 'Warning', reason, `${packageKey(refusal)}: ${refusal.message}`, packageKey(refusal));
     }
     events.forget(keyOf(target), new Set(['commit', ...result.refused.map(packageKey)]));
     return reportOf(target.status, { result, wanted, folders, unreadable, commit, head: head.oid });
@@ -185,7 +187,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const key = keyText(keyOf(target));
     maintainer.consider(key, {
       ...{ name: `target ${key}`, git: branch.git, isOwn: branch.isMirror || isHosted(target.spec.git.repo) },
-      report: (reason, error) => events.tell(target, 'Warning', reason, messageOf(error), reason),
+      report: (reason, error) => events.record(target, 'Warning', reason, messageOf(error), reason),
     });
     // Packing can be aborted at any time.
     const end = () => void maintainer.forget(key, `target ${key}`);
@@ -200,7 +202,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   async function write(target: Stored<DeliveryTarget>, report: DeliveryReport): Promise<void> {
     const status = statusAfter(target, report, clock.now());
     if (status === undefined) return;
-    if (report.reason === 'Error') events.tell(target, 'Warning', 'Error', report.message, 'error');
+    if (report.reason === 'Error') events.record(target, 'Warning', 'Error', report.message, 'error');
     try {
       await client.updateStatus(deliveryTargetKind, { ...target, status });
     } catch (error) {

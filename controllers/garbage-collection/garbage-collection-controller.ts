@@ -10,7 +10,7 @@ import { keyOf, type OwnerReference, type Stored } from '../../src/resource/obje
 import type { Kind } from '../../src/resource/schema/kind.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../src/resource/storage/storage.ts';
-import { TellOnce } from '../event-deduplicator.ts';
+import { EventDeduplicator } from '../event-deduplicator.ts';
 import { identityText, type ObjectIdentity, ownedObjects } from './owned-objects.ts';
 import { awaitsDependents, OwnerGraph, orphansDependents, ownersOf } from './owner-graph.ts';
 import { type OwnerLookup, sortOwners } from './sort-owners.ts';
@@ -39,7 +39,7 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
   const { registry, clock, mayBeHidden, memory } = options;
   const client = options.client.as({ name: GARBAGE_COLLECTION_ACTOR }, 'controller');
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: GARBAGE_COLLECTION_ACTOR });
-  const events = new TellOnce(recorder);
+  const events = new EventDeduplicator(recorder);
   const graph = new OwnerGraph();
   const lookup: OwnerLookup = {
     ...{ client, registry, graph },
@@ -62,7 +62,7 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
         // Already deleted by another client.
         if (isSluiceError(error, 'NotFound')) return undefined;
         if (!isSluiceError(error, 'Refused')) throw error;
-        events.tell(object, 'Warning', 'NotCollected', error.message, `${kind.kind} refused`);
+        events.record(object, 'Warning', 'NotCollected', error.message, `${kind.kind} refused`);
         return { requeueAfter: RETRY_MS, reason: error.message };
       }
     },
@@ -79,7 +79,7 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
   async function collect(kind: Kind, object: Stored): Promise<ReconcileResult | undefined> {
     const { solid, waiting, absent, unclear } = await sortOwners(object, lookup);
     for (const { message } of [...absent, ...unclear].filter(({ reason }) => reason === 'OwnerRefInvalidNamespace'))
-      events.tell(object, 'Warning', 'OwnerRefInvalidNamespace', message, `${kind.kind} namespace`);
+      events.record(object, 'Warning', 'OwnerRefInvalidNamespace', message, `${kind.kind} namespace`);
     if (solid.length > 0) {
       const gone = new Set([...waiting, ...absent.map(({ reference }) => reference)]);
       if (gone.size > 0) await setOwners(kind, object, (reference) => (gone.has(reference) ? undefined : reference));
@@ -92,7 +92,7 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
     const [open] = unclear;
     if (open !== undefined) {
       if (open.reason === 'OwnerKindUnknown')
-        events.tell(object, 'Warning', open.reason, open.message, `${kind.kind} owner`);
+        events.record(object, 'Warning', open.reason, open.message, `${kind.kind} owner`);
       return { requeueAfter: RETRY_MS, reason: open.message };
     }
     if (waiting.length + absent.length > 0) await remove(kind, object, waiting.length > 0);

@@ -5,7 +5,7 @@ import type { Clock } from '../../src/foundation/clock.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
-import { TellOnce } from '../event-deduplicator.ts';
+import { EventDeduplicator } from '../event-deduplicator.ts';
 import { pendingRevisions } from './pending-revisions.ts';
 import { type Claimants, isPending } from './readiness.ts';
 import { whileAllowed } from './while-allowed.ts';
@@ -25,12 +25,12 @@ type ReconcilePending = (object: Stored<PackageRevision>) => Promise<ReconcileRe
 /** A controller of drafts and proposed revisions, with a client and events under the name of `actor`. */
 export function onPending(name: string, actor: string, { clock, ...options }: PendingOptions) {
   const client = options.client.as({ name: actor }, 'controller');
-  const events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: actor }));
+  const events = new EventDeduplicator(options.recorder ?? new EventRecorder({ client, clock, component: actor }));
   const controller = (reconcile: ReconcilePending): ControllerOptions => ({
     name,
     sources: pendingRevisions(),
     maxConcurrentReconciles: 16,
-    reconcileTimeout: 20_000,
+    reconcileTimeoutMs: 20_000,
     reconcile: (key, { signal }) => {
       const work = async () => {
         const object = await client.find(packageRevisionKind, key);

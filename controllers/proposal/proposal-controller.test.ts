@@ -124,8 +124,8 @@ describe('proposal controller', () => {
       clock,
       store: {
         repositoryOf: (revision) => store.repositoryOf(revision),
-        judge: async (of) => {
-          const judgement = await store.judge(of);
+        evaluate: async (of) => {
+          const judgement = await store.evaluate(of);
           await store.change(of, { metadata: { annotations: {} } }, ANNA);
           return judgement;
         },
@@ -139,7 +139,7 @@ describe('proposal controller', () => {
   test('the controller waits for a hanging repository only as long as the signal allows', async () => {
     const name = await draft({ Kptfile: kptfile() });
     const hanging = {
-      judge: () => new Promise<never>(() => {}),
+      evaluate: () => new Promise<never>(() => {}),
       repositoryOf: () => {
         throw new Error('not reached');
       },

@@ -3,7 +3,7 @@ import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { type Gate, nextExpiry } from '../../src/package/model/gates.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/lifecycle-annotations.ts';
-import type { Judgement, RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { keyOf, keyText } from '../../src/resource/object/object.ts';
@@ -14,7 +14,7 @@ export const PROPOSAL_ACTOR = 'controller:proposal';
 
 export interface ProposalOptions extends PendingOptions {
   /** Evaluates gates, verdicts and policy at one point in time. */
-  readonly store: Pick<RevisionStore, 'judge' | 'repositoryOf'>;
+  readonly store: Pick<RevisionStore, 'evaluate' | 'repositoryOf'>;
 }
 
 /** Proposes marked drafts whose gates are open and whose resolvers have reported, and reports overdue gates. */
@@ -31,9 +31,9 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
     return reportOverdue(object, judgement);
   }
 
-  async function judgementOf(id: string): Promise<Judgement | undefined> {
+  async function judgementOf(id: string): Promise<RevisionEvaluation | undefined> {
     try {
-      return await store.judge(id);
+      return await store.evaluate(id);
     } catch (error) {
       // Deleted since it was read; its deletion wakes this controller too.
       if (isSluiceError(error, 'NotFound')) return undefined;
@@ -42,11 +42,11 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
   }
 
   /** True if it is proposed now. */
-  async function propose(object: Stored<PackageRevision>, judgement: Judgement): Promise<boolean> {
+  async function propose(object: Stored<PackageRevision>, judgement: RevisionEvaluation): Promise<boolean> {
     const obstacle = obstacleTo(judgement, (gate) => !gate.approveOnly, options.claimants);
     if (obstacle !== undefined) {
       // Resolvers report after every change of content, so waiting for them needs no event.
-      if (obstacle.reason !== 'NotSettled') events.tell(object, 'Normal', 'NotProposed', obstacle.message);
+      if (obstacle.reason !== 'NotSettled') events.record(object, 'Normal', 'NotProposed', obstacle.message);
       return false;
     }
     try {
@@ -62,11 +62,11 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
       if (!isSluiceError(error, 'Refused')) throw error;
       // Another controller or a user may have proposed it since it was read.
       if (!(await isDraftStill(object))) return false;
-      events.tell(object, 'Warning', 'NotProposed', error.message);
+      events.record(object, 'Warning', 'NotProposed', error.message);
       return false;
     }
     const message = `proposed commit ${judgement.revision.commit}: ${openGates(judgement)}`;
-    events.tell(object, 'Normal', 'Proposed', message);
+    events.record(object, 'Normal', 'Proposed', message);
     return true;
   }
 
@@ -76,7 +76,10 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
   }
 
   /** Reports closed gates whose deadline has passed, and requests a reconciliation at the next deadline. */
-  function reportOverdue(object: PackageRevision, { gates, policy, revision }: Judgement): ReconcileResult | undefined {
+  function reportOverdue(
+    object: PackageRevision,
+    { gates, policy, revision }: RevisionEvaluation,
+  ): ReconcileResult | undefined {
     const created = Date.parse(object.metadata.creationTimestamp ?? '') || revision.tip.time;
     let next = Number.POSITIVE_INFINITY;
     for (const gate of gates) {
@@ -85,11 +88,11 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
       const due = closedSince(gate, created, revision.tip.time) + limit;
       if (due > clock.now()) next = Math.min(next, due);
       else
-        events.tell(object, 'Warning', 'GateOverdue', `gate ${gate.type} is overdue: ${gate.explanation}`, gate.type);
+        events.record(object, 'Warning', 'GateOverdue', `gate ${gate.type} is overdue: ${gate.explanation}`, gate.type);
     }
     for (const { type, state, explanation } of gates) {
       if (state === 'Expired')
-        events.tell(object, 'Warning', 'GateExpired', `gate ${type} is closed: ${explanation}`, `expired ${type}`);
+        events.record(object, 'Warning', 'GateExpired', `gate ${type} is closed: ${explanation}`, `expired ${type}`);
     }
     const expiry = nextExpiry(gates) ?? Number.POSITIVE_INFINITY;
     if (expiry < next) return { requeueAfter: expiry - clock.now(), reason: 'a condition expires' };
@@ -99,13 +102,13 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
 }
 
 /** Summary of the open gates, with `more`, and the gates that an approval waits for in the words of `sluice why`. */
-function openGates({ gates }: Judgement, more = ''): string {
+function openGates({ gates }: RevisionEvaluation, more = ''): string {
   const closed = gates.filter(({ state }) => state !== 'Open').map(({ type }) => type);
   if (closed.length === 0) return `all gates are open${more}`;
   return `all gates of a proposal are open${more}; an approval waits for ${closed.join(', ')}`;
 }
 
-function isMarked(object: PackageRevision, { policy }: Judgement): boolean {
+function isMarked(object: PackageRevision, { policy }: RevisionEvaluation): boolean {
   return policy.autoPropose || annotationOf(object, AUTO_LIFECYCLE_ANNOTATION, policy) === 'true';
 }
 

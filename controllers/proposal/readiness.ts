@@ -1,10 +1,10 @@
 import type { Gate } from '../../src/package/model/gates.ts';
 import { lifecycleAnnotation } from '../../src/package/model/lifecycle-annotations.ts';
-import type { Judgement } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 
 /** Names of the resolvers that apply to a package. */
-export type Claimants = (judgement: Judgement) => readonly string[];
+export type Claimants = (judgement: RevisionEvaluation) => readonly string[];
 
 /** Why a controller must not propose or approve a revision. */
 export interface Obstacle {
@@ -20,7 +20,7 @@ export interface Obstacle {
  * from, and the commit must not have been rejected before.
  */
 export function obstacleTo(
-  judgement: Judgement,
+  judgement: RevisionEvaluation,
   isAsked: (gate: Gate) => boolean,
   claimants: Claimants = () => [],
 ): Obstacle | undefined {

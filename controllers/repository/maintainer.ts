@@ -92,7 +92,7 @@ export class Maintainer {
   async forget(key: string, name: string): Promise<void> {
     const state = this.#states.get(key);
     this.#states.delete(key);
-    gitDisk.tell({ repository: name, bytes: undefined });
+    gitDisk.publish({ repository: name, bytes: undefined });
     state?.end.abort();
     await state?.run;
   }
@@ -121,7 +121,7 @@ export class Maintainer {
 
   #note(state: State, { name, isOwn }: Maintained, { bytes }: DiskUse): void {
     state.bytes = isOwn ? bytes : 0;
-    if (!state.end.signal.aborted) gitDisk.tell({ repository: name, bytes });
+    if (!state.end.signal.aborted) gitDisk.publish({ repository: name, bytes });
   }
 
   #total(): number {

@@ -1,4 +1,4 @@
-import { canonicalAddress, overlap } from '../../src/git/open/repository-address.ts';
+import { canonicalAddress, foldersOverlap } from '../../src/git/open/repository-address.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 
@@ -52,7 +52,7 @@ async function isSamePlace(
   addressOf: (address: string) => Promise<string>,
 ): Promise<boolean> {
   if (one === undefined || other === undefined || one.branch !== other.branch) return false;
-  if (!overlap(one.directory, other.directory)) return false;
+  if (!foldersOverlap(one.directory, other.directory)) return false;
   return (await addressOf(one.repo)) === (await addressOf(other.repo));
 }
 

@@ -23,7 +23,7 @@ import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revi
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
-import { TellOnce } from '../event-deduplicator.ts';
+import { EventDeduplicator } from '../event-deduplicator.ts';
 import { HostPauses } from './host-pauses.ts';
 import { Maintainer } from './maintainer.ts';
 import { OpenRepository } from './open-repository.ts';
@@ -75,7 +75,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const { deadline = 60_000, openingDeadline = 660_000, random = Math.random } = options;
   const client = options.client.as({ name: REPOSITORY_ACTOR }, 'controller');
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: REPOSITORY_ACTOR });
-  const events = new TellOnce(recorder);
+  const events = new EventDeduplicator(recorder);
   const requests = options.requests ?? new SyncRequests(clock);
   const pauses = new HostPauses(clock);
   const signers = new Signers(client, clock);
@@ -94,8 +94,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     name: 'repository',
     // A repository that hangs occupies one worker until its deadline; the others serve the other repositories.
     maxConcurrentReconciles: 64,
-    baseDelay: 1000,
-    maxDelay: 300_000,
+    baseDelayMs: 1000,
+    maxDelayMs: 300_000,
     sources: [
       watchKind(repositoryKind, {
         predicate: specOrMetadataChanged,
@@ -120,7 +120,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         await report(object, { ...readiness(problem), facts: state.facts() });
         await warnUnidentified(object);
         if (problem === undefined) events.forget(key, new Set(['signers']));
-        else events.tell(object, 'Warning', 'Error', problem);
+        else events.record(object, 'Warning', 'Error', problem);
         return { requeueAfter: state.nextSync(object), reason: 'the next sync of the repository' };
       } catch (error) {
         if (!open.has(keyText(key))) {
@@ -133,7 +133,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         pauses.note(object, cause);
         const facts = open.get(keyText(key))?.facts();
         await report(object, { reason: 'Error', message: messageOf(cause), ...(facts === undefined ? {} : { facts }) });
-        events.tell(object, 'Warning', 'Error', messageOf(cause));
+        events.record(object, 'Warning', 'Error', messageOf(cause));
         throw cause;
       } finally {
         cancel();
@@ -149,7 +149,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const warn = (reason: 'AllowedSigners' | 'HostUsers', name: string, problems: readonly string[]) => {
       if (problems.length === 0) return;
       const message = `cannot attribute all pushes by ConfigMap ${name}: ${problems.slice(0, 3).join('; ')}`;
-      events.tell(object, 'Warning', reason, message, reason === 'HostUsers' ? 'users' : 'signers');
+      events.record(object, 'Warning', reason, message, reason === 'HostUsers' ? 'users' : 'signers');
     };
     const signers = allowedSignersOf(object);
     if (signers !== undefined) {
@@ -229,7 +229,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       name: state.repository.repository,
       git,
       isOwn: state.repository.isMirror || isHosted(object.spec.git?.repo ?? ''),
-      report: (reason, error) => events.tell(object, 'Warning', reason, messageOf(error), reason),
+      report: (reason, error) => events.record(object, 'Warning', reason, messageOf(error), reason),
     });
   }
 

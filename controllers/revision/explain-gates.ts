@@ -5,7 +5,7 @@ import type { Gate } from '../../src/package/model/gates.ts';
 import { matchesPattern } from '../../src/package/model/policy.ts';
 import { RENDER_ACTOR } from '../../src/package/model/verdict.ts';
 import { RENDERED } from '../../src/package/plan/render.ts';
-import type { Judgement } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { OWN_TYPES } from './settlement.ts';
 
 /** Reports the gates of a revision: what each waits for, and who can open it. */
@@ -17,7 +17,7 @@ export const gateExplainer: Explainer = {
 
 function explainGate(
   gate: Gate,
-  judgement: Judgement,
+  judgement: RevisionEvaluation,
   surroundings: Surroundings,
   recordFlaw: string | undefined,
 ): GateExplanation {
@@ -61,7 +61,7 @@ function explainGate(
 /** Who can issue a condition type, and the next step. */
 function settlerOf(
   { type, state, verdict }: Gate,
-  { policy, revision }: Judgement,
+  { policy, revision }: RevisionEvaluation,
   { resolvers, running }: Surroundings,
 ): { who: string; next: string } {
   const give = (...as: string[]) => sluiceCommand('rpkg', 'condition', 'set', revision.name, type, 'True', ...as);
@@ -92,7 +92,7 @@ function settlerOf(
 
 function deadlineOf(
   gate: Gate,
-  { policy, revision, record }: Judgement,
+  { policy, revision, record }: RevisionEvaluation,
   now: number,
 ): { due: string; overdue: boolean } | undefined {
   const limit = policy.gateDeadlines[gate.type];

@@ -6,7 +6,7 @@ import { isMarked, OWN_TYPES } from './settlement.ts';
 const HOUR_MS = 3_600_000;
 
 /** Reports why controllers do not continue with a draft: the commit budget, content that is already published, a rejection, missing reports. */
-export const restExplainer: Explainer = {
+export const obstacleExplainer: Explainer = {
   explain({ judgement }, { now, running }) {
     const { revision, record, policy, content } = judgement;
     const reasons: Reason[] = [];

@@ -4,7 +4,7 @@ import { formatConditionType } from '../../src/package/model/condition-type.ts';
 import type { Reason, ResolverExplanation } from '../../src/package/model/explanation.ts';
 import { matchesPattern } from '../../src/package/model/policy.ts';
 import { namesFunctions, RENDERED } from '../../src/package/plan/render.ts';
-import type { Judgement } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { arrangeResolvers, type Claims } from './arrange-resolvers.ts';
 import { RENDERER } from './run-state.ts';
 
@@ -36,7 +36,7 @@ export function resolverExplainer(builtIn: readonly Claims[]): Explainer {
 /** True if it applies to the package: it has reported on this content, or claims a gate, a condition or an object of the package. */
 function isRelevant(
   { name, claims }: Claims,
-  { revision, record, content, gates }: Judgement,
+  { revision, record, content, gates }: RevisionEvaluation,
   builtIn: readonly Claims[],
 ): boolean {
   const isSettled = record.settled?.content === content.content;

@@ -1,13 +1,13 @@
 import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
 import { timestamp } from '../../src/foundation/clock.ts';
 import { needsRenewal } from '../../src/package/model/gates.ts';
-import { bindsContent, type EffectivePolicy, refuseGiver } from '../../src/package/model/policy.ts';
+import { bindsContent, type EffectivePolicy, refuseIssuer } from '../../src/package/model/policy.ts';
 import { verdictOf } from '../../src/package/model/record.ts';
-import { type GivenCondition, giveVerdict } from '../../src/package/model/verdict.ts';
+import { type IssuedCondition, issueVerdict } from '../../src/package/model/verdict.ts';
 import type { RevisionChange } from '../../src/package/plan/change.ts';
-import { giveRendered } from '../../src/package/plan/render.ts';
+import { issueRendered } from '../../src/package/plan/render.ts';
 import type { Rendering } from '../../src/package/plan/renderer.ts';
-import type { Judgement } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import type { Face } from '../../src/resource/object/request-context.ts';
 import type { RunOutcome } from './run-resolvers.ts';
 import { RENDERER } from './run-state.ts';
@@ -32,7 +32,7 @@ export function resolverActor(name: string): string {
 }
 
 /** Compares the outcome of a run with what is in Git. `now` in milliseconds since the epoch. */
-export function planChange(judgement: Judgement, outcome: RunOutcome, now: number): Plan {
+export function planChange(judgement: RevisionEvaluation, outcome: RunOutcome, now: number): Plan {
   const parts = outcome.unsettled === undefined ? partsOf(judgement, outcome, now) : new Parts();
   const own = outcome.partial ? undefined : settlementOf(judgement, outcome);
   for (const given of own?.given ?? [])
@@ -85,14 +85,14 @@ export function describePlan({ change, actor }: Plan): string {
 
 class Parts {
   readonly files = new Map<string, Buffer | null>();
-  readonly conditions: GivenCondition[] = [];
+  readonly conditions: IssuedCondition[] = [];
   readonly withdrawn: string[] = [];
   readonly gates: string[] = [];
   readonly contributors = new Set<string>();
   /** The result of the renderer without its edits. */
   rendering: Rendering = { kptfile: [] };
 
-  condition(given: GivenCondition, by: string): void {
+  condition(given: IssuedCondition, by: string): void {
     this.conditions.push(given);
     this.contributors.add(by);
   }
@@ -103,7 +103,7 @@ class Parts {
   }
 }
 
-function partsOf(judgement: Judgement, outcome: RunOutcome, now: number): Parts {
+function partsOf(judgement: RevisionEvaluation, outcome: RunOutcome, now: number): Parts {
   const parts = new Parts();
   const { content, revision } = judgement;
   const { contributions } = outcome;
@@ -112,7 +112,7 @@ function partsOf(judgement: Judgement, outcome: RunOutcome, now: number): Parts 
     parts.files.set(path, files.get(path) ?? null);
     for (const by of contributions.files.get(path) ?? []) parts.contributors.add(by);
   }
-  const rendered = { conditions: [] as GivenCondition[], withdraw: [] as string[] };
+  const rendered = { conditions: [] as IssuedCondition[], withdraw: [] as string[] };
   for (const [type, { by, given }] of contributions.conditions) {
     if (!conditions.has(type) || !needsIssuing(judgement, outcome, given, by, now)) continue;
     if (by === RENDERER) rendered.conditions.push(given);
@@ -140,9 +140,9 @@ function partsOf(judgement: Judgement, outcome: RunOutcome, now: number): Parts 
  * leaves them. Either issuer counts, so that the number of contributors of a commit makes no difference.
  */
 function needsIssuing(
-  judgement: Judgement,
+  judgement: RevisionEvaluation,
   outcome: RunOutcome,
-  given: GivenCondition,
+  given: IssuedCondition,
   by: string,
   now: number,
 ): boolean {
@@ -150,15 +150,15 @@ function needsIssuing(
   const verdict = verdictOf(record, given.type);
   if (verdict === undefined) return true;
   if (needsRenewal(policy, record, given.type, 'controller', timestamp(now))) return true;
-  if (by === RENDERER) return giveRendered(record, given, outcome.package.inputs, timestamp(now), policy) !== record;
+  if (by === RENDERER) return issueRendered(record, given, outcome.package.inputs, timestamp(now), policy) !== record;
   if (![resolverActor(by), CONTROLLER_ACTOR].includes(verdict.by)) return true;
   const giver = { name: verdict.by, ...(verdict.groups === undefined ? {} : { groups: verdict.groups }) };
   const face = verdict.face as Face;
-  const isRefused = refuseGiver(policy, given.type, giver, face) !== undefined;
+  const isRefused = refuseIssuer(policy, given.type, giver, face) !== undefined;
   if (face !== 'controller' || isRefused) return true;
   const wholeContent = bindsContent(policy, given.type);
   const context = { actor: giver, face };
-  return giveVerdict(record, given, outcome.package.inputs, context, timestamp(now), { wholeContent }) !== record;
+  return issueVerdict(record, given, outcome.package.inputs, context, timestamp(now), { wholeContent }) !== record;
 }
 
 function chooseActor(policy: EffectivePolicy, parts: Parts, contributors: readonly string[]) {
@@ -167,11 +167,11 @@ function chooseActor(policy: EffectivePolicy, parts: Parts, contributors: readon
   const own = contributors.length === 1 && first !== undefined ? resolverActor(first) : CONTROLLER_ACTOR;
   const refusals = (actor: string) => types.filter((type) => !mayIssue(policy, type, actor)).length;
   const actor = refusals(own) <= refusals(CONTROLLER_ACTOR) ? own : CONTROLLER_ACTOR;
-  return { actor, allowed: (type: string) => refuseGiver(policy, type, { name: actor }, 'controller') };
+  return { actor, allowed: (type: string) => refuseIssuer(policy, type, { name: actor }, 'controller') };
 }
 
 function mayIssue(policy: EffectivePolicy, type: string, actor: string): boolean {
-  return refuseGiver(policy, type, { name: actor }, 'controller') === undefined;
+  return refuseIssuer(policy, type, { name: actor }, 'controller') === undefined;
 }
 
 function isEmptyRendering({ kptfile, conditions = [], withdraw = [] }: Rendering): boolean {
@@ -179,7 +179,7 @@ function isEmptyRendering({ kptfile, conditions = [], withdraw = [] }: Rendering
 }
 
 /** The report that all resolvers are done with the resulting content, if it is true, needed and new. */
-function settledBy(judgement: Judgement, outcome: RunOutcome): RevisionChange['settled'] {
+function settledBy(judgement: RevisionEvaluation, outcome: RunOutcome): RevisionChange['settled'] {
   const { claimants, reported, failures, unsettled, renderFailure } = outcome;
   if (unsettled !== undefined || failures.length > 0 || renderFailure !== undefined) return undefined;
   if (!claimants.every((name) => reported.has(name))) return undefined;

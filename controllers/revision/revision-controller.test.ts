@@ -32,7 +32,7 @@ describe('revision controller', () => {
     const after = at.revision();
     expect(after.tip.parents).toEqual([before.commit]);
     expect(after.tip.facts).toMatchObject({ actor: 'resolver:a', action: 'edit' });
-    const { content, gates, record } = await world.store.judge(NAME);
+    const { content, gates, record } = await world.store.evaluate(NAME);
     expect(content.files.get('a.yaml')?.toString()).toBe('a: 1\n');
     expect(gates).toMatchObject([{ type: 'test.dev/a', state: 'Open' }]);
     expect(record.settled).toMatchObject({ content: content.content, resolvers: ['a'] });
@@ -48,11 +48,11 @@ describe('revision controller', () => {
     await world.draft('apps/app/w1');
     const a = resolverOf('a', () => says('a', { gates: ['test.dev/a'] }));
     await at.reconciler([a], { renderer: { render: async () => undefined } })();
-    expect((await world.store.judge(NAME)).gates).toMatchObject([{ type: 'test.dev/a', state: 'Open' }]);
+    expect((await world.store.evaluate(NAME)).gates).toMatchObject([{ type: 'test.dev/a', state: 'Open' }]);
     const settledBefore = at.revision().record?.settled?.content;
     const render = async () => ({ kptfile: [{ op: 'setAnnotation', key: 'team', value: 'shop' } as const] });
     await at.reconciler([a], { renderer: { render } })();
-    const { content, gates, record, revision } = await world.store.judge(NAME);
+    const { content, gates, record, revision } = await world.store.evaluate(NAME);
     expect(revision.kptfile?.metadata?.annotations).toMatchObject({ team: 'shop' });
     expect(gates).toMatchObject([{ type: 'test.dev/a', state: 'Open' }]);
     expect(record.settled?.content).toBe(content.content);
@@ -103,7 +103,7 @@ describe('revision controller', () => {
     await world.push(branch, { 'app/a.yaml': 'a: 1\n' }, 'drafts/app/w1');
     await world.store.repository('apps').refresh();
     await reconcile();
-    expect((await world.store.judge(NAME)).gates).toMatchObject([{ type: 'tested', state: 'Stale' }]);
+    expect((await world.store.evaluate(NAME)).gates).toMatchObject([{ type: 'tested', state: 'Stale' }]);
   });
 
   test('a push that changes the inputs of a condition costs a record, no commit', async () => {
@@ -113,11 +113,11 @@ describe('revision controller', () => {
     await world.push(branch, { 'app/x.yaml': 'a: 1\n' }, 'drafts/app/w1');
     await world.store.repository('apps').refresh();
     const pushed = at.revision().commit;
-    expect((await world.store.judge(NAME)).record.settled?.content).not.toBe(
-      (await world.store.judge(NAME)).content.content,
+    expect((await world.store.evaluate(NAME)).record.settled?.content).not.toBe(
+      (await world.store.evaluate(NAME)).content.content,
     );
     await reconcile();
-    const { record, content } = await world.store.judge(NAME);
+    const { record, content } = await world.store.evaluate(NAME);
     expect(at.revision().commit).toBe(pushed);
     expect(record.settled?.content).toBe(content.content);
     expect(at.verdict('test.dev/a')?.inputs).toEqual({ content: content.content });

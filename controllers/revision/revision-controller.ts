@@ -12,7 +12,7 @@ import { failedEdit } from '../../src/package/plan/edit-kptfile-text.ts';
 import { describeKptfileProblems, kptfileProblems } from '../../src/package/plan/kptfile-problems.ts';
 import type { Renderer } from '../../src/package/plan/renderer.ts';
 import type { Resolver } from '../../src/package/plan/resolver.ts';
-import type { Judgement, RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import {
   packageRevisionKind,
@@ -28,12 +28,12 @@ import {
   keyText,
   type ObjectKey,
 } from '../../src/resource/object/object.ts';
-import { TellOnce } from '../event-deduplicator.ts';
+import { EventDeduplicator } from '../event-deduplicator.ts';
 import { type Arrangement, arrangeResolvers } from './arrange-resolvers.ts';
 import { CONTROLLER_ACTOR, describePlan, type Plan } from './plan-change.ts';
 import { runAndPlan } from './run-and-plan.ts';
 import { failureOf, type RunOutcome } from './run-resolvers.ts';
-import { RestingDrafts } from './settled-cache.ts';
+import { SettledCache } from './settled-cache.ts';
 import { isStopped } from './settlement.ts';
 
 /** Reason of the event about a Kptfile that kpt rejects. */
@@ -89,7 +89,7 @@ export function revisionController(options: RevisionControllerOptions): Controll
       ...external.map((source) => controller.waking(source)),
     ],
     maxConcurrentReconciles: options.maxConcurrentReconciles ?? 4,
-    maxDelay: 300_000,
+    maxDelayMs: 300_000,
   };
 }
 
@@ -98,17 +98,19 @@ class RevisionReconciler {
   readonly #arrangement: Arrangement;
   /** The resolvers that evaluate proposed revisions too. */
   readonly #ofProposals: Arrangement;
-  readonly #settled: RestingDrafts;
-  readonly #events: TellOnce;
+  readonly #settled: SettledCache;
+  readonly #events: EventDeduplicator;
 
   constructor(options: RevisionControllerOptions) {
     this.#options = options;
     this.#arrangement = arrangeResolvers(options.resolvers);
     this.#ofProposals = arrangeResolvers(options.resolvers.filter(({ judgesProposals }) => judgesProposals === true));
     const { clock } = options;
-    this.#settled = new RestingDrafts(clock);
+    this.#settled = new SettledCache(clock);
     const client = options.client.as({ name: CONTROLLER_ACTOR }, 'controller');
-    this.#events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: CONTROLLER_ACTOR }));
+    this.#events = new EventDeduplicator(
+      options.recorder ?? new EventRecorder({ client, clock, component: CONTROLLER_ACTOR }),
+    );
   }
 
   /** A source whose drafts are run again although they did not change themselves. */
@@ -149,8 +151,8 @@ class RevisionReconciler {
     }
     // Conditions of a push are recorded before the next push, even if there is nothing to resolve.
     const context = { actor: { name: CONTROLLER_ACTOR }, face: 'controller', signal } as const;
-    if (revision.record?.commit !== revision.commit) revision = await store.change(id, { takeIn: true }, context);
-    const judgement = await store.judge(id);
+    if (revision.record?.commit !== revision.commit) revision = await store.change(id, { recordPush: true }, context);
+    const judgement = await store.evaluate(id);
     this.#reportInvalidKptfile(judgement);
     if (isStopped(judgement)) return this.#settled.settle(judgement.revision);
     try {
@@ -166,7 +168,7 @@ class RevisionReconciler {
   /** The inputs of some conditions of a proposal may change while it waits for an approval. */
   async #judgeProposal(id: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { clock, store, resolverTimeout: timeout = 60_000 } = this.#options;
-    const judgement = await store.judge(id);
+    const judgement = await store.evaluate(id);
     const { revision } = judgement;
     if (revision.kptfile === undefined) return {};
     for (const { name: only } of this.#ofProposals.order) {
@@ -186,7 +188,7 @@ class RevisionReconciler {
     return {};
   }
 
-  async #resolve(judgement: Judgement, signal: AbortSignal): Promise<ReconcileResult> {
+  async #resolve(judgement: RevisionEvaluation, signal: AbortSignal): Promise<ReconcileResult> {
     const { revision } = judgement;
     const { clock, renderer, resolverTimeout: timeout = 60_000 } = this.#options;
     const { namespace } = revision;
@@ -208,7 +210,7 @@ class RevisionReconciler {
     if (failure !== undefined) throw failure;
     if (outcome.partial) return { requeueAfter: 0, reason: 'the other resolvers are written next' };
     // When a condition expires by policy, its resolver issues it again.
-    const gates = judgement.policy.validFor.length === 0 ? [] : (await this.#options.store.judge(after.name)).gates;
+    const gates = judgement.policy.validFor.length === 0 ? [] : (await this.#options.store.evaluate(after.name)).gates;
     const expiry = nextExpiry(gates);
     const expiresAfter = expiry === undefined ? Number.POSITIVE_INFINITY : Math.max(expiry - clock.now(), 0);
     const requested = outcome.unsettled === undefined ? outcome.requeueAfter : undefined;
@@ -218,7 +220,7 @@ class RevisionReconciler {
   }
 
   /** A plain push can bring such a Kptfile too, and its client gets no warning. */
-  #reportInvalidKptfile({ revision, content }: Judgement): void {
+  #reportInvalidKptfile({ revision, content }: RevisionEvaluation): void {
     const problems = describeKptfileProblems(kptfileProblems(content.files));
     if (problems === undefined) this.#events.forgetTopic(keyOf(this.#objectOf(revision)), INVALID_KPTFILE);
     else this.#record(revision, 'Warning', INVALID_KPTFILE, `it cannot be proposed, as kpt rejects: ${problems}`);
@@ -252,7 +254,7 @@ class RevisionReconciler {
   }
 
   #record(revision: PackageRevision, type: 'Normal' | 'Warning', reason: string, message: string): void {
-    this.#events.tell(this.#objectOf(revision), type, reason, message, reason);
+    this.#events.record(this.#objectOf(revision), type, reason, message, reason);
   }
 
   #objectOf({ namespace, name, uid }: PackageRevision): KubernetesObject {

@@ -1,4 +1,4 @@
-import type { Judgement } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import type { Arrangement } from './arrange-resolvers.ts';
 import { mustSplit, type Plan, planChange } from './plan-change.ts';
 import { type RunOptions, type RunOutcome, runResolvers } from './run-resolvers.ts';
@@ -13,7 +13,7 @@ export interface PlannedRun {
  * the first resolver with a result is run alone, as the actor of its own change.
  */
 export async function runAndPlan(
-  judgement: Judgement,
+  judgement: RevisionEvaluation,
   arrangement: Arrangement,
   options: RunOptions,
 ): Promise<PlannedRun> {

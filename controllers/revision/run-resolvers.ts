@@ -6,7 +6,7 @@ import { matchesPattern } from '../../src/package/model/policy.ts';
 import { forContent, namesFunctions, permittedRendering, RENDERED } from '../../src/package/plan/render.ts';
 import type { Renderer, Rendering } from '../../src/package/plan/renderer.ts';
 import type { Resolver, ResolverContext } from '../../src/package/plan/resolver.ts';
-import type { Judgement } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import {
   type Arrangement,
   appliesOrFails,
@@ -78,7 +78,7 @@ export interface RunOutcome {
 
 /** Runs renderer and resolvers over a package in memory, round by round, until a whole round changes nothing. Writes nothing. */
 export async function runResolvers(
-  judgement: Judgement,
+  judgement: RevisionEvaluation,
   arrangement: Arrangement,
   options: RunOptions,
 ): Promise<RunOutcome> {
@@ -116,7 +116,7 @@ export async function runResolvers(
 }
 
 class Run {
-  readonly #judgement: Judgement;
+  readonly #judgement: RevisionEvaluation;
   readonly #options: RunOptions;
   readonly #calls = new Map<string, Call>();
   readonly failures = new Map<string, ResolverFailure>();
@@ -131,7 +131,7 @@ class Run {
   notes: readonly string[] = [];
   refused: readonly string[] = [];
 
-  constructor(judgement: Judgement, options: RunOptions) {
+  constructor(judgement: RevisionEvaluation, options: RunOptions) {
     this.#judgement = judgement;
     this.#options = options;
     this.state = startState(judgement);

@@ -1,7 +1,7 @@
 import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
-import { type GivenCondition, plainCondition } from '../../src/package/model/verdict.ts';
+import { type IssuedCondition, plainCondition } from '../../src/package/model/verdict.ts';
 import type { Resolution } from '../../src/package/plan/resolver.ts';
-import type { Judgement } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { WorkingPackage } from './working-package.ts';
 
 /** The name of the renderer in contributions and reports. */
@@ -15,7 +15,7 @@ export interface StepResult extends Resolution {
 /** Which resolvers wrote which files, conditions and gates of a package. The renderer appears by its own name. */
 export interface Contributions {
   readonly files: ReadonlyMap<string, readonly string[]>;
-  readonly conditions: ReadonlyMap<string, { readonly by: string; readonly given: GivenCondition }>;
+  readonly conditions: ReadonlyMap<string, { readonly by: string; readonly given: IssuedCondition }>;
   readonly withdrawn: ReadonlyMap<string, string>;
   readonly gates: ReadonlyMap<string, string>;
   /** Edits of the Kptfile by the renderer that changed something, in order. */
@@ -28,7 +28,7 @@ export interface RunState {
   readonly contributions: Contributions;
 }
 
-export function startState({ revision, content }: Judgement): RunState {
+export function startState({ revision, content }: RevisionEvaluation): RunState {
   const contributions = {
     files: new Map(),
     conditions: new Map(),
@@ -81,14 +81,14 @@ function effectiveEdits(state: RunState, edits: readonly KptfileEdit[]): readonl
 }
 
 /** What differs between two states. */
-export interface Unrest {
+export interface RoundDiff {
   /** What changed, and by which resolver, for messages. */
   readonly what: string;
   readonly by: ReadonlySet<string>;
 }
 
 /** The differences between the states before and after a round, and their authors; undefined if there are none. */
-export function compareStates(before: RunState, after: RunState): Unrest | undefined {
+export function compareStates(before: RunState, after: RunState): RoundDiff | undefined {
   const { package: now, contributions } = after;
   const old = before.package.subject;
   const by = new Set<string>();

@@ -14,7 +14,7 @@ interface SettledState {
  * The states in which drafts settled, so that the event of a controller's own commit, or any other event without a change, does
  * not lead to another run. A cache only: without it the run is repeated, with the same result.
  */
-export class RestingDrafts {
+export class SettledCache {
   readonly #clock: Clock;
   readonly #states = new Map<string, SettledState>();
   /** Drafts that were woken since their last run began; a wake during a run must outlive the settled state that it ends with. */

@@ -4,8 +4,8 @@ import {
   lifecycleAnnotation,
 } from '../../src/package/model/lifecycle-annotations.ts';
 import { verdictOf } from '../../src/package/model/record.ts';
-import type { GivenCondition } from '../../src/package/model/verdict.ts';
-import type { Judgement } from '../../src/package/store/revision-store.ts';
+import type { IssuedCondition } from '../../src/package/model/verdict.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { MAX_ROUNDS, type RunOutcome } from './run-resolvers.ts';
 import { RENDERER } from './run-state.ts';
 
@@ -19,7 +19,7 @@ const NOT_SETTLED = 'NotSettled';
 const MAX_LIST_CHARACTERS = 500;
 
 /** True if the draft is to be proposed or approved by a controller, which needs the report even if no resolver applies. */
-export function isMarked({ record, policy, revision }: Judgement): boolean {
+export function isMarked({ record, policy, revision }: RevisionEvaluation): boolean {
   const places = { own: record.annotations, kptfile: revision.kptfile?.metadata?.annotations };
   return (
     policy.autoPropose ||
@@ -29,7 +29,7 @@ export function isMarked({ record, policy, revision }: Judgement): boolean {
 }
 
 /** True if an earlier run over the same content did not settle. Another run would only repeat it. */
-export function isStopped({ record, content, revision }: Judgement): boolean {
+export function isStopped({ record, content, revision }: RevisionEvaluation): boolean {
   return OWN_TYPES.some((own) => {
     const verdict = verdictOf(record, own);
     const condition = revision.kptfile?.status?.conditions?.find(({ type }) => type === own);
@@ -39,12 +39,12 @@ export function isStopped({ record, content, revision }: Judgement): boolean {
 
 /** The conditions of this controller after a run: those to issue, and the types of those to withdraw. */
 export interface Settlement {
-  readonly given: readonly GivenCondition[];
+  readonly given: readonly IssuedCondition[];
   readonly withdraw: readonly string[];
 }
 
 /** The conditions after a run. Where no gate requires a condition, its absence means that there is no problem. */
-export function settlementOf(judgement: Judgement, outcome: RunOutcome): Settlement {
+export function settlementOf(judgement: RevisionEvaluation, outcome: RunOutcome): Settlement {
   const conditions = [resolversSettled(judgement, outcome), pipelineSettled(judgement, outcome)];
   const known = new Set(judgement.revision.kptfile?.status?.conditions?.map(({ type }) => type));
   const given = conditions.filter((condition) => condition !== undefined);
@@ -53,9 +53,9 @@ export function settlementOf(judgement: Judgement, outcome: RunOutcome): Settlem
 }
 
 function pipelineSettled(
-  judgement: Judgement,
+  judgement: RevisionEvaluation,
   { unsettled, claimants, reported }: RunOutcome,
-): GivenCondition | undefined {
+): IssuedCondition | undefined {
   const say = statement(PIPELINE_SETTLED_TYPE);
   if (unsettled?.pipeline !== undefined)
     return say(
@@ -70,7 +70,7 @@ function pipelineSettled(
   return say('True', 'Settled', 'rendering again changes nothing');
 }
 
-function resolversSettled(judgement: Judgement, outcome: RunOutcome): GivenCondition | undefined {
+function resolversSettled(judgement: RevisionEvaluation, outcome: RunOutcome): IssuedCondition | undefined {
   const say = statement(SETTLED_TYPE);
   const { unsettled, problems, waiting, failures, claimants, reported } = outcome;
   if (unsettled !== undefined && unsettled.pipeline === undefined) {
@@ -99,7 +99,7 @@ function resolversSettled(judgement: Judgement, outcome: RunOutcome): GivenCondi
 }
 
 function statement(type: string) {
-  return (status: 'True' | 'False' | 'Unknown', reason: string, message: string): GivenCondition => ({
+  return (status: 'True' | 'False' | 'Unknown', reason: string, message: string): IssuedCondition => ({
     ...{ type, status, reason, message },
     inputs: ['content'],
   });

@@ -9,7 +9,7 @@ import type { PackageRevision } from '../../src/package/model/package-revision.t
 import { DEFAULT_POLICY, type EffectivePolicy } from '../../src/package/model/policy.ts';
 import { emptyRecord, type RevisionRecord } from '../../src/package/model/record.ts';
 import type { Resolution, Resolver, ResolverContext, ResolverSubject } from '../../src/package/plan/resolver.ts';
-import type { Judgement } from '../../src/package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { arrangeResolvers } from './arrange-resolvers.ts';
 import { type RunOptions, type RunOutcome, runResolvers } from './run-resolvers.ts';
 
@@ -19,7 +19,7 @@ export const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name
 export function draftOf(
   files: Readonly<Record<string, string>>,
   options: { readonly policy?: Partial<EffectivePolicy>; readonly record?: Partial<RevisionRecord> } = {},
-): Judgement {
+): RevisionEvaluation {
   const data = new Map(Object.entries({ Kptfile: KPTFILE, ...files }).map(([path, text]) => [path, Buffer.from(text)]));
   const read = readKptfile(data.get('Kptfile')?.toString() ?? '');
   if (!read.ok) throw new Error(read.error.message);
@@ -71,7 +71,7 @@ export function resolverOf(
 
 /** A run without a controller around it. */
 export function runOf(
-  draft: Judgement,
+  draft: RevisionEvaluation,
   resolvers: readonly Resolver[],
   options: Partial<RunOptions> = {},
 ): Promise<RunOutcome> {

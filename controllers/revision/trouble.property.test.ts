@@ -34,7 +34,7 @@ describe('revision controller with failures', () => {
     await reconcile();
     expect(at.condition(SETTLED_TYPE)).toMatchObject({ status: 'False', reason: 'NotSettled' });
     expect(at.condition(SETTLED_TYPE)?.message).toContain('grow changes n');
-    const { content, record } = await world.store.judge(NAME);
+    const { content, record } = await world.store.evaluate(NAME);
     expect(content.files.has('n')).toBe(false);
     expect(record.settled).toBeUndefined();
     const { commit } = at.revision();
@@ -69,7 +69,7 @@ describe('revision controller with failures', () => {
     expect(at.revision().record?.settled).toBeUndefined();
     await world.store.change(NAME, { conditions: [{ type: 'test.dev/human', status: 'True' }] }, ANNA);
     await reconcile();
-    expect((await world.store.judge(NAME)).gates).toMatchObject([{ type: SETTLED_TYPE, state: 'Open' }]);
+    expect((await world.store.evaluate(NAME)).gates).toMatchObject([{ type: SETTLED_TYPE, state: 'Open' }]);
     expect(at.revision().record?.settled?.resolvers).toEqual(['late']);
   });
 
@@ -183,7 +183,7 @@ describe('revision controller with failures', () => {
     expect(['a', 'b'].map((name) => at.verdict(`test.dev/${name}`)?.by)).toEqual(['resolver:a', 'resolver:b']);
     expect(at.revision().record?.settled?.resolvers).toEqual(['a', 'b']);
     expect(await at.commits()).toBe(3);
-    expect((await world.store.judge(NAME)).gates).toMatchObject([{ state: 'Open' }]);
+    expect((await world.store.evaluate(NAME)).gates).toMatchObject([{ state: 'Open' }]);
     const { etag } = at.revision();
     await reconcile();
     expect(at.revision().etag).toBe(etag);

@@ -20,7 +20,8 @@ test('the gate opens when the last Deployment has a team', async () => {
     'back.yaml': deployment('back'),
   });
   await run(name);
-  const gates = async () => (await store.judge(name)).gates.map(({ state, explanation }) => `${state}: ${explanation}`);
+  const gates = async () =>
+    (await store.evaluate(name)).gates.map(({ state, explanation }) => `${state}: ${explanation}`);
   expect(await gates()).toEqual(['NotTrue: the condition is False (NoTeam: add the label "team" to back)']);
 
   const corrected = Buffer.from(deployment('back', '  labels: {team: core}\n'));

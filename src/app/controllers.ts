@@ -12,7 +12,7 @@ import type { ControllerOptions } from '../controller/controller.ts';
 import type { Manager } from '../controller/manager.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import type { Resolver } from '../package/plan/resolver.ts';
-import type { Judgement } from '../package/store/revision-store.ts';
+import type { RevisionEvaluation } from '../package/store/revision-store.ts';
 import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 import type { Session } from './session.ts';
 import { policyOf } from './session-policy.ts';
@@ -68,7 +68,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       policyOf(readers, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType),
   });
   const resolvers = [ipam.resolver, deliverable.resolver, ...choice.resolvers];
-  const claimantsOf = ({ revision, content }: Judgement) =>
+  const claimantsOf = ({ revision, content }: RevisionEvaluation) =>
     revision.kptfile === undefined ? [] : claimants(resolvers, subjectOf(revision, content), true);
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>

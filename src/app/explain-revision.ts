@@ -4,7 +4,7 @@ import { type DeliveryExplainerOptions, deliveryExplainer } from '../../controll
 import { lostTag, lostTagExplainer } from '../../controllers/delivery/lost-tag.ts';
 import { proposalExplainer } from '../../controllers/proposal/explain-proposal.ts';
 import { gateExplainer } from '../../controllers/revision/explain-gates.ts';
-import { restExplainer } from '../../controllers/revision/explain-obstacles.ts';
+import { obstacleExplainer } from '../../controllers/revision/explain-obstacles.ts';
 import { resolverExplainer } from '../../controllers/revision/explain-resolvers.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { explainRevision } from '../package/api/explain-revision.ts';
@@ -27,7 +27,7 @@ export class RevisionExplanations {
       annotationExplainer,
       kernelExplainer,
       deliveryExplainer(options),
-      restExplainer,
+      obstacleExplainer,
       gateExplainer,
       proposalExplainer,
       approvalExplainer,

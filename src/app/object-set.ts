@@ -103,8 +103,8 @@ function idOf(kind: Kind): string {
 async function takeLock({ databaseLock, path }: DataFolder, clock: Clock): Promise<ProcessLock> {
   try {
     return await ProcessLock.acquire(databaseLock, {
-      says: { since: timestamp(clock.now()) },
-      patienceMs: WRITE_PATIENCE,
+      holder: { since: timestamp(clock.now()) },
+      timeoutMs: WRITE_PATIENCE,
     });
   } catch (error) {
     if (!isSluiceError(error, 'Busy')) throw error;

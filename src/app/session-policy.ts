@@ -1,5 +1,5 @@
 import { LruCache } from '../foundation/lru-cache.ts';
-import { canonicalAddressNow, overlap } from '../git/open/repository-address.ts';
+import { canonicalAddressNow, foldersOverlap } from '../git/open/repository-address.ts';
 import type { HostUsers } from '../package/model/host-users.ts';
 import type { PackageRevision } from '../package/model/package-revision.ts';
 import type { People } from '../package/model/people.ts';
@@ -75,7 +75,7 @@ function sharingRepositories(all: readonly Stored<Repository>[], own: Stored<Rep
   if (git === undefined) return [];
   const candidates = all.filter(({ metadata, spec, status }) => {
     const isOther = metadata.namespace !== own.metadata.namespace && status?.lastFullSyncTime != null;
-    return isOther && spec.git?.branch === git.branch && overlap(spec.git.directory, git.directory);
+    return isOther && spec.git?.branch === git.branch && foldersOverlap(spec.git.directory, git.directory);
   });
   if (candidates.length === 0) return [];
   const address = addressOf(git.repo);

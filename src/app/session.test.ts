@@ -110,7 +110,7 @@ test('a repository follows the policies of its own namespace, and what is said i
       { package: 'web', workspace: 'v1', source: { type: 'init' } },
       open.context(),
     );
-    const { policy } = await open.store.judge(name);
+    const { policy } = await open.store.evaluate(name);
     expect(policy.enforcement).toBe('warn');
     expect(policy.requiredGates.map(({ conditionType }) => conditionType)).toEqual(['of-team']);
   } finally {

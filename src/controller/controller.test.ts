@@ -38,7 +38,7 @@ describe('Controller', () => {
     manager.addController({
       name: 'test',
       sources: [widgetSource],
-      reconcileTimeout: 1000,
+      reconcileTimeoutMs: 1000,
       reconcile: () => end.promise.then(() => ({})),
     });
     await create('a');
@@ -187,7 +187,7 @@ describe('Controller', () => {
     manager.addController({
       name: 'test',
       sources: [widgetSource],
-      reconcileTimeout: 1000,
+      reconcileTimeoutMs: 1000,
       reconcile: (_key, { signal }) =>
         new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
     });

@@ -18,11 +18,11 @@ export interface ControllerOptions<Request = ObjectKey> {
   /** Default 1. One request is never reconciled twice at the same time. */
   readonly maxConcurrentReconciles?: number;
   /** Milliseconds for one reconciliation; then its signal aborts. Default 120,000. */
-  readonly reconcileTimeout?: number;
+  readonly reconcileTimeoutMs?: number;
   /** Milliseconds after the first failure, doubling. Default 5. */
-  readonly baseDelay?: number;
+  readonly baseDelayMs?: number;
   /** Milliseconds, default 1,000,000. */
-  readonly maxDelay?: number;
+  readonly maxDelayMs?: number;
 }
 
 /** A time in the past, requested again and again, must not become a loop without a pause. Milliseconds. */
@@ -98,9 +98,9 @@ export class Controller<Request = ObjectKey> {
       clock: host.clock,
       keyOf: this.#keyOf,
       onChange: host.onChange,
-      onTake: (milliseconds) => queueWaits.tell({ controller: this.name, milliseconds }),
-      ...(options.baseDelay === undefined ? {} : { baseDelay: options.baseDelay }),
-      ...(options.maxDelay === undefined ? {} : { maxDelay: options.maxDelay }),
+      onDequeue: (milliseconds) => queueWaits.publish({ controller: this.name, milliseconds }),
+      ...(options.baseDelayMs === undefined ? {} : { baseDelayMs: options.baseDelayMs }),
+      ...(options.maxDelayMs === undefined ? {} : { maxDelayMs: options.maxDelayMs }),
     });
   }
 
@@ -164,7 +164,7 @@ export class Controller<Request = ObjectKey> {
 
   /** Keys whose work was aborted and has not ended: their workers are lost to the others. */
   stuck(): string[] {
-    const { reconcileTimeout = 120_000 } = this.#options;
+    const { reconcileTimeoutMs: reconcileTimeout = 120_000 } = this.#options;
     const latest = this.#host.clock.now() - reconcileTimeout - STUCK_AFTER_MS;
     return [...this.#running.values()].filter(({ since }) => since < latest).map(({ key }) => key);
   }
@@ -189,7 +189,7 @@ export class Controller<Request = ObjectKey> {
 
   async #reconcileOne(request: Request): Promise<void> {
     const { clock } = this.#host;
-    const { reconcileTimeout = 120_000 } = this.#options;
+    const { reconcileTimeoutMs: reconcileTimeout = 120_000 } = this.#options;
     const key = this.#keyOf(request);
     const running = new AbortController();
     this.#running.set(running, { key, since: clock.now() });

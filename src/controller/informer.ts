@@ -16,7 +16,7 @@ export interface InformerOptions<T extends KubernetesObject> {
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
   /** A watch without an event or a bookmark for this long counts as broken. Milliseconds, default 60,000. */
-  readonly silenceLimit?: number;
+  readonly watchTimeoutMs?: number;
   /** Called with every failed list and watch, and what a handler throws; the informer retries by itself. */
   readonly onError?: (error: unknown) => void;
   /** Called after every change of the store or of the informer's state. */
@@ -222,7 +222,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     iterator: AsyncIterator<WatchEvent<T>>,
     end: AbortController,
   ): Promise<IteratorResult<WatchEvent<T>> | undefined> {
-    const { clock, silenceLimit = 60_000 } = this.#options;
+    const { clock, watchTimeoutMs: silenceLimit = 60_000 } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<WatchEvent<T>> | undefined>();
     const cancel = clock.schedule(silenceLimit, () => end.abort());
     // Also after an abort that the storage does not heed the loop must continue.

@@ -5,11 +5,11 @@ export interface WorkQueueOptions<Item> {
   /** What makes two items the same. */
   readonly keyOf: (item: Item) => string;
   /** Delay after the first failure, in milliseconds; doubles with each further one. Default 5. */
-  readonly baseDelay?: number;
+  readonly baseDelayMs?: number;
   /** The longest delay after failures, in milliseconds. Default 1,000,000. */
-  readonly maxDelay?: number;
+  readonly maxDelayMs?: number;
   /** Called with how many milliseconds an item was ready before a worker took it. */
-  readonly onTake?: (waited: number) => void;
+  readonly onDequeue?: (waited: number) => void;
   /** Called after every change of the queue's state. */
   readonly onChange?: () => void;
 }
@@ -68,8 +68,8 @@ export class WorkQueue<Item> {
 
   constructor(options: WorkQueueOptions<Item>) {
     this.#options = options;
-    this.#baseDelay = options.baseDelay ?? 5;
-    this.#maxDelay = options.maxDelay ?? 1_000_000;
+    this.#baseDelay = options.baseDelayMs ?? 5;
+    this.#maxDelay = options.maxDelayMs ?? 1_000_000;
   }
 
   /** Makes an item ready now. */
@@ -223,7 +223,7 @@ export class WorkQueue<Item> {
       if (taker === undefined) return;
       this.#ready.delete(key);
       this.#processing.set(key, item);
-      this.#options.onTake?.(Math.max(0, this.#options.clock.now() - since));
+      this.#options.onDequeue?.(Math.max(0, this.#options.clock.now() - since));
       taker(item);
     }
   }

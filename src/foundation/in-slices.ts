@@ -17,7 +17,7 @@ export function yieldToEventLoop(): Promise<void> {
  * For loops whose steps are called elsewhere: the returned function yields if the last pause was some milliseconds ago. It returns
  * undefined otherwise, so that a loop of a million steps need not await each of them.
  */
-export function pacer(): () => Promise<void> | undefined {
+export function createPacer(): () => Promise<void> | undefined {
   let end = performance.now() + SLICE_MS;
   return () => {
     if (performance.now() < end) return undefined;
@@ -32,7 +32,7 @@ export function pacer(): () => Promise<void> | undefined {
  * thread would take several times as long.
  */
 export async function inSlices<Item>(items: Iterable<Item>, action: (item: Item) => void): Promise<void> {
-  const pause = pacer();
+  const pause = createPacer();
   for (const item of items) {
     action(item);
     const turn = pause();

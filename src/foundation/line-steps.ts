@@ -1,4 +1,4 @@
-import { pacer } from './in-slices.ts';
+import { createPacer } from './in-slices.ts';
 
 /** Above this many differing lines the middle counts as replaced whole: the exact search is quadratic in them. */
 const MAX_EDITS = 5_000;
@@ -21,7 +21,7 @@ export function lineSteps(left: readonly string[], right: readonly string[]): Li
 /** The same for a server: other requests get their turn during a long search, which takes up to about a second. */
 export async function lineStepsInSlices(left: readonly string[], right: readonly string[]): Promise<LineStep[]> {
   const search = searchSteps(left, right);
-  const pause = pacer();
+  const pause = createPacer();
   for (;;) {
     const { done, value } = search.next();
     if (done) return value;

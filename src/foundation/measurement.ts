@@ -2,8 +2,8 @@ import { channel } from 'node:diagnostics_channel';
 
 /** Something that is measured where it happens and published to subscribers; costs next to nothing without any. */
 export interface Measurement<T> {
-  readonly wanted: boolean;
-  tell(value: T): void;
+  readonly hasSubscribers: boolean;
+  publish(value: T): void;
   /** Returns what ends the subscription. */
   subscribe(listener: (value: T) => void): () => void;
 }
@@ -12,10 +12,10 @@ export interface Measurement<T> {
 export function measurement<T>(name: string): Measurement<T> {
   const wire = channel(name);
   return {
-    get wanted() {
+    get hasSubscribers() {
       return wire.hasSubscribers;
     },
-    tell: (value) => wire.publish(value),
+    publish: (value) => wire.publish(value),
     subscribe(listener) {
       const receive = (value: unknown) => listener(value as T);
       wire.subscribe(receive);
@@ -30,11 +30,11 @@ export async function timed<Result>(
   operation: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  if (!measured.wanted) return work();
+  if (!measured.hasSubscribers) return work();
   const start = performance.now();
   try {
     return await work();
   } finally {
-    measured.tell({ operation, milliseconds: performance.now() - start });
+    measured.publish({ operation, milliseconds: performance.now() - start });
   }
 }

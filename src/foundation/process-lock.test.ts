@@ -19,8 +19,8 @@ describe('process lock', () => {
   test('one process holds it, and the next one gets the holder', async () => {
     const path = fresh();
     expect(await lockHolder(path)).toBeUndefined();
-    const lock = await ProcessLock.acquire(path, { says });
-    await expect(ProcessLock.acquire(path, { says, patienceMs: 0 })).rejects.toMatchObject({
+    const lock = await ProcessLock.acquire(path, { holder: says });
+    await expect(ProcessLock.acquire(path, { holder: says, timeoutMs: 0 })).rejects.toMatchObject({
       code: 'Busy',
       message: expect.stringContaining(`process ${process.pid} holds ${path} since 2026-01-01T00:00:00Z`),
     });
@@ -47,7 +47,7 @@ describe('process lock', () => {
     })();
     await Promise.all(
       Array.from({ length: open }, () =>
-        ProcessLock.run(path, { says, patienceMs: 20_000 }, async () => {
+        ProcessLock.run(path, { holder: says, timeoutMs: 20_000 }, async () => {
           inside++;
           most = Math.max(most, inside);
           await turn();
@@ -64,20 +64,20 @@ describe('process lock', () => {
     const path = fresh();
     await writeFile(`${path}.json`, JSON.stringify({ host: 'elsewhere', pid: 7, since: '2020-01-01T00:00:00Z' }));
     const lock = await ProcessLock.acquire(path);
-    const error = await ProcessLock.acquire(path, { patienceMs: 0 }).catch((thrown: Error) => thrown);
+    const error = await ProcessLock.acquire(path, { timeoutMs: 0 }).catch((thrown: Error) => thrown);
     expect(error).toMatchObject({ message: expect.stringMatching(/^another process holds/) });
     await writeFile(`${path}.json`, '{"host": "x", "pi');
-    await expect(ProcessLock.acquire(path, { patienceMs: 0 })).rejects.toMatchObject({ code: 'Busy' });
+    await expect(ProcessLock.acquire(path, { timeoutMs: 0 })).rejects.toMatchObject({ code: 'Busy' });
     await lock.release();
     await (await ProcessLock.acquire(path)).release();
   });
 
   test('a holder notices that the file was removed, and another process may have the lock', async () => {
     const path = fresh();
-    const lock = await ProcessLock.acquire(path, { says });
+    const lock = await ProcessLock.acquire(path, { holder: says });
     await rm(path);
     expect(lock.isHeld()).toBe(false);
-    const other = await ProcessLock.acquire(path, { says: { since: '2027-01-01T00:00:00Z' } });
+    const other = await ProcessLock.acquire(path, { holder: { since: '2027-01-01T00:00:00Z' } });
     expect(lock.isHeld()).toBe(false);
     await lock.release();
     expect(await lockHolder(path)).toMatchObject({ since: '2027-01-01T00:00:00Z' });

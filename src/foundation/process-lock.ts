@@ -20,9 +20,9 @@ export type LockHolder = Readonly<z.infer<typeof holderSchema>>;
 
 export interface LockRequest {
   /** What the holder states about itself, for later callers; see `lockHolder`. */
-  readonly says?: { readonly since: string; readonly about?: unknown };
+  readonly holder?: { readonly since: string; readonly about?: unknown };
   /** Milliseconds to wait for another holder. Default 250: a process that only reads the holder takes the lock for a moment, too. */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
 const RETRY_MS = 5;
@@ -54,7 +54,7 @@ export class ProcessLock {
 
   /** Acquires the lock; creates the folder if it is missing. Throws Busy, with the holder as details, if another process keeps it. */
   static async acquire(path: string, request: LockRequest = {}): Promise<ProcessLock> {
-    const { says, patienceMs = TIMEOUT_MS } = request;
+    const { holder: says, timeoutMs: patienceMs = TIMEOUT_MS } = request;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     let database = tryLock(path);
     for (let waited = 0; database === undefined; waited += RETRY_MS) {

@@ -5,7 +5,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import { type ApiServerOptions, DEFAULT_LIMITS, type ServerLimits } from './api-server-options.ts';
 import { filterChain } from './filter-chain.ts';
 import { composeFilters, type Responder } from './filters/filter.ts';
-import { type Answer, prettyResponse, type StreamedResponse, sendResponse } from './http/answer.ts';
+import { type ApiResponse, prettyResponse, type StreamedResponse, sendResponse } from './http/answer.ts';
 import { isOn } from './http/request-path.ts';
 import { InFlight, type Lane } from './limits/in-flight.ts';
 import { OpenRequests } from './limits/open-requests.ts';
@@ -84,7 +84,7 @@ export class ApiServer {
 
   async #send(
     { incoming, response, found, id, warnings }: ApiRequest,
-    answer: Answer | StreamedResponse,
+    answer: ApiResponse | StreamedResponse,
   ): Promise<void> {
     if (response.destroyed) return;
     response.setHeader('Audit-Id', id);

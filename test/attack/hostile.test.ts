@@ -124,7 +124,7 @@ test('a package of 100,000 files is listed and refused with the bound, quickly',
   );
   const { store } = await scratch.open();
   expect(store.get('packages.huge.v1').problem).toBeUndefined();
-  await expect(store.judge('packages.huge.v1')).rejects.toMatchObject({ code: 'LimitExceeded' });
+  await expect(store.evaluate('packages.huge.v1')).rejects.toMatchObject({ code: 'LimitExceeded' });
 });
 
 test('Kptfiles that would exhaust a parser are problems of their own revision only', async () => {

@@ -64,7 +64,7 @@ async function gateOf(files: Readonly<Record<string, string>>) {
   );
   const data = new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)]));
   await store.change(name, { files: data }, anna);
-  const [gate] = (await store.judge(name)).gates;
+  const [gate] = (await store.evaluate(name)).gates;
   return gate;
 }
 
@@ -113,7 +113,7 @@ describe('what stands in its place opens nothing', () => {
     const rendering = await renderer.render(request);
     expect(rendering?.conditions).toContainEqual(expect.objectContaining({ type: TYPE, status: 'True' }));
     await store.change(name, { ...(rendering === undefined ? {} : { rendering }) }, robot);
-    expect((await store.judge(name)).gates).toMatchObject([{ state: 'Missing' }]);
+    expect((await store.evaluate(name)).gates).toMatchObject([{ state: 'Missing' }]);
   });
 });
 
@@ -131,7 +131,7 @@ test('without a pin the contributors answer for what their functions say: all of
   );
   const files = new Map([['Kptfile', Buffer.from(validators('    - image: kubeconform\n'))]]);
   await store.change(name, { files }, anna);
-  const gate = async () => (await store.judge(name)).gates[0];
+  const gate = async () => (await store.evaluate(name)).gates[0];
   expect(await gate()).toMatchObject({ state: 'Open', verdict: { issuers: [{ name: 'anna' }] } });
   const edit = (text: string, context: typeof anna) =>
     store.change(name, { files: new Map([['a.yaml', Buffer.from(text)]]) }, context);

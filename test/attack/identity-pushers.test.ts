@@ -95,9 +95,9 @@ async function move(branch: string, commit: string): Promise<void> {
 
 const draft = 'drafts/app/w1';
 const contributors = async (name = 'apps.app.w1') =>
-  (await world.store.judge(name)).record.contributors?.map((one) => one.name) ?? [];
+  (await world.store.evaluate(name)).record.contributors?.map((one) => one.name) ?? [];
 const givenBy = async (name = 'apps.app.w1') => {
-  const { record } = await world.store.judge(name);
+  const { record } = await world.store.evaluate(name);
   return record.verdicts.find(({ type }) => type === TYPE)?.by;
 };
 const as = (name: string) => ({ ...ANNA, actor: { name } });
@@ -138,9 +138,9 @@ test('a condition in a signed commit is given by its author; an unsigned one on 
   clock.advance(60_000);
   await push(draft, { 'app/Kptfile': kptfile('True') }, 'anna');
   expect(await givenBy()).toBe('anna');
-  expect((await world.store.judge(name)).gates[0]?.state).toBe('Open');
+  expect((await world.store.evaluate(name)).gates[0]?.state).toBe('Open');
   await push(draft, { 'app/evil.yaml': 'a: 1\n' }, undefined);
-  const judgement = await world.store.judge(name);
+  const judgement = await world.store.evaluate(name);
   expect(judgement.gates[0]?.state).toBe('Stale');
   expect(await contributors()).toEqual(['anna', 'push']);
 });
@@ -154,12 +154,12 @@ test('a signed commit that is pushed again elsewhere gives no condition there', 
   clock.advance(60_000);
   await move('drafts/app/w2', signed);
   expect(await givenBy('apps.app.w2')).not.toBe('anna');
-  expect((await world.store.judge('apps.app.w2')).gates[0]?.state).toBe('NotAllowed');
+  expect((await world.store.evaluate('apps.app.w2')).gates[0]?.state).toBe('NotAllowed');
   // Nor after a record was written for that draft at an older commit.
   await move('drafts/app/w3', `${signed}~1`);
   await world.store.change('apps.app.w3', { metadata: { labels: { a: 'b' } } }, as('mallory'));
   await move('drafts/app/w3', signed);
-  expect((await world.store.judge('apps.app.w3')).gates[0]?.state).toBe('NotAllowed');
+  expect((await world.store.evaluate('apps.app.w3')).gates[0]?.state).toBe('NotAllowed');
 });
 
 test('a branch that is taken back to a signed commit is pushed by an unknown person', async () => {
@@ -170,7 +170,7 @@ test('a branch that is taken back to a signed commit is pushed by an unknown per
   clock.advance(60_000);
   await world.store.change(name, { conditions: [{ type: TYPE, status: 'False' }] }, as('anna'));
   await move(draft, signed);
-  const judgement = await world.store.judge(name);
+  const judgement = await world.store.evaluate(name);
   expect(judgement.gates[0]?.state).toBe('NotAllowed');
   expect(await contributors()).toContain('push');
 });

@@ -45,7 +45,7 @@ async function push(context: RequestContext, text: string): Promise<void> {
   await storage.update(context, { ...object, spec } as typeof object);
 }
 
-const gate = async () => (await world.store.judge(key.name)).gates[0];
+const gate = async () => (await world.store.evaluate(key.name)).gates[0];
 
 describe('conditions in a Kptfile', () => {
   test('that a user without packagerevisions/status pushes are kept, warned of and prove nothing', async () => {

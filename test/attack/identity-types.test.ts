@@ -86,7 +86,7 @@ describe('condition types that people could take for another one', () => {
     const [lookalike = ''] = LOOKALIKES;
     await world.push(branch, { 'app/Kptfile': kptfile([lookalike], [lookalike]) }, 'drafts/app/w1', 'refs/heads/main');
     await world.store.repository('apps').refresh();
-    const { gates } = await world.store.judge('apps.app.w1');
+    const { gates } = await world.store.evaluate('apps.app.w1');
     expect(gates).toMatchObject([
       { type: lookalike, state: 'NotAllowed', explanation: expect.stringContaining('cannot be seen') },
       { type: REVIEW, state: 'Missing' },
@@ -99,7 +99,7 @@ describe('condition types that people could take for another one', () => {
 describe('a condition whose type resembles the name of an object', () => {
   const object = (more = '') =>
     `apiVersion: example.com/v1\nkind: Review\nmetadata:\n  name: app\nspec:\n  mode: 0644\n${more}`;
-  const state = async () => (await world.store.judge('apps.app.w1')).gates[0]?.state;
+  const state = async () => (await world.store.evaluate('apps.app.w1')).gates[0]?.state;
   const write = (path: string, text: string) =>
     world.store.change('apps.app.w1', { files: new Map([[path, Buffer.from(text)]]) }, ANNA);
 

@@ -75,7 +75,7 @@ test('the lock of a process that was killed is free at once, whatever machine it
   holder.kill('SIGKILL');
   await once(holder, 'exit');
   expect(await lockHolder(path)).toBeUndefined();
-  const lock = await ProcessLock.acquire(path, { patienceMs: 0 });
+  const lock = await ProcessLock.acquire(path, { timeoutMs: 0 });
   expect(lock.isHeld()).toBe(true);
   await lock.release();
 });

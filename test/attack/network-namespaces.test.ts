@@ -94,7 +94,7 @@ test('the policies of one namespace are not gone around by registering its repos
       { package: `of-${id.split('/')[1]}`, workspace: 'v1', source: { type: 'init' } },
       session.context(),
     );
-    const { policy } = await session.store.judge(`${namespace}/${name}`);
+    const { policy } = await session.store.evaluate(`${namespace}/${name}`);
     expect(policy.enforcement).toBe('enforce');
     expect(policy.requiredGates.map(({ conditionType }) => conditionType)).toEqual(['Reviewed']);
   }
@@ -127,7 +127,7 @@ test('the keys of people that one namespace lists count where another one restri
     { package: 'shop', workspace: 'v1', source: { type: 'init' } },
     session.context(),
   );
-  const signers = async () => (await session.store.judge(`team-b/${name}`)).policy.people.signers;
+  const signers = async () => (await session.store.evaluate(`team-b/${name}`)).policy.people.signers;
   expect(await signers()).toHaveLength(2);
   await session.client.create(packagePolicyKind, {
     metadata: { name: 'eyes', namespace: 'team-a' },

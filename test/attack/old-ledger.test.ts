@@ -39,7 +39,7 @@ const git = (...words: string[]) => execFileSync('git', ['-C', bare, ...words], 
 const give = (name: string, status: 'True' | 'False', where = world) =>
   where.store.change(`apps.${name}.v1`, { conditions: [{ type: 'tested', status }] }, ANNA);
 const gate = async (name: string, where: Fixture) =>
-  (await where.store.judge(`apps.${name}.v1`)).gates.map(({ state }) => state).join();
+  (await where.store.evaluate(`apps.${name}.v1`)).gates.map(({ state }) => state).join();
 /** Eve keeps the draft with its record, and sets both back later. */
 const seen = () => [RECORD, DRAFT].map((ref) => [ref, git('rev-parse', ref)] as const);
 const setBack = (refs: ReturnType<typeof seen>) => {

@@ -127,7 +127,7 @@ describe('the record of a publication is none of a draft', () => {
 
   /** Nothing is known of who wrote the draft, and nothing that was said of it counts. */
   async function expectUnknown(): Promise<void> {
-    const { record, gates } = await world.store.judge('apps.web.v1');
+    const { record, gates } = await world.store.evaluate('apps.web.v1');
     expect(record.contributors?.map(({ name }) => name)).toEqual(['push']);
     expect(gates.map(({ state }) => state)).not.toContain('Open');
     expect(world.store.get('apps.web.v1').recordDistrust).toEqual({

@@ -146,7 +146,7 @@ test('a host that refuses other refs than branches and tags gets the records as 
   const again = await connect(scratch, server);
   expect(pushes()).toBe(before);
   const other = await connect(scratch, server, 'two');
-  expect((await other.judge(NAME)).record.steps.map((step) => step.action)).toEqual(['propose']);
+  expect((await other.evaluate(NAME)).record.steps.map((step) => step.action)).toEqual(['propose']);
   await again.update(NAME, { action: 'approve' }, anna);
   expect(await scratch.git('for-each-ref', '--format=%(refname)')).not.toContain('sluice-records');
   await again.close();

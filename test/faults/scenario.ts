@@ -92,7 +92,7 @@ export async function describe(store: RevisionStore): Promise<string> {
   const parts: string[] = [];
   let rejected = false;
   for (const { name, lifecycle, revision } of store.list()) {
-    const { gates, record } = await store.judge(name);
+    const { gates, record } = await store.evaluate(name);
     const list = gates.map((gate) => `${gate.type}=${gate.state}`).join('+');
     parts.push(`${name.replace('packages.', '')} ${lifecycle} ${revision} ${list === '' ? '-' : list}`);
     rejected ||= record.steps.at(-1)?.action === 'reject';

@@ -82,7 +82,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     const commit = store.get(name).commit;
     await store.change(name, given, { ...anna, actor: { name: 'bob' } });
     expect(store.get(name).commit).toBe(commit);
-    expect((await store.judge(name)).record.verdicts.map(({ by }) => by)).toContain('bob');
+    expect((await store.evaluate(name)).record.verdicts.map(({ by }) => by)).toContain('bob');
   });
 
   test('accepts thirty-two drafts in one atomic push, and none of them if one is not as expected', async () => {

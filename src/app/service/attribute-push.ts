@@ -56,7 +56,7 @@ async function updateRecord({ store }: Pick<Session, 'store'>, key: ObjectKey, r
   try {
     await store.change(
       revisionId(revision),
-      { takeIn: true },
+      { recordPush: true },
       { actor: { name: 'controller:webhook' }, face: 'controller' },
     );
   } catch (error) {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { AFFIRM_ANNOTATION } from '../../package/api/revision-object.ts';
-import type { GivenCondition } from '../../package/model/verdict.ts';
+import type { IssuedCondition } from '../../package/model/verdict.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from './access.ts';
@@ -17,7 +17,7 @@ const RETRY_INTERVAL_MS = 100;
  * Sets a condition of a revision for the content at hand. The API takes a condition that stays as it is for one that was only carried
  * along, unless the request affirms it.
  */
-export async function writeCondition(access: Access, name: string, condition: GivenCondition): Promise<void> {
+export async function writeCondition(access: Access, name: string, condition: IssuedCondition): Promise<void> {
   const given = (before: Conditions) => {
     const at = before.findIndex(({ type }) => type === condition.type);
     return at === -1 ? [...before, condition] : before.with(at, condition);

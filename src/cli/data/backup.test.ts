@@ -80,7 +80,7 @@ test('nothing is restored that is no backup, nor while an up works', async () =>
     stderr: expect.stringContaining('nothing was changed'),
   });
   await cli.run('backup', file, '--force');
-  const lock = await ProcessLock.acquire(dataFolder(cli.data).upLock, { says: { since: '2026-01-01T00:00:00Z' } });
+  const lock = await ProcessLock.acquire(dataFolder(cli.data).upLock, { holder: { since: '2026-01-01T00:00:00Z' } });
   expect(await cli.run('restore', file)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/stop "sluice up" on/),

@@ -24,7 +24,7 @@ export async function restore(file: string, options: DataOptions, invocation: In
   const since = timestamp(systemClock.now());
   const upLock = await takeUpLock(folder, since);
   try {
-    const lock = await ProcessLock.acquire(folder.databaseLock, { says: { since }, patienceMs: WRITE_PATIENCE });
+    const lock = await ProcessLock.acquire(folder.databaseLock, { holder: { since }, timeoutMs: WRITE_PATIENCE });
     try {
       const hadObjects = await exists(folder.database);
       const suffix = `.before-restore-${new Date(systemClock.now()).toISOString().replace(/[-:]/g, '')}`;
@@ -57,7 +57,7 @@ function ledgerOf(backup: string, folder: DataFolder): CheckedLedger | undefined
 
 async function takeUpLock(folder: DataFolder, since: string): Promise<ProcessLock> {
   try {
-    return await ProcessLock.acquire(folder.upLock, { says: { since } });
+    return await ProcessLock.acquire(folder.upLock, { holder: { since } });
   } catch (error) {
     if (!isSluiceError(error, 'Busy')) throw error;
     throw new SluiceError('Busy', `stop "sluice up" on ${folder.path} first: ${error.message}`, { cause: error });

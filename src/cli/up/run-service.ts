@@ -123,7 +123,7 @@ export async function runService<Result>(
 
 async function takeLock(folder: DataFolder, about: UpAbout): Promise<ProcessLock> {
   try {
-    return await ProcessLock.acquire(folder.upLock, { says: { since: timestamp(systemClock.now()), about } });
+    return await ProcessLock.acquire(folder.upLock, { holder: { since: timestamp(systemClock.now()), about } });
   } catch (error) {
     if (!isSluiceError(error, 'Busy')) throw error;
     throw new SluiceError('Busy', `another "sluice up" works on ${folder.path}: ${error.message}`, { cause: error });

@@ -14,7 +14,7 @@ import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledge
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement-signature.ts';
 import { layoutOf, refsOfRepository } from '../../package/verify/clone-refs.ts';
 import { judgePush } from '../../package/verify/judge-push.ts';
-import { LookLedger } from '../../package/verify/look-ledger.ts';
+import { ReadOnlyLedger } from '../../package/verify/look-ledger.ts';
 import type { PushedRef } from '../../package/verify/pushed-ref.ts';
 import { type Verification, verifyRepository } from '../../package/verify/verify-repository.ts';
 import { folderOf } from '../access/place.ts';
@@ -59,7 +59,7 @@ export async function verify(
 
 async function asHook(
   git: GitRepository,
-  ledger: LookLedger,
+  ledger: ReadOnlyLedger,
   options: VerifyOptions,
   { terminal }: Invocation,
 ): Promise<Outcome> {
@@ -96,9 +96,10 @@ export function parsePush(text: string): PushedRef[] {
 async function withKeys<Result>(
   options: VerifyOptions,
   { environment }: Invocation,
-  run: (ledger: LookLedger) => Promise<Result>,
+  run: (ledger: ReadOnlyLedger) => Promise<Result>,
 ): Promise<Result> {
-  if (options.allowedSigners !== undefined) return run(LookLedger.ofKeys(await readSigners(options.allowedSigners)));
+  if (options.allowedSigners !== undefined)
+    return run(ReadOnlyLedger.ofKeys(await readSigners(options.allowedSigners)));
   const path = ledgerPath(folderOf(options, environment).path);
   if (!existsSync(path)) {
     throw new SluiceError(
@@ -108,7 +109,7 @@ async function withKeys<Result>(
   }
   const ledger = SqliteTrustLedger.open({ path });
   try {
-    return await run(new LookLedger(ledger));
+    return await run(new ReadOnlyLedger(ledger));
   } finally {
     ledger.close();
   }

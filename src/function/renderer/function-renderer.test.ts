@@ -64,7 +64,7 @@ describe('what is written through Sluice', () => {
     expect(await draft.commits()).toBe(1);
     expect(await draft.file('a.yaml')).toBe(`${CONFIG_MAP}  labels:\n    tier: web\n`);
     expect(await draft.file('Kptfile')).toMatch(/ - type: Rendered\n +status: "True"\n +reason: RenderSuccess\n/);
-    const { record } = await draft.store.judge(draft.name);
+    const { record } = await draft.store.evaluate(draft.name);
     expect(record.verdicts).toMatchObject([{ type: 'Rendered', by: 'controller:render' }]);
     await draft.edit('b.yaml', CONFIG_MAP.replace('name: a', 'name: b'));
     expect(await draft.commits()).toBe(2);
@@ -181,7 +181,7 @@ test('a validator opens no gate while the package cannot be rendered', async () 
   const asked = { requiredGates, validatorConditions: new Map([['kubeconform', 'example.com/Valid']]) };
   const draft = await drafted(scratch, { Kptfile: kptfile, 'review.yaml': failing }, asked);
   await draft.edit('a.yaml', CONFIG_MAP);
-  const gates = async () => (await draft.store.judge(draft.name)).gates;
+  const gates = async () => (await draft.store.evaluate(draft.name)).gates;
   expect(await gates()).toMatchObject([
     { type: 'example.com/Valid', state: 'NotTrue', condition: { status: 'Unknown' } },
     { type: 'Rendered', state: 'NotTrue' },
@@ -226,14 +226,14 @@ test('a package cannot open a gate by its own functions where a policy names the
     'controller:render: policy review lets only boris give example.com/Review; anna may have changed the functions of the package, and no policy pins them (validatorConditions)',
   ]);
   expect(await draft.file('Kptfile')).not.toContain('example.com/Review');
-  expect((await draft.store.judge(draft.name)).gates).toMatchObject([{ state: 'Missing' }]);
+  expect((await draft.store.evaluate(draft.name)).gates).toMatchObject([{ state: 'Missing' }]);
   await expect(draft.store.update(draft.name, { action: 'propose' }, anna)).rejects.toThrow(/example.com\/Review/);
 
   // Where no policy says so, anybody may give it, and so may a function; it counts for this content.
   await using other = await scratchRepository();
   const free = await drafted(other, { Kptfile: kptfile, 'review.yaml': SCRIPT }, { requiredGates });
   await free.edit('a.yaml', CONFIG_MAP);
-  expect((await free.store.judge(free.name)).gates).toMatchObject([
+  expect((await free.store.evaluate(free.name)).gates).toMatchObject([
     { state: 'Open', verdict: { by: 'controller:render' } },
   ]);
 });

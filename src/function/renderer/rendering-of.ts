@@ -5,7 +5,7 @@ import {
   type ResultItem,
   readKptfile,
 } from '../../../kptfile-schema/index.ts';
-import type { GivenCondition } from '../../package/model/verdict.ts';
+import type { IssuedCondition } from '../../package/model/verdict.ts';
 import { RENDERED } from '../../package/plan/render.ts';
 import type { Rendering } from '../../package/plan/renderer.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
@@ -76,7 +76,7 @@ function keepMessages(
   { conditions = [] }: Rendering,
   known: NonNullable<NonNullable<Kptfile['status']>['conditions']>,
   isSame: boolean,
-): readonly GivenCondition[] {
+): readonly IssuedCondition[] {
   return conditions.map((given) => {
     if (given.type !== RENDERED.type && given.reason !== CHECK_FAILED) return given;
     const { message } = known.find(({ type, reason }) => type === given.type && reason === given.reason) ?? {};
@@ -87,13 +87,13 @@ function keepMessages(
   });
 }
 
-function renderedCondition(failure: string | undefined): GivenCondition {
+function renderedCondition(failure: string | undefined): IssuedCondition {
   if (failure === undefined) return RENDERED;
   return { type: RENDERED.type, status: 'False', reason: 'RenderFailed', message: cut(failure) };
 }
 
 /** One condition for each type that was requested of validators. */
-function validatorConditions(steps: readonly PipelineStep[], failure: string | undefined): GivenCondition[] {
+function validatorConditions(steps: readonly PipelineStep[], failure: string | undefined): IssuedCondition[] {
   // The validator has not seen what a later mutator changed.
   const sawFinalPackage = (step: PipelineStep) =>
     step.pinned === true && !steps.slice(steps.indexOf(step)).some(({ list }) => list === 'mutators');
@@ -107,7 +107,7 @@ function validatorConditions(steps: readonly PipelineStep[], failure: string | u
   });
 }
 
-function validatorCondition(type: string, steps: readonly PipelineStep[]): GivenCondition {
+function validatorCondition(type: string, steps: readonly PipelineStep[]): IssuedCondition {
   const names = steps.map(({ result }) => result.name ?? result.image ?? result.exec ?? '').join(', ');
   const broken = steps.find(({ result, unavailable }) => unavailable === true || result.executionError !== undefined);
   if (broken !== undefined) {

@@ -19,7 +19,7 @@ export function freeSpaceAt(path: string): { readonly free: number; readonly tot
 }
 
 /** Throws Unavailable if less than `needed` bytes would be left above the minimum. */
-export function expectRoom(path: string, needed = 0): void {
+export function requireFreeSpace(path: string, needed = 0): void {
   const room = freeSpaceAt(path);
   // A file system without a size of its own, as some over a network are, reports 0.
   if (room === undefined || room.total === 0) return;

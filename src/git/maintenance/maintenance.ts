@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../foundation/clock.ts';
 import { readFolder } from '../../foundation/file-system.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { expectRoom, isDiskFullMessage } from '../disk/disk-room.ts';
+import { isDiskFullMessage, requireFreeSpace } from '../disk/disk-room.ts';
 import { diskUse, statOf } from '../disk/disk-use.ts';
 import type { ObservedFiles } from '../disk/observed-files.ts';
 import { runGit } from '../process/git-process.ts';
@@ -21,7 +21,7 @@ export async function packObjects(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   // What is repacked exists twice for a while.
-  expectRoom(gitDir, (await diskUse(gitDir)).bytes);
+  requireFreeSpace(gitDir, (await diskUse(gitDir)).bytes);
   const { code, stderr } = await runGit({
     gitDir,
     settings: ['pack.threads=1', 'pack.windowMemory=64m', 'repack.writeBitmaps=false'],

@@ -2,7 +2,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readFileIfPresent, readFolder, removeFile, syncFolder } from '../../foundation/file-system.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { expectRoom } from '../disk/disk-room.ts';
+import { requireFreeSpace } from '../disk/disk-room.ts';
 import { diskUse } from '../disk/disk-use.ts';
 import { createRepository } from '../disk/repository-format.ts';
 import type { MirrorRepair } from '../git-repository.ts';
@@ -30,7 +30,7 @@ export async function repairMirror(options: RepairOptions): Promise<MirrorRepair
   const { gitDir } = options;
   // The folder may be gone as a whole.
   await createRepository(gitDir);
-  expectRoom(gitDir, (await diskUse(gitDir)).bytes);
+  requireFreeSpace(gitDir, (await diskUse(gitDir)).bytes);
   const fresh = join(gitDir, FRESH);
   await rm(fresh, { recursive: true, force: true });
   try {

@@ -17,7 +17,7 @@ import { deflate, deflateSync } from 'node:zlib';
 import { errnoOf, removeFile, syncFolder } from '../../foundation/file-system.ts';
 import { inSlices } from '../../foundation/in-slices.ts';
 import { mapLimited } from '../../foundation/map-limited.ts';
-import { diskError, expectRoom } from '../disk/disk-room.ts';
+import { diskError, requireFreeSpace } from '../disk/disk-room.ts';
 import type { Oid } from '../git-repository.ts';
 import { objectHeader } from './object-id.ts';
 import type { NewObject } from './object-source.ts';
@@ -73,7 +73,7 @@ export class LooseObjectWriter {
   /** Writes objects; those that an object refers to must come before it. */
   async write(objects: readonly NewObject[]): Promise<void> {
     if (objects.length === 0) return;
-    expectRoom(this.#objects);
+    requireFreeSpace(this.#objects);
     const files = new Map<Oid, string>();
     try {
       await mapLimited(objects, MAX_OPEN_FILES, async (object) => {

@@ -66,7 +66,7 @@ function decoded(path: string): string {
 }
 
 /** True if one folder of a repository is the other or lies in it; `/` is the root. */
-export function overlap(one: string, other: string): boolean {
+export function foldersOverlap(one: string, other: string): boolean {
   const [a, b] = [one, other].map((folder) => (folder === '/' ? '/' : `/${folder}/`));
   return a !== undefined && b !== undefined && (a.startsWith(b) || b.startsWith(a));
 }

@@ -201,7 +201,7 @@ export function runGit(run: GitRun): Promise<GitResult> {
     });
     child.on('error', (cause) => {
       settle();
-      reject(cannotStart(cause));
+      reject(startError(cause));
     });
     child.on('close', (code) => {
       settle();
@@ -214,7 +214,7 @@ export function runGit(run: GitRun): Promise<GitResult> {
   });
 }
 
-export function cannotStart(cause: unknown): SluiceError {
+export function startError(cause: unknown): SluiceError {
   return new SluiceError('Unavailable', 'cannot start git: install git 2.39 or later and put it in PATH', { cause });
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { errnoOf, isMissing, readFolderSync } from '../../foundation/file-system.ts';
-import { pacer } from '../../foundation/in-slices.ts';
+import { createPacer } from '../../foundation/in-slices.ts';
 import { DamageError } from '../errors.ts';
 import type { Oid } from '../git-repository.ts';
 import { isRefName } from '../ref-name.ts';
@@ -47,7 +47,7 @@ export class LooseRefs {
   async addBelow(prefix: string, found: Map<string, Oid | undefined>): Promise<void> {
     const top = prefix.slice(0, prefix.lastIndexOf('/'));
     const waiting: [path: string, folder: Folder][] = [[top, this.#folderAt(top)]];
-    const pause = pacer();
+    const pause = createPacer();
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
       const [path, folder] = next;
       const stamp = stampOf(join(this.#gitDir, path));

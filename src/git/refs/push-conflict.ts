@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { PushRefusedError, RefConflictError } from '../errors.ts';
 import type { Ref, RefUpdate } from '../git-repository.ts';
-import { ancestors, collisionError, expectedValue, lockedError, moved } from './ref-updates.ts';
+import { ancestors, collisionError, expectedValue, lockedError, movedError } from './ref-updates.ts';
 
 export interface PushRejection {
   readonly ref: string;
@@ -26,7 +26,7 @@ export function compareWithRemote(updates: readonly RefUpdate[], refs: readonly 
   const values = new Map(refs.map(({ name, oid }) => [name, oid]));
   for (const update of updates) {
     const actual = values.get(update.ref) ?? null;
-    if (actual !== expectedValue(update)) return moved(update.ref, expectedValue(update), actual);
+    if (actual !== expectedValue(update)) return movedError(update.ref, expectedValue(update), actual);
   }
   for (const { type, ref } of updates) {
     if (type !== 'create') continue;
@@ -49,7 +49,7 @@ export function rejectionError(
   const cause = causeOf(rejections);
   const update = updates.find(({ ref }) => ref === cause?.ref);
   if (cause !== undefined && update !== undefined && STALE.test(cause.reason))
-    return moved(cause.ref, expectedValue(update));
+    return movedError(cause.ref, expectedValue(update));
   const held = /cannot lock ref '([^']+)': Unable to create [^:]*\.lock': File exists/.exec(words)?.[1];
   if (held !== undefined && isUnexplained(rejections)) return lockedError(held);
   // A hook that rejects the push as a whole reports the same reason for every ref: then it named none.

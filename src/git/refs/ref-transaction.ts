@@ -15,7 +15,7 @@ import type { PackedRefs } from './packed-refs.ts';
 import { type LockedPackedRefs, withPackedRefs } from './packed-refs-file.ts';
 import type { RefFiles } from './ref-files.ts';
 import { lockRef, removeEmptyParents, unlockRef } from './ref-lock.ts';
-import { ancestors, collisionError, expectedValue, lockedError, moved, newValue } from './ref-updates.ts';
+import { ancestors, collisionError, expectedValue, lockedError, movedError, newValue } from './ref-updates.ts';
 
 /** As long as Git waits for the locks of refs, which are held for moments. */
 const LOCK_TIMEOUT_MS = 100;
@@ -157,7 +157,7 @@ export class RefTransaction {
       throw new SluiceError('Unsupported', `${update.ref} is a symbolic ref: it is not changed here`);
     const current = loose ?? packed.get(update.ref) ?? null;
     const expected = expectedValue(update);
-    if (current !== expected) throw moved(update.ref, expected, current);
+    if (current !== expected) throw movedError(update.ref, expected, current);
     return { update, isLoose: loose !== undefined };
   }
 

@@ -48,7 +48,7 @@ export function collisionError(name: string, other: string): RefConflictError {
   );
 }
 
-export function moved(ref: string, expected: Oid | null, actual?: Oid | null): RefConflictError {
+export function movedError(ref: string, expected: Oid | null, actual?: Oid | null): RefConflictError {
   const found = actual === undefined ? 'is not' : actual === null ? 'does not exist, not' : `is at ${actual}, not`;
   const wanted = expected === null ? 'absent' : `at ${expected}`;
   return new RefConflictError(

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { diskFull, isDiskFullMessage } from '../disk/disk-room.ts';
 import type { RefUpdate } from '../git-repository.ts';
-import { collisionError, expectedValue, lockedError, moved } from './ref-updates.ts';
+import { collisionError, expectedValue, lockedError, movedError } from './ref-updates.ts';
 
 /**
  * Turns the message of `git update-ref` about a refused transaction into an error. The texts are those of Git 2.39 and later with
@@ -26,11 +26,11 @@ export function updateRefError(text: string, updates: readonly RefUpdate[]): Slu
     return new SluiceError('Corrupt', `${ref} cannot be written: ${said.slice(0, 500)}. Remove what is no ref there`);
   const expected = update === undefined ? null : expectedValue(update);
   const actual = /is at ([0-9a-f]{40}) but expected/.exec(said)?.[1];
-  if (actual !== undefined) return moved(ref, expected, actual);
-  if (said.includes('reference already exists')) return moved(ref, null);
+  if (actual !== undefined) return movedError(ref, expected, actual);
+  if (said.includes('reference already exists')) return movedError(ref, null);
   if (/reference broken|unable to read/.test(said))
     return new SluiceError('Corrupt', `${ref} is damaged: ${said.slice(0, 500)}. Restore or remove its file`);
-  if (/unable to resolve reference|reference is missing/.test(said)) return moved(ref, expected, null);
+  if (/unable to resolve reference|reference is missing/.test(said)) return movedError(ref, expected, null);
   const missing = /nonexistent object ([0-9a-f]{40})/.exec(said)?.[1];
   if (missing !== undefined)
     return new SluiceError('NotFound', `${ref} cannot point to ${missing}: there is no such object. Write it first`);

@@ -3,7 +3,7 @@ import type { FetchOptions, GitRemote, PushOutcome, Ref, RefChange, RefUpdate, R
 import { checkRemoteUrl } from '../network/remote-url.ts';
 import type { EngineOptions } from '../process/engine-options.ts';
 import { checkRefPrefix } from '../ref-name.ts';
-import { checkRefUpdates, expectedValue, moved, newValue } from '../refs/ref-updates.ts';
+import { checkRefUpdates, expectedValue, movedError, newValue } from '../refs/ref-updates.ts';
 import { checkRefspecs } from '../refs/refspec.ts';
 import type { LocalRepository } from './client/local-repository.ts';
 import { type GitFallback, OwnClient } from './client/own-client.ts';
@@ -245,7 +245,7 @@ export class Remotes {
     for (const update of updates) {
       if (update.type !== 'verify') continue;
       const actual = values.get(update.ref) ?? null;
-      if (actual !== update.old) throw moved(update.ref, update.old, actual);
+      if (actual !== update.old) throw movedError(update.ref, update.old, actual);
     }
   }
 }

@@ -12,7 +12,7 @@ import {
 } from '../model/package-revision.ts';
 import type { Action, Refusal } from '../model/types.ts';
 import { stateOf } from '../plan/read-state.ts';
-import type { Judgement, RevisionStore } from '../store/revision-store.ts';
+import type { RevisionEvaluation, RevisionStore } from '../store/revision-store.ts';
 import { refusedPushesOf } from './explain-state.ts';
 import { type ExplainedRevision, type Explainer, type Surroundings, sluiceCommand } from './explainer.ts';
 
@@ -23,7 +23,7 @@ export async function explainRevision(
   explainers: readonly Explainer[],
   surroundings: Surroundings,
 ): Promise<Explanation> {
-  const judgement = await store.judge(revisionId(revision));
+  const judgement = await store.evaluate(revisionId(revision));
   const { repository, package: path, workspace } = revision.key;
   const explained: ExplainedRevision = {
     judgement,
@@ -87,14 +87,18 @@ function recordFlawOf(store: RevisionStore, revision: PackageRevision): Reason |
 }
 
 /** Who wrote what is published stands in its statement. */
-function contributorsOf({ revision, record }: Judgement): Explanation['contributors'] {
+function contributorsOf({ revision, record }: RevisionEvaluation): Explanation['contributors'] {
   const published = isPublished(revision) && revision.outOfBand === undefined;
   const all = published ? publishedRecordOf(revision.tip.facts)?.contributors : record.contributors;
   return (all ?? []).map(({ name, face, since }) => ({ name, face, since }));
 }
 
 /** What the kernel holds against the next step besides gates. */
-async function refusalsOf(store: RevisionStore, { revision, policy }: Judgement, now: number): Promise<Refusal[]> {
+async function refusalsOf(
+  store: RevisionStore,
+  { revision, policy }: RevisionEvaluation,
+  now: number,
+): Promise<Refusal[]> {
   const actions: Readonly<Record<string, Action>> = { Draft: 'propose', Proposed: 'approve' };
   const action = actions[revision.lifecycle];
   if (action === undefined) return [];
@@ -107,7 +111,7 @@ async function refusalsOf(store: RevisionStore, { revision, policy }: Judgement,
 }
 
 /** Undefined for the placeholder: the head of the main branch may be about another package. */
-function lastAction({ revision }: Judgement): Explanation['last'] {
+function lastAction({ revision }: RevisionEvaluation): Explanation['last'] {
   if (isPlaceholder(revision)) return undefined;
   const { by, at, action } = lastRequestOf(revision);
   return { by, at, action };

@@ -2,7 +2,7 @@ import { publishedRecordOf } from '../model/commit-message.ts';
 import type { Reason } from '../model/explanation.ts';
 import { lookalikesOf } from '../model/lookalikes.ts';
 import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
-import type { Judgement, RevisionStore } from '../store/revision-store.ts';
+import type { RevisionEvaluation, RevisionStore } from '../store/revision-store.ts';
 import { type ExplainedRevision, type Explainer, type Findings, sluiceCommand } from './explainer.ts';
 import { hiddenRefsMessage } from './hidden-refs.ts';
 
@@ -46,7 +46,7 @@ export const kernelExplainer: Explainer = {
   },
 };
 
-function stateReasons({ revision, record, policy }: Judgement): Reason[] {
+function stateReasons({ revision, record, policy }: RevisionEvaluation): Reason[] {
   const reasons: Reason[] = [];
   if (revision.outOfBand !== undefined) {
     const { reason, message } = revision.outOfBand;
@@ -74,7 +74,7 @@ function placeholderReason({ siblings }: ExplainedRevision): Reason {
 }
 
 /** How it was published, where that is worth a word. */
-function publicationReasons({ record: { steps }, revision }: Judgement): Reason[] {
+function publicationReasons({ record: { steps }, revision }: RevisionEvaluation): Reason[] {
   const approved = steps.findLast(({ action }) => action === 'approve');
   const broken = revision.outOfBand === undefined ? publishedRecordOf(revision.tip.facts)?.breakGlass : undefined;
   if (broken !== undefined) {
@@ -95,7 +95,7 @@ function dependentsIn(store: Pick<RevisionStore, 'dependentsOf' | 'find'>, revis
   return others === 0 ? own : [...own, `${others} in other namespaces`];
 }
 
-function deletionFindings({ revision }: Judgement, dependents: readonly string[]): Findings {
+function deletionFindings({ revision }: RevisionEvaluation, dependents: readonly string[]): Findings {
   const { name, record } = revision;
   const step = record?.steps.findLast(({ action }) => action === 'propose-deletion');
   const why = step?.reason === undefined ? '' : ` (${step.reason})`;

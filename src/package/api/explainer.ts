@@ -9,11 +9,11 @@ import type {
 import type { PackageRevision } from '../model/package-revision.ts';
 import type { Refusal } from '../model/types.ts';
 import type { Resolver } from '../plan/resolver.ts';
-import type { Judgement } from '../store/revision-store.ts';
+import type { RevisionEvaluation } from '../store/revision-store.ts';
 
 /** A revision that is explained, with what several explainers judge it on: read once for all of them. */
 export interface ExplainedRevision {
-  readonly judgement: Judgement;
+  readonly judgement: RevisionEvaluation;
   /** The other revisions of the package. */
   readonly siblings: readonly PackageRevision[];
   /** What the kernel answers to the next step, propose or approve, at this moment; gates are left out. */

@@ -100,7 +100,7 @@ export class GateEvaluations {
     const generation = this.#generation;
     let ready: Readiness;
     try {
-      const { gates, revision, content } = await store.judge(id);
+      const { gates, revision, content } = await store.evaluate(id);
       // It changed meanwhile, which is evaluated for itself.
       if (revision.etag !== etag) return;
       const until = nextExpiry(gates);

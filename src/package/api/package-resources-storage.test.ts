@@ -262,7 +262,7 @@ test('conditions and gates have the same effect in the Kptfile and in the packag
       ];
       await client.updateStatus(packageRevisionKind, { ...gated, status: { ...gated.status, conditions } });
     }
-    const { gates, record } = await store.judge(name);
+    const { gates, record } = await store.evaluate(name);
     const { spec, status } = await client.get(packageRevisionKind, { name });
     const byType = (a: { type: string }, b: { type: string }) => (a.type < b.type ? -1 : 1);
     results.push({ gates, verdicts: record.verdicts, spec, conditions: [...(status?.conditions ?? [])].sort(byType) });

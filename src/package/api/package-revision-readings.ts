@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { pacer } from '../../foundation/in-slices.ts';
+import { createPacer } from '../../foundation/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '../../resource/object/object.ts';
@@ -108,7 +108,7 @@ async function changesBetween(
 ): Promise<FileChange[]> {
   const before = base === undefined ? new Map<string, Buffer>() : (await store.content(revisionId(base))).files;
   const { files: after } = await store.content(revisionId(revision));
-  const pause = pacer();
+  const pause = createPacer();
   const changes: FileChange[] = [];
   for (const path of changedPaths(before, after)) {
     signal?.throwIfAborted();

@@ -210,7 +210,7 @@ test('a condition that is affirmed counts for the content at hand, without a com
   await revisions.updateSubResource(anna, 'status', { ...object, status: { ...object.status, conditions } } as never);
   const edited = new Map([['a.yaml', Buffer.from('a: 1\n')]]);
   await store.change(name, { files: edited }, anna);
-  const gate = async () => (await store.judge(name)).gates.find(({ type }) => type === 'Tested')?.state;
+  const gate = async () => (await store.evaluate(name)).gates.find(({ type }) => type === 'Tested')?.state;
   expect(await gate()).toBe('Stale');
   const { commit } = store.get(name);
   object = await revisions.get(anna, { name });

@@ -144,7 +144,7 @@ test('a version that is not current is a conflict; conditions and gates can be w
     { type: 'tested', status: 'True', reason: 'Ok' },
     { type: 'sluice.dev/Ready', status: 'True', reason: 'AllGatesOpen', message: 'the gate is open' },
   ]);
-  expect((await store.judge(created.metadata.name)).gates[0]?.state).toBe('Open');
+  expect((await store.evaluate(created.metadata.name)).gates[0]?.state).toBe('Open');
   const label = { ...given, metadata: { ...given.metadata, labels: { 'kpt.dev/latest-revision': 'true' } } };
   expect(await outcomeOf(client.update(packageRevisionKind, label))).toContain('Forbidden');
   await expect.poll(() => seen.length).toBeGreaterThanOrEqual(2);

@@ -31,7 +31,7 @@ import { narrowestKey } from '../../resource/watch/index-key.ts';
 import { DEFAULT_NAMESPACE, revisionName } from '../model/identity.ts';
 import { revisionId } from '../model/package-revision.ts';
 import { READY_TYPE } from '../model/ready-type.ts';
-import type { GivenCondition } from '../model/verdict.ts';
+import type { IssuedCondition } from '../model/verdict.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
@@ -228,10 +228,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const after = object.status?.conditions ?? [];
     const kept = new Set(after.map((condition) => condition.type));
     const affirmed = affirmedTypeOf(object);
-    const isGiven = (given: GivenCondition) => given.type === affirmed || !sameValue(before.get(given.type), given);
+    const isGiven = (given: IssuedCondition) => given.type === affirmed || !sameValue(before.get(given.type), given);
     const change = {
       // A client cannot set what Sluice computes.
-      conditions: (after as readonly GivenCondition[]).filter((given) => given.type !== READY_TYPE && isGiven(given)),
+      conditions: (after as readonly IssuedCondition[]).filter((given) => given.type !== READY_TYPE && isGiven(given)),
       withdraw: [...before.keys()].filter((type) => type !== READY_TYPE && !kept.has(type)),
     };
     return this.#write(context, entry, object, { change });

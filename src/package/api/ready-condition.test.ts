@@ -54,7 +54,7 @@ test('what a client writes of it is ignored, and neither Git nor the content dig
   await using scratch = await scratchRepository();
   const { client, store } = await packageKinds(scratch);
   const created = await client.create(packageRevisionKind, revision('shop', 'v1', gates('tested')));
-  const { content } = (await store.judge(key.name)).content;
+  const { content } = (await store.evaluate(key.name)).content;
   const forged = { type: 'sluice.dev/Ready', status: 'True' as const, reason: 'Forged' };
   const written = await client.updateStatus(packageRevisionKind, {
     ...created,
@@ -67,7 +67,7 @@ test('what a client writes of it is ignored, and neither Git nor the content dig
   const resources = { ...files.spec.resources, Kptfile: kptfile };
   await client.update(packageRevisionResourcesKind, { ...files, spec: { ...files.spec, resources } });
   expect((await store.content(key.name)).files.get('Kptfile')?.toString()).not.toContain('sluice.dev/Ready');
-  expect((await store.judge(key.name)).content.content).toBe(content);
+  expect((await store.evaluate(key.name)).content.content).toBe(content);
   expect(readyOf(await client.get(packageRevisionKind, key))?.status).toBe('False');
 });
 
@@ -75,7 +75,7 @@ test('a gate of this type is never open', async () => {
   await using scratch = await scratchRepository();
   const { client, store } = await packageKinds(scratch);
   await client.create(packageRevisionKind, revision('shop', 'v1', gates('sluice.dev/Ready')));
-  expect((await store.judge(key.name)).gates[0]?.state).toBe('NotAllowed');
+  expect((await store.evaluate(key.name)).gates[0]?.state).toBe('NotAllowed');
 });
 
 test('an evaluation that comes later reaches watchers, and is no conflict for a client that read the object before', async () => {

@@ -15,7 +15,7 @@ import {
 import type { FactCache, FolderFact, ShownFact } from './fact-cache.ts';
 import { FactReader } from './fact-reader.ts';
 import { folderChanges } from './folder-changes.ts';
-import type { IndexState, MainNews, News } from './index-state.ts';
+import type { IndexDelta, IndexState, MainDelta } from './index-state.ts';
 import type { MainLines } from './main-lines.ts';
 import { checkSignatures, MAX_CHECKED_AT_ONCE, type Unchecked } from './signature-checks.ts';
 import type { TipFact } from './tip-fact.ts';
@@ -31,7 +31,7 @@ export interface DeltaReaderOptions {
 
 /** What was read of ref changes. */
 export interface ReadDelta {
-  readonly news: News;
+  readonly news: IndexDelta;
   /** Statements that are too many to be checked at once. */
   readonly late: readonly Unchecked[];
 }
@@ -125,7 +125,7 @@ export class DeltaReader {
     state: IndexState,
     oid: Oid | undefined,
     packages: Set<string>,
-  ): Promise<NonNullable<News['adoption']>> {
+  ): Promise<NonNullable<IndexDelta['adoption']>> {
     this.#adoptionReadAt = this.#trust.version;
     const present = oid === undefined ? undefined : await readAdoption(this.#git, oid, this.#trust);
     for (const list of [state.rules.adoption?.list, present?.list]) {
@@ -162,7 +162,7 @@ export class DeltaReader {
   }
 
   /** The packages on the main branch that came, went or changed. */
-  async #readMain(state: IndexState, head: Oid | undefined): Promise<MainNews> {
+  async #readMain(state: IndexState, head: Oid | undefined): Promise<MainDelta> {
     const { mainTip, placeholders } = state;
     const earlier = mainTip === undefined ? this.#cache.main : undefined;
     const tip = earlier?.tip.oid === head ? earlier?.tip : await this.#readHead(head);

@@ -1,4 +1,4 @@
-import { inSlices, pacer, yieldToEventLoop } from '../../foundation/in-slices.ts';
+import { createPacer, inSlices, yieldToEventLoop } from '../../foundation/in-slices.ts';
 import { mapLimited } from '../../foundation/map-limited.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { GitObject, GitRepository, ObjectStat, Oid } from '../../git/git-repository.ts';
@@ -143,7 +143,7 @@ export class FactReader {
     const wanted = [...new Set(places.flatMap((place) => [place.oid, folderOf(place) ?? place.oid]))];
     const read = await this.#read(wanted);
     const objects = new Map(wanted.map((specification, position) => [specification, read[position]]));
-    const pause = pacer();
+    const pause = createPacer();
     const commits = new Map<Oid, Promise<CommitFact | undefined>>();
     for (const place of places) {
       const { oid } = place;

@@ -19,12 +19,12 @@ export interface IndexChange {
 }
 
 /** What ref changes come to, read from Git before anything is changed. */
-export interface News {
+export interface IndexDelta {
   readonly refs: readonly RefChange[];
   /** What refs that show revisions show now. */
   readonly candidates: ReadonlyMap<string, Candidate | undefined>;
   /** Set if the main branch moved. */
-  readonly main: MainNews | undefined;
+  readonly main: MainDelta | undefined;
   /** Packages whose revisions are all concerned. */
   readonly packages: ReadonlySet<string>;
   /** Records that were read, with the packages whose refs lead to them. */
@@ -34,7 +34,7 @@ export interface News {
 }
 
 /** What became of the packages on the main branch, by package; undefined for those that are gone. */
-export interface MainNews {
+export interface MainDelta {
   readonly tip: TipFact | undefined;
   readonly candidates: ReadonlyMap<string, Candidate | undefined>;
 }
@@ -121,7 +121,7 @@ export class IndexState {
   }
 
   /** The delta that restores the present state after another one was applied. */
-  inverse({ refs, candidates, main, packages, records, adoption }: News): News {
+  inverse({ refs, candidates, main, packages, records, adoption }: IndexDelta): IndexDelta {
     const known = <Value>(keys: Iterable<string>, values: ReadonlyMap<string, Value>) =>
       new Map(Array.from(keys, (key) => [key, values.get(key)]));
     return {
@@ -145,8 +145,8 @@ export class IndexState {
    * From here on nothing is read. A caller that runs it to its end without a pause shows no half of it. `raised` are marks that were
    * raised since the last call.
    */
-  *takeIn(
-    { refs, candidates, main, packages, adoption }: News,
+  *apply(
+    { refs, candidates, main, packages, adoption }: IndexDelta,
     raised: Iterable<StatementScope> = [],
   ): Generator<void, IndexChange[]> {
     const touched = new Set<string>();

@@ -10,7 +10,7 @@ import {
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { Candidate } from './candidate.ts';
 import { judgeTombstone, provesDeletion } from './deletion-proof.ts';
-import type { IndexState, News } from './index-state.ts';
+import type { IndexDelta, IndexState } from './index-state.ts';
 import type { MainLines } from './main-lines.ts';
 import { publishedTagOf } from './trust-rules.ts';
 
@@ -106,7 +106,11 @@ export class PublicationMarks {
   /**
    * Notes deletions that only the tombstone shows: those of other servers, and those of a process that ended before it noted them.
    */
-  async noteDeleted(state: IndexState, { refs, candidates, adoption }: News, isFirstLook: boolean): Promise<void> {
+  async noteDeleted(
+    state: IndexState,
+    { refs, candidates, adoption }: IndexDelta,
+    isFirstLook: boolean,
+  ): Promise<void> {
     const found = await this.#unknown(refs);
     if (found.length > MAX_JUDGED_AT_ONCE) {
       this.#tombstones.push(...found);

@@ -5,7 +5,7 @@ import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { StatementHead } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import type { FactCache } from './fact-cache.ts';
-import type { News } from './index-state.ts';
+import type { IndexDelta } from './index-state.ts';
 import type { RecordFact } from './record-fact.ts';
 import type { Unchecked } from './signature-checks.ts';
 
@@ -42,7 +42,7 @@ export class RecordMarks {
   }
 
   /** Whether a record shows that the ledger is older than the repository; noted so that no verdict counts until it is affirmed. */
-  noteOldLedger({ refs }: News): boolean {
+  noteOldLedger({ refs }: IndexDelta): boolean {
     if (this.#isFirstLook) return false;
     return this.#note(
       refs.some(({ name, after }) => {
@@ -82,7 +82,7 @@ export class RecordMarks {
   }
 
   /** Records that are new and count raise the marks of the revisions at whose place they are. */
-  raise({ refs, adoption }: News): void {
+  raise({ refs, adoption }: IndexDelta): void {
     const marks: NewMark[] = [];
     const adopted = adoption?.present?.fact;
     const ofAdoption = adopted && this.#trust.markOfFound(adopted, ADOPTION_SCOPE, this.#isFirstLook);

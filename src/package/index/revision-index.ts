@@ -10,7 +10,7 @@ import type { NewMark } from '../trust/trust-ledger.ts';
 import type { Candidate } from './candidate.ts';
 import { DeltaReader } from './delta-reader.ts';
 import type { FactCache } from './fact-cache.ts';
-import { type IndexChange, IndexState, type News } from './index-state.ts';
+import { type IndexChange, type IndexDelta, IndexState } from './index-state.ts';
 import { liveFacts } from './live-facts.ts';
 import { MainLines } from './main-lines.ts';
 import { PublicationMarks } from './publication-marks.ts';
@@ -229,10 +229,10 @@ export class RevisionIndex {
     const taken = { ...news, packages };
     const { version, scopes } = this.#trust.raisedSince(this.#raisedVersion);
     if (scopes === undefined) this.#state.invalidate();
-    if (changes.length <= MAX_CHANGES_WITHOUT_PAUSE) changed = runAtOnce(this.#state.takeIn(taken, scopes));
+    if (changes.length <= MAX_CHANGES_WITHOUT_PAUSE) changed = runAtOnce(this.#state.apply(taken, scopes));
     else {
       const next = await this.#state.copy();
-      changed = await runInSlices(next.takeIn(taken, scopes));
+      changed = await runInSlices(next.apply(taken, scopes));
       this.#state = next;
     }
     this.#raisedVersion = version;
@@ -344,7 +344,7 @@ export class RevisionIndex {
   }
 
   /** Which publications count, where tags move or go, or carry what the ledger does not know. */
-  async #notePublications({ refs, candidates }: News): Promise<void> {
+  async #notePublications({ refs, candidates }: IndexDelta): Promise<void> {
     const after = new Map(refs.map(({ name, after }) => [name, after]));
     const refAfter = (ref: string) => (after.has(ref) ? after.get(ref) : this.#state.refs.get(ref));
     await this.#publications.noteReplaced(this.#state, candidates, refAfter);
@@ -369,8 +369,8 @@ export class RevisionIndex {
   async preview(changes: readonly RefChange[]): Promise<IndexChange[]> {
     const { news } = await this.#reader.read(this.#state, changes);
     const back = this.#state.inverse(news);
-    const changed = runAtOnce(this.#state.takeIn(news));
-    runAtOnce(this.#state.takeIn(back));
+    const changed = runAtOnce(this.#state.apply(news));
+    runAtOnce(this.#state.apply(back));
     return changed;
   }
 }

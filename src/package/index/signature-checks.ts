@@ -1,4 +1,4 @@
-import { pacer } from '../../foundation/in-slices.ts';
+import { createPacer } from '../../foundation/in-slices.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { RecordFact } from './record-fact.ts';
@@ -24,7 +24,7 @@ export async function checkSignatures(
 ): Promise<void> {
   let next = 0;
   // The payload of each statement is written again for its check.
-  const pause = pacer();
+  const pause = createPacer();
   const worker = async () => {
     for (let item = unchecked[next]; item !== undefined; item = unchecked[next]) {
       next += 1;

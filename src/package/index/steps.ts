@@ -1,4 +1,4 @@
-import { pacer } from '../../foundation/in-slices.ts';
+import { createPacer } from '../../foundation/in-slices.ts';
 
 /** Runs all steps without a pause. */
 export function runAtOnce<Result>(steps: Generator<void, Result>): Result {
@@ -10,7 +10,7 @@ export function runAtOnce<Result>(steps: Generator<void, Result>): Result {
 
 /** Runs all steps, and yields to the event loop between them. */
 export async function runInSlices<Result>(steps: Generator<void, Result>): Promise<Result> {
-  const pause = pacer();
+  const pause = createPacer();
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;

@@ -3,7 +3,7 @@ import { timestamp } from '../../foundation/clock.ts';
 import { lookalikeProblem } from '../../resource/object/lookalike.ts';
 import type { Face } from '../../resource/object/request-context.ts';
 import { CONTENT_INPUT, changedInputs, type PackageInputs } from './inputs.ts';
-import { bindsContent, type EffectivePolicy, matchesPattern, refuseGiver } from './policy.ts';
+import { bindsContent, type EffectivePolicy, matchesPattern, refuseIssuer } from './policy.ts';
 import { READY_TYPE } from './ready-type.ts';
 import { type RevisionRecord, type Verdict, verdictOf } from './record.ts';
 import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
@@ -127,7 +127,7 @@ function judge(
     };
   }
   for (const { name, groups = [], face } of issuersOf(verdict)) {
-    const refused = refuseGiver(policy, type, { name, groups }, face as Face);
+    const refused = refuseIssuer(policy, type, { name, groups }, face as Face);
     const functions = name === verdict.by ? '' : `, for functions that ${name} may have changed`;
     if (refused !== undefined)
       return { state: 'NotAllowed', explanation: `given by ${verdict.by}${functions}: ${refused}` };

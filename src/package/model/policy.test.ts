@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICY, type EffectivePolicy, matchesPattern, refuseGiver } from './policy.ts';
+import { DEFAULT_POLICY, type EffectivePolicy, matchesPattern, refuseIssuer } from './policy.ts';
 
 const strict: EffectivePolicy = {
   ...DEFAULT_POLICY,
@@ -26,32 +26,32 @@ describe('matchesPattern', () => {
 
 describe('refuseGiver', () => {
   test('lets anybody give what no rule names', () => {
-    expect(refuseGiver(DEFAULT_POLICY, 'x', { name: 'push' }, 'git')).toBeUndefined();
-    expect(refuseGiver(strict, 'Rendered', { name: 'anybody' }, 'cli')).toBeUndefined();
+    expect(refuseIssuer(DEFAULT_POLICY, 'x', { name: 'push' }, 'git')).toBeUndefined();
+    expect(refuseIssuer(strict, 'Rendered', { name: 'anybody' }, 'cli')).toBeUndefined();
   });
 
   test('keeps plain pushes away from the types that a policy denies them, and only pushes', () => {
-    expect(refuseGiver(strict, 'ipam.claim', { name: 'ann' }, 'git')).toContain('plain push');
-    expect(refuseGiver(strict, 'Exact', { name: 'ann' }, 'git')).toContain('plain push');
-    expect(refuseGiver(strict, 'Exactly', { name: 'ann' }, 'git')).toBeUndefined();
-    expect(refuseGiver(strict, 'ipam.claim', { name: 'ann' }, 'controller')).toBeUndefined();
+    expect(refuseIssuer(strict, 'ipam.claim', { name: 'ann' }, 'git')).toContain('plain push');
+    expect(refuseIssuer(strict, 'Exact', { name: 'ann' }, 'git')).toContain('plain push');
+    expect(refuseIssuer(strict, 'Exactly', { name: 'ann' }, 'git')).toBeUndefined();
+    expect(refuseIssuer(strict, 'ipam.claim', { name: 'ann' }, 'controller')).toBeUndefined();
   });
 
   test('asks every rule that names the type', () => {
-    expect(refuseGiver(strict, 'security.scan', { name: 'ann' }, 'cli')).toBeUndefined();
-    expect(refuseGiver(strict, 'security.scan', { name: 'bob' }, 'cli')).toContain('policy security');
-    expect(refuseGiver(strict, 'security.audit', { name: 'ann' }, 'cli')).toBeUndefined();
-    expect(refuseGiver(strict, 'security.audit', { name: 'eve', groups: ['security'] }, 'cli')).toContain(
+    expect(refuseIssuer(strict, 'security.scan', { name: 'ann' }, 'cli')).toBeUndefined();
+    expect(refuseIssuer(strict, 'security.scan', { name: 'bob' }, 'cli')).toContain('policy security');
+    expect(refuseIssuer(strict, 'security.audit', { name: 'ann' }, 'cli')).toBeUndefined();
+    expect(refuseIssuer(strict, 'security.audit', { name: 'eve', groups: ['security'] }, 'cli')).toContain(
       'policy audit',
     );
-    expect(refuseGiver(strict, 'security.audit', { name: 'bob' }, 'cli')).toContain('policy security');
+    expect(refuseIssuer(strict, 'security.audit', { name: 'bob' }, 'cli')).toContain('policy security');
   });
 
   test('distinguishes a group from a name', () => {
-    expect(refuseGiver(strict, 'security.scan', { name: 'eve', groups: ['security'] }, 'api')).toBeUndefined();
-    expect(refuseGiver(strict, 'security.scan', { name: 'group:security' }, 'api')).toBeDefined();
+    expect(refuseIssuer(strict, 'security.scan', { name: 'eve', groups: ['security'] }, 'api')).toBeUndefined();
+    expect(refuseIssuer(strict, 'security.scan', { name: 'group:security' }, 'api')).toBeDefined();
     expect(
-      refuseGiver(strict, 'security.scan', { name: 'eve', groups: ['group:security', 'ann'] }, 'api'),
+      refuseIssuer(strict, 'security.scan', { name: 'eve', groups: ['group:security', 'ann'] }, 'api'),
     ).toBeDefined();
   });
 });

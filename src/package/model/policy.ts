@@ -88,7 +88,7 @@ export function matchesPattern(pattern: string, value: string): boolean {
 }
 
 /** Why this actor may not give a verdict of this type; undefined if it may. Every rule that names the type must allow the actor. */
-export function refuseGiver(
+export function refuseIssuer(
   policy: EffectivePolicy,
   conditionType: string,
   actor: Actor,

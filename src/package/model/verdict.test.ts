@@ -3,8 +3,8 @@ import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { PackageInputs } from './inputs.ts';
 import { emptyRecord, type RevisionRecord, type Verdict, verdictOf } from './record.ts';
 import {
-  type GivenCondition,
-  giveVerdict,
+  type IssuedCondition,
+  issueVerdict,
   PUSH_ACTOR,
   recordAfterPush,
   syncVerdicts,
@@ -21,11 +21,11 @@ function inputs(content: string, object?: string): PackageInputs {
   return { content, object: (type) => (type === CLAIM ? object : undefined), file: () => undefined };
 }
 
-function condition(status: 'True' | 'False' | 'Unknown', message?: string, type = 'Checked'): GivenCondition {
+function condition(status: 'True' | 'False' | 'Unknown', message?: string, type = 'Checked'): IssuedCondition {
   return { type, status, ...(message === undefined ? {} : { message }) };
 }
 
-const given = giveVerdict(emptyRecord('c'), condition('True'), inputs('c1'), ann, T1);
+const given = issueVerdict(emptyRecord('c'), condition('True'), inputs('c1'), ann, T1);
 
 describe('giveVerdict', () => {
   test('keeps who gave what for which content', () => {
@@ -44,50 +44,50 @@ describe('giveVerdict', () => {
   });
 
   test('binds a claim to its object', () => {
-    const record = giveVerdict(emptyRecord('c'), condition('True', 'ok', CLAIM), inputs('c1', 'o1'), ann, T1);
+    const record = issueVerdict(emptyRecord('c'), condition('True', 'ok', CLAIM), inputs('c1', 'o1'), ann, T1);
     expect(verdictOf(record, CLAIM)?.inputs).toEqual({ [`object:${CLAIM}`]: 'o1' });
   });
 
   test('the same again by the same changes nothing, not even the object', () => {
-    expect(giveVerdict(given, condition('True'), inputs('c1'), ann, T2)).toBe(given);
-    expect(giveVerdict(given, { ...condition('True'), message: '' }, inputs('c1'), ann, T2)).toBe(given);
+    expect(issueVerdict(given, condition('True'), inputs('c1'), ann, T2)).toBe(given);
+    expect(issueVerdict(given, { ...condition('True'), message: '' }, inputs('c1'), ann, T2)).toBe(given);
   });
 
   test('the same by another giver is a new verdict, so that one who may can affirm what one who may not has given', () => {
-    const pushed = giveVerdict(
+    const pushed = issueVerdict(
       emptyRecord('c'),
       condition('True'),
       inputs('c1'),
       { actor: { name: 'push' }, face: 'git' },
       T1,
     );
-    expect(verdictOf(giveVerdict(pushed, condition('True'), inputs('c1'), ann, T2), 'Checked')).toMatchObject({
+    expect(verdictOf(issueVerdict(pushed, condition('True'), inputs('c1'), ann, T2), 'Checked')).toMatchObject({
       by: 'ann',
       face: 'cli',
       at: T2,
       since: T1,
     });
     const promoted: RequestContext = { actor: { name: 'ann', groups: ['net', 'security'] }, face: 'cli' };
-    expect(verdictOf(giveVerdict(given, condition('True'), inputs('c1'), promoted, T2), 'Checked')?.groups).toContain(
+    expect(verdictOf(issueVerdict(given, condition('True'), inputs('c1'), promoted, T2), 'Checked')?.groups).toContain(
       'security',
     );
   });
 
   test('for other content it is bound again, and `since` stays while the status does', () => {
-    const again = giveVerdict(given, condition('True'), inputs('c2'), ann, T2);
+    const again = issueVerdict(given, condition('True'), inputs('c2'), ann, T2);
     expect(verdictOf(again, 'Checked')).toMatchObject({ inputs: { content: 'c2' }, at: T2, since: T1 });
-    const failed = giveVerdict(again, condition('False', 'no'), inputs('c2'), ann, T3);
+    const failed = issueVerdict(again, condition('False', 'no'), inputs('c2'), ann, T3);
     expect(verdictOf(failed, 'Checked')).toMatchObject({ status: 'False', message: 'no', at: T3, since: T3 });
     expect(failed.verdicts).toHaveLength(1);
   });
 
   test('a verdict for no input is one for the content, else it could never become stale', () => {
-    const record = giveVerdict(emptyRecord('c'), { ...condition('True'), inputs: [] }, inputs('c1'), ann, T1);
+    const record = issueVerdict(emptyRecord('c'), { ...condition('True'), inputs: [] }, inputs('c1'), ann, T1);
     expect(verdictOf(record, 'Checked')?.inputs).toEqual({ content: 'c1' });
   });
 
   test('refuses an input that does not exist', () => {
-    expect(() => giveVerdict(given, { ...condition('True'), inputs: ['commit'] }, inputs('c1'), ann, T1)).toThrow(
+    expect(() => issueVerdict(given, { ...condition('True'), inputs: ['commit'] }, inputs('c1'), ann, T1)).toThrow(
       'commit',
     );
   });
@@ -95,7 +95,7 @@ describe('giveVerdict', () => {
   test('sorts by type and takes names of properties as types', () => {
     let record = emptyRecord('c');
     for (const type of ['b', '__proto__', 'constructor', 'a']) {
-      record = giveVerdict(record, condition('True', undefined, type), inputs('c1'), ann, T1);
+      record = issueVerdict(record, condition('True', undefined, type), inputs('c1'), ann, T1);
     }
     expect(record.verdicts.map((verdict) => verdict.type)).toEqual(['__proto__', 'a', 'b', 'constructor']);
   });
@@ -108,7 +108,7 @@ test('withdrawVerdict removes one, and returns the very record if there is none'
 
 describe('recordAfterPush', () => {
   const pushed = { commit: 'd', madeBySluice: false, time: T2 };
-  const conditions = (...list: GivenCondition[]) => new Map(list.map((item) => [item.type, item]));
+  const conditions = (...list: IssuedCondition[]) => new Map(list.map((item) => [item.type, item]));
 
   test('is the record itself at its own commit', () => {
     const tip = { commit: 'c', madeBySluice: false, time: T2 };
@@ -168,7 +168,7 @@ describe('recordAfterPush', () => {
 
 test('syncVerdicts gives what differs to the writer and leaves the rest', () => {
   const bob: RequestContext = { actor: { name: 'bob' }, face: 'api' };
-  const two = giveVerdict(given, condition('False', 'x', 'Other'), inputs('c1'), ann, T1);
+  const two = issueVerdict(given, condition('False', 'x', 'Other'), inputs('c1'), ann, T1);
   const synced = syncVerdicts(
     two,
     {
@@ -194,11 +194,11 @@ test('external facts are part of what a condition was given for, and other facts
   const given = { type: 'Reviewed', status: 'True', external: [fact] } as const;
   const context = { actor: { name: 'anna' }, face: 'api' } as const;
   const inputs = { content: 'c', object: () => undefined, file: () => undefined };
-  const first = giveVerdict(emptyRecord('1'), given, inputs, context, '2026-01-01T00:00:01Z');
+  const first = issueVerdict(emptyRecord('1'), given, inputs, context, '2026-01-01T00:00:01Z');
   expect(first.verdicts[0]).toMatchObject({ inputs: { content: 'c' }, external: [fact] });
-  expect(giveVerdict(first, given, inputs, context, '2026-01-01T00:00:02Z')).toBe(first);
+  expect(issueVerdict(first, given, inputs, context, '2026-01-01T00:00:02Z')).toBe(first);
   const later = { ...given, external: [{ ...fact, time: '2026-01-01T00:00:03Z' }] };
-  expect(giveVerdict(first, later, inputs, context, '2026-01-01T00:00:04Z')).not.toBe(first);
+  expect(issueVerdict(first, later, inputs, context, '2026-01-01T00:00:04Z')).not.toBe(first);
 });
 
 test('bringing a record in line with a Kptfile is not quadratic in conditions and verdicts', () => {

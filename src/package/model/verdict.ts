@@ -12,7 +12,7 @@ import {
 } from './record.ts';
 
 /** A condition as its issuer sets it. */
-export interface GivenCondition extends Condition {
+export interface IssuedCondition extends Condition {
   /** What it is given for; by default the object that the type names, else the content. */
   readonly inputs?: readonly InputReference[];
   /** The facts from outside of the package that it rests on. */
@@ -39,7 +39,7 @@ export const RENDER_ACTOR = 'controller:render';
 export const RENDERED_TYPE = 'Rendered';
 
 /** The condition as a Kptfile holds it. */
-export function plainCondition({ type, status, reason, message }: GivenCondition): Condition {
+export function plainCondition({ type, status, reason, message }: IssuedCondition): Condition {
   return {
     ...{ type, status },
     ...(reason === undefined ? {} : { reason }),
@@ -55,9 +55,9 @@ export const PUSH_ACTOR = 'push';
  * issuer changes nothing, so that affirming costs no commit; from another issuer it does, which may be one that a policy requires. With
  * `renew` its time is renewed all the same, for verdicts that expire.
  */
-export function giveVerdict(
+export function issueVerdict(
   record: RevisionRecord,
-  given: GivenCondition,
+  given: IssuedCondition,
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
@@ -72,7 +72,7 @@ export function giveVerdict(
 /** The verdict that a condition becomes: the one before if nothing differs. */
 function issuedVerdict(
   before: Verdict | undefined,
-  given: GivenCondition,
+  given: IssuedCondition,
   inputs: PackageInputs,
   context: RequestContext,
   at: string,

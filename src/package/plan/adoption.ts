@@ -19,7 +19,7 @@ import {
 import { parsePublicationDigest, publicationDigest, publicationScope } from '../trust/publication-mark.ts';
 import { formatStatement, STATEMENT_VERSION } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
-import { markOf, signatures, type Workbench, writeRecord } from './workbench.ts';
+import { markOf, type RepositoryContext, signatures, writeRecord } from './repository-context.ts';
 
 /** A tag, or what stands in the place of a deleted one, that would count as it is. */
 export interface AdoptableTag {
@@ -59,7 +59,7 @@ export interface AdoptionPlan {
  * What no trusted statement covers, and an operator can adopt. `only` is a glob: for tags without `refs/tags/`, and for records as
  * `<path>/<workspace>`. Signatures have to be checked before.
  */
-export async function findAdoptable(repo: Workbench, only?: string): Promise<Adoptable> {
+export async function findAdoptable(repo: RepositoryContext, only?: string): Promise<Adoptable> {
   const isWanted = (name: string) => only === undefined || matchesGlob(name, only);
   const tags: AdoptableTag[] = [];
   const records: AdoptableRecord[] = [];
@@ -94,7 +94,7 @@ export async function findAdoptable(repo: Workbench, only?: string): Promise<Ado
 
 /** Signs one statement about all of it, and moves records to where signed ones are. Nothing of an unsigned record opens a gate. */
 export async function planAdoption(
-  repo: Workbench,
+  repo: RepositoryContext,
   { tags, records, main }: Adoptable,
   context: RequestContext,
 ): Promise<AdoptionPlan> {
@@ -126,7 +126,10 @@ export async function planAdoption(
 }
 
 /** The publication that the ledger knows under the number of a tag, if the tag points elsewhere now. */
-function movedFrom({ trust }: Workbench, { path, revision, tip }: PackageRevision): { readonly movedFrom?: Oid } {
+function movedFrom(
+  { trust }: RepositoryContext,
+  { path, revision, tip }: PackageRevision,
+): { readonly movedFrom?: Oid } {
   const mark = trust.mark(publicationScope(path, `v${revision}`));
   if (mark === undefined) return {};
   const { commit, isDeleted } = parsePublicationDigest(mark.digest);
@@ -134,7 +137,7 @@ function movedFrom({ trust }: Workbench, { path, revision, tip }: PackageRevisio
 }
 
 /** An operator can also adopt a publication that was deleted, or one that another publication replaced. */
-function publicationMark({ index, trust }: Workbench, { revision }: AdoptableTag): NewMark | undefined {
+function publicationMark({ index, trust }: RepositoryContext, { revision }: AdoptableTag): NewMark | undefined {
   const row = revision === undefined ? undefined : index.get(revision);
   if (row === undefined) return undefined;
   const version = `v${row.revision}`;
@@ -145,7 +148,7 @@ function publicationMark({ index, trust }: Workbench, { revision }: AdoptableTag
 }
 
 /** A publication that was deleted and is adopted again is deleted no more. */
-function droppedTombstones({ index, layout }: Workbench, tags: readonly AdoptableTag[]): RefUpdate[] {
+function droppedTombstones({ index, layout }: RepositoryContext, tags: readonly AdoptableTag[]): RefUpdate[] {
   return tags.flatMap(({ revision }) => {
     const row = revision === undefined ? undefined : index.get(revision);
     if (row === undefined) return [];
@@ -156,7 +159,7 @@ function droppedTombstones({ index, layout }: Workbench, tags: readonly Adoptabl
 }
 
 async function writeAdoption(
-  repo: Workbench,
+  repo: RepositoryContext,
   tags: readonly AdoptableTag[],
   context: RequestContext,
 ): Promise<{ update: RefUpdate; mark: NewMark }> {

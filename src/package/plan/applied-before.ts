@@ -6,7 +6,7 @@ import type { PackageRevision } from '../model/package-revision.ts';
 import { readCommit } from './record-chain.ts';
 import { RENDERED } from './render.ts';
 import { textsOf } from './replace-texts.ts';
-import type { Workbench } from './workbench.ts';
+import type { RepositoryContext } from './repository-context.ts';
 
 /** Commits that are looked back at, the youngest first. */
 const MAX_COMMITS = 64;
@@ -17,7 +17,11 @@ type Texts = ReadonlyMap<string, string>;
  * True if texts have nothing beyond what people wrote into the package last: the package holds them as they are, or held them, and only
  * controllers changed the files in question since. Conditions that people set in between do not count as a change of files.
  */
-export async function isAppliedBefore(repo: Workbench, revision: PackageRevision, texts: Texts): Promise<boolean> {
+export async function isAppliedBefore(
+  repo: RepositoryContext,
+  revision: PackageRevision,
+  texts: Texts,
+): Promise<boolean> {
   const { texts: present } = textsOf(await repo.content(revision));
   const paths = [...new Set([...texts.keys(), ...Object.keys(present)])].filter((path) => {
     const now = Object.hasOwn(present, path) ? present[path] : undefined;

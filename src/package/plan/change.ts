@@ -10,7 +10,7 @@ import { isPlaceholder, type PackageRevision } from '../model/package-revision.t
 import { bindsContent, type EffectivePolicy } from '../model/policy.ts';
 import { READY_TYPE } from '../model/ready-type.ts';
 import { type Contributor, type RevisionRecord, withContributor } from '../model/record.ts';
-import { giveVerdict, syncVerdicts } from '../model/verdict.ts';
+import { issueVerdict, syncVerdicts } from '../model/verdict.ts';
 import { withEditErrors } from './edit-kptfile-text.ts';
 import { changedConditions, checkIssuer, checkTypes, warnOfGateless, warnOfUnproven } from './issuer-rights.ts';
 import { kptfileProblems } from './kptfile-problems.ts';
@@ -26,7 +26,7 @@ import { currentRecord } from './record-at-tip.ts';
 import { permittedRendering, recordRendering, renderFiles } from './render.ts';
 import { renderFailed, savesUnrendered } from './render-failure.ts';
 import type { Rendering } from './renderer.ts';
-import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
+import { type RepositoryContext, signatures, type WritePlan, writeRecord } from './repository-context.ts';
 
 /** What can change in a revision without its lifecycle changing. Everything is one commit, or none if nothing differs. */
 export interface RevisionChange extends PackageEdits {
@@ -45,7 +45,7 @@ export interface RevisionChange extends PackageEdits {
    * Writes down what a push gave since the record was written. Until then every look replays the pushed commits, and a rewritten
    * history would count as one push.
    */
-  readonly takeIn?: boolean;
+  readonly recordPush?: boolean;
   /** Object metadata that lives in the record. In every lifecycle. */
   readonly metadata?: Partial<
     Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers' | 'deletionTimestamp'>
@@ -57,7 +57,7 @@ export interface RevisionChange extends PackageEdits {
 
 /** Plans a change; undefined if nothing would differ. */
 export async function planChange(
-  repo: Workbench,
+  repo: RepositoryContext,
   revision: PackageRevision,
   asked: RevisionChange,
   context: RequestContext,
@@ -135,7 +135,7 @@ export async function planChange(
     });
     updates.push({ type: 'update', ref: revision.ref, old: revision.refOid, new: commit });
   }
-  const learned = change.takeIn === true && needsRecording(revision, before);
+  const learned = change.recordPush === true && needsRecording(revision, before);
   if (!contentChanged && record === before && !learned) return undefined;
   // The head of the main branch is not specific to one package on it.
   if (!contentChanged && !isPlaceholder(revision))
@@ -222,7 +222,7 @@ function checkAllowed(
  * as before needs no commit.
  */
 async function renderingOf(
-  repo: Workbench,
+  repo: RepositoryContext,
   content: PackageContent,
   change: RevisionChange,
   edits: ReadonlyMap<string, Uint8Array | null>,
@@ -264,7 +264,7 @@ function updateVerdicts(
   for (const given of change.conditions ?? []) {
     const renew = needsRenewal(policy, next, given.type, context.face, at);
     const wholeContent = bindsContent(policy, given.type);
-    next = giveVerdict(next, given, inputs, context, at, { renew, wholeContent });
+    next = issueVerdict(next, given, inputs, context, at, { renew, wholeContent });
   }
   // The writer of the Kptfile text is the issuer of the conditions that it changed.
   const known = before === undefined ? undefined : conditionsOf(before);
@@ -316,7 +316,7 @@ function describe(change: RevisionChange): string {
   if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');
   if (change.metadata !== undefined) parts.push('Change metadata');
   if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
-  if (parts.length === 0 && change.takeIn === true) parts.push('Record a push');
+  if (parts.length === 0 && change.recordPush === true) parts.push('Record a push');
   // What is left is what rendering made of unchanged files.
   const text = parts.join(', ') || 'Render package';
   return text.length <= 100 ? text : `${text.slice(0, 97)}...`;

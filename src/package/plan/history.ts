@@ -7,7 +7,7 @@ import type { LifecycleStep } from '../model/record.ts';
 import { ACTIONS } from '../model/types.ts';
 import { reportedPushers } from './host-pushers.ts';
 import { type ReadRecord, readCommit, recordsOf } from './record-chain.ts';
-import type { Workbench } from './workbench.ts';
+import type { RepositoryContext } from './repository-context.ts';
 
 /** One thing that happened to a revision. */
 export interface HistoryEntry {
@@ -26,7 +26,11 @@ export interface HistoryEntry {
  * approval commit carries. The walk ends where the draft left the main branch. Names that no trusted statement has are marked as
  * claims.
  */
-export async function historyOf(repo: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
+export async function historyOf(
+  repo: RepositoryContext,
+  revision: PackageRevision,
+  limit: number,
+): Promise<HistoryEntry[]> {
   const published = revision.ref.startsWith('refs/tags/');
   const [main, draft] = revision.tip.parents;
   const entries: HistoryEntry[] = [];
@@ -74,7 +78,7 @@ function rank({ action }: HistoryEntry): number {
 }
 
 /** The approval commit, and which gates it let pass. */
-async function approvalEntry(repo: Workbench, revision: PackageRevision): Promise<HistoryEntry> {
+async function approvalEntry(repo: RepositoryContext, revision: PackageRevision): Promise<HistoryEntry> {
   const { commit, tip } = revision;
   const by = revision.outOfBand === undefined ? authorOf(revision) : undefined;
   const entry = entryOf(await repo.git.readCommit(commit), by, approvalOf(revision)?.face);
@@ -94,7 +98,7 @@ function approvalEntries({ tip, commit }: PackageRevision): HistoryEntry[] {
 }
 
 async function commitsOf(
-  repo: Workbench,
+  repo: RepositoryContext,
   revision: PackageRevision,
   { tip, main, limit }: { readonly tip: Oid; readonly main: Oid | undefined; readonly limit: number },
   writer: WriterOf & { readonly upTo?: Oid },

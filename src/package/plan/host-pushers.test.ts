@@ -54,7 +54,7 @@ function report(user: string, before: string | undefined, after: string, ref = R
   pushes.note({ ...place, before, after, user, provider: 'gitea', at: '2026-01-02T03:04:05Z' });
 }
 
-const contributors = async () => (await store.judge(NAME)).record.contributors ?? [];
+const contributors = async () => (await store.evaluate(NAME)).record.contributors ?? [];
 const names = async () => (await contributors()).map(({ name }) => name);
 
 describe('a report', () => {
@@ -102,12 +102,12 @@ describe('a report', () => {
     report('anna-h', undefined, tip);
     expect(await names()).toEqual(['anna']);
     const before = store.get(NAME).recordOid;
-    await store.change(NAME, { takeIn: true }, robot);
+    await store.change(NAME, { recordPush: true }, robot);
     expect(store.get(NAME).record?.contributors).toMatchObject([{ name: 'anna', attributedBy: 'gitea:anna-h' }]);
-    await store.change(NAME, { takeIn: true }, robot);
+    await store.change(NAME, { recordPush: true }, robot);
     expect(store.get(NAME).recordOid).not.toBe(before);
     const after = store.get(NAME).recordOid;
-    await store.change(NAME, { takeIn: true }, robot);
+    await store.change(NAME, { recordPush: true }, robot);
     expect(store.get(NAME).recordOid).toBe(after);
   });
 

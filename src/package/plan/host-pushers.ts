@@ -7,14 +7,14 @@ import type { PackageRevision } from '../model/package-revision.ts';
 import type { Contributor, RevisionRecord } from '../model/record.ts';
 import { PUSH_ACTOR } from '../model/verdict.ts';
 import type { AttributedPush } from '../trust/attributed-pushes.ts';
-import type { Workbench } from './workbench.ts';
+import type { RepositoryContext } from './repository-context.ts';
 
 /*
  * Who pushed, as the Git host reports it. A report can arrive before the push is seen, after a record was written about it, or never.
  * Therefore the record lists the commits of unknown pushers, and each reading of it evaluates the reports again.
  */
 
-type RepositorySources = Pick<Workbench, 'git' | 'layout' | 'trust' | 'namespace' | 'repository'>;
+type RepositorySources = Pick<RepositoryContext, 'git' | 'layout' | 'trust' | 'namespace' | 'repository'>;
 
 /** Commits that are read of one push; of a longer one only the last commit is known to have come with it. */
 const MAX_COMMITS_OF_PUSH = 100;

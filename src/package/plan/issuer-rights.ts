@@ -4,7 +4,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { knownTypes, lookalikeProblem } from '../../resource/object/lookalike.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
-import { type EffectivePolicy, refuseGiver, typesOf } from '../model/policy.ts';
+import { type EffectivePolicy, refuseIssuer, typesOf } from '../model/policy.ts';
 import { RENDERED_TYPE } from '../model/verdict.ts';
 
 /** Gates that a warning names. */
@@ -13,7 +13,7 @@ const MAX_NAMED_GATES = 5;
 /** Throws Refused if a policy does not let the actor set or withdraw conditions of one of the types. */
 export function checkIssuer(policy: EffectivePolicy, types: Iterable<string>, { actor, face }: RequestContext): void {
   for (const type of types) {
-    const refused = refuseGiver(policy, type, actor, face);
+    const refused = refuseIssuer(policy, type, actor, face);
     if (refused !== undefined) throw new SluiceError('Refused', `${actor.name}: ${refused}`);
   }
 }

@@ -4,12 +4,12 @@ import type { Oid, TreeEdit } from '../../git/git-repository.ts';
 import { derivePackage, type PackageContent } from '../model/content.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import { READY_TYPE } from '../model/ready-type.ts';
-import { type GivenCondition, plainCondition } from '../model/verdict.ts';
+import { type IssuedCondition, plainCondition } from '../model/verdict.ts';
 import { editKptfileText } from './edit-kptfile-text.ts';
 import { renderedKptfile } from './render.ts';
 import type { Rendering } from './renderer.ts';
 import { replaceTexts } from './replace-texts.ts';
-import type { Workbench } from './workbench.ts';
+import type { RepositoryContext } from './repository-context.ts';
 
 /** What a change edits in the files of a package. */
 export interface PackageEdits {
@@ -20,7 +20,7 @@ export interface PackageEdits {
   /** Edits of the Kptfile other than conditions, applied after `files`. Gates can be added in Proposed too. */
   readonly kptfile?: readonly KptfileEdit[];
   /** Conditions to give; each is bound to its inputs again, also where the text stays the same. In Draft and Proposed. */
-  readonly conditions?: readonly GivenCondition[];
+  readonly conditions?: readonly IssuedCondition[];
   /** Condition types to take back. In Draft and Proposed. */
   readonly withdraw?: readonly string[];
 }
@@ -81,7 +81,7 @@ export function applyRendering(
 }
 
 export async function applyEdits(
-  repo: Workbench,
+  repo: RepositoryContext,
   revision: PackageRevision,
   content: PackageContent,
   edits: ReadonlyMap<string, Uint8Array | null>,

@@ -12,10 +12,10 @@ import type { RevisionRecord } from '../model/record.ts';
 import type { PushedSince, RevisionState } from '../model/types.ts';
 import { describeKptfileProblems, kptfileProblems } from './kptfile-problems.ts';
 import { currentRecord } from './record-at-tip.ts';
-import type { Workbench } from './workbench.ts';
+import type { RepositoryContext } from './repository-context.ts';
 
 /** Everything the kernel needs to judge a revision, read at one point in time. */
-export async function stateOf(repo: Workbench, revision: PackageRevision): Promise<RevisionState> {
+export async function stateOf(repo: RepositoryContext, revision: PackageRevision): Promise<RevisionState> {
   return (await readState(repo, revision)).state;
 }
 
@@ -27,7 +27,11 @@ export interface StateReading {
   readonly content: PackageContent | undefined;
 }
 
-export async function readState(repo: Workbench, revision: PackageRevision, mainHead?: Oid): Promise<StateReading> {
+export async function readState(
+  repo: RepositoryContext,
+  revision: PackageRevision,
+  mainHead?: Oid,
+): Promise<StateReading> {
   const { content, problem } = await contentOf(repo, revision);
   const record = await currentRecord(repo, revision, content);
   const pushedSince = await pushedSinceProposal(repo, revision, record);
@@ -50,7 +54,7 @@ export async function readState(repo: Workbench, revision: PackageRevision, main
 }
 
 async function pushedSinceProposal(
-  { git }: Workbench,
+  { git }: RepositoryContext,
   { lifecycle, path, tip }: PackageRevision,
   { steps }: RevisionRecord,
 ): Promise<PushedSince | undefined> {
@@ -83,7 +87,7 @@ function kptfileFacts({ kptfile }: PackageRevision): KptfileFacts {
 
 /** The package, or why it cannot be read: its folder is missing, or it is beyond all bounds. */
 async function contentOf(
-  repo: Workbench,
+  repo: RepositoryContext,
   revision: PackageRevision,
 ): Promise<{ content: PackageContent | undefined; problem?: string }> {
   try {

@@ -27,7 +27,7 @@ async function setUp(policy = DEFAULT_POLICY) {
   };
   const gate = async (name = NAME) => {
     await repository.refresh();
-    const [found] = (await store.judge(name)).gates;
+    const [found] = (await store.evaluate(name)).gates;
     return [found?.state, found?.verdict?.by];
   };
   const at = { scratch, store, repository, push, gate };
@@ -54,7 +54,7 @@ test('trailers of Sluice in a pushed commit do not hide that a push made it', as
   const message = 'Creating new empty revision\n\nSluice-Action: create\nSluice-Actor: controller:revision\n';
   await at.push({ 'shop/Kptfile': kptfile() }, { ...BRANCH, message });
   await at.gate();
-  const { record } = await at.store.judge(NAME);
+  const { record } = await at.store.evaluate(NAME);
   expect(record.contributors).toMatchObject([{ name: 'push', face: 'git' }]);
 });
 
@@ -70,11 +70,11 @@ test('the Kptfile at the tip, which the index has read, is not read again for ea
   };
   const { store } = await at.scratch.open({ git });
   // Its files are kept after the first one.
-  await store.judge(NAME);
+  await store.evaluate(NAME);
   const { tip } = store.get(NAME);
   expect(read).toContain(tip.kptfileBlob);
   read.length = 0;
-  expect((await store.judge(NAME)).gates).toMatchObject([{ state: 'Open' }]);
+  expect((await store.evaluate(NAME)).gates).toMatchObject([{ state: 'Open' }]);
   expect(read).not.toContain(tip.kptfileBlob);
 });
 
@@ -126,7 +126,7 @@ describe('a record that is lost', () => {
     await draft(at.store);
     await loseRecord(at.scratch, at.store);
     expect(await at.gate()).toEqual(['Unproven', undefined]);
-    await at.store.change(NAME, { takeIn: true }, robot);
+    await at.store.change(NAME, { recordPush: true }, robot);
     await at.store.change(NAME, { settled: { resolvers: [] } }, robot);
     await at.store.change(NAME, { files: new Map([['app.yaml', Buffer.from('a: 1\n')]]) }, anna);
     expect(await at.gate()).toEqual(['Unproven', undefined]);
@@ -186,7 +186,7 @@ test('what is pushed to a proposed branch needs two approvers who changed nothin
   await at.store.update(NAME, { action: 'propose' }, anna);
   await at.push({ 'shop/Kptfile': kptfile('True', 'mine') }, { branch: 'proposed/shop/v1', from: '' });
   await at.repository.refresh();
-  await at.store.change(NAME, { takeIn: true }, robot);
+  await at.store.change(NAME, { recordPush: true }, robot);
   await at.store.change(NAME, { metadata: { labels: { a: 'b' } } }, anna);
   const bob = { actor: { name: 'bob' }, face: 'cli' } as const;
   const carl = { actor: { name: 'carl' }, face: 'cli' } as const;
@@ -235,7 +235,7 @@ describe('who changed a pushed draft is not known', () => {
     await at.repository.refresh();
     await at.store.update(NAME, { action: 'propose' }, anna);
     expect(await at.store.update(NAME, { action: 'approve' }, bob)).toMatchObject({ lifecycle: 'Proposed' });
-    const judgement = await at.store.judge(NAME);
+    const judgement = await at.store.evaluate(NAME);
     expect(judgement.record.contributors?.map(({ name }) => name)).toEqual(['push']);
   });
 });

@@ -18,10 +18,10 @@ import { signerOf } from '../model/people.ts';
 import { bindsContent } from '../model/policy.ts';
 import type { RevisionRecord } from '../model/record.ts';
 import { withHostPushers } from './host-pushers.ts';
-import type { Workbench } from './workbench.ts';
+import type { RepositoryContext } from './repository-context.ts';
 
 type RecordSources = Pick<
-  Workbench,
+  RepositoryContext,
   'git' | 'index' | 'content' | 'policyFor' | 'clock' | 'layout' | 'trust' | 'namespace' | 'repository'
 >;
 

@@ -5,7 +5,7 @@ import type { FoldedRecord } from '../model/commit-message.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import { parseRecord, type RevisionRecord } from '../model/record.ts';
 import { payloadOf, statementDigest } from '../trust/statement.ts';
-import type { Workbench } from './workbench.ts';
+import type { RepositoryContext } from './repository-context.ts';
 
 /** Records that are looked through for who made the commits of a draft. */
 const MAX_RECORDS = 200;
@@ -20,7 +20,7 @@ export interface ReadRecord {
 
 /** The records of a revision, the last one first. */
 export async function recordsOf(
-  repo: Pick<Workbench, 'git' | 'trust'>,
+  repo: Pick<RepositoryContext, 'git' | 'trust'>,
   revision: PackageRevision,
   limit: number,
 ): Promise<ReadRecord[]> {
@@ -54,7 +54,7 @@ export async function recordsOf(
  * commits are Sluice's, and their trailers are right.
  */
 export async function commitsMade(
-  repo: Pick<Workbench, 'git' | 'trust'>,
+  repo: Pick<RepositoryContext, 'git' | 'trust'>,
   revision: PackageRevision,
   contributors: RevisionRecord['contributors'],
 ): Promise<NonNullable<FoldedRecord['commits']>> {
@@ -76,7 +76,7 @@ function readRecord(message: string): ReturnType<typeof parseRecord> | undefined
 }
 
 /** A commit of a history; undefined where a shallow or pruned one ends. */
-export async function readCommit(repo: Pick<Workbench, 'git'>, oid: Oid): Promise<Commit | undefined> {
+export async function readCommit(repo: Pick<RepositoryContext, 'git'>, oid: Oid): Promise<Commit | undefined> {
   try {
     return await repo.git.readCommit(oid);
   } catch (error) {

@@ -11,12 +11,12 @@ import { sameValue } from '../../resource/object/same-value.ts';
 import { isKptfilePath } from '../merge/package-files.ts';
 import { needsRenewal } from '../model/gates.ts';
 import { CONTENT_INPUT, type PackageInputs } from '../model/inputs.ts';
-import { DEFAULT_POLICY, type EffectivePolicy, refuseGiver } from '../model/policy.ts';
+import { DEFAULT_POLICY, type EffectivePolicy, refuseIssuer } from '../model/policy.ts';
 import type { Contributor, RevisionRecord } from '../model/record.ts';
 import {
-  type GivenCondition,
-  giveVerdict,
+  type IssuedCondition,
   type Issuer,
+  issueVerdict,
   PUSH_ACTOR,
   plainCondition,
   RENDER_ACTOR,
@@ -104,9 +104,9 @@ export function permittedRendering(
 }
 
 function refusePipeline(policy: EffectivePolicy, type: string, issuers: readonly Issuer[]): string | undefined {
-  if (issuers.length === 0) return refuseGiver(policy, type, { name: RENDER_ACTOR }, 'controller');
+  if (issuers.length === 0) return refuseIssuer(policy, type, { name: RENDER_ACTOR }, 'controller');
   for (const { name, groups = [], face } of issuers) {
-    const why = refuseGiver(policy, type, { name, groups }, face as Face);
+    const why = refuseIssuer(policy, type, { name, groups }, face as Face);
     if (why !== undefined)
       return `${why}; ${name} may have changed the functions of the package, and no policy pins them (validatorConditions)`;
   }
@@ -155,20 +155,20 @@ export function recordRendering(
 ): RevisionRecord {
   let next = record;
   for (const type of withdraw) next = withdrawVerdict(next, type);
-  for (const given of conditions) next = giveRendered(next, given, inputs, at, policy);
+  for (const given of conditions) next = issueRendered(next, given, inputs, at, policy);
   return next;
 }
 
 /** Puts down one condition that rendering gave, on behalf of those who answer for it. */
-export function giveRendered(
+export function issueRendered(
   record: RevisionRecord,
-  given: GivenCondition,
+  given: IssuedCondition,
   inputs: PackageInputs,
   at: string,
   policy: Pick<EffectivePolicy, 'validFor'>,
 ): RevisionRecord {
   const isFact = given.type === RENDERED_TYPE || given.pinned === true;
-  return giveVerdict(record, forContent(given), inputs, { actor: { name: RENDER_ACTOR }, face: 'controller' }, at, {
+  return issueVerdict(record, forContent(given), inputs, { actor: { name: RENDER_ACTOR }, face: 'controller' }, at, {
     renew: needsRenewal(policy, record, given.type, 'controller', at),
     ...(isFact ? {} : { issuers: pipelineIssuers(record.contributors ?? []) }),
     ...(given.pinned === true ? { pinned: true } : {}),
@@ -176,7 +176,7 @@ export function giveRendered(
 }
 
 /** A pipeline reads the whole package, whatever object a condition's type names. */
-export function forContent(given: GivenCondition): GivenCondition {
+export function forContent(given: IssuedCondition): IssuedCondition {
   return { ...given, inputs: [CONTENT_INPUT] };
 }
 

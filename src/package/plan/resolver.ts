@@ -1,7 +1,7 @@
 import type { Condition, Kptfile } from '../../../kptfile-schema/index.ts';
 import type { KrmObject } from '../model/krm/krm.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
-import type { GivenCondition } from '../model/verdict.ts';
+import type { IssuedCondition } from '../model/verdict.ts';
 
 /**
  * Settles one family of conditions. A resolver reads a package and returns what should change; it never writes. The runner
@@ -46,7 +46,7 @@ export interface Resolution {
   /** New contents of files; null removes one. The Kptfile is edited through `conditions` and `gates` only. */
   readonly edits?: ReadonlyMap<string, string | null>;
   /** Conditions of claimed types, each given for `inputs` (by default the object that the type names, else the content). */
-  readonly conditions?: readonly GivenCondition[];
+  readonly conditions?: readonly IssuedCondition[];
   /** Claimed condition types that no longer apply. */
   readonly withdraw?: readonly string[];
   /** Readiness gates to add. */

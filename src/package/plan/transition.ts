@@ -18,7 +18,7 @@ import { STATEMENT_VERSION } from '../trust/statement.ts';
 import { DELETED, deletedContentScope, type NewMark } from '../trust/trust-ledger.ts';
 import { readState, type StateReading } from './read-state.ts';
 import { commitsMade } from './record-chain.ts';
-import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
+import { markOf, type RepositoryContext, signatures, type WritePlan, writeRecord } from './repository-context.ts';
 
 export interface Transition {
   readonly action: Action;
@@ -50,7 +50,7 @@ export class TransitionRefusedError extends SluiceError<Refused> {
  * will be by then, where that is not what the index shows.
  */
 export async function planTransition(
-  repo: Workbench,
+  repo: RepositoryContext,
   revision: PackageRevision,
   transition: Transition,
   context: RequestContext,
@@ -115,7 +115,7 @@ function decides({ lifecycle }: PackageRevision, action: Action): boolean {
 
 /** Plans that the record keeps an approval which is not enough yet. */
 async function planApproval(
-  repo: Workbench,
+  repo: RepositoryContext,
   revision: PackageRevision,
   record: RevisionRecord,
   { given, needed }: { readonly given: number; readonly needed: number },
@@ -140,7 +140,7 @@ function expectedIn(revision: PackageRevision, state: RevisionState, { expectedC
 
 /** Writes the commit that a plan's `approval` or `removal` stands for; undefined if it has neither. */
 async function commitFor(
-  repo: Workbench,
+  repo: RepositoryContext,
   revision: PackageRevision,
   decision: Allowed,
   { state, content, record }: StateReading,
@@ -213,7 +213,7 @@ async function commitFor(
  * without one could be set to another signed commit. `made` also if nothing is published.
  */
 async function tagFor(
-  repo: Workbench,
+  repo: RepositoryContext,
   revision: PackageRevision,
   { next }: Allowed,
   made: Oid,
@@ -250,7 +250,7 @@ function refUpdate(step: RefStep, revision: PackageRevision, made: Oid | undefin
  * stays known that it was deleted in order, by which actor and why.
  */
 async function recordUpdates(
-  repo: Workbench,
+  repo: RepositoryContext,
   revision: PackageRevision,
   decision: Allowed,
   record: RevisionRecord,
@@ -298,14 +298,17 @@ async function recordUpdates(
 }
 
 /** Its tag, which a push can bring back, must not count again. */
-function publicationDeleted({ trust }: Workbench, { path, ref, refOid, tip }: PackageRevision): NewMark {
+function publicationDeleted({ trust }: RepositoryContext, { path, ref, refOid, tip }: PackageRevision): NewMark {
   const statementTag = refOid === tip.oid ? undefined : tip.statementTag;
   const version = ref.slice(ref.lastIndexOf('/') + 1);
   return trust.markOfPublication(path, version, deletionDigest({ commit: tip.oid, statementTag }));
 }
 
 /** Its folder stays on the main branch, where it is what was published as long as others do not change it. */
-function contentLeftOnMain({ trust, index, layout }: Workbench, { key, path, tip }: PackageRevision): NewMark[] {
+function contentLeftOnMain(
+  { trust, index, layout }: RepositoryContext,
+  { key, path, tip }: PackageRevision,
+): NewMark[] {
   const placeholder = index.get(revisionName({ ...key, workspace: layout.branch }));
   if (tip.tree === undefined || placeholder?.tip.tree !== tip.tree) return [];
   const scope = deletedContentScope(path);
@@ -314,14 +317,14 @@ function contentLeftOnMain({ trust, index, layout }: Workbench, { key, path, tip
 }
 
 /** Nothing is written of a draft that is deleted; its last record must not count again all the same. */
-function deletionMark({ trust }: Workbench, { path, key, statement }: PackageRevision): NewMark {
+function deletionMark({ trust }: RepositoryContext, { path, key, statement }: PackageRevision): NewMark {
   const scope = { package: path, workspace: key.workspace };
   const { sequence } = trust.next(scope, statement);
   return { scope: { ...scope, repository: trust.repository }, sequence, digest: DELETED, proven: true };
 }
 
 /** A number that is given again is there again. */
-function dropTombstone({ layout, index }: Workbench, packageName: string, revision: number): RefUpdate[] {
+function dropTombstone({ layout, index }: RepositoryContext, packageName: string, revision: number): RefUpdate[] {
   const ref = tombstoneRef(layout, packageName, `v${revision}`);
   const old = index.ref(ref);
   return old === undefined ? [] : [{ type: 'delete', ref, old }];

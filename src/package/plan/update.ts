@@ -4,8 +4,8 @@ import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Action } from '../model/types.ts';
 import { planChange, type RevisionChange } from './change.ts';
+import type { RepositoryContext, WritePlan } from './repository-context.ts';
 import { planTransition } from './transition.ts';
-import type { Workbench, WritePlan } from './workbench.ts';
 
 /** One request on a revision: a change, then a lifecycle step; either may be missing. */
 export interface RevisionUpdate {
@@ -24,7 +24,7 @@ export interface RevisionUpdate {
  * `mainHead` is where the main branch will be when the plan is committed; default: where the index has it.
  */
 export async function planUpdate(
-  repo: Workbench,
+  repo: RepositoryContext,
   name: string,
   { change, action, expectedCommit, breakGlass, isUnseen }: RevisionUpdate,
   context: RequestContext,

@@ -55,18 +55,18 @@ describe('gates', () => {
     expect(await outcomeOf(store.update(name, { action: 'propose' }, anna))).toContain('gate tested is closed');
     const given = { type: 'tested', status: 'True', reason: 'Ok' } as const;
     await store.change(name, { conditions: [given] }, anna);
-    expect((await store.judge(name)).gates[0]?.state).toBe('Open');
+    expect((await store.evaluate(name)).gates[0]?.state).toBe('Open');
     await store.change(name, { files: new Map([['app.yaml', text('a: 1\n')]]) }, anna);
-    expect((await store.judge(name)).gates[0]).toMatchObject({ state: 'Stale', changed: ['content'] });
+    expect((await store.evaluate(name)).gates[0]).toMatchObject({ state: 'Stale', changed: ['content'] });
     const before = store.get(name).commit;
     await store.change(name, { conditions: [given] }, { ...anna, reason: 'looked again' });
     expect(store.get(name).commit).toBe(before);
     const affirmed = { by: 'anna', face: 'cli', action: 'edit', reason: 'looked again' };
     expect(await store.history(name)).toContainEqual(expect.objectContaining(affirmed));
-    expect((await store.judge(name)).gates[0]?.state).toBe('Open');
+    expect((await store.evaluate(name)).gates[0]?.state).toBe('Open');
     await publish(store, name);
     expect(store.get(name).outOfBand).toBeUndefined();
-    const givers = (await store.judge(name)).record.verdicts.map(({ type, by }) => `${type} ${by}`);
+    const givers = (await store.evaluate(name)).record.verdicts.map(({ type, by }) => `${type} ${by}`);
     expect(givers).toEqual(['Rendered controller:render', 'tested anna']);
   });
 
@@ -85,11 +85,11 @@ describe('gates', () => {
       { package: 'shop', workspace: 'v2', source: { type: 'copy', source: name } },
       anna,
     );
-    const judged = await store.judge(copy.name);
+    const judged = await store.evaluate(copy.name);
     expect(judged.gates[0]?.state).toBe('Open');
     expect(judged.record.source?.content).toBe(judged.content.content);
     await store.change(copy.name, { files: new Map([['new.yaml', text('b: 2\n')]]) }, anna);
-    expect((await store.judge(copy.name)).gates[0]?.state).toBe('Stale');
+    expect((await store.evaluate(copy.name)).gates[0]?.state).toBe('Stale');
   });
 
   test('a condition named after an object is bound to that object without its status', async () => {
@@ -110,7 +110,7 @@ describe('gates', () => {
       },
       robot,
     );
-    const state = async () => (await store.judge(name)).gates[0]?.state;
+    const state = async () => (await store.evaluate(name)).gates[0]?.state;
     await store.change(name, { files: new Map([['other.yaml', text('c: 3\n')]]) }, anna);
     expect(await state()).toBe('Open');
     await store.change(
@@ -133,12 +133,15 @@ describe('gates', () => {
     });
     await repository.refresh();
     const name = 'packages.shop.v1';
-    expect((await store.judge(name)).gates[0]).toMatchObject({ state: 'Open', verdict: { by: 'push', face: 'git' } });
+    expect((await store.evaluate(name)).gates[0]).toMatchObject({
+      state: 'Open',
+      verdict: { by: 'push', face: 'git' },
+    });
     // The record is written with the first change by Sluice; from then on the push that follows is distinguished from what was there.
     await store.change(name, { metadata: { labels: { team: 'a' } } }, anna);
     await commitFiles(git, { 'shop/app.yaml': 'a: 1\n' }, scratch.clock.now(), { branch: 'drafts/shop/v1' });
     await repository.refresh();
-    expect((await store.judge(name)).gates[0]?.state).toBe('Stale');
+    expect((await store.evaluate(name)).gates[0]?.state).toBe('Stale');
     await git.close();
   });
 
@@ -150,14 +153,14 @@ describe('gates', () => {
     await commitFiles(git, { 'shop/Kptfile': KPTFILE }, time, { branch: 'drafts/shop/v1', from: 'refs/heads/main' });
     await repository.refresh();
     const name = 'packages.shop.v1';
-    await store.change(name, { takeIn: true }, robot);
+    await store.change(name, { recordPush: true }, robot);
     const taken = await scratch.git('for-each-ref');
-    await store.change(name, { takeIn: true }, robot);
+    await store.change(name, { recordPush: true }, robot);
     expect(await scratch.git('for-each-ref')).toBe(taken);
     await commitFiles(git, { 'shop/app.yaml': 'a: 1\n' }, time, { branch: 'drafts/shop/v1' });
     await repository.refresh();
     await git.close();
-    expect((await store.judge(name)).gates[0]).toMatchObject({ state: 'Stale', verdict: { by: 'push' } });
+    expect((await store.evaluate(name)).gates[0]).toMatchObject({ state: 'Stale', verdict: { by: 'push' } });
   });
 
   test('a policy can forbid that a push gives a type, and a lost record opens nothing', async () => {
@@ -170,7 +173,7 @@ describe('gates', () => {
       from: 'refs/heads/main',
     });
     await repository.refresh();
-    expect((await store.judge('packages.shop.v1')).gates[0]?.state).toBe('NotAllowed');
+    expect((await store.evaluate('packages.shop.v1')).gates[0]?.state).toBe('NotAllowed');
     await git.close();
 
     const plain = await scratch.open();
@@ -182,7 +185,7 @@ describe('gates', () => {
     );
     await scratch.git('update-ref', '-d', record(plain.store, name));
     await plain.repository.refresh();
-    expect((await plain.store.judge(name)).gates[0]?.state).toBe('Unproven');
+    expect((await plain.store.evaluate(name)).gates[0]?.state).toBe('Unproven');
     expect(await outcomeOf(plain.store.update(name, { action: 'propose' }, anna))).toContain(
       'Refused: gate x is closed',
     );

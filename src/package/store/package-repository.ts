@@ -18,9 +18,9 @@ import { type Adoptable, findAdoptable, planAdoption } from '../plan/adoption.ts
 import { planCreate } from '../plan/create/create.ts';
 import { checkPlace } from '../plan/create/place.ts';
 import type { Renderer } from '../plan/renderer.ts';
+import type { RepositoryContext, WritePlan } from '../plan/repository-context.ts';
 import { mayMoveMain } from '../plan/transition.ts';
 import { planUpdate, type RevisionUpdate } from '../plan/update.ts';
-import type { Workbench, WritePlan } from '../plan/workbench.ts';
 import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
 import { closingError, MAX_LOCAL_WRITES, MAX_WRITES, WriteQueue } from '../transaction/write-queue.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
@@ -79,7 +79,7 @@ export interface RefusedPush {
 }
 
 /** One registered repository: its index, and its writes as atomic transactions. */
-export class PackageRepository implements Workbench {
+export class PackageRepository implements RepositoryContext {
   readonly repository: string;
   readonly namespace: string;
   /** What it is found by in all namespaces: `<namespace>/<repository>`. */
@@ -247,7 +247,7 @@ export class PackageRepository implements Workbench {
     await refs.mutex.run(async () => {
       const { updates, marks } = await planAdoption(this, adoptable, context);
       if (updates.length === 0) return;
-      await refs.carryOut(updates);
+      await refs.commit(updates);
       // What was on the branch before stays in band, also for an index that is made from nothing.
       const kept = adoptable.main === undefined ? [] : this.index.marksOfKept();
       refs.raiseMarks([...marks, ...kept], true);
@@ -309,11 +309,11 @@ export class PackageRepository implements Workbench {
       if (wholePackage && !isDryRun) after = await this.#queue.add({ ...write, plan });
       else if (write.urgent) after = await commit(await plan());
       else after = await this.#underWay.run(async () => commit(await this.#plans.run(plan)));
-      if (action !== undefined && !isDryRun) transitions.tell({ action, result: 'allowed' });
+      if (action !== undefined && !isDryRun) transitions.publish({ action, result: 'allowed' });
       return after;
     } catch (error) {
       if (action !== undefined && !isDryRun && isSluiceError(error, 'Refused'))
-        transitions.tell({ action, result: 'refused' });
+        transitions.publish({ action, result: 'refused' });
       throw this.#failureOf(error);
     } finally {
       release();

@@ -86,7 +86,7 @@ test('rendering a package without a pipeline leaves its condition, last and once
   const { store } = await scratch.open();
   const name = await draft(store);
   expect((await kptfileOf(store, name)).endsWith(`status:\n  conditions:\n${RENDERED}`)).toBe(true);
-  expect((await store.judge(name)).record.verdicts).toMatchObject([{ type: 'Rendered', by: 'controller:render' }]);
+  expect((await store.evaluate(name)).record.verdicts).toMatchObject([{ type: 'Rendered', by: 'controller:render' }]);
 
   const failed =
     '    - type: Rendered\n      status: "False"\n      message: broke\n    - type: other\n      status: "True"\n';
@@ -99,7 +99,7 @@ test('rendering a package without a pipeline leaves its condition, last and once
   const gated = { kptfile: [{ op: 'addGate', conditionType: 'Rendered' }] } as const;
   await store.change(name, gated, anna);
   await store.change(name, { files: new Map([['b.yaml', Buffer.from('b: 1\n')]]) }, anna);
-  expect((await store.judge(name)).gates).toMatchObject([{ type: 'Rendered', state: 'Open' }]);
+  expect((await store.evaluate(name)).gates).toMatchObject([{ type: 'Rendered', state: 'Open' }]);
 });
 
 test('a package with a pipeline, its own or that of a package inside, is not said to be rendered', async () => {
@@ -134,7 +134,7 @@ test('a copy of what was pushed without rendering is rendered, and keeps its ver
   );
   expect((await store.content(copy.name)).content).toBe((await store.content(name)).content);
   expect((await kptfileOf(store, copy.name)).endsWith(RENDERED)).toBe(true);
-  const { record } = await store.judge(copy.name);
+  const { record } = await store.evaluate(copy.name);
   expect(record.verdicts.map(({ type, by }) => [type, by])).toEqual([
     ['Rendered', 'controller:render'],
     ['tested', 'anna'],

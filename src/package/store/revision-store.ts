@@ -34,7 +34,7 @@ export interface RevisionFilter {
 }
 
 /** Everything that gates, controllers and `why` judge a revision on, read at one point in time. */
-export interface Judgement {
+export interface RevisionEvaluation {
   readonly revision: PackageRevision;
   readonly content: PackageContent;
   readonly record: RevisionRecord;
@@ -273,7 +273,7 @@ export class RevisionStore {
   }
 
   /** Judges a revision as the kernel would: its gates with the verdicts that hold at this content. */
-  async judge(name: string): Promise<Judgement> {
+  async evaluate(name: string): Promise<RevisionEvaluation> {
     await this.repositoryOf(this.get(name)).refreshPolicies();
     const revision = this.get(name);
     const repository = this.repositoryOf(revision);
@@ -336,7 +336,7 @@ export class RevisionStore {
   ): Promise<void> {
     // What cannot be read the kernel refuses.
     if (revision.kptfile === undefined) return;
-    const { content, gates, policy } = await this.judge(revisionId(revision));
+    const { content, gates, policy } = await this.evaluate(revisionId(revision));
     const problem = this.#approvalProblem(revision, content.files);
     if (problem === undefined) return;
     const { type, message } = problem;

@@ -1,8 +1,8 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
-import { expectedValue, moved, newValue } from '../../git/refs/ref-updates.ts';
+import { expectedValue, movedError, newValue } from '../../git/refs/ref-updates.ts';
+import type { WritePlan } from '../plan/repository-context.ts';
 import { inSequence } from '../plan/update.ts';
-import type { WritePlan } from '../plan/workbench.ts';
 import type { PendingWrite } from './pending-write.ts';
 
 /** What a batch is gathered on. */
@@ -11,7 +11,7 @@ export interface RefView {
   readonly main: string;
   ref(name: string): Oid | undefined;
   /** Refs whose last write has an unknown outcome. */
-  readonly doubtful: ReadonlySet<string>;
+  readonly unconfirmedRefs: ReadonlySet<string>;
 }
 
 export interface Planned<Write> {
@@ -66,14 +66,14 @@ export async function gatherBatch<Write extends PendingWrite>(
 function checkExpectations({ updates }: WritePlan, head: Oid | undefined, view: RefView): void {
   for (const update of updates) {
     const { ref } = update;
-    if (view.doubtful.has(ref))
+    if (view.unconfirmedRefs.has(ref))
       throw new SluiceError(
         'Unavailable',
         `cannot write ${ref}: the outcome of an earlier write is unknown, since the remote cannot be reached; try again`,
       );
     const actual = (ref === view.main ? head : view.ref(ref)) ?? null;
     const expected = expectedValue(update);
-    if (actual !== expected) throw moved(ref, expected, actual);
+    if (actual !== expected) throw movedError(ref, expected, actual);
   }
 }
 

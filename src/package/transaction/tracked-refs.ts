@@ -67,7 +67,7 @@ export class TrackedRefs implements WriteTarget {
     this.main = mainRef(options.layout);
   }
 
-  get doubtful(): ReadonlySet<string> {
+  get unconfirmedRefs(): ReadonlySet<string> {
     return this.#unconfirmed;
   }
 
@@ -116,7 +116,7 @@ export class TrackedRefs implements WriteTarget {
     );
   }
 
-  async carryOut(updates: readonly RefUpdate[]): Promise<void> {
+  async commit(updates: readonly RefUpdate[]): Promise<void> {
     const { git, remote } = this.#options;
     if (remote !== undefined) {
       await this.#push(remote, updates);

@@ -7,7 +7,7 @@ import { Mutex } from '../../foundation/mutex.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { PushRefusedError, unknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
-import { expectedValue, moved, newValue } from '../../git/refs/ref-updates.ts';
+import { expectedValue, movedError, newValue } from '../../git/refs/ref-updates.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import { MAX_WRITES, WriteQueue, type WriteTarget } from './write-queue.ts';
@@ -21,7 +21,7 @@ type Words = 'named' | 'unnamed';
 class Remote implements WriteTarget {
   readonly notes: (readonly [string, string | undefined])[] = [];
   readonly main = MAIN;
-  readonly doubtful = new Set<string>();
+  readonly unconfirmedRefs = new Set<string>();
   readonly refs = new Map([[MAIN, 'm0']]);
   readonly known = new Map(this.refs);
   /** Every value that main had, in order. */
@@ -45,7 +45,7 @@ class Remote implements WriteTarget {
     return { name } as PackageRevision;
   }
 
-  async carryOut(updates: readonly RefUpdate[]): Promise<void> {
+  async commit(updates: readonly RefUpdate[]): Promise<void> {
     this.requests.push(updates);
     await setImmediate();
     this.meanwhile.get(this.requests.length)?.();
@@ -54,7 +54,7 @@ class Remote implements WriteTarget {
     if (lost === 'before') throw this.#unknown(updates);
     for (const update of updates) {
       const actual = this.refs.get(update.ref) ?? null;
-      if (actual !== expectedValue(update)) throw moved(update.ref, expectedValue(update), actual);
+      if (actual !== expectedValue(update)) throw movedError(update.ref, expectedValue(update), actual);
     }
     const refused = updates.find(({ ref }) => this.refuses(ref))?.ref;
     if (refused !== undefined) {
@@ -85,7 +85,7 @@ class Remote implements WriteTarget {
     await setImmediate();
     this.known.clear();
     for (const [ref, value] of this.refs) this.known.set(ref, value);
-    this.doubtful.clear();
+    this.unconfirmedRefs.clear();
   }
 
   set(ref: string, value: string | null): void {
@@ -95,7 +95,7 @@ class Remote implements WriteTarget {
   }
 
   #unknown(updates: readonly RefUpdate[]): SluiceError {
-    for (const { ref } of updates) this.doubtful.add(ref);
+    for (const { ref } of updates) this.unconfirmedRefs.add(ref);
     return unknownOutcome(new SluiceError('Unavailable', 'the connection broke'));
   }
 }

@@ -17,7 +17,7 @@ export interface WriteTarget extends RefView {
   /** The state of the view changes only in its sections. */
   readonly mutex: Mutex;
   /** Commits updates, all or none. */
-  carryOut(updates: readonly RefUpdate[]): Promise<void>;
+  commit(updates: readonly RefUpdate[]): Promise<void>;
   /** Notes how far statements have come; on disk when it returns if `durable`. */
   raiseMarks(marks: readonly NewMark[], durable: boolean): void;
   /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was committed. */
@@ -152,7 +152,7 @@ export class WriteQueue {
 
   async #send({ planned, updates }: Batch<QueuedWrite>): Promise<void> {
     try {
-      await this.#target.carryOut(updates);
+      await this.#target.commit(updates);
     } catch (error) {
       await this.#refused(planned, error);
       return;
@@ -201,10 +201,10 @@ export class WriteQueue {
 
   /** Refs with an unconfirmed value are read before they are changed. If that fails, their writes are not committed. */
   async #confirmRefs(entries: readonly QueuedWrite[]): Promise<void> {
-    const { doubtful } = this.#target;
-    if (doubtful.size === 0) return;
+    const { unconfirmedRefs } = this.#target;
+    if (unconfirmedRefs.size === 0) return;
     const concerned = entries.some(({ plan }) =>
-      typeof plan === 'function' ? true : plan.updates.some(({ ref }) => doubtful.has(ref)),
+      typeof plan === 'function' ? true : plan.updates.some(({ ref }) => unconfirmedRefs.has(ref)),
     );
     if (!concerned) return;
     try {

@@ -15,7 +15,7 @@ import type { StatementSigner } from '../trust/statement-signature.ts';
 import type { TrustedKey } from '../trust/trust-ledger.ts';
 import { layoutOf } from './clone-refs.ts';
 import { judgePush } from './judge-push.ts';
-import { LookLedger } from './look-ledger.ts';
+import { ReadOnlyLedger } from './look-ledger.ts';
 import type { PushedRef } from './pushed-ref.ts';
 import { verifyRepository } from './verify-repository.ts';
 
@@ -66,7 +66,7 @@ async function rewriteId({ git, layout }: PackageRepository, server: ServerTrust
 
 /** What the hook says to a push of these refs, to where they shall be; null removes one. It knows the keys and no ledger. */
 async function hook(updates: Record<string, string | null>): Promise<string[]> {
-  const ledger = LookLedger.ofKeys(keysOfFile());
+  const ledger = ReadOnlyLedger.ofKeys(keysOfFile());
   const pushed = Object.entries(updates).map(
     ([ref, to]): PushedRef => ({ ref, old: has(ref) ? oid(ref) : ZERO_OID, new: to ?? ZERO_OID }),
   );
@@ -117,7 +117,7 @@ describe('the hook on deletions', () => {
     expect(await hook({ 'refs/tags/web/v2': null, [TOMBSTONE]: record })).toEqual([refused]);
     git('update-ref', TOMBSTONE, record);
     const { layout } = apps;
-    const ledger = LookLedger.ofKeys(trust.ledger.keys());
+    const ledger = ReadOnlyLedger.ofKeys(trust.ledger.keys());
     const { verified } = await verifyRepository({ git: apps.git, layout, refs: await apps.git.listRefs(), ledger });
     expect(verified.find(({ ref }) => ref === TOMBSTONE)?.finding?.reason).toBe('OtherRevision');
   });
@@ -205,7 +205,7 @@ describe('the hook after a key was revoked', () => {
 
   async function findings(): Promise<string[]> {
     const { layout } = apps;
-    const ledger = LookLedger.ofKeys(keysOfFile());
+    const ledger = ReadOnlyLedger.ofKeys(keysOfFile());
     const { verified } = await verifyRepository({ git: apps.git, layout, refs: await apps.git.listRefs(), ledger });
     return verified.flatMap(({ ref, finding }) => (finding === undefined ? [] : `${ref}: ${finding.reason}`));
   }

@@ -8,7 +8,7 @@ import type {
 } from '../trust/trust-ledger.ts';
 
 /** What is known, for a look that changes nothing of it. */
-export class LookLedger implements TrustLedger {
+export class ReadOnlyLedger implements TrustLedger {
   readonly #known: Pick<TrustLedger, 'keys' | 'mark' | 'repository'>;
 
   constructor(known: Pick<TrustLedger, 'keys' | 'mark' | 'repository'>) {
@@ -16,8 +16,8 @@ export class LookLedger implements TrustLedger {
   }
 
   /** Keys alone, such as those of an allowed-signers file: nothing was seen before. */
-  static ofKeys(keys: readonly TrustedKey[]): LookLedger {
-    return new LookLedger({ keys: () => keys, mark: () => undefined, repository: () => undefined });
+  static ofKeys(keys: readonly TrustedKey[]): ReadOnlyLedger {
+    return new ReadOnlyLedger({ keys: () => keys, mark: () => undefined, repository: () => undefined });
   }
 
   readonly keysVersion = 0;

@@ -35,7 +35,7 @@ function newer(name: string): Widget {
 
 describeStorage('TranslatedStorage', { finalizers: true }, async () => {
   const clock = new ManualClock();
-  const widgets = new MemoryStorage(widgetKind, { clock, log: new EventLog({ clock, window: 50 }) });
+  const widgets = new MemoryStorage(widgetKind, { clock, log: new EventLog({ clock, maxEvents: 50 }) });
   const storage = new TranslatedStorage(newerKind, widgets, {
     show: (object) => ({ ...object, apiVersion: newerKind.apiVersion }),
     keep: (object) => ({ ...object, apiVersion: widgetKind.apiVersion }),

@@ -10,7 +10,7 @@ const nothing = { before: undefined, after: undefined };
 
 function setUp(window = 10) {
   const clock = new ManualClock();
-  const log = new EventLog({ clock, window, bookmarkInterval: 1000 });
+  const log = new EventLog({ clock, maxEvents: window, bookmarkIntervalMs: 1000 });
   return { clock, log, storage: new MemoryStorage(widgetKind, { clock, log }) };
 }
 

@@ -23,11 +23,11 @@ export interface EventJournal {
 export interface EventLogOptions {
   readonly clock: Clock;
   /** How many events of one kind are kept in memory. Default 10,000, or 2,000 with a journal. */
-  readonly window?: number;
+  readonly maxEvents?: number;
   /** A watch gets a BOOKMARK after this time without an event, in milliseconds. Default 15,000. */
-  readonly bookmarkInterval?: number;
+  readonly bookmarkIntervalMs?: number;
   /** How many events may wait for a watcher before its watch ends with Expired. Default 5,000, or the window if that is less. */
-  readonly buffer?: number;
+  readonly maxBufferedEvents?: number;
   /** How many bytes the events of one kind have in memory, and those that wait for one watcher, about. Default 64 MiB each. */
   readonly maxBytes?: number;
   readonly journal?: EventJournal;
@@ -76,9 +76,9 @@ export class EventLog {
   constructor(options: EventLogOptions) {
     this.#clock = options.clock;
     this.#journal = options.journal;
-    this.#window = Math.max(1, options.window ?? (options.journal === undefined ? 10_000 : 2000));
-    this.#bookmarkInterval = options.bookmarkInterval ?? 15_000;
-    this.#buffer = options.buffer ?? Math.min(5000, this.#window);
+    this.#window = Math.max(1, options.maxEvents ?? (options.journal === undefined ? 10_000 : 2000));
+    this.#bookmarkInterval = options.bookmarkIntervalMs ?? 15_000;
+    this.#buffer = options.maxBufferedEvents ?? Math.min(5000, this.#window);
     this.#maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
     this.#start = options.journal?.start ?? 0n;
     this.#version = this.#start;

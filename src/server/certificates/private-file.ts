@@ -63,7 +63,7 @@ export async function changePrivateFile(
   maxBytes: number,
   change: (text: string | undefined) => string | undefined,
 ): Promise<void> {
-  await ProcessLock.run(`${path}-lock`, { patienceMs: LOCK_TIMEOUT_MS }, async () => {
+  await ProcessLock.run(`${path}-lock`, { timeoutMs: LOCK_TIMEOUT_MS }, async () => {
     const content = change(await readPrivateFile(path, maxBytes));
     if (content !== undefined) await writePrivateFile(path, content);
   });

@@ -1,8 +1,8 @@
-import type { Answer, StreamedResponse } from '../http/answer.ts';
+import type { ApiResponse, StreamedResponse } from '../http/answer.ts';
 import type { ApiRequest } from '../request/api-request.ts';
 
 /** Produces the response of a request, or rejects with what it failed with. */
-export type Responder = (request: ApiRequest) => Promise<Answer | StreamedResponse>;
+export type Responder = (request: ApiRequest) => Promise<ApiResponse | StreamedResponse>;
 
 /**
  * One step on the way of a request. It returns the response of `next`, and may act before and after that; it returns a response of its own,
@@ -10,8 +10,8 @@ export type Responder = (request: ApiRequest) => Promise<Answer | StreamedRespon
  */
 export type Filter = (
   request: ApiRequest,
-  next: () => Promise<Answer | StreamedResponse>,
-) => Promise<Answer | StreamedResponse>;
+  next: () => Promise<ApiResponse | StreamedResponse>,
+) => Promise<ApiResponse | StreamedResponse>;
 
 /** A responder that passes each request through the filters, the first one outermost, to `respond`. */
 export function composeFilters(filters: readonly Filter[], respond: Responder): Responder {

@@ -1,4 +1,4 @@
-import type { Answer } from '../http/answer.ts';
+import type { ApiResponse } from '../http/answer.ts';
 import { methodNotAllowed } from '../http/request-errors.ts';
 import type { ApiRequest } from '../request/api-request.ts';
 import type { PathHandler } from '../request/path-handler.ts';
@@ -25,7 +25,7 @@ export function servePublicPaths({ webhooks, publicPaths }: PublicPaths): Filter
 export async function readPath(
   { info, query, incoming }: ApiRequest,
   handlers: readonly PathHandler[],
-): Promise<Answer | undefined> {
+): Promise<ApiResponse | undefined> {
   for (const handler of handlers) {
     const served = await handler({ path: info.path, query, request: incoming });
     if (served === undefined) continue;

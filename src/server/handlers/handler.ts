@@ -5,7 +5,7 @@ import type { Kind } from '../../resource/schema/kind.ts';
 import type { User } from '../authentication/user.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { requireAllowed } from '../authorization/require-allowed.ts';
-import type { Answer, StreamedResponse } from '../http/answer.ts';
+import type { ApiResponse, StreamedResponse } from '../http/answer.ts';
 import type { ProtobufDecoder } from '../http/request-body.ts';
 import type { Presenter } from '../presentation/presenter.ts';
 import type { ApiRequest } from '../request/api-request.ts';
@@ -48,7 +48,7 @@ export interface Services {
 }
 
 /** Serves one verb on the objects of a resource. The request has passed all filters. */
-export type Handler = (request: ApiRequest, services: Services) => Promise<Answer | StreamedResponse>;
+export type Handler = (request: ApiRequest, services: Services) => Promise<ApiResponse | StreamedResponse>;
 
 /** The key of the object that the URL names. */
 export function keyOfRequest({ info, resource }: ApiRequest): ObjectKey {

@@ -17,7 +17,7 @@ const PARTIAL = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 let api: TestServer;
 
 beforeEach(async () => {
-  api = await startTestServer({}, undefined, undefined, { bookmarkInterval: 50 });
+  api = await startTestServer({}, undefined, undefined, { bookmarkIntervalMs: 50 });
 });
 afterEach(async () => {
   await api.stop();
@@ -226,7 +226,7 @@ describe('how a watch ends', () => {
 
   test('a client that reads nothing costs the others nothing, and gets Expired if it falls too far behind', async () => {
     await api.stop();
-    api = await startTestServer({}, undefined, undefined, { buffer: 20 });
+    api = await startTestServer({}, undefined, undefined, { maxBufferedEvents: 20 });
     const { metadata } = await createWidget(api, 'a');
     const stuck = connect(api.listener.port, '127.0.0.1');
     const path = `${WIDGETS}?watch=true&resourceVersion=${metadata.resourceVersion}`;

@@ -3,7 +3,7 @@ import { type ErrorCode, isSluiceError, SluiceError, unlessMissing } from '../..
 import { invalidObject, invalidValue } from '../../resource/object/invalid-object.ts';
 import type { KubernetesObject, Stored } from '../../resource/object/object.ts';
 import { checkPreconditions } from '../../resource/storage/memory/object-rules.ts';
-import type { Answer } from '../http/answer.ts';
+import type { ApiResponse } from '../http/answer.ts';
 import type { ApiRequest } from '../request/api-request.ts';
 import { admitWrite } from './admit-write.ts';
 import { withOwners } from './field-owners.ts';
@@ -52,7 +52,7 @@ export async function changeStored(
   services: Services,
   { creates, namesVersion }: { readonly creates: boolean; readonly namesVersion: boolean },
   change: (live: Stored | undefined) => KubernetesObject,
-): Promise<Answer> {
+): Promise<ApiResponse> {
   let overtakenBy: ErrorCode | undefined;
   const attempt = async () => {
     overtakenBy = undefined;
@@ -119,6 +119,11 @@ async function updateAdmitted(
   return subResource === '' ? storage.update(context, object) : storage.updateSubResource(context, subResource, object);
 }
 
-export function objectResponse(request: ApiRequest, { presenter }: Services, status: number, object: Stored): Answer {
+export function objectResponse(
+  request: ApiRequest,
+  { presenter }: Services,
+  status: number,
+  object: Stored,
+): ApiResponse {
   return presenter.object(presenter.view(request.resource.kind, request.representation, request.query), status, object);
 }

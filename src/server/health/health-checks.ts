@@ -1,5 +1,5 @@
 import { messageOf } from '../../foundation/sluice-error.ts';
-import { textAnswer } from '../http/answer.ts';
+import { textResponse } from '../http/answer.ts';
 import { isOn } from '../http/request-path.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 
@@ -42,7 +42,7 @@ export class HealthChecks {
       problem === undefined ? `[+]${known} ok` : `[-]${known} failed: ${problem}`,
     );
     const failed = results.some(({ problem }) => problem !== undefined);
-    return textAnswer(
+    return textResponse(
       failed ? 500 : 200,
       TEXT,
       [...lines, `${head} check ${failed ? 'failed' : 'passed'}`, ''].join('\n'),
@@ -52,8 +52,8 @@ export class HealthChecks {
   async #plain(probe: Probe) {
     const results = await Promise.all(this.#of(probe).map(([name, check]) => run(name, check)));
     const failed = results.filter(({ problem }) => problem !== undefined).map(({ name }) => name);
-    if (failed.length === 0) return textAnswer(200, TEXT, 'ok');
-    return textAnswer(500, TEXT, `failed: ${failed.join(', ')}\n`);
+    if (failed.length === 0) return textResponse(200, TEXT, 'ok');
+    return textResponse(500, TEXT, `failed: ${failed.join(', ')}\n`);
   }
 
   #of(probe: Probe): [string, HealthCheck][] {

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { Agent, createServer, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { type Answer, sendResponse } from './answer.ts';
+import { type ApiResponse, sendResponse } from './answer.ts';
 
 const LARGE = 64 * 1024 * 1024;
 
-test.each<[string, () => Answer['body']]>([
+test.each<[string, () => ApiResponse['body']]>([
   ['whole', () => 'x'.repeat(LARGE)],
   ['in parts', () => Array.from({ length: 256 }, () => 'x'.repeat(LARGE / 256))],
 ])('a client that takes nothing of a body %s is cut off, and what it was to get is let go', async (_name, body) => {

@@ -7,7 +7,7 @@ import { acceptedTypes, type Representation } from './media-type.ts';
 import { JSON_TYPE, YAML_TYPE } from './request-body.ts';
 
 /** A response with its body. */
-export interface Answer {
+export interface ApiResponse {
   readonly status: number;
   readonly contentType: string;
   /** Parts of a text are made while they are sent: the first ones leave at once, and the whole is never in memory. */
@@ -36,27 +36,27 @@ export const DISCARD_TIMEOUT_MS = 5000;
 
 const compress = promisify(gzip);
 
-export function jsonResponse(status: number, value: unknown, headers?: Readonly<Record<string, string>>): Answer {
-  return textAnswer(status, JSON_TYPE, `${JSON.stringify(value)}\n`, headers);
+export function jsonResponse(status: number, value: unknown, headers?: Readonly<Record<string, string>>): ApiResponse {
+  return textResponse(status, JSON_TYPE, `${JSON.stringify(value)}\n`, headers);
 }
 
-export function textAnswer(
+export function textResponse(
   status: number,
   contentType: string,
   body: string,
   headers?: Readonly<Record<string, string>>,
-): Answer {
+): ApiResponse {
   return { status, contentType, body, ...(headers === undefined ? {} : { headers }) };
 }
 
 /** JSON text in the requested encoding. */
-export function encodedResponse(status: number, json: string, encoding: Representation['encoding']): Answer {
-  if (encoding === 'json') return textAnswer(status, JSON_TYPE, json);
-  return textAnswer(status, YAML_TYPE, dump(JSON.parse(json)));
+export function encodedResponse(status: number, json: string, encoding: Representation['encoding']): ApiResponse {
+  if (encoding === 'json') return textResponse(status, JSON_TYPE, json);
+  return textResponse(status, YAML_TYPE, dump(JSON.parse(json)));
 }
 
 /** The response with its JSON indented over many lines. */
-export function prettyResponse(answer: Answer): Answer {
+export function prettyResponse(answer: ApiResponse): ApiResponse {
   const { body, contentType } = answer;
   if (contentType !== JSON_TYPE || body instanceof Uint8Array) return answer;
   const text = typeof body === 'string' ? body : [...body].join('');
@@ -67,7 +67,7 @@ export function prettyResponse(answer: Answer): Answer {
 export async function sendResponse(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: Answer,
+  answer: ApiResponse,
   { stuckTimeoutMs = STUCK_TIMEOUT_MS, discardTimeoutMs = DISCARD_TIMEOUT_MS } = {},
 ): Promise<void> {
   const { status } = answer;

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { WorkQueueMetrics } from '../../controller/work-queue.ts';
 import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quota.ts';
-import { textAnswer } from '../http/answer.ts';
+import { textResponse } from '../http/answer.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
@@ -34,6 +34,6 @@ export class Metrics {
 
   readonly paths: PathHandler = async ({ path }) => {
     if (path !== '/metrics') return undefined;
-    return textAnswer(200, this.#registry.contentType, await this.#registry.metrics());
+    return textResponse(200, this.#registry.contentType, await this.#registry.metrics());
   };
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import type { KubernetesObject, Stored } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { ListResult } from '../../resource/storage/storage.ts';
-import { type Answer, encodedResponse } from '../http/answer.ts';
+import { type ApiResponse, encodedResponse } from '../http/answer.ts';
 import type { Representation } from '../http/media-type.ts';
 import { JSON_TYPE } from '../http/request-body.ts';
 import { GenerationCache } from './generation-cache.ts';
@@ -36,11 +36,11 @@ export class Presenter {
     return { ...representation, kind, includeObject: includeObjectOf(query.get('includeObject')) };
   }
 
-  object(view: View, status: number, object: Stored): Answer {
+  object(view: View, status: number, object: Stored): ApiResponse {
     return encodedResponse(status, `${this.json(view, object)}\n`, view.encoding);
   }
 
-  list(view: View, { items, ...metadata }: ListResult<KubernetesObject>): Answer {
+  list(view: View, { items, ...metadata }: ListResult<KubernetesObject>): ApiResponse {
     const { kind, as } = view;
     if (as === 'table') {
       const table = tableOf(kind, items, { now: this.#clock.now(), includeObject: view.includeObject, metadata });

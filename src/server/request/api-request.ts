@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { User } from '../authentication/user.ts';
-import type { Answer, StreamedResponse } from '../http/answer.ts';
+import type { ApiResponse, StreamedResponse } from '../http/answer.ts';
 import type { Representation } from '../http/media-type.ts';
 import type { RequestBody } from '../http/request-body.ts';
 import type { RequestInfo } from '../http/request-path.ts';
@@ -24,7 +24,7 @@ export interface Findings {
   isReview: boolean;
   resource: ServedResource;
   /** Produces the response. */
-  handler: () => Promise<Answer | StreamedResponse>;
+  handler: () => Promise<ApiResponse | StreamedResponse>;
   /** The whole body; empty for methods without one. */
   body: RequestBody;
   /** What storages get with each call. */
@@ -90,7 +90,7 @@ export class ApiRequest {
     return this.#known('resource');
   }
 
-  get handler(): () => Promise<Answer | StreamedResponse> {
+  get handler(): () => Promise<ApiResponse | StreamedResponse> {
     return this.#known('handler');
   }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Answer } from '../http/answer.ts';
+import type { ApiResponse } from '../http/answer.ts';
 
 /** A request for a path outside of the resources. */
 export interface PathRequest {
@@ -9,4 +9,4 @@ export interface PathRequest {
 }
 
 /** Serves some paths; returns undefined for all others. */
-export type PathHandler = (request: PathRequest) => Answer | undefined | Promise<Answer | undefined>;
+export type PathHandler = (request: PathRequest) => ApiResponse | undefined | Promise<ApiResponse | undefined>;

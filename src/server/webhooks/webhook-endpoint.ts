@@ -4,7 +4,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
-import { type Answer, textAnswer } from '../http/answer.ts';
+import { type ApiResponse, textResponse } from '../http/answer.ts';
 import { methodNotAllowed } from '../http/request-errors.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 import { type HostPush, hostPushIn } from './host-push.ts';
@@ -95,7 +95,7 @@ export class WebhookEndpoint {
     this.#inFlight.set(request, now);
   }
 
-  async #receive(repository: ObjectKey, request: IncomingMessage): Promise<Answer> {
+  async #receive(repository: ObjectKey, request: IncomingMessage): Promise<ApiResponse> {
     const { client, clock, onMessage, onPush } = this.#options;
     const { headers } = request;
     const secrets = await webhookSecrets(client, repository);
@@ -107,11 +107,11 @@ export class WebhookEndpoint {
     });
     if (!check.holds()) throw new SluiceError('Unauthenticated', 'Unauthorized');
     const id = messageId(repository, headers, digest.digest('base64'));
-    if (!this.#seen.add(id)) return textAnswer(202, 'text/plain; charset=utf-8', 'seen before\n');
+    if (!this.#seen.add(id)) return textResponse(202, 'text/plain; charset=utf-8', 'seen before\n');
     const push = onPush === undefined ? undefined : hostPushIn(headers, body);
     if (push !== undefined) await onPush?.(repository, push);
     onMessage(repository, syncHint(headers, body));
-    return textAnswer(202, 'text/plain; charset=utf-8', 'accepted\n');
+    return textResponse(202, 'text/plain; charset=utf-8', 'accepted\n');
   }
 }
 

@@ -109,7 +109,7 @@ test('as a gate it opens when every target can deliver the content, and closes w
   required = [DELIVERABLE_TYPE];
   const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
   expect(await conditionOf(name)).toMatchObject({ status: 'True', message: 'edge can deliver it' });
-  const { record, content } = await world.store.judge(name);
+  const { record, content } = await world.store.evaluate(name);
   const verdict = record.verdicts.find(({ type }) => type === DELIVERABLE_TYPE);
   expect(verdict).toMatchObject({ by: 'resolver:deliverable', inputs: { content: content.content } });
   await world.store.change(name, { files: new Map([['x.yaml', Buffer.from(SECRET)]]) }, ANNA);

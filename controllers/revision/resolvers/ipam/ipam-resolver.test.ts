@@ -43,7 +43,7 @@ describe('ipam resolver', () => {
       message: '10.0.0.2/24, gateway 10.0.0.1, from n3',
     });
     expect(at.condition(name, 'gone')).toBeUndefined();
-    const { record, content } = await world.store.judge(name);
+    const { record, content } = await world.store.evaluate(name);
     expect(record.verdicts).toMatchObject([
       { type: 'Rendered', by: 'controller:render' },
       { by: 'resolver:ipam', inputs: { [`object:${CLAIM_TYPE}upf-n3`]: content.object(`${CLAIM_TYPE}upf-n3`) } },
@@ -66,7 +66,7 @@ describe('ipam resolver', () => {
     });
     await at.reconciler()(name);
     expect(at.condition(name, 'n3')?.reason).toBe(owner);
-    const { gates, content } = await world.store.judge(name);
+    const { gates, content } = await world.store.evaluate(name);
     expect(gates).toMatchObject([{ type: `${CLAIM_TYPE}n3`, state: 'Open' }]);
     expect(content.objects().find(isIpClaim)?.value.status).toEqual({
       prefix: '10.0.0.2/24',
@@ -209,7 +209,7 @@ describe('ipam resolver', () => {
         'upf-edge-n4': '10.4.1.2/24',
         'upf-edge-n6': '10.6.1.2/24',
       });
-      expect((await world.store.judge(name)).gates.map(({ state }) => state)).toEqual(['Open', 'Open', 'Open']);
+      expect((await world.store.evaluate(name)).gates.map(({ state }) => state)).toEqual(['Open', 'Open', 'Open']);
     });
 
     const corpus = new URL(

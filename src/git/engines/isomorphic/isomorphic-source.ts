@@ -1,7 +1,7 @@
 import fs, { statSync } from 'node:fs';
 import { join } from 'node:path';
 import git from 'isomorphic-git';
-import { pacer } from '../../../foundation/in-slices.ts';
+import { createPacer } from '../../../foundation/in-slices.ts';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import { EMPTY_TREE, type GitObject, type ObjectStat, type ObjectType, type Oid } from '../../git-repository.ts';
 import { parseCommit } from '../../objects/commit-codec.ts';
@@ -33,7 +33,7 @@ export class IsomorphicSource implements ObjectSource {
     const objects: (GitObject | undefined)[] = [];
     let total = 0;
     // Reading from memory never waits for I/O.
-    const pause = pacer();
+    const pause = createPacer();
     for (const specification of specifications) {
       await pause();
       const object = await this.#resolve(specification);
@@ -46,7 +46,7 @@ export class IsomorphicSource implements ObjectSource {
 
   async statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
     const stats: (ObjectStat | undefined)[] = [];
-    const pause = pacer();
+    const pause = createPacer();
     for (const specification of specifications) {
       await pause();
       const object = await this.#resolve(specification);

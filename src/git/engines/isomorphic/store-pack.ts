@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
-import { expectRoom } from '../../disk/disk-room.ts';
+import { requireFreeSpace } from '../../disk/disk-room.ts';
 import { EMPTY_TREE, type Oid } from '../../git-repository.ts';
 import { parseCommit } from '../../objects/commit-codec.ts';
 import { encodePackIndex } from '../../objects/pack/pack-index.ts';
@@ -35,7 +35,7 @@ export interface StorePackOptions {
 export async function storePack(pieces: AsyncIterable<Uint8Array>, options: StorePackOptions): Promise<void> {
   const { gitDir, packed, durable, signal } = options;
   signal.throwIfAborted();
-  expectRoom(gitDir);
+  requireFreeSpace(gitDir);
   const pack = await collect(pieces, options);
   try {
     const { objects, links } = await readObjects(pack, signal);

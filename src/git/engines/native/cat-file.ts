@@ -5,7 +5,7 @@ import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { DamageError, HOW_TO_REPAIR } from '../../errors.ts';
 import type { GitObject, ObjectStat, ObjectType } from '../../git-repository.ts';
 import { batchTooLarge, MAX_BATCH_BYTES, MAX_OBJECT_BYTES, objectTooLarge } from '../../objects/object-source.ts';
-import { cannotStart, collectStderr, killGroup, type Quarantine, spawnGit } from '../../process/git-process.ts';
+import { collectStderr, killGroup, type Quarantine, spawnGit, startError } from '../../process/git-process.ts';
 import { idleProcesses, type ProcessOwner } from '../../process/idle-processes.ts';
 import { OutputBuffer } from '../../process/output-buffer.ts';
 
@@ -152,7 +152,7 @@ export class CatFile implements ProcessOwner {
     child.on('error', (cause) => {
       if (this.#process !== process) return;
       this.#process = undefined;
-      this.#fail(cannotStart(cause));
+      this.#fail(startError(cause));
     });
     child.on('close', () => this.#onClose(process));
     return process;

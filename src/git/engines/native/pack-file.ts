@@ -1,7 +1,7 @@
 import { mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeFile, syncFolder } from '../../../foundation/file-system.ts';
-import { diskError, expectRoom } from '../../disk/disk-room.ts';
+import { diskError, requireFreeSpace } from '../../disk/disk-room.ts';
 import type { NewObject } from '../../objects/object-source.ts';
 import { encodePackIndex } from '../../objects/pack/pack-index.ts';
 import { writePack } from '../../objects/pack/pack-writer.ts';
@@ -10,7 +10,7 @@ let lastNumber = 0;
 
 /** Writes objects, each of them once, as a pack with its index. */
 export async function writePackFile(gitDir: string, objects: readonly NewObject[], durable: boolean): Promise<void> {
-  expectRoom(gitDir);
+  requireFreeSpace(gitDir);
   const { bytes, offsets } = await writePack(objects);
   await placePack(gitDir, bytes, encodePackIndex(objects, bytes, offsets), durable);
 }
@@ -20,7 +20,7 @@ export async function writePackFile(gitDir: string, objects: readonly NewObject[
  * they get their names, the index last, by which Git finds the pack: a crash leaves at most temporary files, which nothing reads.
  */
 export async function placePack(gitDir: string, bytes: Buffer, index: Buffer, durable: boolean): Promise<void> {
-  expectRoom(gitDir, bytes.length + index.length);
+  requireFreeSpace(gitDir, bytes.length + index.length);
   const folder = join(gitDir, 'objects', 'pack');
   lastNumber += 1;
   const unique = `${process.pid}_${process.hrtime.bigint()}_${lastNumber}`;

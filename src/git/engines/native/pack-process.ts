@@ -6,10 +6,10 @@ import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../../foundation/clock.ts';
 import { syncFolder } from '../../../foundation/file-system.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
-import { diskFull, expectRoom, isDiskFullMessage } from '../../disk/disk-room.ts';
+import { diskFull, isDiskFullMessage, requireFreeSpace } from '../../disk/disk-room.ts';
 import type { Oid } from '../../git-repository.ts';
 import { cleanText } from '../../network/remote-url.ts';
-import { cannotStart, collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit } from '../../process/git-process.ts';
+import { collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit, startError } from '../../process/git-process.ts';
 
 /** The largest pack that is received. */
 const MAX_PACK_BYTES = 16 * 1024 ** 3;
@@ -27,7 +27,7 @@ export async function indexPack(
   durable = true,
 ): Promise<void> {
   signal.throwIfAborted();
-  expectRoom(gitDir);
+  requireFreeSpace(gitDir);
   // A folder of its own, with a name that Git removes later: index-pack leaves its files when it is killed.
   const folder = await mkdtemp(join(gitDir, 'objects', 'tmp_objdir-incoming-'));
   try {
@@ -141,7 +141,7 @@ export async function* streamPack(
 
 function endOf(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
-    child.on('error', (cause) => reject(cannotStart(cause)));
+    child.on('error', (cause) => reject(startError(cause)));
     child.on('close', (code) => resolve(code ?? -1));
   });
 }

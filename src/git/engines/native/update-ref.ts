@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Clock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { type RefUpdate, ZERO_OID } from '../../git-repository.ts';
-import { cannotStart, collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit } from '../../process/git-process.ts';
+import { collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit, startError } from '../../process/git-process.ts';
 import { idleProcesses, type ProcessOwner } from '../../process/idle-processes.ts';
 import { updateRefError } from '../../refs/update-ref-error.ts';
 
@@ -98,7 +98,7 @@ export class UpdateRef implements ProcessOwner {
       const onError = (cause: Error) => {
         settle();
         this.#forget(process);
-        reject(cannotStart(cause));
+        reject(startError(cause));
       };
       const cancelTimer = clock.schedule(timeout + updates.length * TIMEOUT_PER_REF_MS, () => {
         settle();

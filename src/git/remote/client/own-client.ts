@@ -41,7 +41,7 @@ interface NewPack {
   readonly make: () => Promise<(() => Uint8Array | AsyncIterable<Uint8Array>) | undefined>;
 }
 
-interface News {
+interface RefDelta {
   /** The local refs that are concerned. */
   readonly ours: readonly Ref[];
   readonly updates: readonly RefUpdate[];
@@ -203,7 +203,7 @@ export class OwnClient {
   }
 
   /** What would have to change here, by one listing of the remote. */
-  async #compare(call: Call, mappings: readonly Mapping[], prune: boolean): Promise<News> {
+  async #compare(call: Call, mappings: readonly Mapping[], prune: boolean): Promise<RefDelta> {
     const side = checkRefspecs(mappings.map(({ source, target }) => `+${source}:${target}`));
     const [theirs, all] = await Promise.all([
       this.#server.listRefs(call, prefixesOf(mappings)),
@@ -218,7 +218,7 @@ export class OwnClient {
   }
 
   /** Fetches what is not here and changes the refs. */
-  async #bring(call: Call, { ours, updates }: News, prune: boolean): Promise<RefChange[] | GitFallback> {
+  async #bring(call: Call, { ours, updates }: RefDelta, prune: boolean): Promise<RefChange[] | GitFallback> {
     const wants = await this.#absent(updates);
     const { withoutGit } = this.#local;
     const isMuch = withoutGit

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { isSluiceError, type SluiceError } from '../../../foundation/sluice-error.ts';
-import { diskFull, expectRoom, isDiskFullMessage } from '../../disk/disk-room.ts';
+import { diskFull, isDiskFullMessage, requireFreeSpace } from '../../disk/disk-room.ts';
 import { RefConflictError, unknownOutcome } from '../../errors.ts';
 import type { FetchOptions, GitRemote, Ref, RefChange, RefUpdate } from '../../git-repository.ts';
 import { trustedAuthorities } from '../../network/certificate-authorities.ts';
@@ -109,7 +109,7 @@ export class GitTransport {
   }
 
   async #fetch(remote: GitRemote, options: FetchOptions, more: readonly string[]): Promise<void> {
-    expectRoom(this.#gitDir);
+    requireFreeSpace(this.#gitDir);
     const { code, stderr } = await this.#call(remote, {
       arguments: [
         'fetch',

@@ -9,7 +9,7 @@ import { deletionProposedRef, draftRef, parseRef, proposedRef } from '../../mode
 import type { EffectivePolicy } from '../../model/policy.ts';
 import { type Approval, emptyRecord, type RevisionRecord, withContributor } from '../../model/record.ts';
 import type { Action, Allowed, Decision, Lifecycle, RevisionState } from '../../model/types.ts';
-import { giveVerdict, withdrawVerdict } from '../../model/verdict.ts';
+import { issueVerdict, withdrawVerdict } from '../../model/verdict.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../trust/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import { decide } from '../decide.ts';
@@ -145,7 +145,7 @@ export class World {
       this.#write(revision.workspace, record);
       return decision;
     }
-    this.#carryOut(revision, asking, decision, record, state);
+    this.#apply(revision, asking, decision, record, state);
     this.look();
     return decision;
   }
@@ -167,7 +167,7 @@ export class World {
     const change = (data: PackageData) => ({ ...data, conditions: conditionsOf(data) });
     const commit = this.#advance(revision, change, 'condition', true);
     const inputs = inputsOf(this.data(commit));
-    const next = giveVerdict({ ...record, commit }, condition, inputs, { actor, face: faceOf(actor) }, this.at);
+    const next = issueVerdict({ ...record, commit }, condition, inputs, { actor, face: faceOf(actor) }, this.at);
     this.#write(revision.workspace, next);
   }
 
@@ -232,7 +232,7 @@ export class World {
     }
   }
 
-  #carryOut(
+  #apply(
     revision: ListedRevision,
     asking: WorldRequest,
     decision: Allowed,

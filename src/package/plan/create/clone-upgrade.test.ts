@@ -137,7 +137,7 @@ describe('a clone', () => {
     for (const place of ['edge/upf/v1', 'packages/other/v1'] as const) {
       const name = await w.create(place, { type: 'clone', upstream: { revision: v1 } });
       expect(await w.text(name, 'Kptfile')).toContain('type: tested\n      status: "True"');
-      const { gates } = await w.store.judge(name);
+      const { gates } = await w.store.evaluate(name);
       expect(gates.map(({ state }) => state)).toEqual([place.startsWith('edge') ? 'Unproven' : 'Stale']);
       expect(await outcomeOf(w.store.update(name, { action: 'propose' }, anna))).toMatch(/^Refused: .*tested/);
     }

@@ -20,7 +20,7 @@ import type { NewRevision, RevisionSource } from '../../upstream/revision-source
 import type { UpstreamReader } from '../../upstream/upstream-reader.ts';
 import { editKptfileText } from '../edit-kptfile-text.ts';
 import { warnOfUnproven } from '../issuer-rights.ts';
-import { signatures, type Workbench, type WritePlan, writeRecord } from '../workbench.ts';
+import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../repository-context.ts';
 import { checkPlace } from './place.ts';
 import { renderNew } from './render-new.ts';
 import type { Start } from './start.ts';
@@ -31,7 +31,7 @@ import { startUpgrade } from './start-upgrade.ts';
 
 /** Plans a new draft: a branch from the main head with one commit, and its record. */
 export async function planCreate(
-  repo: Workbench,
+  repo: RepositoryContext,
   wanted: NewRevision,
   upstreams: UpstreamReader,
   context: RequestContext,
@@ -93,7 +93,7 @@ function checkType(type: string): void {
  * content of an unknown person.
  */
 function contributorsOf(
-  { index }: Workbench,
+  { index }: RepositoryContext,
   source: RevisionSource,
   context: RequestContext,
   at: string,
@@ -105,7 +105,7 @@ function contributorsOf(
 }
 
 function startOf(
-  repo: Workbench,
+  repo: RepositoryContext,
   key: RevisionKey,
   source: RevisionSource,
   upstreams: UpstreamReader,
@@ -124,7 +124,12 @@ function startOf(
 }
 
 /** The tree with the Kptfile of the package at `path` edited. */
-async function withKptfile(repo: Workbench, tree: Oid, path: string, edits: readonly KptfileEdit[]): Promise<Oid> {
+async function withKptfile(
+  repo: RepositoryContext,
+  tree: Oid,
+  path: string,
+  edits: readonly KptfileEdit[],
+): Promise<Oid> {
   if (edits.length === 0) return tree;
   const [blob] = await repo.git.readObjects([`${tree}:${path}/Kptfile`]);
   if (blob === undefined) throw new SluiceError('InvalidInput', `${path} has no Kptfile to put gates or metadata into`);
@@ -134,7 +139,7 @@ async function withKptfile(repo: Workbench, tree: Oid, path: string, edits: read
 
 /** The verdicts of a creator whose package has conditions in its Kptfile. */
 async function givenIn(
-  repo: Workbench,
+  repo: RepositoryContext,
   specification: string,
   context: RequestContext,
   at: string,

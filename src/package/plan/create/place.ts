@@ -2,10 +2,10 @@ import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { checkRevisionKey, type RevisionKey } from '../../model/identity.ts';
 import { deletionProposedRef, draftRef, proposedRef, tagRef } from '../../model/layout.ts';
 import type { NewRevision } from '../../upstream/revision-source.ts';
-import type { Workbench } from '../workbench.ts';
+import type { RepositoryContext } from '../repository-context.ts';
 
 /** The key of a new revision. Throws if there is no place for it. */
-export function checkPlace(repo: Workbench, wanted: NewRevision): RevisionKey {
+export function checkPlace(repo: RepositoryContext, wanted: NewRevision): RevisionKey {
   const key = { repository: repo.repository, package: wanted.package, workspace: wanted.workspace };
   checkRevisionKey(key);
   checkUnique(repo, key);
@@ -26,7 +26,7 @@ export function checkPlace(repo: Workbench, wanted: NewRevision): RevisionKey {
   return key;
 }
 
-function checkUnique(repo: Workbench, key: RevisionKey): void {
+function checkUnique(repo: RepositoryContext, key: RevisionKey): void {
   if (key.workspace === repo.layout.branch) {
     throw new SluiceError(
       'InvalidInput',
@@ -43,7 +43,7 @@ function checkUnique(repo: Workbench, key: RevisionKey): void {
 }
 
 /** Git keeps refs as files: `drafts/a/b` and `drafts/a/b/c` cannot both exist, which is the same as packages that are nested. */
-function checkNesting(repo: Workbench, key: RevisionKey): void {
+function checkNesting(repo: RepositoryContext, key: RevisionKey): void {
   const other = repo.index.nestedWith(key.package);
   if (other === undefined) return;
   throw new SluiceError(
@@ -53,7 +53,7 @@ function checkNesting(repo: Workbench, key: RevisionKey): void {
 }
 
 /** Branches and tags that are no revisions can conflict too, also with what the draft becomes later. */
-function checkRefCollision(repo: Workbench, key: RevisionKey): void {
+function checkRefCollision(repo: RepositoryContext, key: RevisionKey): void {
   const { layout, index } = repo;
   const refs = [draftRef(layout, key), proposedRef(layout, key)];
   for (const later of [tagRef, deletionProposedRef]) refs.push(later(layout, key.package, 'v1'));

@@ -14,7 +14,7 @@ import {
   renderedKptfile,
   renderFiles,
 } from '../render.ts';
-import type { Workbench } from '../workbench.ts';
+import type { RepositoryContext } from '../repository-context.ts';
 
 /** A new package as it is rendered. */
 export interface RenderedTree {
@@ -28,7 +28,7 @@ export interface RenderedTree {
  * is none yet, so the controller reports the rest of the pipeline's result.
  */
 export async function renderNew(
-  repo: Workbench,
+  repo: RepositoryContext,
   root: Oid,
   path: string,
   context: RequestContext,
@@ -59,7 +59,7 @@ export async function renderNew(
   };
 }
 
-async function kptfilesOf({ git }: Workbench, specification: string): Promise<PackageTexts> {
+async function kptfilesOf({ git }: RepositoryContext, specification: string): Promise<PackageTexts> {
   const listed = await git.listFiles(specification, MAX_FILES);
   const found = listed.filter((entry) => isKptfilePath(entry.path) && entry.mode.startsWith('100'));
   const objects = await git.readObjects(found.map((entry) => entry.oid));

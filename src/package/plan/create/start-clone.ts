@@ -8,14 +8,14 @@ import { isPlaceholder } from '../../model/package-revision.ts';
 import type { RevisionSource, UpstreamReference } from '../../upstream/revision-source.ts';
 import { fileEdit, type UpstreamPackage, type UpstreamReader } from '../../upstream/upstream-reader.ts';
 import { currentRecord } from '../record-at-tip.ts';
-import type { Workbench } from '../workbench.ts';
+import type { RepositoryContext } from '../repository-context.ts';
 import { ownNameOf, withContexts } from './package-context.ts';
 import type { Start } from './start.ts';
 import { withUpstream } from './upstream-kptfile.ts';
 
 /** A package from elsewhere: its files under a new name, with a Kptfile that names their upstream. */
 export async function startClone(
-  repo: Workbench,
+  repo: RepositoryContext,
   key: RevisionKey,
   { upstream: reference }: Extract<RevisionSource, { type: 'clone' }>,
   upstreams: UpstreamReader,

@@ -4,12 +4,12 @@ import { packagePath } from '../../model/layout.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/package-revision.ts';
 import type { RevisionSource } from '../../upstream/revision-source.ts';
 import { currentRecord } from '../record-at-tip.ts';
-import type { Workbench } from '../workbench.ts';
+import type { RepositoryContext } from '../repository-context.ts';
 import type { Start } from './start.ts';
 
 /** A published revision of the same package, as it is. */
 export async function startCopy(
-  repo: Workbench,
+  repo: RepositoryContext,
   key: RevisionKey,
   request: Extract<RevisionSource, { type: 'copy' }>,
 ): Promise<Start> {

@@ -2,12 +2,16 @@ import { newKptfile } from '../../../../kptfile-schema/index.ts';
 import type { RevisionKey } from '../../model/identity.ts';
 import { packagePath } from '../../model/layout.ts';
 import type { RevisionSource } from '../../upstream/revision-source.ts';
-import type { Workbench } from '../workbench.ts';
+import type { RepositoryContext } from '../repository-context.ts';
 import { ownNameOf, packageContext } from './package-context.ts';
 import type { Start } from './start.ts';
 
 /** A new package: a Kptfile, a README and its context, and the files given. */
-export function startInit(repo: Workbench, key: RevisionKey, source: Extract<RevisionSource, { type: 'init' }>): Start {
+export function startInit(
+  repo: RepositoryContext,
+  key: RevisionKey,
+  source: Extract<RevisionSource, { type: 'init' }>,
+): Start {
   const path = packagePath(repo.layout, key.package);
   const ownName = ownNameOf(key.package);
   const description = source.description ?? `${ownName} description`;

@@ -10,14 +10,14 @@ import type { RevisionSource } from '../../upstream/revision-source.ts';
 import { updatePackage } from '../../upstream/update-package.ts';
 import { fileEdit, type UpstreamReader } from '../../upstream/upstream-reader.ts';
 import { currentRecord } from '../record-at-tip.ts';
-import type { Workbench } from '../workbench.ts';
+import type { RepositoryContext } from '../repository-context.ts';
 import { ownNameOf, withContexts } from './package-context.ts';
 import type { Start } from './start.ts';
 import { withUpstream } from './upstream-kptfile.ts';
 
 /** A published revision of the same package, with what changed from one revision of its upstream to another. */
 export async function startUpgrade(
-  repo: Workbench,
+  repo: RepositoryContext,
   key: RevisionKey,
   {
     oldUpstream,

@@ -14,7 +14,7 @@ function widget(name: string, size = 1): Widget {
 
 describeStorage('MemoryStorage', { finalizers: true }, async () => {
   const clock = new ManualClock();
-  const storage = new MemoryStorage(widgetKind, { clock, log: new EventLog({ clock, window: 50 }) });
+  const storage = new MemoryStorage(widgetKind, { clock, log: new EventLog({ clock, maxEvents: 50 }) });
   return {
     storage,
     sample: (index) => widget(`widget-${index}`),

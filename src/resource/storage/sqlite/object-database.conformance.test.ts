@@ -10,8 +10,8 @@ import { ObjectDatabase } from './object-database.ts';
 describeStorage('ObjectStorage in SQLite', { finalizers: true }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-objects-'));
   const clock = new ManualClock();
-  const database = ObjectDatabase.open({ path: join(folder, 'objects.db'), clock, keepEvents: 50 });
-  const log = new EventLog({ clock, journal: database.journal, window: 10 });
+  const database = ObjectDatabase.open({ path: join(folder, 'objects.db'), clock, maxJournalEvents: 50 });
+  const log = new EventLog({ clock, journal: database.journal, maxEvents: 10 });
   database.attach(log);
   const storage = database.storage(widgetKind, log);
   const sample = (name: string) => widgetKind.complete({ metadata: { name, namespace: 'default' }, spec: {} });

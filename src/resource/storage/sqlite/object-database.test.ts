@@ -28,7 +28,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 function open(options: Partial<ObjectDatabaseOptions & EventLogOptions> = {}) {
   const database = ObjectDatabase.open({ path, clock, ...options });
-  const log = new EventLog({ window: 10, ...options, clock, journal: database.journal });
+  const log = new EventLog({ maxEvents: 10, ...options, clock, journal: database.journal });
   database.attach(log);
   const storage = database.storage(widgetKind, log);
   return { database, log, storage, create: (name: string) => storage.create(context, widget(name)) };
@@ -90,7 +90,7 @@ test('a watch continues after a new start, from a version before it', async () =
 });
 
 test('a watch reads from the file what memory has dropped, across pages', async () => {
-  const { database, storage, create } = open({ window: 4 });
+  const { database, storage, create } = open({ maxEvents: 4 });
   const { resourceVersion } = await storage.list(context);
   for (let round = 0; round < 8; round += 1)
     await Promise.all(Array.from({ length: 100 }, (_, index) => create(`w-${round}-${index}`)));
@@ -139,7 +139,7 @@ test('what cannot be made durable never happened: not in memory, not for watcher
 });
 
 test('the journal keeps a bounded number of events, and older watches end with Expired', async () => {
-  const { database, storage, create } = open({ keepEvents: 100, window: 4 });
+  const { database, storage, create } = open({ maxJournalEvents: 100, maxEvents: 4 });
   const { resourceVersion } = await storage.list(context);
   for (let round = 0; round < 11; round += 1)
     await Promise.all(Array.from({ length: 100 }, (_, index) => create(`w-${round}-${index}`)));
@@ -231,7 +231,7 @@ test('what watchers got is kept once it can be written, also if the next commits
 });
 
 test('a watch gets what memory has dropped before it was written', async () => {
-  const { database, log, storage } = open({ window: 4 });
+  const { database, log, storage } = open({ maxEvents: 4 });
   const { resourceVersion } = await storage.list(context);
   const names = Array.from({ length: 40 }, (_, index) => `w-${index}`);
   for (const name of names) publish(log, name);
@@ -290,7 +290,7 @@ test('a process whose lock was removed writes nothing over what another one wrot
 });
 
 test('few large events are as much as many small ones: in memory, for a watcher that lags behind, and in the file', async () => {
-  const first = open({ window: 1000, maxBytes: 64_000, keepBytes: 512_000 });
+  const first = open({ maxJournalEvents: 1000, maxBytes: 64_000, maxJournalBytes: 512_000 });
   const large = widget('large');
   const text = 'x'.repeat(16_000);
   const write = (round: number) =>

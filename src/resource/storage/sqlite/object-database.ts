@@ -20,9 +20,9 @@ export interface ObjectDatabaseOptions {
   /** For processes that only read while another one writes. */
   readonly readOnly?: boolean;
   /** How many events are kept at most; older ones than an hour go in any case. Default 100,000. */
-  readonly keepEvents?: number;
+  readonly maxJournalEvents?: number;
   /** How many bytes the kept events have at most, about. Default 512 MiB. */
-  readonly keepBytes?: number;
+  readonly maxJournalBytes?: number;
   /** What the objects of a namespace may be together. Default: DEFAULT_QUOTA. */
   readonly quota?: QuotaLimits;
   /** Called once for consecutive failures to write what no caller waits for; the next commit that succeeds writes it. */
@@ -72,8 +72,8 @@ export class ObjectDatabase implements Committer {
     this.#onError = options.onError ?? (() => undefined);
     this.#journal = new JournalTable(database, {
       clock: options.clock,
-      keep: options.keepEvents ?? 100_000,
-      keepBytes: options.keepBytes ?? 512 * 1024 * 1024,
+      keep: options.maxJournalEvents ?? 100_000,
+      keepBytes: options.maxJournalBytes ?? 512 * 1024 * 1024,
       readOnly: options.readOnly === true,
       path: options.path,
       onNote: () => this.#schedule(),

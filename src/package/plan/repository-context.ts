@@ -13,7 +13,7 @@ import type { NewMark } from '../trust/trust-ledger.ts';
 import type { Renderer } from './renderer.ts';
 
 /** What planning a write needs of a repository. Plans write objects, which are unreachable until their refs are committed. */
-export interface Workbench {
+export interface RepositoryContext {
   readonly repository: string;
   readonly namespace: string;
   /** Clusters sync from this repository. */
@@ -52,7 +52,10 @@ export interface WritePlan {
 
 export type RefWrite = Exclude<RefUpdate, { type: 'delete' | 'verify' }>;
 
-export function signatures(repo: Workbench, context: RequestContext): { author: Signature; committer: Signature } {
+export function signatures(
+  repo: RepositoryContext,
+  context: RequestContext,
+): { author: Signature; committer: Signature } {
   const time = repo.clock.now();
   const name = context.actor.name.replace(/[<>\u0000-\u001f\u007f]/g, '').trim() || 'unknown';
   return {
@@ -79,7 +82,7 @@ export type RecordSubject = Pick<PackageRevision, 'path' | 'recordOid' | 'statem
 
 /** Signs a record as the next statement on its revision, writes it on top of the record before, and returns how its ref moves. */
 export async function writeRecord(
-  repo: Workbench,
+  repo: RepositoryContext,
   revision: RecordSubject,
   record: RevisionRecord,
   note: RecordNote,
