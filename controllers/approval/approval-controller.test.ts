@@ -4,7 +4,7 @@ import {
   APPROVAL_DELAY_ANNOTATION,
   APPROVAL_POLICY_ANNOTATION,
 } from '../../src/package/model/lifecycle-annotations.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { type ApprovalOptions, approvalController } from './approval-controller.ts';
 

@@ -9,7 +9,7 @@ import {
 } from '../../src/package/model/lifecycle-annotations.ts';
 import { isPublished, repositoryIdOf } from '../../src/package/model/package-revision.ts';
 import type { Judgement, RevisionStore } from '../../src/package/store/revision-store.ts';
-import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { keyOf, keyText } from '../../src/resource/object/object.ts';

@@ -1,7 +1,7 @@
 import { mapLimited } from '../../src/foundation/map-limited.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { customKind } from '../../src/resource/kinds/custom-kind.ts';
-import type { CustomResourceDefinition } from '../../src/resource/kinds/custom-resource-definition.ts';
+import { customKind } from '../../src/resource/kinds/apiextensions/custom-kind.ts';
+import type { CustomResourceDefinition } from '../../src/resource/kinds/apiextensions/custom-resource-definition.ts';
 import { isConditionTrue } from '../../src/resource/object/condition.ts';
 import { apiVersionOf, keyOf, type Stored } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
@@ -92,7 +92,8 @@ export class CustomKinds {
     const { objects } = this.#served.get(name) ?? {};
     if (objects === undefined) return 0;
     let left = 0;
-    await mapLimited(objects.objects(), MAX_CONCURRENT_DELETIONS, async (object) => {
+    const { items } = await objects.list(context);
+    await mapLimited(items, MAX_CONCURRENT_DELETIONS, async (object) => {
       try {
         const { uid } = object.metadata;
         const last = await objects.delete(context, keyOf(object), { uid });
@@ -102,7 +103,8 @@ export class CustomKinds {
         if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'Conflict')) throw error;
       }
     });
-    return left + objects.objects().filter(({ metadata }) => metadata.deletionTimestamp === undefined).length;
+    const remaining = await objects.list(context);
+    return left + remaining.items.filter(({ metadata }) => metadata.deletionTimestamp === undefined).length;
   }
 
   /** Stops serving the kind. */

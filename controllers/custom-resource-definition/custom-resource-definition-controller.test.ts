@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
-import { configMapKind } from '../../src/resource/kinds/config-map.ts';
-import { customResourceDefinitionKind } from '../../src/resource/kinds/custom-resource-definition.ts';
+import { customResourceDefinitionKind } from '../../src/resource/kinds/apiextensions/custom-resource-definition.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import type { Kind } from '../../src/resource/schema/kind.ts';
 import type { ObjectStorage } from '../../src/resource/storage/memory/object-storage.ts';

@@ -8,7 +8,7 @@ import type { Client } from '../../src/resource/client/client.ts';
 import {
   type CustomResourceDefinition,
   customResourceDefinitionKind,
-} from '../../src/resource/kinds/custom-resource-definition.ts';
+} from '../../src/resource/kinds/apiextensions/custom-resource-definition.ts';
 import type { NewCondition } from '../../src/resource/object/condition.ts';
 import type { ObjectKey, Stored } from '../../src/resource/object/object.ts';
 import type { CustomKinds } from './custom-kinds.ts';

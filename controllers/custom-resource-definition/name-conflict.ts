@@ -1,4 +1,4 @@
-import type { CustomResourceDefinition } from '../../src/resource/kinds/custom-resource-definition.ts';
+import type { CustomResourceDefinition } from '../../src/resource/kinds/apiextensions/custom-resource-definition.ts';
 import type { Kind } from '../../src/resource/schema/kind.ts';
 
 /** A name of a definition that another kind of its group uses. */

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/package-revision.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import {
   CONTEXT,
   configMap,

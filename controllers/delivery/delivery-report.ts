@@ -4,7 +4,7 @@ import { compareText } from '../../src/delivery/path-rules.ts';
 import { isAlert, type PackageRefusal, packageKey } from '../../src/delivery/select-revisions.ts';
 import { readMessage } from '../../src/delivery/trailers.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { type Condition, findCondition, setCondition } from '../../src/resource/object/condition.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import type { Wanted } from './wanted-revisions.ts';

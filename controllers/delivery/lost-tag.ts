@@ -10,7 +10,7 @@ import { hostedFolder } from '../../src/package/store/open-package-repository.ts
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { parsePublicationDigest, publicationScope } from '../../src/package/trust/publication-mark.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 
 /** Revision numbers that are searched in the ledger. */
 const MAX_NUMBERS = 1000;

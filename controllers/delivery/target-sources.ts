@@ -1,8 +1,8 @@
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
-import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { isConditionTrue } from '../../src/resource/object/condition.ts';
 import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 

@@ -22,8 +22,8 @@ import { verdictsByType } from '../../src/package/model/record.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { selects } from '../../src/package/store/policy-objects.ts';
 import { DELETED } from '../../src/package/trust/trust-ledger.ts';
-import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
-import type { Repository } from '../../src/resource/kinds/repository.ts';
+import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { type Built, BuiltFolders } from './built-folders.ts';
 import { wasDeleted } from './deletion-proof.ts';
 

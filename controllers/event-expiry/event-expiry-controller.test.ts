@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { timestamp } from '../../src/foundation/clock.ts';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
-import { eventKind } from '../../src/resource/kinds/event.ts';
+import { eventKind } from '../../src/resource/kinds/core/event.ts';
 import { objectBench } from '../testing-objects.ts';
 import { type EventExpiryOptions, eventExpiryController } from './event-expiry-controller.ts';
 

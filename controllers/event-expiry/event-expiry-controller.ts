@@ -4,7 +4,7 @@ import type { Clock } from '../../src/foundation/clock.ts';
 import { mapLimited } from '../../src/foundation/map-limited.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { type Event, eventKind, lastSeen } from '../../src/resource/kinds/event.ts';
+import { type Event, eventKind, lastSeen } from '../../src/resource/kinds/core/event.ts';
 import { keyOf, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 
 export interface EventExpiryOptions {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { configMapKind } from '../../src/resource/kinds/config-map.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { runs } from '../../test/support/runs.ts';
 import { objectBench, refer } from '../testing-objects.ts';

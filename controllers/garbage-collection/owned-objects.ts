@@ -1,7 +1,7 @@
 import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import type { Source, SourceContext } from '../../src/controller/source.ts';
-import { eventKind } from '../../src/resource/kinds/event.ts';
-import { eventV1Kind } from '../../src/resource/kinds/event-v1.ts';
+import { eventKind } from '../../src/resource/kinds/core/event.ts';
+import { eventV1Kind } from '../../src/resource/kinds/events/event-v1.ts';
 import {
   type KubernetesObject,
   keyOf,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { configMapKind } from '../../src/resource/kinds/config-map.ts';
-import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { refer } from '../testing-objects.ts';
 import { garbageCollectionController } from './garbage-collection-controller.ts';

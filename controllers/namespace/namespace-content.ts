@@ -1,7 +1,7 @@
 import { mapLimited } from '../../src/foundation/map-limited.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { eventV1Kind } from '../../src/resource/kinds/event-v1.ts';
+import { eventV1Kind } from '../../src/resource/kinds/events/event-v1.ts';
 import { PACKAGE_KINDS } from '../../src/resource/kinds/index.ts';
 import { keyOf, type Stored } from '../../src/resource/object/object.ts';
 import type { Kind } from '../../src/resource/schema/kind.ts';

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { configMapKind } from '../../src/resource/kinds/config-map.ts';
-import { eventKind } from '../../src/resource/kinds/event.ts';
-import { eventV1Kind, eventV1Translation } from '../../src/resource/kinds/event-v1.ts';
-import { type Namespace, namespaceKind } from '../../src/resource/kinds/namespace.ts';
-import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import { secretKind } from '../../src/resource/kinds/secret.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
+import { eventKind } from '../../src/resource/kinds/core/event.ts';
+import { type Namespace, namespaceKind } from '../../src/resource/kinds/core/namespace.ts';
+import { secretKind } from '../../src/resource/kinds/core/secret.ts';
+import { eventV1Kind, eventV1Translation } from '../../src/resource/kinds/events/event-v1.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import type { KubernetesObject } from '../../src/resource/object/object.ts';
 import type { Kind } from '../../src/resource/schema/kind.ts';

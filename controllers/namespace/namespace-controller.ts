@@ -10,7 +10,7 @@ import {
   type Namespace,
   namespaceKind,
   SYSTEM_NAMESPACES,
-} from '../../src/resource/kinds/namespace.ts';
+} from '../../src/resource/kinds/core/namespace.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
 import { namespaceConditions } from './namespace-conditions.ts';

@@ -3,7 +3,7 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { TellOnce } from '../event-deduplicator.ts';
 import { pendingRevisions } from './pending-revisions.ts';

@@ -1,8 +1,8 @@
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
-import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { isPending } from './readiness.ts';
 

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/lifecycle-annotations.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
-import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { proposalController } from './proposal-controller.ts';
 

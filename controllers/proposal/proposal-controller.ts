@@ -4,7 +4,7 @@ import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { type Gate, nextExpiry } from '../../src/package/model/gates.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/lifecycle-annotations.ts';
 import type { Judgement, RevisionStore } from '../../src/package/store/revision-store.ts';
-import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
 import { keyOf, keyText } from '../../src/resource/object/object.ts';
 import { onPending, type PendingOptions } from './on-pending.ts';

@@ -1,7 +1,7 @@
 import type { Gate } from '../../src/package/model/gates.ts';
 import { lifecycleAnnotation } from '../../src/package/model/lifecycle-annotations.ts';
 import type { Judgement } from '../../src/package/store/revision-store.ts';
-import type { PackageRevision } from '../../src/resource/kinds/package-revision.ts';
+import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 
 /** Names of the resolvers that apply to a package. */
 export type Claimants = (judgement: Judgement) => readonly string[];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { HostPauses } from './host-pauses.ts';
 
 const at = (repo: string) => repositoryKind.complete({ metadata: { name: 'apps' }, spec: { git: { repo } } });

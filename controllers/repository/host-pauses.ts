@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/foundation/clock.ts';
 import { elapsed } from '../../src/foundation/elapsed.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import type { Repository } from '../../src/resource/kinds/repository.ts';
+import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
 /** A longer Retry-After counts as this. */

@@ -7,7 +7,7 @@ import type { PackageRepository } from '../../src/package/store/package-reposito
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { signingSecret } from '../../src/package/store/signing.ts';
 import { PUSH_OPTIONS_ANNOTATION, TRANSPORT_ANNOTATION } from '../../src/package/upstream/remote-settings.ts';
-import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../src/resource/kinds/repository.ts';
+import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../src/resource/kinds/porch/repository.ts';
 import { findingsOf, mainFinding } from './findings.ts';
 import { type PollIntervals, PollPace } from './poll-pace.ts';
 import type { RepositoryReport } from './repository-status.ts';

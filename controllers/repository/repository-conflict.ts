@@ -1,5 +1,5 @@
 import { canonicalAddress, overlap } from '../../src/git/open/repository-address.ts';
-import type { Repository } from '../../src/resource/kinds/repository.ts';
+import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 
 /**

@@ -18,9 +18,9 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { Signers } from '../../src/package/store/signing.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { configMapKind } from '../../src/resource/kinds/config-map.ts';
-import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import { type Repository, repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { TellOnce } from '../event-deduplicator.ts';
@@ -36,7 +36,10 @@ import { SyncRequests } from './sync-requests.ts';
 export const REPOSITORY_ACTOR = 'controller:repository';
 
 export interface RepositoryControllerOptions
-  extends Pick<OpenOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'dataFolder' | 'trust' | 'isRegistered'> {
+  extends Pick<
+    OpenOptions,
+    'renderer' | 'policyFor' | 'refreshPolicies' | 'dependentsOf' | 'dataFolder' | 'trust' | 'isRegistered'
+  > {
   readonly client: Client;
   readonly store: RevisionStore;
   readonly clock: Clock;
@@ -190,6 +193,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const state = await OpenRepository.open(object, { store, clock, intervals, random }, (onChange) =>
       openPackageRepository(object, {
         ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal, trust },
+        ...(options.refreshPolicies === undefined ? {} : { refreshPolicies: options.refreshPolicies }),
         ...(options.isRegistered === undefined ? {} : { isRegistered: options.isRegistered }),
         follows: leader !== undefined,
         onRepair: (repair) => recordRepair(object, repair),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { type RepositoryReport, statusAfter } from './repository-status.ts';
 

@@ -6,7 +6,7 @@ import {
   type Repository,
   TRANSPORT_CONDITION,
   TRUST_CONDITION,
-} from '../../src/resource/kinds/repository.ts';
+} from '../../src/resource/kinds/porch/repository.ts';
 import { type NewCondition, setCondition } from '../../src/resource/object/condition.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 

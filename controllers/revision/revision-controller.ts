@@ -14,13 +14,13 @@ import type { Renderer } from '../../src/package/plan/renderer.ts';
 import type { Resolver } from '../../src/package/plan/resolver.ts';
 import type { Judgement, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { functionPolicyKind } from '../../src/resource/kinds/function-policy.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import {
   packageRevisionKind,
   type PackageRevision as RevisionObject,
-} from '../../src/resource/kinds/package-revision.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+} from '../../src/resource/kinds/porch/package-revision.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { functionPolicyKind } from '../../src/resource/kinds/sluice/function-policy.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import {
   type DeepReadonly,
   type KubernetesObject,

@@ -6,7 +6,7 @@ import { verdictOf } from '../../src/package/model/record.ts';
 import type { Resolution, Resolver } from '../../src/package/plan/resolver.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { type RevisionControllerOptions, revisionController } from './revision-controller.ts';
 
 /** The draft of tests that name no other. */

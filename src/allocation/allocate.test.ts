@@ -63,7 +63,7 @@ describe('network addresses', () => {
     expect(value(run([host], claim('n3')))).toEqual(['10.0.0.1/30', '10.0.0.2', 'lowest']);
   });
 
-  test('a subnet without gateway serves only if it says so', () => {
+  test('a subnet without gateway serves only if it is marked so', () => {
     const bare = pool('bare', 'network', '10.0.0.0/24');
     expect(value(run([bare], claim('n3')))).toEqual([
       'NoMatchingPool',
@@ -181,7 +181,7 @@ describe('what an owner holds', () => {
 });
 
 describe('fixed values', () => {
-  test.each(['10.0.0.10/24', '10.0.0.10/32', '10.0.0.10'])('%s is given as asked', (prefix) => {
+  test.each(['10.0.0.10/24', '10.0.0.10/32', '10.0.0.10'])('%s is given as requested', (prefix) => {
     expect(value(run([lan], claim('n3', { prefix })))).toEqual(['10.0.0.10/24', '10.0.0.1', 'fixed']);
   });
 
@@ -223,7 +223,7 @@ describe('fixed values', () => {
 });
 
 describe('status and index', () => {
-  test('a free value of the status is taken, one that somebody holds is not', () => {
+  test('a free value of the status is taken, one that another claim holds is not', () => {
     const mine = claim('n3', { hint: '10.0.0.40/24' });
     expect(value(run([lan], mine))).toEqual(['10.0.0.40/24', '10.0.0.1', 'status']);
     expect(prefixOf(run([lan], mine, [holding(claim('n6'), '10.0.0.40/24')]))).toBe('10.0.0.2/24');
@@ -290,7 +290,7 @@ describe('prefixes', () => {
     expect(value(run(pools, claim('lo', { kind: 'loopback' })))).toEqual(['10.255.0.0/32', undefined, 'lowest']);
   });
 
-  test('exhaustion tells blocks from addresses', () => {
+  test('exhaustion distinguishes blocks from addresses', () => {
     const pools = [pool('p', 'pool', '10.8.0.0/24')];
     const { refused } = run(pools, dnn('a'), [holding(claim('x'), '10.8.0.7')]);
     expect(refused).toEqual({
@@ -348,7 +348,7 @@ describe('released values', () => {
   const tiny = pool('tiny', 'network', '10.0.0.1/30');
   const gone = holding(claim('gone'), '10.0.0.2/30', { released: NOW - HOUR / 2 });
 
-  test('are kept back for the grace period, and said to be', () => {
+  test('are kept back for the grace period, and reported so', () => {
     expect(run([tiny], claim('n3'), [gone]).refused).toMatchObject({
       reason: 'AwaitingRelease',
       retryAt: NOW + HOUR / 2,

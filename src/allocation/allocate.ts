@@ -10,8 +10,8 @@ import { compareText, type Pool } from './pool.ts';
 /**
  * Chooses the value of a claim; the table is left as it is but for released values whose grace period is over.
  *
- * In this order: the value the owner already holds, if it still fits; the fixed prefix; the index; what the status says, if
- * nobody else holds it; the lowest free one, pool by pool. Equal inputs give equal answers. `now`: milliseconds since the epoch.
+ * In this order: the value the owner already holds, if it still fits; the fixed prefix; the index; the value in the status, if
+ * it is free; the lowest free one, pool by pool. Equal inputs give equal answers. `now`: milliseconds since the epoch.
  */
 export function allocate(table: AllocationTable, claim: Claim, now: number): Outcome {
   table.expire(now);
@@ -80,7 +80,7 @@ function sticky({ instance, pools, claim }: Search): Outcome | undefined {
   return undefined;
 }
 
-/** True if the block is one address, or a prefix of the wanted length, and the fixed one if the claim names one. */
+/** True if the block is one address, or a prefix of the requested length, and the fixed one if the claim names one. */
 function hasWantedForm(range: Range, claim: Claim): boolean {
   if (claim.prefix !== undefined) return sameRange(range, claimedRange(claim, claim.prefix));
   return range.length === (wantsPrefix(claim) ? claim.prefixLength : 32);
@@ -148,7 +148,7 @@ function lowest({ claim, pools, table }: Search): Outcome {
   return refusedFor('AwaitingRelease', `${message}; a released value becomes free at ${timestamp(retryAt)}`, retryAt);
 }
 
-/** The refusal if somebody else holds any address of the block. */
+/** The refusal if another claim holds any address of the block. */
 function takenBy({ instance, table, claim }: Search, range: Range): Outcome | undefined {
   const holder = instance.othersIn(range, claim.owner)[0];
   if (holder === undefined) return undefined;

@@ -63,7 +63,7 @@ export class AllocationTable {
     this.#instances.get(holding.networkInstance)?.remove(holding);
   }
 
-  /** Forgets what was released longer ago than the grace period. Time never goes back for a table. */
+  /** Drops what was released longer ago than the grace period. Time never goes back for a table. */
   expire(now: number): void {
     for (let last = this.#expiring.at(-1); last !== undefined && last.at <= now; last = this.#expiring.at(-1)) {
       this.#expiring.pop();

@@ -12,7 +12,7 @@ export interface OwnerKey {
   readonly name: string;
 }
 
-/** A wish for an address or a prefix, as the spec of an IPClaim states it. */
+/** A request for an address or a prefix, as the spec of an IPClaim states it. */
 export interface Claim {
   readonly owner: OwnerKey;
   readonly networkInstance: string;
@@ -27,7 +27,7 @@ export interface Claim {
   readonly createPrefix?: boolean;
   /** Place in the pool, counted from its first address or its first block of the claimed length, which is 0. */
   readonly index?: number;
-  /** What the status of the claim says now. It is taken if the pools allow it and nobody holds it. */
+  /** What the status of the claim contains now. It is allocated if the pools allow it and it is free. */
   readonly hint?: string;
 }
 
@@ -84,7 +84,7 @@ export function claimFromObject(object: unknown, repository: string, packagePath
   };
 }
 
-/** True if the claim asks for a block, false if it asks for one address. */
+/** True if the claim requests a block, false if it requests one address. */
 export function wantsPrefix(claim: Claim): boolean {
   return claim.kind === 'pool' || claim.createPrefix === true;
 }

@@ -1,7 +1,7 @@
 import { type Range, sizeOf } from './ipv4.ts';
 
 /**
- * The free addresses of one block: a binary trie over the bits below its length. A node knows how much of its block is free and
+ * The free addresses of one block: a binary trie over the bits below its length. A node counts how much of its block is free and
  * how large the largest aligned free block in it is, so that finding the lowest free block of a size, taking and giving back each
  * cost at most 32 steps, however many blocks are taken. Taken blocks may overlap and are counted.
  */

@@ -6,7 +6,7 @@ import { type Outcome, refusedFor } from './outcome.ts';
 import { GATEWAY_LABEL, type PrefixKind } from './pool.ts';
 
 /** How many pools that nearly match are named. */
-const NEAREST = 3;
+const MAX_NEAREST = 3;
 
 /** The kinds of prefix that may serve a claim, the preferred first. */
 function servingKinds(claim: Claim): readonly PrefixKind[] {
@@ -52,7 +52,7 @@ export function noMatchingPool(table: AllocationTable, claim: Claim, around?: Ra
     .filter(({ pool }) => around === undefined || contains(pool.prefix.range, around))
     .map((state) => ({ pool: state.pool, reasons: mismatches(state, claim) }))
     .sort((a, b) => a.reasons.length - b.reasons.length)
-    .slice(0, NEAREST)
+    .slice(0, MAX_NEAREST)
     .map(({ pool, reasons }) => `${pool.name} (${formatRange(pool.prefix.range)}) ${reasons.join(', ')}`);
   const nearest = near.length === 0 ? '' : `; nearest: ${near.join('; ')}`;
   return refusedFor('NoMatchingPool', `no IPPrefix of network instance ${claim.networkInstance} ${what}${nearest}`);
@@ -80,7 +80,7 @@ function problemOf(claim: Claim): string | undefined {
     }
   }
   if (wantsPrefix(claim) && prefix === undefined && prefixLength === undefined)
-    return 'spec.prefixLength is missing: a claim for a prefix must say how long it is';
+    return 'spec.prefixLength is missing: a claim for a prefix must state its length';
   if (!wantsPrefix(claim) && prefixLength !== undefined && prefixLength !== 32)
     return `spec.prefixLength ${prefixLength} needs spec.createPrefix: true; without it the claim gets one address`;
   return undefined;

@@ -7,14 +7,14 @@ export type RefusalReason = 'PoolExhausted' | 'AddressConflict' | 'NoMatchingPoo
 export interface Refusal {
   readonly reason: RefusalReason;
   readonly message: string;
-  /** When asking again may help without any change. Milliseconds since the epoch. */
+  /** When a retry may succeed without any change. Milliseconds since the epoch. */
   readonly retryAt?: number;
   /** Who holds the fixed value. */
   readonly holder?: OwnerKey;
 }
 
 export interface Allocated {
-  /** As IPClaim status says it: address with the length of its subnet, or the claimed prefix. */
+  /** As in the status of an IPClaim: address with the length of its subnet, or the claimed prefix. */
   readonly prefix: string;
   readonly gateway?: string;
   readonly range: Range;

@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { type Manifest, type ManifestFile, readManifests } from '../resource/client/manifests.ts';
-import { eventKind } from '../resource/kinds/event.ts';
+import { eventKind } from '../resource/kinds/core/event.ts';
 import { OBJECT_KINDS } from '../resource/kinds/index.ts';
 import { keyOf, keyText } from '../resource/object/object.ts';
 import { sameValue } from '../resource/object/same-value.ts';

@@ -11,10 +11,8 @@ import { subjectOf } from '../../controllers/revision/working-package.ts';
 import type { ControllerOptions } from '../controller/controller.ts';
 import type { Manager } from '../controller/manager.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
-import { repositoryIdOf } from '../package/model/package-revision.ts';
 import type { Resolver } from '../package/plan/resolver.ts';
 import type { Judgement } from '../package/store/revision-store.ts';
-import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
 import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 import type { Session } from './session.ts';
 import { policyOf } from './session-policy.ts';
@@ -56,17 +54,18 @@ export function chosenControllers({ disabled, housekeeping }: Omit<ControllerCho
 
 /** Puts all controllers that are not switched off into a manager. */
 export function addControllers(manager: Manager, session: Session, choice: ControllerSettings): void {
-  const { client, store, clock, folder, objects, renderer, trust } = session;
+  const { client, store, clock, folder, readers, renderer, trust } = session;
+  readers.share(manager);
   const dataFolder = folder.path;
   const git = { network: session.network };
   const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
   const deliverable = deliverableResolver({
     store,
-    targets: () => objects.of(deliveryTargetKind),
-    repositoryOf: (revision) => session.repository(repositoryIdOf(revision)),
+    targets: () => readers.targets.list(),
+    repositoryOf: ({ namespace, key }) => readers.repositories.get({ namespace, name: key.repository }),
     shipped: session.targetObjects,
     requiredGates: (revision) =>
-      policyOf(objects, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType),
+      policyOf(readers, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType),
   });
   const resolvers = [ipam.resolver, deliverable.resolver, ...choice.resolvers];
   const claimantsOf = ({ revision, content }: Judgement) =>
@@ -76,7 +75,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       repositoryController({
         ...{ client, store, clock, dataFolder, renderer, trust, git },
         isRegistered: (address) => session.isRegistered(address),
-        policyFor: (revision, namespace) => policyOf(objects, revision, namespace),
+        policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
+        refreshPolicies: () => readers.refresh(),
         dependentsOf: (revision) => store.dependentsOf(revision),
         ...(choice.diskBudget === undefined ? {} : { diskBudget: choice.diskBudget }),
         ...(choice.requests === undefined ? {} : { requests: choice.requests }),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { SluiceError } from '../foundation/sluice-error.ts';
-import type { DeliveryTarget } from '../resource/kinds/delivery-target.ts';
+import type { DeliveryTarget } from '../resource/kinds/sluice/delivery-target.ts';
 
 /** Used where neither --data nor SLUICE_DATA names another folder. */
 export const DEFAULT_DATA_FOLDER = '.sluice';

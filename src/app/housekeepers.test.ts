@@ -3,22 +3,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Manager } from '../controller/manager.ts';
-import { configMapKind } from '../resource/kinds/config-map.ts';
-import { customResourceDefinitionKind } from '../resource/kinds/custom-resource-definition.ts';
-import { namespaceKind } from '../resource/kinds/namespace.ts';
+import { customResourceDefinitionKind } from '../resource/kinds/apiextensions/custom-resource-definition.ts';
+import { configMapKind } from '../resource/kinds/core/config-map.ts';
+import { namespaceKind } from '../resource/kinds/core/namespace.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import { dataFolder } from './data-folder.ts';
 import { addHousekeepers } from './housekeepers.ts';
 import { Session } from './session.ts';
 
-/** Runs housekeepers on a data folder, until they have nothing to do after `act`. */
+/** Runs housekeepers on a data folder, until they have nothing to do; `act` runs before the controllers. */
 async function keepHouse(path: string, act: (session: Session) => Promise<void>, disabled: readonly string[] = []) {
   const session = await Session.open({ folder: dataFolder(path), actor: { name: 'anna' }, write: true });
   const { client, clock } = session;
   const manager = new Manager({ client, clock });
   try {
     addHousekeepers(manager, session, disabled);
-    await act(session);
+    // Before any controller works.
+    manager.add({ name: 'act', start: () => act(session) });
     await manager.start();
     await manager.idle();
     return { waiting: manager.waiting().map(({ controller }) => controller) };

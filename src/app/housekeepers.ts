@@ -5,7 +5,7 @@ import { garbageCollectionController } from '../../controllers/garbage-collectio
 import type { OwnerMemory } from '../../controllers/garbage-collection/sort-owners.ts';
 import { namespaceController } from '../../controllers/namespace/namespace-controller.ts';
 import type { Manager } from '../controller/manager.ts';
-import { customResourceDefinitionKind } from '../resource/kinds/custom-resource-definition.ts';
+import { customResourceDefinitionKind } from '../resource/kinds/apiextensions/custom-resource-definition.ts';
 import { PACKAGE_KINDS } from '../resource/kinds/index.ts';
 import type { ObjectKey } from '../resource/object/object.ts';
 import type { Session } from './session.ts';
@@ -20,8 +20,13 @@ const REMEMBERED = 100_000;
 export function addHousekeepers(manager: Manager, session: Session, disabled: readonly string[]): void {
   const { client, clock, registry } = session;
   const add: Readonly<Record<(typeof HOUSEKEEPERS)[number], () => unknown>> = {
-    'custom-resource-definition': () =>
-      manager.addController(customResourceDefinitionController({ client, clock, kinds: restoredKinds(session) })),
+    'custom-resource-definition': () => {
+      const kinds = customKinds(session);
+      // Before any controller looks for the kinds that were served last time.
+      const start = async () => kinds.restore((await client.list(customResourceDefinitionKind)).items);
+      manager.add({ name: 'custom-kinds', start });
+      manager.addController(customResourceDefinitionController({ client, clock, kinds }));
+    },
     namespace: () => manager.addController(namespaceController({ client, clock, registry })),
     'garbage-collection': () =>
       manager.addController(
@@ -36,15 +41,13 @@ export function addHousekeepers(manager: Manager, session: Session, disabled: re
   for (const name of HOUSEKEEPERS) if (!disabled.includes(name)) add[name]();
 }
 
-/** The kinds of users, those that were served last time already so. */
-function restoredKinds({ registry, objects }: Session): CustomKinds {
-  const kinds = new CustomKinds({
+/** The kinds that users define. */
+function customKinds({ registry, objects }: Session): CustomKinds {
+  return new CustomKinds({
     registry,
     openStorage: (kind) => objects.add(kind),
     closeStorage: (kind) => objects.remove(kind),
   });
-  kinds.restore(objects.of(customResourceDefinitionKind));
-  return kinds;
 }
 
 /** Owners of packages: whoever opens a repository of another server must not find all its drafts orphaned. */

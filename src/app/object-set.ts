@@ -1,11 +1,15 @@
 import { type Clock, timestamp } from '../foundation/clock.ts';
 import { ProcessLock } from '../foundation/process-lock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import type { Client } from '../resource/client/client.ts';
+import { RegistryClient } from '../resource/client/registry-client.ts';
 import { OBJECT_KINDS } from '../resource/kinds/index.ts';
-import type { KubernetesObject, ObjectKey, Stored } from '../resource/object/object.ts';
+import type { KubernetesObject } from '../resource/object/object.ts';
+import type { Actor } from '../resource/object/request-context.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import { DEFAULT_QUOTA, type QuotaLimits } from '../resource/storage/memory/namespace-quota.ts';
 import type { ObjectStorage } from '../resource/storage/memory/object-storage.ts';
+import { Registry } from '../resource/storage/registry.ts';
 import { ObjectDatabase } from '../resource/storage/sqlite/object-database.ts';
 import { EventLog } from '../resource/watch/event-log.ts';
 import { type DataFolder, exists } from './data-folder.ts';
@@ -13,10 +17,10 @@ import { type DataFolder, exists } from './data-folder.ts';
 export interface ObjectSetOptions {
   readonly folder: DataFolder;
   readonly clock: Clock;
-  /** Without it objects are only read, beside whoever writes. */
+  /** Without it objects are only read, beside a process that writes. */
   readonly write: boolean;
   readonly quota?: Partial<QuotaLimits> | undefined;
-  /** Told why what nobody waits for could not be written. */
+  /** Called with why something could not be written that no caller waits for. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -33,7 +37,7 @@ export class ObjectSet {
   private constructor(database: ObjectDatabase, clock: Clock, lock: ProcessLock | undefined) {
     this.database = database;
     this.#lock = lock;
-    // Whoever only reads makes no versions either.
+    // A process that only reads makes no versions either.
     this.log = new EventLog({ clock, ...(lock === undefined ? {} : { journal: database.journal }) });
     database.attach(this.log);
     for (const kind of OBJECT_KINDS) this.add(kind);
@@ -66,7 +70,7 @@ export class ObjectSet {
 
   remove(kind: Kind): void {
     const id = idOf(kind);
-    for (const object of this.#storages.get(id)?.objects() ?? []) this.database.quota.account(kind, object, undefined);
+    this.#storages.get(id)?.release();
     this.#storages.delete(id);
   }
 
@@ -74,16 +78,11 @@ export class ObjectSet {
     return [...this.#storages.values()];
   }
 
-  /** All objects of a kind as they are now, by name. */
-  of<T extends KubernetesObject>(kind: Kind<T>): Stored<T>[] {
-    return this.#storage(kind)
-      .objects()
-      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  }
-
-  /** The object of a key as it is now; undefined if there is none. */
-  find<T extends KubernetesObject>(kind: Kind<T>, key: ObjectKey): Stored<T> | undefined {
-    return this.#storage(kind).find(key);
+  /** A client of these objects alone, for callers without a session. */
+  client(actor: Actor): Client {
+    const registry = new Registry();
+    for (const storage of this.storages()) registry.register(storage);
+    return new RegistryClient(registry, actor, 'cli');
   }
 
   /** Makes the last writes durable and gives the database back. */
@@ -94,13 +93,6 @@ export class ObjectSet {
     } finally {
       await this.#lock?.release();
     }
-  }
-
-  #storage<T extends KubernetesObject>(kind: Kind<T>): ObjectStorage<T> {
-    const storage = this.#storages.get(idOf(kind));
-    if (storage === undefined) throw new SluiceError('Internal', `the database does not keep ${kind.plural}`);
-    // Found by the identity of the kind.
-    return storage as unknown as ObjectStorage<T>;
   }
 }
 

@@ -20,7 +20,7 @@ export interface RepositoriesOnDemand {
   /** Reads the remote of one that is open again. */
   refresh(repository: string): Promise<void>;
   /** Ids of the registered repositories of a name, in any namespace. */
-  named(name: string): readonly string[];
+  named(name: string): Promise<readonly string[]>;
 }
 
 /**
@@ -56,7 +56,7 @@ export class OnDemandStorage<T extends KubernetesObject> implements Storage<T> {
       ({ path, operator }) => path === 'spec.repository' && operator === '=',
     )?.value;
     if (repository === undefined) await this.#repositories.openAll();
-    else for (const id of this.#idsOf(repository, namespace)) await this.#repositories.open(id);
+    else for (const id of await this.#idsOf(repository, namespace)) await this.#repositories.open(id);
     return this.#inner.list(context, options);
   }
 
@@ -103,9 +103,9 @@ export class OnDemandStorage<T extends KubernetesObject> implements Storage<T> {
   }
 
   /** Of a repository that no namespace has, the one that a message is to name. */
-  #idsOf(repository: string, namespace: string | undefined): readonly string[] {
+  async #idsOf(repository: string, namespace: string | undefined): Promise<readonly string[]> {
     if (namespace !== undefined) return [`${namespace}/${repository}`];
-    const found = this.#repositories.named(repository);
+    const found = await this.#repositories.named(repository);
     return found.length === 0 ? [`${DEFAULT_NAMESPACE}/${repository}`] : found;
   }
 }

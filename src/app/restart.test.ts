@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type CliFixture, cliFixture } from '../cli/testing.ts';
-import { packageRevisionKind } from '../resource/kinds/package-revision.ts';
+import { packageRevisionKind } from '../resource/kinds/porch/package-revision.ts';
 import { dataFolder } from './data-folder.ts';
 import { Session } from './session.ts';
 

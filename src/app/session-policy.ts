@@ -13,11 +13,9 @@ import {
   peopleIn,
   type SelectedRevision,
 } from '../package/store/policy-objects.ts';
-import { configMapKind } from '../resource/kinds/config-map.ts';
-import { packagePolicyKind } from '../resource/kinds/package-policy.ts';
-import { type Repository, repositoryKind } from '../resource/kinds/repository.ts';
+import type { Repository } from '../resource/kinds/porch/repository.ts';
 import type { Stored } from '../resource/object/object.ts';
-import type { ObjectSet } from './object-set.ts';
+import type { ObjectReaders } from './object-readers.ts';
 
 /** How long the canonical form of an address is cached. */
 const CACHED_MS = 5000;
@@ -28,18 +26,18 @@ const addresses = new LruCache<string, { readonly canonical: string; readonly un
 });
 
 /**
- * What the policies say at this moment about a revision of a repository in this namespace. Rights are given by namespace, so neither
- * a policy nor a repository of another one has a say, save where both have registered the same packages: then what holds in one holds
- * in the other, or each could be gone around by the other.
+ * The policies for a revision of a repository in this namespace, as the readers show them. Throws Unavailable before they were read.
+ * Rights are given by namespace, so policies and repositories of others do not count, except where two namespaces have registered the
+ * same packages: then the requirements of each hold in the other, or a user could bypass one through the other.
  */
-export function policyOf(objects: ObjectSet, revision: PackageRevision, namespace: string): EffectivePolicy {
-  const repository = objects.find(repositoryKind, { namespace, name: revision.key.repository });
+export function policyOf(readers: ObjectReaders, revision: PackageRevision, namespace: string): EffectivePolicy {
+  const repository = readers.repositories.get({ namespace, name: revision.key.repository });
   const policiesOf = (where: string | undefined) =>
-    objects.of(packagePolicyKind).filter(({ metadata }) => metadata.namespace === where);
-  const people = repository === undefined ? undefined : peopleFor(objects, repository);
-  const hostUsers = repository === undefined ? undefined : hostUsersFor(objects, repository);
+    readers.policies.list().filter(({ metadata }) => metadata.namespace === where);
+  const people = repository === undefined ? undefined : peopleFor(readers, repository);
+  const hostUsers = repository === undefined ? undefined : hostUsersFor(readers, repository);
   const own = effectivePolicy(revision, repository, policiesOf(namespace), people, hostUsers);
-  const others = repository === undefined ? [] : sharingRepositories(objects.of(repositoryKind), repository);
+  const others = repository === undefined ? [] : sharingRepositories(readers.repositories.list(), repository);
   return others.reduce((policy, other) => {
     const there = seenFrom(other, revision);
     const { namespace: where } = other.metadata;
@@ -47,25 +45,25 @@ export function policyOf(objects: ObjectSet, revision: PackageRevision, namespac
       ? policy
       : combinePolicies(
           policy,
-          effectivePolicy(there, other, policiesOf(where), peopleFor(objects, other)),
+          effectivePolicy(there, other, policiesOf(where), peopleFor(readers, other)),
           `${where}/`,
         );
   }, own);
 }
 
 /** The people whose keys a repository lists; undefined if it lists none. */
-function peopleFor(objects: ObjectSet, repository: Stored<Repository>): People | undefined {
+function peopleFor(readers: ObjectReaders, repository: Stored<Repository>): People | undefined {
   const name = allowedSignersOf(repository);
   const { namespace } = repository.metadata;
-  const listed = name === undefined ? undefined : objects.find(configMapKind, { namespace, name });
+  const listed = name === undefined ? undefined : readers.configMaps.get({ namespace, name });
   return listed === undefined ? undefined : peopleIn(listed);
 }
 
 /** Who is which user of the Git host of a repository; undefined where the reports of the host do not count. */
-function hostUsersFor(objects: ObjectSet, repository: Stored<Repository>): HostUsers | undefined {
+function hostUsersFor(readers: ObjectReaders, repository: Stored<Repository>): HostUsers | undefined {
   const name = hostUsersNameOf(repository);
   const { namespace } = repository.metadata;
-  return name === undefined ? undefined : hostUsersIn(objects.find(configMapKind, { namespace, name }));
+  return name === undefined ? undefined : hostUsersIn(readers.configMaps.get({ namespace, name }));
 }
 
 /**

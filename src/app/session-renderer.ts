@@ -1,18 +1,17 @@
 import type { FunctionRule, FunctionRules } from '../function/model/function-rules.ts';
 import { mayNameFunctions } from '../package/plan/render.ts';
 import type { Renderer, Rendering, RenderRequest } from '../package/plan/renderer.ts';
-import { functionPolicyKind } from '../resource/kinds/function-policy.ts';
 import type { FunctionSettings } from './function-settings.ts';
-import type { ObjectSet } from './object-set.ts';
+import type { ObjectReaders } from './object-readers.ts';
 
 /** The renderer of a session. Functions are read, and their workers started, when the first package names some. */
 export class SessionRenderer implements Renderer {
-  readonly #objects: ObjectSet;
+  readonly #policies: ObjectReaders['functionPolicies'];
   readonly #settings: FunctionSettings;
   #opened: Promise<Renderer & { close(): Promise<void> }> | undefined;
 
-  constructor(objects: ObjectSet, settings: FunctionSettings) {
-    this.#objects = objects;
+  constructor({ functionPolicies }: Pick<ObjectReaders, 'functionPolicies'>, settings: FunctionSettings) {
+    this.#policies = functionPolicies;
     this.#settings = settings;
   }
 
@@ -22,7 +21,10 @@ export class SessionRenderer implements Renderer {
       this.#opened = undefined;
       throw error;
     });
-    return (await this.#opened).render(request);
+    const renderer = await this.#opened;
+    // A rule that forbids a function holds from the moment in which it was acknowledged.
+    await this.#policies.refresh();
+    return renderer.render(request);
   }
 
   async close(): Promise<void> {
@@ -52,8 +54,8 @@ export class SessionRenderer implements Renderer {
 
   /** The rules of a namespace, by the names of their objects and in the order of each. */
   #rules(namespace: string): FunctionRules {
-    return this.#objects
-      .of(functionPolicyKind)
+    return this.#policies
+      .list()
       .filter(({ metadata }) => metadata.namespace === namespace)
       .flatMap(({ spec }) => spec.rules)
       .map(({ image, tags, builtIn, exec, container, forbid }) => ({

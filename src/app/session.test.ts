@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type CliFixture, cliFixture } from '../cli/testing.ts';
 import { DEFAULT_NETWORK } from '../git/network/git-network.ts';
-import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
-import { packagePolicyKind } from '../resource/kinds/package-policy.ts';
-import { packageRevisionKind } from '../resource/kinds/package-revision.ts';
-import { repositoryKind } from '../resource/kinds/repository.ts';
+import { packageRevisionKind } from '../resource/kinds/porch/package-revision.ts';
+import { repositoryKind } from '../resource/kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../resource/kinds/sluice/delivery-target.ts';
+import { packagePolicyKind } from '../resource/kinds/sluice/package-policy.ts';
 import { dataFolder } from './data-folder.ts';
 import { Session } from './session.ts';
 

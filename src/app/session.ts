@@ -12,7 +12,7 @@ import { canonicalAddressNow } from '../git/open/repository-address.ts';
 import { packageStorages } from '../package/api/package-storages.ts';
 import type { RevisionTable } from '../package/api/revision-table.ts';
 import type { Explanation } from '../package/model/explanation.ts';
-import { type PackageRevision, repositoryIdOf, revisionId } from '../package/model/package-revision.ts';
+import { type PackageRevision, revisionId } from '../package/model/package-revision.ts';
 import { openPackageRepository } from '../package/store/open-package-repository.ts';
 import type { ServerTrust } from '../package/store/open-repository-trust.ts';
 import { type OpenPurpose, RevisionStore } from '../package/store/revision-store.ts';
@@ -20,10 +20,9 @@ import { Signers } from '../package/store/signing.ts';
 import { credentialsOf } from '../package/upstream/credentials.ts';
 import type { Client } from '../resource/client/client.ts';
 import { RegistryClient } from '../resource/client/registry-client.ts';
-import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
-import { eventKind } from '../resource/kinds/event.ts';
-import { eventV1Kind, eventV1Translation } from '../resource/kinds/event-v1.ts';
-import { type Repository, repositoryKind } from '../resource/kinds/repository.ts';
+import { eventKind } from '../resource/kinds/core/event.ts';
+import { eventV1Kind, eventV1Translation } from '../resource/kinds/events/event-v1.ts';
+import { type Repository, repositoryKind } from '../resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../resource/object/object.ts';
 import type { Actor, RequestContext } from '../resource/object/request-context.ts';
 import type { QuotaLimits } from '../resource/storage/memory/namespace-quota.ts';
@@ -35,6 +34,7 @@ import { BUILT_IN_RESOLVERS } from './built-in-resolvers.ts';
 import { createDataFolder, type DataFolder, expectDatabase, expectDataFolder, targetMirror } from './data-folder.ts';
 import type { RevisionExplanations } from './explain-revision.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from './function-settings.ts';
+import { ObjectReaders } from './object-readers.ts';
 import { ObjectSet } from './object-set.ts';
 import { OnDemandStorage, type RepositoriesOnDemand } from './on-demand-storage.ts';
 import type { OpenFailure } from './open-failure.ts';
@@ -86,6 +86,8 @@ export class Session {
   readonly actor: Actor;
   readonly log: EventLog;
   readonly objects: ObjectSet;
+  /** What decisions are made by. */
+  readonly readers: ObjectReaders;
   /** Filled by the delivery controller of this process. */
   readonly targetObjects = new TargetObjects();
   readonly store: RevisionStore;
@@ -126,13 +128,13 @@ export class Session {
     this.#startVersion = BigInt(objects.log.version);
     this.objects = objects;
     const judge = deliverabilityJudge({
-      targets: () => objects.of(deliveryTargetKind),
-      repositoryOf: (revision) => this.repository(repositoryIdOf(revision)),
+      targets: () => this.readers.targets.list(),
+      repositoryOf: ({ namespace, key }) => this.readers.repositories.get({ namespace, name: key.repository }),
       packagesOf: (target, identity) => this.targetObjects.packagesOf(target, identity),
     });
     this.store = new RevisionStore({
       address: upstreamAddresses(options.folder, clock, this.network, () => this.client),
-      isComing: (id) => options.opens === true && this.repository(id) !== undefined,
+      isComing: (id) => options.opens === true && this.readers.repositories.get(keyOfId(id)) !== undefined,
       ...(options.opens === true
         ? {}
         : { open: (id, purpose) => this.#reach(id, purpose), openAll: () => this.#reachAll() }),
@@ -141,7 +143,6 @@ export class Session {
         return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
       },
     });
-    this.renderer = new SessionRenderer(objects, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
     this.registry = new Registry();
     for (const storage of objects.storages()) this.registry.register(storage);
     this.#memory = options.write === true ? new PackageMemory(objects.database) : undefined;
@@ -157,6 +158,13 @@ export class Session {
     const events = this.registry.storage(eventKind);
     this.registry.register(new TranslatedStorage(eventV1Kind, events, eventV1Translation));
     this.client = new RegistryClient(this.registry, options.actor, 'cli', options.onWarning);
+    this.readers = new ObjectReaders({
+      client: this.client.as({ name: 'sluice' }, 'controller'),
+      clock,
+      signingSecret: options.signing?.secret,
+      ...(options.onError === undefined ? {} : { onError: options.onError }),
+    });
+    this.renderer = new SessionRenderer(this.readers, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
     this.#signers = new Signers(this.client, clock);
   }
 
@@ -168,24 +176,31 @@ export class Session {
       await expectDatabase(folder);
     }
     const objects = await ObjectSet.open({ folder, clock, write, quota, onError });
+    let session: Session | undefined;
     try {
-      const key = signingKeyOf(options.signing ?? {}, objects);
+      // A Secret is read when the first statement is signed, by the session that signs.
+      const key = signingKeyOf(options.signing ?? {}, () => session?.readers.signingSecret?.list()[0]);
       const trust = await openTrust(folder.path, { key, clock, ...(onError === undefined ? {} : { onError }) });
-      return new Session(options, clock, objects, trust);
+      session = new Session(options, clock, objects, trust);
+      // Nothing decides before the policies were read.
+      await session.readers.start();
+      return session;
     } catch (error) {
-      await objects.close();
+      await (session ?? objects).close();
       throw error;
     }
   }
 
   /** True for the address of a registered repository. */
-  isRegistered(address: string): boolean {
-    return this.repositories().some(({ spec }) => canonicalAddressNow(spec.git?.repo ?? '') === address);
+  async isRegistered(address: string): Promise<boolean> {
+    const repositories = await this.repositories();
+    return repositories.some(({ spec }) => canonicalAddressNow(spec.git?.repo ?? '') === address);
   }
 
   /** Why a revision is where it is, by its key. NotFound if there is none. */
   async explain({ actor, signal }: RequestContext, key: ObjectKey): Promise<Explanation> {
     const id = keyText(key);
+    await this.readers.refresh();
     await this.store.reach(id.split('.', 1)[0] ?? '', 'look');
     // Packages of other repositories may come from it.
     if (this.store.find(id)?.lifecycle === 'DeletionProposed') await this.store.reachAll();
@@ -194,8 +209,8 @@ export class Session {
       ...{ store: this.store, client: this.client, network: this.network, patience: this.patience },
       dataFolder: this.folder.path,
       mirrorOf: (target) => targetMirror(this.folder, target),
-      repositories: () => this.repositories(),
-      targets: () => this.objects.of(deliveryTargetKind),
+      repositories: () => this.readers.repositories.list(),
+      targets: () => this.readers.targets.list(),
     });
     const about = this.#about ?? (await runningUp(this.folder));
     return this.#explanations.explain(key, {
@@ -216,13 +231,13 @@ export class Session {
     };
   }
 
-  repositories(): Stored<Repository>[] {
-    return this.objects.of(repositoryKind);
+  async repositories(): Promise<readonly Stored<Repository>[]> {
+    return (await this.client.list(repositoryKind)).items;
   }
 
   /** By `<namespace>/<name>`. */
-  repository(id: string): Stored<Repository> | undefined {
-    return this.repositories().find((repository) => keyText(keyOf(repository)) === id);
+  repository(id: string): Promise<Stored<Repository> | undefined> {
+    return this.client.find(repositoryKind, keyOfId(id));
   }
 
   /**
@@ -236,16 +251,17 @@ export class Session {
     { newId = false, offline = false }: { readonly newId?: boolean; readonly offline?: boolean } = {},
   ): Promise<void> {
     if (this.store.repositories().some((open) => open.id === id)) return;
-    const object = this.repository(id);
+    const repositories = await this.repositories();
+    const object = repositories.find((repository) => keyText(keyOf(repository)) === id);
     const [namespace, name] = id.split('/');
     if (object === undefined) {
-      const own = this.repositories().filter(({ metadata }) => metadata.namespace === namespace);
+      const own = repositories.filter(({ metadata }) => metadata.namespace === namespace);
       const known = own.map((repository) => repository.metadata.name);
       const list = known.length === 0 ? 'none is' : `registered are ${known.join(', ')}`;
       throw new SluiceError('NotFound', `repository "${name}" is not registered; ${list}`);
     }
     const open = new Set(this.store.repositories().map((one) => one.id));
-    const other = await conflictingRepository(object, this.repositories(), (one) => open.has(keyText(keyOf(one))));
+    const other = await conflictingRepository(object, repositories, (one) => open.has(keyText(keyOf(one))));
     if (other !== undefined) {
       const key = keyText(keyOf(other));
       throw new SluiceError(
@@ -253,7 +269,7 @@ export class Session {
         `Repository conflict with existing repository: ${key}; its packages are reached under that name, and "sluice repo unreg ${name}" forgets this one`,
       );
     }
-    const leader = await leadingRepository(object, this.repositories());
+    const leader = await leadingRepository(object, repositories);
     const credentials = credentialsOf(this.client, object, object.spec.git?.secretRef);
     const signer = this.#signers.of(object);
     let added = false;
@@ -268,7 +284,8 @@ export class Session {
       ...(credentials === undefined ? {} : { credentials }),
       git: { network: this.network, ...(signer === undefined ? {} : { signer }) },
       ...(signal === undefined ? {} : { signal }),
-      policyFor: (revision, namespace) => policyOf(this.objects, revision, namespace),
+      policyFor: (revision, namespace) => policyOf(this.readers, revision, namespace),
+      refreshPolicies: () => this.readers.refresh(),
       dependentsOf: (revision) => this.store.dependentsOf(revision),
       // What it finds while it opens is announced when it is added.
       onChange: (changes) => {
@@ -300,8 +317,9 @@ export class Session {
   /** Opens all registered repositories. One that cannot be opened does not keep the others from being used. */
   async openAll(): Promise<OpenFailure[]> {
     const failures: OpenFailure[] = [];
+    const repositories = await this.repositories();
     await Promise.all(
-      this.repositories().map(async (object) => {
+      repositories.map(async (object) => {
         try {
           await this.openSoon(keyText(keyOf(object)));
         } catch (error) {
@@ -344,17 +362,17 @@ export class Session {
       refresh: async (id) => {
         await this.store.repository(id).sync();
       },
-      named: (name) =>
-        this.repositories()
-          .filter(({ metadata }) => metadata.name === name)
-          .map((object) => keyText(keyOf(object))),
+      named: async (name) => {
+        const repositories = await this.repositories();
+        return repositories.filter(({ metadata }) => metadata.name === name).map((object) => keyText(keyOf(object)));
+      },
     };
   }
 
   /** From now on others may look at lists: a revision that arrives later is news to them. */
   endQuiet(): void {
     if (this.#memory !== undefined) this.#memory.versions.quiet = false;
-    const registered = new Set(this.repositories().map((object) => keyText(keyOf(object))));
+    const registered = new Set(this.readers.repositories.list().map((object) => keyText(keyOf(object))));
     this.#revisions.forgetMissing((repository) => registered.has(repository));
     this.log.forgetUnkept();
     this.#revisions.startEvaluations();
@@ -385,6 +403,8 @@ export class Session {
 
   /** Saves caches and ends child processes. */
   async close(): Promise<void> {
+    // They follow the log. What is still being decided reads the objects by lists.
+    await this.readers.stop();
     this.log.close();
     try {
       await this.renderer.close();
@@ -401,4 +421,10 @@ export class Session {
       }
     }
   }
+}
+
+/** The key of a repository's id, `<namespace>/<name>`. */
+function keyOfId(id: string): ObjectKey {
+  const [namespace = '', name = ''] = id.split('/');
+  return { namespace, name };
 }

@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { SluiceError } from '../foundation/sluice-error.ts';
-import { secretKind, secretText } from '../resource/kinds/secret.ts';
-import type { ObjectSet } from './object-set.ts';
+import { type Secret, secretText } from '../resource/kinds/core/secret.ts';
+import type { DeepReadonly } from '../resource/object/object.ts';
 import type { SigningKey } from './open-trust.ts';
 
 /** Which key signs in place of the one of the data folder. */
@@ -28,15 +28,18 @@ export function signingChoice(environment: NodeJS.ProcessEnv): SigningChoice {
   return { secret: { namespace, name } };
 }
 
-/** The key of a choice; undefined for that of the data folder. */
-export function signingKeyOf({ file, secret }: SigningChoice, objects: ObjectSet | undefined): SigningKey | undefined {
+/** The key of a choice; undefined for that of the data folder. `readSecret` returns the Secret of the choice as it is now. */
+export function signingKeyOf(
+  { file, secret }: SigningChoice,
+  readSecret: () => DeepReadonly<Secret> | undefined,
+): SigningKey | undefined {
   if (file !== undefined) return { file };
   if (secret === undefined) return undefined;
   const place = `${secret.namespace}/${secret.name}`;
   return {
     secret: place,
     read() {
-      const found = objects?.find(secretKind, secret);
+      const found = readSecret();
       if (found === undefined)
         throw new SluiceError(
           'NotFound',

@@ -32,7 +32,7 @@ describe('Controller', () => {
     await manager.stop();
   });
 
-  test('work that does not heed its abort is told as stuck, until it ends', async () => {
+  test('work that does not heed its abort is reported as stuck, until it ends', async () => {
     const { clock, manager, create } = managerBench();
     const end = Promise.withResolvers<void>();
     manager.addController({
@@ -141,7 +141,7 @@ describe('Controller', () => {
     await manager.stop();
   });
 
-  test('a time in the past, asked for all the time, is no busy loop', async () => {
+  test('a time in the past, requested all the time, is no busy loop', async () => {
     const { clock, manager, create, records } = managerBench();
     manager.addController({ name: 'test', sources: [widgetSource], reconcile: async () => ({ requeueAfter: -1 }) });
     await create('a');
@@ -252,7 +252,7 @@ describe('Controller', () => {
     await manager.stop();
   });
 
-  test('triggers from outside ask for work, and no longer after the stop', async () => {
+  test('triggers from outside request work, and no longer after the stop', async () => {
     const { manager } = managerBench();
     const seen: string[] = [];
     let pull: ((name: string) => void) | undefined;

@@ -25,20 +25,20 @@ export interface ControllerOptions<Request = ObjectKey> {
   readonly maxDelay?: number;
 }
 
-/** A time in the past, asked for again and again, must not become a loop without a pause. Milliseconds. */
-const SHORTEST_REQUEUE = 50;
+/** A time in the past, requested again and again, must not become a loop without a pause. Milliseconds. */
+const MIN_REQUEUE_MS = 50;
 
 /** Milliseconds that aborted work has to end when the controller stops. */
-const ABORT_PATIENCE = 3000;
+const ABORT_TIMEOUT_MS = 3000;
 
-/** Milliseconds after which work that was told to end counts as stuck. */
-const STUCK_AFTER = 60_000;
+/** Milliseconds after which aborted work counts as stuck. */
+const STUCK_AFTER_MS = 60_000;
 
 /** A rule of a Git host that refuses a push refuses it again until the rule changes. */
 const REFUSED_DELAY_MS = 60_000;
 
 /** Reconciliations of one worker after which the event loop gets a turn. */
-const ROUNDS_WITHOUT_PAUSE = 16;
+const MAX_ROUNDS_WITHOUT_PAUSE = 16;
 
 /** How one reconciliation ended. */
 export interface ReconcileRecord {
@@ -121,14 +121,14 @@ export class Controller<Request = ObjectKey> {
     this.#workers = Array.from({ length: count }, () => this.#work());
   }
 
-  /** Asks for a reconciliation as if an event had. */
+  /** Requests a reconciliation as an event does. */
   enqueue(request: Request): void {
     this.#queue.add(request);
   }
 
   /**
    * Takes no more work and waits for what runs; after `grace` milliseconds the signals of what still runs abort.
-   * Resolves when nothing runs. What does not heed the abort within 5 seconds is told to `onError` and left behind.
+   * Resolves when nothing runs. What does not heed the abort within 5 seconds is reported to `onError` and left behind.
    */
   async stop(grace: number): Promise<void> {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
@@ -141,7 +141,7 @@ export class Controller<Request = ObjectKey> {
     if (ended.signal.aborted) return;
     for (const running of this.#running.keys())
       running.abort(new SluiceError('Unavailable', 'the controller is stopping'));
-    await Promise.race([workers, sleep(clock, ABORT_PATIENCE, ended.signal)]);
+    await Promise.race([workers, sleep(clock, ABORT_TIMEOUT_MS, ended.signal)]);
     if (ended.signal.aborted) return;
     onError(new SluiceError('Timeout', `${this.#running.size} reconciliations do not heed their abort`), this.name);
   }
@@ -162,10 +162,10 @@ export class Controller<Request = ObjectKey> {
     return [...this.#failing.values()];
   }
 
-  /** Keys whose work was told to end and has not: their workers are lost to the others. */
+  /** Keys whose work was aborted and has not ended: their workers are lost to the others. */
   stuck(): string[] {
     const { reconcileTimeout = 120_000 } = this.#options;
-    const latest = this.#host.clock.now() - reconcileTimeout - STUCK_AFTER;
+    const latest = this.#host.clock.now() - reconcileTimeout - STUCK_AFTER_MS;
     return [...this.#running.values()].filter(({ since }) => since < latest).map(({ key }) => key);
   }
 
@@ -178,7 +178,7 @@ export class Controller<Request = ObjectKey> {
       const request = await this.#queue.take();
       if (request === undefined) return;
       // Work that never waits for anything outside would keep timers, signals and requests from being served.
-      if (taken % ROUNDS_WITHOUT_PAUSE === 0) await yieldToEventLoop();
+      if (taken % MAX_ROUNDS_WITHOUT_PAUSE === 0) await yieldToEventLoop();
       try {
         await this.#reconcileOne(request);
       } finally {
@@ -208,7 +208,7 @@ export class Controller<Request = ObjectKey> {
       this.#succeeded(request, key, result ?? {});
       record(result?.requeueAfter === undefined ? 'success' : 'requeue-after');
     } catch (error) {
-      // What comes of an abort says little; the reason of the abort says it all.
+      // The error of aborted work explains little; the reason of the abort is the cause.
       const cause = running.signal.aborted ? running.signal.reason : error;
       const terminal = cause instanceof TerminalError;
       this.#failed(request, key, cause, terminal);
@@ -221,10 +221,10 @@ export class Controller<Request = ObjectKey> {
 
   #succeeded(request: Request, key: string, { requeueAfter, reason }: ReconcileResult): void {
     if (requeueAfter !== undefined && Number.isNaN(requeueAfter))
-      throw new SluiceError('Internal', `${this.name} asked for ${key} to be looked at after NaN milliseconds`);
+      throw new SluiceError('Internal', `${this.name} requested ${key} again after NaN milliseconds`);
     this.#failing.delete(key);
     this.#queue.forget(request);
-    if (requeueAfter !== undefined) this.#queue.addAfter(request, Math.max(SHORTEST_REQUEUE, requeueAfter), reason);
+    if (requeueAfter !== undefined) this.#queue.addAfter(request, Math.max(MIN_REQUEUE_MS, requeueAfter), reason);
   }
 
   #failed(request: Request, key: string, error: unknown, terminal: boolean): void {

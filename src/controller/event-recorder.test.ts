@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
 import { RegistryClient } from '../resource/client/registry-client.ts';
-import { eventKind } from '../resource/kinds/event.ts';
+import { eventKind } from '../resource/kinds/core/event.ts';
 import { widgetKind } from '../resource/schema/testing.ts';
 import { MemoryStorage } from '../resource/storage/memory/memory-storage.ts';
 import { Registry } from '../resource/storage/registry.ts';
@@ -48,7 +48,7 @@ test('the same event again is a count, also for another recorder after a restart
   });
 });
 
-test('old events are deleted beyond the limit, also if somebody else deleted them before', async () => {
+test('old events are deleted beyond the limit, also if another client deleted them before', async () => {
   const { client, recorder, events, errors } = setUp(3);
   const recording = recorder();
   for (let index = 0; index < 3; index += 1) recording.record(object, 'Normal', 'Step', `number ${index}`);
@@ -61,7 +61,7 @@ test('old events are deleted beyond the limit, also if somebody else deleted the
   expect(errors).toEqual([]);
 });
 
-test('recording never fails for the caller: errors are told, a long message is cut, a flood is dropped', async () => {
+test('recording never fails for the caller: errors are reported, a long message is cut, a flood is dropped', async () => {
   const { client, recorder, events, errors } = setUp();
   const recording = recorder();
   recording.record(object, 'Normal', 'Long', 'x'.repeat(5000));
@@ -77,7 +77,7 @@ test('recording never fails for the caller: errors are told, a long message is c
     component: 'controller:test',
     onError: (error) => errors.push(error),
   });
-  failing.record(object, 'Normal', 'Lost', 'nobody keeps events');
+  failing.record(object, 'Normal', 'Lost', 'no storage keeps events');
   await failing.flush();
   expect(errors[1]).toMatchObject({ code: 'Unsupported' });
 });

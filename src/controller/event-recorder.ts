@@ -3,7 +3,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { Mutex } from '../foundation/mutex.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Client } from '../resource/client/client.ts';
-import { eventKind } from '../resource/kinds/event.ts';
+import { eventKind } from '../resource/kinds/core/event.ts';
 import { DEFAULT_NAMESPACE, type KubernetesObject, type ObjectKey } from '../resource/object/object.ts';
 
 export interface EventRecorderOptions {
@@ -13,18 +13,18 @@ export interface EventRecorderOptions {
   readonly component: string;
   /** How many different events this recorder leaves in the storage; older ones are deleted. Default 1000. */
   readonly limit?: number;
-  /** Told if an event could not be written. Recording never fails for the caller. */
+  /** Called if an event could not be written. Recording never fails for the caller. */
   readonly onError?: (error: unknown) => void;
 }
 
 export type EventType = 'Normal' | 'Warning';
 
-const LONGEST_MESSAGE = 1024;
-/** Events that wait to be written; beyond that new ones are dropped and told to `onError`. */
-const LONGEST_BACKLOG = 1000;
+const MAX_MESSAGE_CHARACTERS = 1024;
+/** Events that wait to be written; beyond that new ones are dropped and reported to `onError`. */
+const MAX_BACKLOG_EVENTS = 1000;
 
 /**
- * Tells people, as core Events, what happened to an object. The same object, type, reason and message is one Event with
+ * Reports to people, as core Events, what happened to an object. The same object, type, reason and message is one Event with
  * a count. Events are written in order, in the background.
  */
 export class EventRecorder {
@@ -40,12 +40,12 @@ export class EventRecorder {
 
   /** `reason` is one CamelCase word for programs, `message` a sentence for people. */
   record(object: KubernetesObject, type: EventType, reason: string, message: string): void {
-    if (this.#backlog >= LONGEST_BACKLOG) {
-      this.#options.onError?.(new Error(`event ${reason} dropped: ${LONGEST_BACKLOG} events wait to be written`));
+    if (this.#backlog >= MAX_BACKLOG_EVENTS) {
+      this.#options.onError?.(new Error(`event ${reason} dropped: ${MAX_BACKLOG_EVENTS} events wait to be written`));
       return;
     }
     this.#backlog += 1;
-    // With milliseconds: kubectl tells events in the order of their times.
+    // With milliseconds: kubectl lists events in the order of their times.
     const now = new Date(this.#options.clock.now()).toISOString();
     void this.#writes.run(async () => {
       try {
@@ -67,7 +67,7 @@ export class EventRecorder {
     const { client, component } = this.#options;
     const { namespace = DEFAULT_NAMESPACE, name, uid, resourceVersion } = object.metadata;
     const identity = [object.apiVersion, object.kind, namespace, name, uid ?? '', type, reason, message, component];
-    // The name follows from the content, so that the count goes on after a restart.
+    // The name follows from the content, so that the count continues after a restart.
     const digest = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
     const key = { namespace, name: `${name.slice(0, 200).replace(/[^a-z0-9]+$/, '')}.${digest}` };
     const old = await client.find(eventKind, key);
@@ -104,7 +104,7 @@ export class EventRecorder {
       try {
         await this.#options.client.delete(eventKind, oldest);
       } catch (error) {
-        // Somebody else cleaned up.
+        // Another process removed it.
         if (!isSluiceError(error, 'NotFound')) throw error;
       }
     }
@@ -112,5 +112,5 @@ export class EventRecorder {
 }
 
 function cut(message: string): string {
-  return message.length <= LONGEST_MESSAGE ? message : `${message.slice(0, LONGEST_MESSAGE - 1)}…`;
+  return message.length <= MAX_MESSAGE_CHARACTERS ? message : `${message.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
 }

@@ -44,7 +44,7 @@ export class InformerStore<T extends KubernetesObject> {
     return found;
   }
 
-  /** Takes in a state of an object and returns what that means; nothing if it is known already. */
+  /** Stores a state of an object and returns the events that follow; none if it is stored already. */
   put(object: Stored<T>): InformerEvent<T>[] {
     const key = keyText(keyOf(object));
     const old = this.#objects.get(key);
@@ -53,14 +53,14 @@ export class InformerStore<T extends KubernetesObject> {
     this.#set(key, object);
     if (old === undefined) return [{ type: 'add', object }];
     if (old.metadata.uid === object.metadata.uid) return [{ type: 'update', object, old }];
-    // The name went to another object while nobody looked.
+    // The name went to another object between two lists.
     return [
       { type: 'delete', object: old },
       { type: 'add', object },
     ];
   }
 
-  /** Takes an object away; `last` is its last state if known. */
+  /** Removes an object, of which this is the last state. */
   remove(object: Stored<T>): InformerEvent<T>[] {
     const key = keyText(keyOf(object));
     if (!this.#objects.has(key)) return [];
@@ -68,7 +68,7 @@ export class InformerStore<T extends KubernetesObject> {
     return [{ type: 'delete', object }];
   }
 
-  /** Takes in a whole list: what it does not hold is gone. */
+  /** Replaces everything by a list: what is not in it is gone. */
   replace(items: readonly Stored<T>[]): InformerEvent<T>[] {
     const present = new Set(items.map((item) => keyText(keyOf(item))));
     const gone = [...this.#objects].filter(([key]) => !present.has(key)).map(([, object]) => object);

@@ -22,7 +22,7 @@ function setUp(options: { window?: number } & Partial<InformerOptions<Widget>> =
   return { ...bench, informer, errors };
 }
 
-/** What the handlers were told, applied; fails on an event that does not follow from the ones before. */
+/** The events that the handlers got, applied; fails on an event that does not follow from the ones before. */
 function mirror(informer: Informer<Widget>): Map<string, string> {
   const held = new Map<string, string>();
   informer.addHandler((event) => {
@@ -35,11 +35,14 @@ function mirror(informer: Informer<Widget>): Map<string, string> {
   return held;
 }
 
+const succeeded = () => true;
+const failed = () => false;
+
 const versions = (widgets: readonly Widget[]) =>
   new Map(widgets.map((widget) => [keyText(keyOf(widget)), widget.metadata.resourceVersion]));
 
 describe('Informer', () => {
-  test('lists, then follows; a late handler hears of what is there', async () => {
+  test('lists, then follows; a late handler gets what is there', async () => {
     const { client, informer } = setUp();
     await client.create(widgetKind, { metadata: { name: 'a' }, spec: { color: 'red' } });
     const held = mirror(informer);
@@ -75,7 +78,7 @@ describe('Informer', () => {
     await informer.stop();
   });
 
-  test('a deletion that nobody saw is told after the relist', async () => {
+  test('a deletion that no watch delivered is reported after the relist', async () => {
     const { clock, client, widgets, informer } = setUp();
     await client.create(widgetKind, { metadata: { name: 'a' }, spec: {} });
     const held = mirror(informer);
@@ -114,7 +117,7 @@ describe('Informer', () => {
     await informer.stop();
   });
 
-  test('a storage that fails all the time is asked less and less often', async () => {
+  test('a storage that fails all the time is requested less and less often', async () => {
     const { clock, widgets, informer, errors } = setUp();
     widgets.nextFault = () => 'error';
     informer.start();
@@ -135,7 +138,7 @@ describe('Informer', () => {
     await informer.stop();
   });
 
-  test('a watch that falls silent is begun again, even if it does not heed the abort', async () => {
+  test('a watch that delivers nothing is begun again, even if it does not heed the abort', async () => {
     for (const fault of ['silent', 'deaf'] as const) {
       const { clock, client, widgets, informer } = setUp();
       widgets.nextFault = () => undefined;
@@ -196,13 +199,14 @@ describe('Informer', () => {
     await informer.stop();
   });
 
-  test('against random faults the store comes to equal the storage, and handlers see a story without gaps', async () => {
+  test('against random faults the store comes to equal the storage, and handlers get events without gaps', async () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd');
     const step = fc.oneof(
       fc.record({ kind: fc.constant('put' as const), name, size: fc.nat(5) }),
       fc.record({ kind: fc.constant('delete' as const), name }),
       fc.record({ kind: fc.constant('wait' as const), milliseconds: fc.nat(20_000) }),
       fc.record({ kind: fc.constant('settle' as const) }),
+      fc.record({ kind: fc.constant('refresh' as const) }),
     );
     const fault = fc.constantFrom<(Fault | undefined)[]>(
       undefined,
@@ -229,7 +233,14 @@ describe('Informer', () => {
           } else if (each.kind === 'delete') {
             await client.delete(widgetKind, { name: each.name }).catch(() => undefined);
           } else if (each.kind === 'wait') await clock.advanceAsync(each.milliseconds);
-          else await settle();
+          else if (each.kind === 'settle') await settle();
+          else if (await informer.refresh().then(succeeded, failed)) {
+            // A refresh that succeeded brought the store up to date, however far behind the watch is.
+            const nextFault = widgets.nextFault;
+            widgets.nextFault = () => undefined;
+            expect(versions(informer.list())).toEqual(versions((await client.list(widgetKind)).items));
+            widgets.nextFault = nextFault;
+          }
         }
         widgets.nextFault = () => undefined;
         await clock.advanceAsync(5 * 60_000);

@@ -15,9 +15,9 @@ export interface InformerOptions<T extends KubernetesObject> {
   readonly clock: Clock;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
-  /** A watch that is silent for this long, without a bookmark even, is taken for broken. Milliseconds, default 60,000. */
+  /** A watch without an event or a bookmark for this long counts as broken. Milliseconds, default 60,000. */
   readonly silenceLimit?: number;
-  /** Told about every failed list and watch, and every handler that throws; the informer goes on by itself. */
+  /** Called with every failed list and watch, and what a handler throws; the informer retries by itself. */
   readonly onError?: (error: unknown) => void;
   /** Called after every change of the store or of the informer's state. */
   readonly onChange?: () => void;
@@ -25,15 +25,15 @@ export interface InformerOptions<T extends KubernetesObject> {
 
 export type InformerHandler<T extends KubernetesObject> = (event: InformerEvent<T>) => void;
 
-/** Failed watches in a row after which the informer lists again instead of taking up where it was. */
+/** Failed watches in a row after which the informer lists again instead of resuming. */
 const FAILURES_BEFORE_LIST = 3;
 /** A watch that ends sooner than this, in milliseconds, and brings nothing counts as failed. */
-const SHORT_WATCH = 1000;
+const SHORT_WATCH_MS = 1000;
 
 /**
- * Keeps a copy of the objects of one kind and tells handlers what changes. It lists, then watches from there; it
- * survives watches that end, fail, fall silent or expire, and lists that fail, with growing pauses. After each of those
- * the store comes to equal the storage again, and handlers hear of all that differs, deletions among them. Handlers see
+ * Keeps a copy of the objects of one kind and notifies handlers of changes. It lists, then watches from there; it
+ * survives watches that end, fail, deliver nothing or expire, and lists that fail, with growing pauses. After each of those
+ * the store equals the storage again, and handlers get all that differs, deletions among them. Handlers see
  * states, not every step between them.
  */
 export class Informer<T extends KubernetesObject = KubernetesObject> {
@@ -45,17 +45,22 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
   readonly #synced = Promise.withResolvers<void>();
   #isSynced = false;
   #running: Promise<void> | undefined;
+  /** Where the watch resumes. */
   #version: string | undefined;
+  /** The version of the last list that `refresh` put into the store, whose events the watch may still deliver. */
+  #refreshed: string | undefined;
+  /** Ends the present watch. */
+  #watching: AbortController | undefined;
   #failures = 0;
 
   constructor(options: InformerOptions<T>) {
     this.kind = options.kind;
     this.#options = options;
-    // Nobody need wait for the synchronisation; a stop before it is then no unhandled rejection.
+    // A caller need not wait for the synchronisation; a stop before it is then no unhandled rejection.
     this.#synced.promise.catch(() => undefined);
   }
 
-  /** True once the first list is in the store and all handlers have heard of it. */
+  /** True once the first list is in the store and all handlers have got it. */
   get synced(): boolean {
     return this.#isSynced;
   }
@@ -94,7 +99,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     this.#store.addIndex(name, of);
   }
 
-  /** Adds a handler, which hears of every object in the store first. Returns what takes it off again. */
+  /** Adds a handler, which gets every object in the store first. Returns a function that removes it. */
   addHandler(handler: InformerHandler<T>): () => void {
     this.#handlers.add(handler);
     for (const object of this.#store.values()) this.#call(handler, { type: 'add', object });
@@ -103,12 +108,48 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     };
   }
 
-  /** Lists once and says whether the store equals the storage, so that no event is on its way. Errors as of list. */
+  /** Lists once and returns whether the store equals the storage, so that no event is on its way. Errors as of list. */
   async isCurrent(signal?: AbortSignal): Promise<boolean> {
     if (!this.#isSynced) return false;
     const { client, kind, selection } = this.#options;
     const { items } = await client.list(kind, { ...selection, ...(signal === undefined ? {} : { signal }) });
     return this.#store.equals(items);
+  }
+
+  /**
+   * Lists once and puts the result into the store: when it resolves, the store contains every write that the storage acknowledged before
+   * the call, however far behind the watch is. Errors as of list; the store is unchanged then.
+   *
+   * Versions of one storage are compared as integers, as Kubernetes permits for its own kinds and for custom resources.
+   */
+  async refresh(signal?: AbortSignal): Promise<void> {
+    const { client, kind, selection } = this.#options;
+    const before = this.#reached;
+    const abort = signal === undefined ? {} : { signal };
+    const { items, resourceVersion } = await client.list(kind, { ...selection, ...abort });
+    const wentBack = before !== undefined && isOlder(resourceVersion, before);
+    // While the list was under way, the watch or another list may have brought what is newer.
+    if (!wentBack && this.#reached !== undefined && isOlder(resourceVersion, this.#reached)) return;
+    this.#refreshed = resourceVersion;
+    this.#replace(items);
+    if (!wentBack) return;
+    // The storage was replaced, for instance from a backup: its watch has to begin again.
+    this.#version = undefined;
+    this.#watching?.abort();
+  }
+
+  /** The version of the storage that the store shows at least; undefined before the first list. */
+  get #reached(): string | undefined {
+    const [watched, refreshed] = [this.#version, this.#refreshed];
+    if (watched === undefined || refreshed === undefined) return watched ?? refreshed;
+    return isOlder(watched, refreshed) ? refreshed : watched;
+  }
+
+  #replace(items: readonly Stored<T>[]): void {
+    if (!this.#store.equals(items)) this.#notify(this.#store.replace(items));
+    this.#isSynced = true;
+    this.#synced.resolve();
+    this.#options.onChange?.();
   }
 
   async #run(): Promise<void> {
@@ -131,12 +172,16 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
 
   async #list(signal: AbortSignal): Promise<string> {
     const { client, kind, selection } = this.#options;
+    const refreshed = this.#refreshed;
     const { items, resourceVersion } = await client.list(kind, { ...selection, signal });
     if (signal.aborted) return resourceVersion;
-    this.#tell(this.#store.replace(items));
-    this.#isSynced = true;
-    this.#synced.resolve();
-    this.#options.onChange?.();
+    // A refresh meanwhile may have brought a newer list; the watch from here delivers again what that showed.
+    const isBehind =
+      this.#refreshed !== undefined && this.#refreshed !== refreshed && isOlder(resourceVersion, this.#refreshed);
+    if (!isBehind) {
+      this.#refreshed = undefined;
+      this.#replace(items);
+    }
     return resourceVersion;
   }
 
@@ -145,16 +190,21 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     const { client, kind, selection, clock } = this.#options;
     const started = clock.now();
     const end = new AbortController();
+    this.#watching = end;
     const forward = () => end.abort();
     signal.addEventListener('abort', forward);
-    const lasted = () => clock.now() - started >= SHORT_WATCH;
+    const lasted = () => clock.now() - started >= SHORT_WATCH_MS;
     try {
       const watch = client.watch(kind, { ...selection, resourceVersion: from, signal: end.signal });
       const iterator = watch[Symbol.asyncIterator]();
       for (;;) {
         const result = await this.#next(iterator, end);
         if (signal.aborted) return;
-        if (result === undefined) throw new SluiceError('Timeout', `the watch of ${kind.plural} fell silent`);
+        if (result === undefined || end.signal.aborted)
+          throw new SluiceError(
+            'Timeout',
+            `the watch of ${kind.plural} delivered neither an event nor a bookmark in time`,
+          );
         if (result.done) break;
         this.#apply(result.value);
         if (this.#version !== from || lasted()) this.#failures = 0;
@@ -167,7 +217,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       throw new SluiceError('Unavailable', `the watch of ${kind.plural} ended at once`);
   }
 
-  /** The next event; undefined if the watch is silent for too long or ends by abort without saying so. */
+  /** The next event; undefined if the watch delivers nothing for too long or is aborted. */
   #next(
     iterator: AsyncIterator<WatchEvent<T>>,
     end: AbortController,
@@ -175,7 +225,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     const { clock, silenceLimit = 60_000 } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<WatchEvent<T>> | undefined>();
     const cancel = clock.schedule(silenceLimit, () => end.abort());
-    // Also after an abort that the storage does not heed the loop must go on.
+    // Also after an abort that the storage does not heed the loop must continue.
     const giveUp = () => resolve(undefined);
     end.signal.addEventListener('abort', giveUp);
     iterator.next().then(resolve, reject);
@@ -190,12 +240,15 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       this.#version = event.resourceVersion;
       return;
     }
-    this.#tell(event.type === 'DELETED' ? this.#store.remove(event.object) : this.#store.put(event.object));
-    this.#version = event.object.metadata.resourceVersion;
+    const { resourceVersion } = event.object.metadata;
+    this.#version = resourceVersion;
+    // The store shows a later list already, in which this object may be another or gone.
+    if (this.#refreshed !== undefined && !isOlder(this.#refreshed, resourceVersion)) return;
+    this.#notify(event.type === 'DELETED' ? this.#store.remove(event.object) : this.#store.put(event.object));
     this.#options.onChange?.();
   }
 
-  #tell(events: readonly InformerEvent<T>[]): void {
+  #notify(events: readonly InformerEvent<T>[]): void {
     for (const event of events) for (const handler of this.#handlers) this.#call(handler, event);
   }
 
@@ -206,4 +259,9 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       this.#options.onError?.(error);
     }
   }
+}
+
+/** Whether a version of a storage is older than another one of it. */
+function isOlder(version: string, other: string): boolean {
+  return BigInt(version) < BigInt(other);
 }

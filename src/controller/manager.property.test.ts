@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { runs } from '../../test/support/runs.ts';
 import { settle } from '../foundation/manual-clock.ts';
 import { widgetKind } from '../resource/schema/testing.ts';
+import { ObjectReader } from './object-reader.ts';
 import { managerBench, settled, widgetSource } from './testing.ts';
 
 describe('Manager', () => {
@@ -22,6 +23,33 @@ describe('Manager', () => {
     await manager.idle();
     expect(records).toHaveLength(1);
     await manager.stop();
+  });
+
+  test('a shared informer wakes controllers when its reader shows the change, and outlives the manager', async () => {
+    const { client, clock, manager, create } = managerBench();
+    const reader = new ObjectReader({ client, clock, kind: widgetKind });
+    manager.share(reader.informer);
+    expect(manager.informer(widgetKind)).toBe(reader.informer);
+    const seen: (number | undefined)[] = [];
+    manager.addController({
+      name: 'test',
+      sources: [widgetSource],
+      reconcile: async (key) => void seen.push(reader.get(key)?.spec.size),
+    });
+    await reader.start();
+    await manager.start();
+    const a = await create('a', 1);
+    await manager.idle();
+    await client.update(widgetKind, { ...a, spec: { size: 2 } });
+    // The change comes by the list of a decision rather than by the watch.
+    await reader.refresh();
+    await manager.idle();
+    expect(seen).toEqual([1, 2]);
+    await manager.stop();
+    await create('b');
+    await settle();
+    expect(reader.list()).toHaveLength(2);
+    await reader.stop();
   });
 
   test('stop waits for what runs, then aborts it, and takes nothing new', async () => {
@@ -53,7 +81,7 @@ describe('Manager', () => {
     await expect(manager.idle()).rejects.toMatchObject({ code: 'Unavailable' });
   });
 
-  test('work that does not heed its abort is left behind and told', async () => {
+  test('work that does not heed its abort is left behind and reported', async () => {
     const { clock, manager, create, errors } = managerBench();
     manager.addController({ name: 'test', sources: [widgetSource], reconcile: () => new Promise(() => undefined) });
     await create('a');

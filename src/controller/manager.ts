@@ -3,6 +3,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import type { Client, SelectOptions } from '../resource/client/client.ts';
 import type { KubernetesObject, ObjectKey } from '../resource/object/object.ts';
 import type { Kind } from '../resource/schema/kind.ts';
+import type { KindIdentity } from '../resource/schema/kind-identity.ts';
 import { sleep } from './backoff.ts';
 import { Controller, type ControllerOptions, type FailingItem, type ReconcileRecord } from './controller.ts';
 import { Informer } from './informer.ts';
@@ -14,9 +15,9 @@ export interface ManagerOptions {
   readonly clock: Clock;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
-  /** Told about every reconciliation. */
+  /** Called after every reconciliation. */
   readonly onReconcile?: (record: ReconcileRecord) => void;
-  /** Told about failures outside of reconciliations: lists, watches, mappings. They are tried again by themselves. */
+  /** Called with failures outside of reconciliations: lists, watches, mappings. The manager retries them. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -30,7 +31,7 @@ export interface Runnable {
   busy?(): boolean;
 }
 
-/** An item that waits for a time that its controller asked for. */
+/** An item that waits for a time that its controller requested. */
 export interface WaitingReport {
   readonly controller: string;
   readonly key: string;
@@ -48,8 +49,8 @@ export interface IdleOptions {
 /** What the manager uses of a controller, whatever its requests are. */
 type ManagedController = Omit<Controller<unknown>, 'enqueue'>;
 
-/** How often, in milliseconds, the manager looks again where no change tells it to. */
-const IDLE_LOOK = 50;
+/** How often, in milliseconds, the manager looks again without a change. */
+const IDLE_CHECK_MS = 50;
 
 /** Runs controllers on shared informers. */
 export class Manager {
@@ -57,6 +58,9 @@ export class Manager {
   readonly #controllers: ManagedController[] = [];
   readonly #runnables: Runnable[] = [];
   readonly #informers = new Map<string, Informer>();
+  /** Informers that the caller starts and stops. */
+  readonly #shared = new Set<Informer>();
+  readonly #unshare: (() => void)[] = [];
   readonly #stop = new AbortController();
   #state: 'new' | 'running' | 'stopped' = 'new';
   #stopping: Promise<void> | undefined;
@@ -69,7 +73,7 @@ export class Manager {
 
   /** The shared informer of a kind and selection, started with the manager (or now, if that runs). */
   informer<T extends KubernetesObject>(kind: Kind<T>, selection: SelectOptions = {}): Informer<T> {
-    const id = `${kind.apiVersion} ${kind.kind} ${JSON.stringify(selection)}`;
+    const id = informerId(kind, selection);
     let informer = this.#informers.get(id);
     if (informer === undefined) {
       const { client, clock, random } = this.#options;
@@ -89,11 +93,20 @@ export class Manager {
     return informer as unknown as Informer<T>;
   }
 
+  /** Uses an informer of all objects of a kind, which the caller starts and stops; before `start` only. */
+  share<T extends KubernetesObject>(informer: Informer<T>): void {
+    this.#expectNew(`the informer of ${informer.kind.plural}`);
+    const shared = informer as unknown as Informer;
+    this.#informers.set(informerId(informer.kind, {}), shared);
+    this.#shared.add(shared);
+    this.#unshare.push(informer.addHandler(() => this.#noteChange()));
+  }
+
   /** Ends all informers of a kind that is registered no longer, which would try to read it for ever. */
-  release(kind: Kind): void {
+  release(kind: KindIdentity): void {
     const ids = `${kind.apiVersion} ${kind.kind} `;
     for (const [id, informer] of this.#informers) {
-      if (!id.startsWith(ids)) continue;
+      if (!id.startsWith(ids) || this.#shared.has(informer)) continue;
       this.#informers.delete(id);
       void informer.stop();
     }
@@ -127,7 +140,7 @@ export class Manager {
 
   /**
    * Starts runnables, then informers, and, once every informer is synced, the controllers. A controller never works on
-   * half a picture. Rejects with Unavailable if stopped meanwhile.
+   * a partial state. Rejects with Unavailable if stopped meanwhile.
    */
   async start(): Promise<void> {
     this.#expectNew('start');
@@ -165,13 +178,16 @@ export class Manager {
       if (this.#isQuiet(limit) && (await this.#informersAreCurrent(signal)) && this.#changes === changes) return;
       if (this.#changes === changes) {
         const enough = new AbortController();
-        await Promise.race([changed, sleep(this.#options.clock, IDLE_LOOK, AbortSignal.any([signal, enough.signal]))]);
+        await Promise.race([
+          changed,
+          sleep(this.#options.clock, IDLE_CHECK_MS, AbortSignal.any([signal, enough.signal])),
+        ]);
         enough.abort();
       }
     }
   }
 
-  /** What waits for a time that a controller asked for, the earliest first. */
+  /** What waits for a time that a controller requested, the earliest first. */
   waiting(): WaitingReport[] {
     return this.#controllers
       .flatMap((controller) =>
@@ -188,7 +204,7 @@ export class Manager {
     return this.#controllers.flatMap((controller) => controller.failing());
   }
 
-  /** What was told to end and has not, as `controller key`. */
+  /** Work that was aborted and has not ended, as `controller key`. */
   stuck(): string[] {
     return this.#controllers.flatMap((controller) => controller.stuck().map((key) => `${controller.name} ${key}`));
   }
@@ -201,7 +217,9 @@ export class Manager {
   async #stopAll(grace: number): Promise<void> {
     this.#state = 'stopped';
     await Promise.all(this.#controllers.map((controller) => controller.stop(grace)));
-    await Promise.all([...this.#informers.values()].map((informer) => informer.stop()));
+    for (const unshare of this.#unshare) unshare();
+    const own = [...this.#informers.values()].filter((informer) => !this.#shared.has(informer));
+    await Promise.all(own.map((informer) => informer.stop()));
     this.#stop.abort();
     for (const runnable of this.#runnables.toReversed()) await runnable.stop?.();
     this.#noteChange();
@@ -235,4 +253,8 @@ export class Manager {
   #expectNew(what: string): void {
     if (this.#state !== 'new') throw new SluiceError('Internal', `${what}: the manager was started before`);
   }
+}
+
+function informerId(kind: KindIdentity, selection: SelectOptions): string {
+  return `${kind.apiVersion} ${kind.kind} ${JSON.stringify(selection)}`;
 }

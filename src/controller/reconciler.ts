@@ -1,6 +1,6 @@
-/** What a reconciler asks for after a success. */
+/** What a reconciler requests after a success. */
 export interface ReconcileResult {
-  /** Look again after this many milliseconds, if nothing happens before. */
+  /** Reconcile again after this many milliseconds, if nothing happens before. */
   readonly requeueAfter?: number;
   /** What is waited for, for people. */
   readonly reason?: string;
@@ -14,14 +14,14 @@ export interface ReconcileContext {
 }
 
 /**
- * Brings the world closer to what one object asks for. It is given no event: it reads what is there now, and doing it
+ * Brings the world closer to what one object requires. It is given no event: it reads what is there now, and doing it
  * twice changes nothing the second time. A thrown error means another attempt after a growing pause, a TerminalError
  * none until something changes.
  */
 export type Reconciler<Request> = (
   request: Request,
   context: ReconcileContext,
-  // biome-ignore lint/suspicious/noConfusingVoidType: a reconciler that asks for nothing returns nothing
+  // biome-ignore lint/suspicious/noConfusingVoidType: a reconciler that requests nothing returns nothing
 ) => Promise<ReconcileResult | void>;
 
 /** A failure that another attempt cannot mend: only a change of the input can. */

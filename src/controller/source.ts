@@ -1,6 +1,7 @@
 import type { SelectOptions } from '../resource/client/client.ts';
 import { groupVersionKindOf, type KubernetesObject, keyOf, type ObjectKey } from '../resource/object/object.ts';
 import type { Kind } from '../resource/schema/kind.ts';
+import type { KindIdentity } from '../resource/schema/kind-identity.ts';
 import type { Informer } from './informer.ts';
 import type { InformerEvent } from './informer-store.ts';
 
@@ -8,8 +9,8 @@ import type { InformerEvent } from './informer-store.ts';
 export interface SourceContext<Request> {
   /** The shared informer of a kind and selection; it is started if it is not. */
   informer<T extends KubernetesObject>(kind: Kind<T>, selection?: SelectOptions): Informer<T>;
-  /** Ends the shared informers of a kind that is registered no longer; whoever asks for one later gets a new one. */
-  release(kind: Kind): void;
+  /** Ends the shared informers of a kind that is registered no longer; a later request gets a new one. */
+  release(kind: KindIdentity): void;
   enqueue(request: Request): void;
   /**
    * Runs work that leads to requests. A failure is recorded and the work tried again after a growing pause until it
@@ -79,7 +80,7 @@ export function toObject<T extends KubernetesObject>(event: InformerEvent<T>): O
  * the one that controls it.
  */
 export function toOwner<T extends KubernetesObject>(
-  ownerKind: Pick<Kind, 'group' | 'kind' | 'namespaced'>,
+  ownerKind: Pick<KindIdentity, 'group' | 'kind' | 'namespaced'>,
   options: { readonly controllerOnly?: boolean } = {},
 ): (event: InformerEvent<T>) => ObjectKey[] {
   return (event) => {

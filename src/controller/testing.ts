@@ -15,7 +15,7 @@ import { toObject, watchKind } from './source.ts';
 /** What goes wrong with a list or a watch. `silent` heeds the abort, `deaf` does not even do that. */
 export type Fault = 'error' | 'expire' | 'end' | 'silent' | 'deaf';
 
-/** A storage whose lists and watches fail as `nextFault` says; undefined is no fault. Writes always work. */
+/** A storage whose lists and watches fail as `nextFault` returns; undefined is no fault. Writes always work. */
 export class FaultyStorage<T extends KubernetesObject> extends MemoryStorage<T> {
   nextFault: () => Fault | undefined = () => undefined;
 
@@ -59,7 +59,7 @@ export function testBench(options: { readonly window?: number } = {}) {
   return { clock, log, widgets, registry, client };
 }
 
-/** A test bench with a manager that has no controllers yet, and what it tells. */
+/** A test bench with a manager that has no controllers yet, and what it reports. */
 export function managerBench(options: Partial<ManagerOptions> = {}) {
   const bench = testBench();
   const records: ReconcileRecord[] = [];

@@ -9,7 +9,7 @@ function setUp(options: { baseDelay?: number; maxDelay?: number } = {}) {
   return { clock, queue: new WorkQueue<string>({ clock, keyOf: (item) => item, ...options }) };
 }
 
-/** What is ready now, given back at once. */
+/** What is ready now, returned at once. */
 async function drain(queue: WorkQueue<string>): Promise<string[]> {
   const taken: string[] = [];
   while (queue.metrics().depth > 0) {
@@ -201,7 +201,7 @@ describe('WorkQueue', () => {
   });
 });
 
-/** The same rules, as plainly as they can be said. */
+/** The same rules, as plainly as possible. */
 class Model {
   ready: string[] = [];
   readonly processing = new Set<string>();

@@ -8,13 +8,13 @@ export interface WorkQueueOptions<Item> {
   readonly baseDelay?: number;
   /** The longest delay after failures, in milliseconds. Default 1,000,000. */
   readonly maxDelay?: number;
-  /** Told how many milliseconds an item was ready before somebody took it. */
+  /** Called with how many milliseconds an item was ready before a worker took it. */
   readonly onTake?: (waited: number) => void;
   /** Called after every change of the queue's state. */
   readonly onChange?: () => void;
 }
 
-/** Why an item waits: for its next attempt after a failure, or for a time that its work asked for. */
+/** Why an item waits: for its next attempt after a failure, or for a time that its work requested. */
 export type WaitCause = 'backoff' | 'time';
 
 export interface WaitingItem<Item> {
@@ -45,7 +45,7 @@ interface Waiting<Item> extends WaitingItem<Item> {
 }
 
 /**
- * A queue of work that knows each item once, after client-go's work queue:
+ * A queue of work that holds each item once, after client-go's work queue:
  * - an item that is ready or waits is not added twice; an item that is added while it is worked on runs once more;
  * - one item is never worked on twice at the same time;
  * - ready items come out in the order in which they became ready, so no item starves another;
@@ -94,7 +94,7 @@ export class WorkQueue<Item> {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     this.#retries += 1;
-    // 2^1023 is the largest power that a number holds; the minimum takes over long before.
+    // 2^1023 is the largest power that a number holds; the minimum applies long before.
     const delay = Math.min(this.#maxDelay, this.#baseDelay * 2 ** Math.min(failures, 1000));
     this.#wait(item, Math.max(least, delay), 'backoff', reason);
   }
@@ -110,7 +110,7 @@ export class WorkQueue<Item> {
     return this.#failures.get(this.#options.keyOf(item)) ?? 0;
   }
 
-  /** The next ready item, which must be given back with `done`; undefined after `close`. */
+  /** The next ready item, which must be returned with `done`; undefined after `close`. */
   take(): Promise<Item | undefined> {
     if (this.#closed) return Promise.resolve(undefined);
     return new Promise((resolve) => {
@@ -119,7 +119,7 @@ export class WorkQueue<Item> {
     });
   }
 
-  /** Says that the work on an item has ended. */
+  /** Reports that the work on an item has ended. */
   done(item: Item): void {
     const key = this.#options.keyOf(item);
     if (!this.#processing.delete(key)) return;
@@ -190,7 +190,7 @@ export class WorkQueue<Item> {
     const old = this.#waiting.get(key);
     const sooner = old === undefined || due < old.due;
     if (sooner) old?.cancel();
-    // A failure that waits for its next attempt stays one, whatever else asks for the item at a later or earlier time.
+    // A failure that waits for its next attempt stays one, whatever else requests the item at a later or earlier time.
     const failed = cause === 'backoff' || old?.cause === 'backoff';
     this.#waiting.set(key, {
       item,

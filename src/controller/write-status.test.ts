@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
 import { RegistryClient } from '../resource/client/registry-client.ts';
-import { repositoryKind } from '../resource/kinds/repository.ts';
+import { repositoryKind } from '../resource/kinds/porch/repository.ts';
 import { MemoryStorage } from '../resource/storage/memory/memory-storage.ts';
 import { Registry } from '../resource/storage/registry.ts';
 import { EventLog } from '../resource/watch/event-log.ts';

@@ -21,7 +21,7 @@ export interface StatusUpdate<T extends WithConditions> {
 /**
  * For the one controller that owns the status of a kind: writes conditions and fields into the status of the object that
  * was judged, if anything differs, and returns the object as it is then. A change of the spec meanwhile is no conflict,
- * since observedGeneration tells what was judged; another object under the same name is.
+ * since observedGeneration states what was judged; another object under the same name is.
  */
 export async function writeStatus<T extends WithConditions>(
   client: Client,

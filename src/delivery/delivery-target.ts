@@ -1,4 +1,4 @@
-import type { DeliveryTarget } from '../resource/kinds/delivery-target.ts';
+import type { DeliveryTarget } from '../resource/kinds/sluice/delivery-target.ts';
 import { DEFAULT_NAMESPACE } from '../resource/object/object.ts';
 
 /** The fields of a target that determine the desired trees. */

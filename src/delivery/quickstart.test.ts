@@ -8,8 +8,8 @@ import { deriveTable } from '../allocation/allocation-table.ts';
 import { claimFromObject } from '../allocation/claim.ts';
 import { poolFromPrefix, poolsFromInstance } from '../allocation/pool.ts';
 import { readManifests } from '../resource/client/manifests.ts';
-import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
 import { OBJECT_KINDS, PACKAGE_KINDS } from '../resource/kinds/index.ts';
+import { deliveryTargetKind } from '../resource/kinds/sluice/delivery-target.ts';
 import { manifestsOf } from './manifests.ts';
 
 const root = fileURLToPath(new URL('../../examples/quickstart', import.meta.url));

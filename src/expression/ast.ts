@@ -16,7 +16,7 @@ export interface AstProblem {
 /** Names that stand for types, as in `type(x) == int`. */
 const TYPE_NAMES = new Set('bool int uint double string bytes list map null_type type google'.split(' '));
 
-/** Looks for what the limits forbid and for names that are no variables; undefined if all is well. */
+/** Finds what the limits forbid and names that are no variables; undefined if there is neither. */
 export function inspect(
   root: Ast,
   variables: readonly string[],
@@ -46,7 +46,7 @@ export function inspect(
   return undefined;
 }
 
-/** The same tree in which every round of a loop asks the meter first and ends the loop if it says no. */
+/** The same tree in which every round of a loop checks the meter first and ends the loop if it is exhausted. */
 export function meterLoops(root: Ast): Ast {
   const stack = [root];
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {

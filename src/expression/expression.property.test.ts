@@ -45,7 +45,7 @@ describe('evaluate', () => {
     );
   });
 
-  test('test wants a boolean', () => {
+  test('test requires a boolean', () => {
     expect(compileExpression('self.spec.replicas == 3', ['self']).test({ self })).toBe(true);
     const error = failureOf(() => compileExpression('self.spec.replicas', ['self']).test({ self }));
     expect(error.code).toBe('InvalidInput');

@@ -6,7 +6,7 @@ import { type Ast, inspect, METER_FUNCTION, meterLoops } from './ast.ts';
 import { fromCel, toCel } from './values.ts';
 
 /**
- * What keeps a stranger's expression from costing much. CEL has no endless loops and its regular expressions are linear
+ * The bounds on the cost of an untrusted expression. CEL has no endless loops and its regular expressions are linear
  * (RE2), so what can grow is the text, its tree, and loops inside of loops over large inputs.
  */
 export interface ExpressionLimits {
@@ -20,7 +20,7 @@ export interface ExpressionLimits {
   readonly values: number;
   /** Rounds of all loops of one evaluation together. Default 100,000. */
   readonly rounds: number;
-  /** Milliseconds of processor time of one evaluation, looked at in loops: comparing large values costs more than a round tells. Default 1000. */
+  /** Milliseconds of processor time of one evaluation, checked in loops: comparing large values costs more than the count of rounds shows. Default 1000. */
   readonly milliseconds: number;
 }
 

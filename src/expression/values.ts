@@ -2,7 +2,7 @@ import { isCelList, isCelMap, isCelType, isCelUint } from '@bufbuild/cel';
 import { SluiceError } from '../foundation/sluice-error.ts';
 
 /**
- * Plain values as the evaluator wants them: whole numbers become bigint, which are CEL's ints; absent fields vanish.
+ * Plain values as the evaluator takes them: whole numbers become bigint, which are CEL's ints; absent fields vanish.
  * Throws LimitExceeded above `limit` values, InvalidInput for what CEL has no form for.
  */
 export function toCel(value: unknown, limit: number): unknown {

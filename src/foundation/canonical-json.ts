@@ -31,7 +31,7 @@ function write(value: unknown, budget: { nodes: number }, depth: number): string
   return JSON.stringify(value) ?? 'null';
 }
 
-/** A short digest, 128 bits in hex: enough to tell contents apart, short enough for messages. */
+/** A short digest, 128 bits in hex: enough to distinguish contents, short enough for messages. */
 export function digest(text: string | Uint8Array): string {
   return hash('sha256', text, 'hex').slice(0, 32);
 }

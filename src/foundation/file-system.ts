@@ -10,7 +10,7 @@ export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** True if the error says that a path does not exist: also where a file stands in place of one of its folders. */
+/** True if the error means that a path does not exist: also where a file stands in place of one of its folders. */
 export function isMissing(error: unknown): boolean {
   return errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR';
 }
@@ -51,7 +51,7 @@ export function readFolderSync(path: string): Dirent[] {
 
 /** A file below a folder, as a path from `root`; undefined if there is none, or no such folder. */
 export function firstFileBelow(root: string, folder: string): string | undefined {
-  // Almost never there: asking so costs no error.
+  // Almost never there: this check costs no error.
   if (statSync(join(root, folder), { throwIfNoEntry: false })?.isDirectory() !== true) return undefined;
   for (const entry of readFolderSync(join(root, folder))) {
     const path = `${folder}/${entry.name}`;

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type { RE2JS } from 're2js';
 import { messageOf, SluiceError } from './sluice-error.ts';
 
-/** Longer than any pattern that a person writes, and short enough to be compiled in no time. */
+/** Longer than any pattern that a person writes, and short enough to be compiled in microseconds. */
 const MAX_LENGTH = 1000;
 
 const require = createRequire(import.meta.url);

@@ -6,7 +6,7 @@ interface Timer {
   readonly action: () => void;
 }
 
-/** A clock that stands still until it is told to move: for tests and simulations. */
+/** A clock that stands still until a test advances it: for tests and simulations. */
 export class ManualClock implements Clock {
   readonly #timers = new Set<Timer>();
   #now: number;

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** Something that is measured where it happens and told to whoever wants to know; costs next to nothing while nobody does. */
+/** Something that is measured where it happens and published to subscribers; costs next to nothing without any. */
 export interface Measurement<T> {
   readonly wanted: boolean;
   tell(value: T): void;
@@ -24,7 +24,7 @@ export function measurement<T>(name: string): Measurement<T> {
   };
 }
 
-/** Runs work and tells how many milliseconds it took, whether it succeeds or fails. */
+/** Runs work and publishes how many milliseconds it took, whether it succeeds or fails. */
 export async function timed<Result>(
   measured: Measurement<{ readonly operation: string; readonly milliseconds: number }>,
   operation: string,

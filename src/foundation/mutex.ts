@@ -9,3 +9,25 @@ export class Mutex {
     return result;
   }
 }
+
+/** A mutex for each key. Keys that nothing runs or waits for take no memory. */
+export class KeyedMutex {
+  readonly #lanes = new Map<string, { readonly mutex: Mutex; sections: number }>();
+
+  async run<Result>(key: string, section: () => Promise<Result>): Promise<Result> {
+    const lane = this.#lanes.get(key) ?? { mutex: new Mutex(), sections: 0 };
+    this.#lanes.set(key, lane);
+    lane.sections += 1;
+    try {
+      return await lane.mutex.run(section);
+    } finally {
+      lane.sections -= 1;
+      if (lane.sections === 0) this.#lanes.delete(key);
+    }
+  }
+
+  /** Keys in use. */
+  get size(): number {
+    return this.#lanes.size;
+  }
+}

@@ -1,4 +1,4 @@
-/** Names that somebody may have meant, the nearest first, at most `limit`. */
+/** Names that the user may have meant, the nearest first, at most `limit`. */
 export function nearMisses(wanted: string, names: Iterable<string>, limit = 3): string[] {
   const allowed = Math.max(2, Math.floor(wanted.length / 4));
   const found: { name: string; distance: number }[] = [];

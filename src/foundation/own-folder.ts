@@ -20,7 +20,7 @@ function isAbandoned(rest: string): boolean {
   try {
     process.kill(Number(pid), 0);
   } catch (error) {
-    // EPERM: it runs, for somebody else.
+    // EPERM: it runs, as another user.
     return (error as NodeJS.ErrnoException).code === 'ESRCH';
   }
   return false;

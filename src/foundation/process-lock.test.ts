@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('process lock', () => {
-  test('one holds it, and the next one learns who does', async () => {
+  test('one process holds it, and the next one gets the holder', async () => {
     const path = fresh();
     expect(await lockHolder(path)).toBeUndefined();
     const lock = await ProcessLock.acquire(path, { says });
@@ -34,7 +34,7 @@ describe('process lock', () => {
     expect((await readdir(folder)).filter((name) => name.startsWith('0-'))).toEqual(['0-lock']);
   });
 
-  test('of many who want it at once each gets it once, one after the other, while others look for the holder', async () => {
+  test('of many who want it at once each gets it once, one after the other, while others read the holder', async () => {
     const path = fresh();
     let inside = 0;
     let most = 0;
@@ -60,7 +60,7 @@ describe('process lock', () => {
     expect(most).toBe(1);
   });
 
-  test('what a holder said that is gone is not taken for that of the next one', async () => {
+  test('what an ended holder stated is not taken for that of the next one', async () => {
     const path = fresh();
     await writeFile(`${path}.json`, JSON.stringify({ host: 'elsewhere', pid: 7, since: '2020-01-01T00:00:00Z' }));
     const lock = await ProcessLock.acquire(path);
@@ -72,7 +72,7 @@ describe('process lock', () => {
     await (await ProcessLock.acquire(path)).release();
   });
 
-  test('a holder notices that the file was taken away, and another one may have the lock', async () => {
+  test('a holder notices that the file was removed, and another process may have the lock', async () => {
     const path = fresh();
     const lock = await ProcessLock.acquire(path, { says });
     await rm(path);
@@ -84,9 +84,9 @@ describe('process lock', () => {
     await other.release();
   });
 
-  test('a path that cannot be locked says so', async () => {
+  test('a path that cannot be locked is an error', async () => {
     const path = fresh();
-    await writeFile(path, 'no database at all, and long enough to be looked at as one by SQLite, which reads a header');
+    await writeFile(path, 'no database at all, and long enough to be read as one by SQLite, which reads a header');
     await expect(ProcessLock.acquire(path)).rejects.toMatchObject({ code: 'Unavailable' });
   });
 });

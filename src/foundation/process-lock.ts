@@ -12,37 +12,37 @@ const holderSchema = z.object({
   pid: z.int().positive(),
   /** RFC 3339. */
   since: z.string(),
-  /** What the holder wants others to know. */
+  /** What the holder states about itself. */
   about: z.unknown().optional(),
 });
 
 export type LockHolder = Readonly<z.infer<typeof holderSchema>>;
 
 export interface LockRequest {
-  /** What the holder says about itself, for those who come later; see `lockHolder`. */
+  /** What the holder states about itself, for later callers; see `lockHolder`. */
   readonly says?: { readonly since: string; readonly about?: unknown };
-  /** Milliseconds to wait for another holder. Default 250: who only looks for the holder takes the lock for a moment, too. */
+  /** Milliseconds to wait for another holder. Default 250: a process that only reads the holder takes the lock for a moment, too. */
   readonly patienceMs?: number;
 }
 
 const RETRY_MS = 5;
-const PATIENCE_MS = 250;
-/** Milliseconds that a new holder has to say who it is. */
-const SAYING_MS = 1000;
+const TIMEOUT_MS = 250;
+/** Milliseconds in which a new holder writes who it is. */
+const HOLDER_TIMEOUT_MS = 1000;
 const SQLITE_BUSY = 5;
 
 /**
- * A lock that one process holds at a time: SQLite's lock of a file that stays empty. The kernel gives it back when the process ends in
- * whatever way, so nothing is left behind, and neither the number of a process nor the name of its machine decides anything: a container
- * that is made anew takes over at once. The folder must be on a file system with POSIX locks.
+ * A lock that one process holds at a time: SQLite's lock of a file that stays empty. The kernel releases it when the process ends, in
+ * any way, so nothing is left behind, and neither the number of a process nor the name of its machine decides anything: a container
+ * that is created again is a new lock at once. The folder must be on a file system with POSIX locks.
  *
- * Nobody else may open the file: closing it would give back the locks of the whole process (fcntl(2)).
+ * No other code may open the file: closing it would release the locks of the whole process (fcntl(2)).
  */
 export class ProcessLock {
   readonly #path: string;
   readonly #database: DatabaseSync;
   readonly #file: string;
-  /** What the process said that held the lock before and ended without giving it back; undefined if it gave it back. */
+  /** What the process stated that held the lock before and ended without releasing it; undefined if it released it. */
   readonly abandonedBy: LockHolder | undefined;
 
   private constructor(path: string, database: DatabaseSync, abandonedBy: LockHolder | undefined) {
@@ -52,9 +52,9 @@ export class ProcessLock {
     this.#file = fileOf(path) ?? '';
   }
 
-  /** Takes the lock; makes the folder, if need be. Throws Busy, with the holder as details, if another process keeps it. */
+  /** Acquires the lock; creates the folder if it is missing. Throws Busy, with the holder as details, if another process keeps it. */
   static async acquire(path: string, request: LockRequest = {}): Promise<ProcessLock> {
-    const { says, patienceMs = PATIENCE_MS } = request;
+    const { says, patienceMs = TIMEOUT_MS } = request;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     let database = tryLock(path);
     for (let waited = 0; database === undefined; waited += RETRY_MS) {
@@ -83,7 +83,7 @@ export class ProcessLock {
     }
   }
 
-  /** False if somebody took the file away, and the lock of another one may be held in its place. */
+  /** False if the file was removed, and another process may hold a lock in its place. */
   isHeld(): boolean {
     return this.#database.isOpen && fileOf(this.#path) === this.#file;
   }
@@ -95,17 +95,17 @@ export class ProcessLock {
   }
 }
 
-/** Who holds a lock; undefined if nobody does. One that says nothing about itself has the process number 0. */
+/** The holder of a lock; undefined if it is free. A holder that states nothing about itself has the process number 0. */
 export async function lockHolder(path: string): Promise<LockHolder | undefined> {
   for (let waited = 0; ; waited += RETRY_MS) {
-    // To look must not make what is not there.
+    // Reading must not create the file.
     if (fileOf(path) === undefined) return undefined;
     const database = tryLock(path);
     database?.close();
     if (database !== undefined) return undefined;
     const holder = await readHolder(path);
     if (holder !== undefined) return holder;
-    if (waited >= SAYING_MS) return { host: '', pid: 0, since: '' };
+    if (waited >= HOLDER_TIMEOUT_MS) return { host: '', pid: 0, since: '' };
     await pause(RETRY_MS);
   }
 }
@@ -142,7 +142,7 @@ async function writeHolder(path: string, holder: LockHolder): Promise<void> {
   await rename(temporary, holderFile(path));
 }
 
-/** What the last holder said; it may be gone. */
+/** What the last holder stated; it may be gone. */
 async function readHolder(path: string): Promise<LockHolder | undefined> {
   let text: string;
   try {

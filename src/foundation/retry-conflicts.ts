@@ -11,6 +11,8 @@ export interface ConflictRetryOptions {
   readonly signal?: AbortSignal | undefined;
   /** Which errors another attempt can win. Default: Conflict. */
   readonly isConflict?: (error: unknown) => boolean;
+  /** Runs each retry, such as one at a time with the retries of other requests for the same object. */
+  readonly runRetry?: <Result>(retry: () => Promise<Result>) => Promise<Result>;
   readonly random?: () => number;
 }
 
@@ -26,11 +28,16 @@ export function conflictDelayMs(retry: number, random: () => number = Math.rando
  */
 export async function retryConflicts<Result>(
   attempt: () => Promise<Result>,
-  { signal, isConflict = (error) => isSluiceError(error, 'Conflict'), random }: ConflictRetryOptions = {},
+  {
+    signal,
+    isConflict = (error) => isSluiceError(error, 'Conflict'),
+    runRetry = (run) => run(),
+    random,
+  }: ConflictRetryOptions = {},
 ): Promise<Result> {
   for (let retry = 1; ; retry += 1) {
     try {
-      return await attempt();
+      return await (retry === 1 ? attempt() : runRetry(attempt));
     } catch (error) {
       if (retry > MAX_CONFLICT_RETRIES || !isConflict(error) || signal?.aborted === true) throw error;
       await setTimeout(conflictDelayMs(retry, random), undefined, signal === undefined ? {} : { signal }).catch(() => {

@@ -1,5 +1,5 @@
 /**
- * What can go wrong, as a closed set. The table says for each code what a Kubernetes client sees
+ * What can go wrong, as a closed set. The table lists for each code what a Kubernetes client sees
  * (reason and HTTP status) and with which exit code the CLI ends; docs/errors.md explains each to users.
  */
 export const ERROR_CODES = {
@@ -28,7 +28,7 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES;
 
 /**
- * The one error type of Sluice. The message says what is wrong and, where it helps, what to do next;
+ * The one error type of Sluice. The message states what is wrong and, where it helps, what to do next;
  * it never contains a secret. `details` carries what a program needs to react (a ref, a field, positions).
  */
 export class SluiceError<Details = unknown> extends Error {
@@ -53,7 +53,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What is looked for, or undefined in place of NotFound. */
+/** What was searched, or undefined in place of NotFound. */
 export async function unlessMissing<Found>(search: Promise<Found>): Promise<Found | undefined> {
   try {
     return await search;

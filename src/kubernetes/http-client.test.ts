@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isSluiceError } from '../foundation/sluice-error.ts';
-import { secretKind } from '../resource/kinds/secret.ts';
+import { secretKind } from '../resource/kinds/core/secret.ts';
 import { type Widget, widgetKind } from '../resource/schema/testing.ts';
 import type { Connection } from './connection/connection.ts';
 import type { HttpClient } from './http-client.ts';

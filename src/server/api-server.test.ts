@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { namespaceKind } from '../resource/kinds/namespace.ts';
-import { secretKind } from '../resource/kinds/secret.ts';
+import { namespaceKind } from '../resource/kinds/core/namespace.ts';
+import { secretKind } from '../resource/kinds/core/secret.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import { widgetKind } from '../resource/schema/testing.ts';
 import type { PlannedWrite } from './handlers/handler.ts';

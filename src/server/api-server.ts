@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { KeyedMutex } from '../foundation/mutex.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { type ApiServerOptions, DEFAULT_LIMITS, type ServerLimits } from './api-server-options.ts';
 import { filterChain } from './filter-chain.ts';
@@ -37,7 +38,7 @@ export class ApiServer {
     this.#watches = new WatchStreams({ clock, random, maxWatches, maxWatchesOfUser });
     const presenter = new Presenter(clock);
     const services = {
-      ...{ clock, presenter, authorizer, admit, decodeProtobuf },
+      ...{ clock, presenter, authorizer, admit, decodeProtobuf, retries: new KeyedMutex() },
       resources: new ServedResources(registry),
       watches: this.#watches,
       frames: new WatchFrames(presenter),

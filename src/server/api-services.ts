@@ -2,8 +2,8 @@ import { type Clock, timestamp } from '../foundation/clock.ts';
 import { Mutex } from '../foundation/mutex.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Client } from '../resource/client/client.ts';
-import { apiServiceKind } from '../resource/kinds/api-service.ts';
-import { serviceKind } from '../resource/kinds/service.ts';
+import { apiServiceKind } from '../resource/kinds/apiregistration/api-service.ts';
+import { serviceKind } from '../resource/kinds/core/service.ts';
 import { DEFAULT_NAMESPACE, keyOf } from '../resource/object/object.ts';
 import type { RequestContext } from '../resource/object/request-context.ts';
 import { memoryCommitter } from '../resource/storage/memory/commit.ts';
@@ -41,10 +41,10 @@ async function follow(
   { clock, aggregated }: { readonly clock: Clock; readonly aggregated: readonly string[] },
 ): Promise<void> {
   const versions = new Map(registry.kinds().map(({ group, version }) => [`${version}.${group}`, { group, version }]));
-  for (const known of storage.objects())
-    if (!versions.has(known.metadata.name)) await storage.delete(SERVER, keyOf(known));
+  const { items } = await storage.list(SERVER);
+  for (const known of items) if (!versions.has(known.metadata.name)) await storage.delete(SERVER, keyOf(known));
   for (const [name, { group, version }] of versions) {
-    if (storage.find({ name }) !== undefined) continue;
+    if (items.some(({ metadata }) => metadata.name === name)) continue;
     const isAggregated = aggregated.includes(group);
     const made = await storage.create(
       SERVER,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
-import { podKind } from '../resource/kinds/pod.ts';
+import { podKind } from '../resource/kinds/core/pod.ts';
 import { Registry } from '../resource/storage/registry.ts';
 import { EventLog } from '../resource/watch/event-log.ts';
 import { registerPods } from './pods.ts';

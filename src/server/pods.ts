@@ -1,5 +1,5 @@
 import type { Clock } from '../foundation/clock.ts';
-import { podKind } from '../resource/kinds/pod.ts';
+import { podKind } from '../resource/kinds/core/pod.ts';
 import { memoryCommitter } from '../resource/storage/memory/commit.ts';
 import { ObjectStorage } from '../resource/storage/memory/object-storage.ts';
 import type { Registry } from '../resource/storage/registry.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { secretKind } from '../resource/kinds/secret.ts';
+import { secretKind } from '../resource/kinds/core/secret.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import { MERGE_PATCH, send, startTestServer, type TestServer } from './testing.ts';
 

@@ -5,8 +5,8 @@ import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
 import { BREAK_GLASS_ANNOTATION } from '../../src/package/api/revision-object.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/lifecycle-annotations.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
-import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';

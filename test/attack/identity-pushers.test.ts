@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/package-revision.ts';
 import { ALLOWED_SIGNERS_ANNOTATION, peopleOf } from '../../src/package/model/people.ts';
-import { configMapKind } from '../../src/resource/kinds/config-map.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 
 const TYPE = 'SecurityReview';

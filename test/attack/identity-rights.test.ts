@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { approvalController } from '../../controllers/approval/approval-controller.ts';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
-import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import { packageRevisionResourcesKind } from '../../src/resource/kinds/package-revision-resources.ts';
+import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
+import { packageRevisionResourcesKind } from '../../src/resource/kinds/porch/package-revision-resources.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import type { ObjectKey, Stored } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 import { repositoryControllerOf } from '../support/repository-controller.ts';
 

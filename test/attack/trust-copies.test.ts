@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
 import type { Action } from '../../src/package/model/types.ts';
 import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 import { newServerTrust } from '../support/trust.ts';

@@ -5,7 +5,7 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { openPackageRepository } from '../../src/package/store/open-package-repository.ts';
 import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { publish } from '../support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 import { git as gitCli } from '../support/git/git-cli.ts';

@@ -3,7 +3,7 @@ import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { recordRef, tombstoneRef } from '../../src/package/model/layout.ts';
 import { emptyRecord, formatRecord, type RecordStatement } from '../../src/package/model/record.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import {
   CONTEXT,
   configMap,

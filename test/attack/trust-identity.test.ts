@@ -8,7 +8,7 @@ import type { PackageRepository } from '../../src/package/store/package-reposito
 import { REPOSITORY_SCOPE, type RepositoryIdStatement } from '../../src/package/trust/repository-id.ts';
 import { formatStatement, payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
 import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { type Fixture, fixture } from '../support/fixture.ts';
 import { git } from '../support/git/git-cli.ts';
 import { newServerTrust, newSigner } from '../support/trust.ts';

@@ -4,7 +4,7 @@ import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { DEFAULT_POLICY } from '../../src/package/model/policy.ts';
 import { openPackageRepository } from '../../src/package/store/open-package-repository.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { serverTrust } from '../support/trust.ts';
 import { context, newPackage } from './publish-one-by-one.ts';
 

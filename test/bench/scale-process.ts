@@ -6,7 +6,7 @@ import { systemClock } from '../../src/foundation/clock.ts';
 import { PackageRevisionStorage } from '../../src/package/api/package-revision-storage.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
-import { LATEST_REVISION_LABEL } from '../../src/resource/kinds/package-revision.ts';
+import { LATEST_REVISION_LABEL } from '../../src/resource/kinds/porch/package-revision.ts';
 import { fieldSelector } from '../../src/resource/selector/field-selector.ts';
 import { labelSelector } from '../../src/resource/selector/label-selector.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { configMapKind } from '../../src/resource/kinds/config-map.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { ObjectDatabase } from '../../src/resource/storage/sqlite/object-database.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
 
@@ -91,7 +91,8 @@ export class CrashedDatabase {
     const where = `life ${this.#life}`;
     try {
       expect(BigInt(log.version), `${where}: the versions restart`).toBeGreaterThanOrEqual(last);
-      const found = new Map(storage.objects().map(({ metadata, data }) => [metadata.name, data?.mark ?? ''] as const));
+      const { items } = await storage.list(context);
+      const found = new Map(items.map(({ metadata, data }) => [metadata.name, data?.mark ?? ''] as const));
       found.delete(MARKER.name);
       for (const [name, marks] of possible)
         expect([...marks], `${where}: ${name} lost an acknowledged write`).toContain(found.get(name) ?? '');
@@ -99,7 +100,7 @@ export class CrashedDatabase {
       this.#state = found;
 
       // A write after the restart also marks where the watch may stop.
-      const live = storage.find(MARKER);
+      const live = items.find(({ metadata }) => metadata.name === MARKER.name);
       const marker = configMapKind.complete({
         metadata: { ...MARKER, ...(live && { resourceVersion: live.metadata.resourceVersion }) },
         data: { mark: where },

@@ -2,8 +2,8 @@
 // Arguments: the database, a name for this run.
 import { writeSync } from 'node:fs';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { configMapKind } from '../../src/resource/kinds/config-map.ts';
+import { isSluiceError, unlessMissing } from '../../src/foundation/sluice-error.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { ObjectDatabase } from '../../src/resource/storage/sqlite/object-database.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
 
@@ -27,7 +27,7 @@ async function lane(number: number): Promise<never> {
   for (;;) {
     const name = `k-${number}-${Math.floor(Math.random() * KEYS)}`;
     const key = { namespace: 'default', name };
-    const live = storage.find(key);
+    const live = await unlessMissing(storage.get(context, key));
     const removes = live !== undefined && Math.random() < 0.3;
     if (!removes) count += 1;
     const mark = removes ? '' : `${life}-${count}`;

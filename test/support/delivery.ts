@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type DeliveryOptions, deliveryController } from '../../controllers/delivery/delivery-controller.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
-import { deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { ANNA, type Fixture } from './fixture.ts';
 import { git as gitCli } from './git/git-cli.ts';

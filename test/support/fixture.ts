@@ -15,11 +15,11 @@ import { allowedSignersOf, effectivePolicy, peopleIn } from '../../src/package/s
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
-import { configMapKind } from '../../src/resource/kinds/config-map.ts';
-import { eventKind } from '../../src/resource/kinds/event.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
+import { eventKind } from '../../src/resource/kinds/core/event.ts';
 import { OBJECT_KINDS } from '../../src/resource/kinds/index.ts';
-import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.ts';
 import { Registry } from '../../src/resource/storage/registry.ts';

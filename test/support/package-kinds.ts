@@ -4,7 +4,7 @@ import { RegistryClient } from '../../src/resource/client/registry-client.ts';
 import {
   packageRevisionKind,
   type PackageRevision as RevisionObject,
-} from '../../src/resource/kinds/package-revision.ts';
+} from '../../src/resource/kinds/porch/package-revision.ts';
 import { Registry } from '../../src/resource/storage/registry.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
 import { anna, type Scratch } from './scratch-repository.ts';

@@ -5,7 +5,7 @@ import { parseRef } from '../../package/model/layout.ts';
 import { revisionId } from '../../package/model/package-revision.ts';
 import { PUSH_ACTOR } from '../../package/model/verdict.ts';
 import { hostUsersNameOf } from '../../package/store/policy-objects.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
 import type { HostPush } from '../../server/webhooks/host-push.ts';
 import type { Session } from '../session.ts';
@@ -15,11 +15,11 @@ import type { Session } from '../session.ts';
  * operator expects it to.
  */
 export async function attributePush(
-  session: Pick<Session, 'objects' | 'store' | 'trust' | 'clock'>,
+  session: Pick<Session, 'client' | 'store' | 'trust' | 'clock'>,
   key: ObjectKey,
   push: HostPush,
 ): Promise<string | undefined> {
-  const object = session.objects.find(repositoryKind, key);
+  const object = await session.client.find(repositoryKind, key);
   const address = object?.spec.git?.repo;
   const { pushes, ledger } = session.trust;
   if (object === undefined || address === undefined || pushes === undefined) return undefined;

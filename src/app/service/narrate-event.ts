@@ -1,4 +1,4 @@
-import type { Event } from '../../resource/kinds/event.ts';
+import type { Event } from '../../resource/kinds/core/event.ts';
 import type { LogEntry } from './log-entry.ts';
 
 /** Told better by the change of the revision itself, or, where nothing changed, by `sluice why`. */

@@ -6,9 +6,9 @@ import { EventRecorder } from '../../controller/event-recorder.ts';
 import { Manager } from '../../controller/manager.ts';
 import type { ProcessLock } from '../../foundation/process-lock.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
-import { eventKind } from '../../resource/kinds/event.ts';
-import { packagePolicyKind } from '../../resource/kinds/package-policy.ts';
-import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { eventKind } from '../../resource/kinds/core/event.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { keyOf, keyText } from '../../resource/object/object.ts';
 import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
 import type { Listener } from '../../server/listener.ts';
@@ -176,8 +176,9 @@ export class Service {
     const { session, signal } = this.#options;
     const { clock, patience } = session;
     const end = clock.now() + patience;
-    const waits = () => session.repositories().some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
-    while (waits() && clock.now() < end && !signal.aborted) await sleep(clock, 20, signal);
+    const waits = async () =>
+      (await session.repositories()).some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
+    while ((await waits()) && clock.now() < end && !signal.aborted) await sleep(clock, 20, signal);
     this.#looked = undefined;
   }
 

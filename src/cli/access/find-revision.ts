@@ -1,7 +1,7 @@
 import { nearMisses } from '../../foundation/near-misses.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import { printable } from '../output/printable.ts';
 import type { Access } from './access.ts';

@@ -4,7 +4,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { renderStatusOf } from '../../package/api/render-status.ts';
 import { authorOf } from '../../package/model/attribution.ts';
 import { savedUnrendered } from '../../package/plan/render-failure.ts';
-import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
+import type { PackageRevision } from '../../resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type Stored } from '../../resource/object/object.ts';
 import { movedSince } from './moved-since.ts';
 import { METADATA_FILE, type PackageContents, type PackageFiles, type PulledState } from './package-contents.ts';

@@ -1,5 +1,5 @@
 import type { SluiceError } from '../../foundation/sluice-error.ts';
-import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
+import type { PackageRevision } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
 
 /** Says in a pulled folder which revision it is, and in which state. The name and form are kpt's; it is no file of the package. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Access } from './access.ts';
 import { findRevision } from './find-revision.ts';
 

@@ -1,4 +1,4 @@
-import type { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
+import type { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
 import type { ObjectOf } from '../../resource/schema/kind.ts';
 
 type RenderStatus = NonNullable<ObjectOf<typeof packageRevisionResourcesKind>['status']>['renderStatus'];

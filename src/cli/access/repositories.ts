@@ -1,4 +1,4 @@
-import type { Repository } from '../../resource/kinds/repository.ts';
+import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 
 /** The repositories behind a client, as far as a command has to see to them: a server does most of it by itself. */

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { AFFIRM_ANNOTATION } from '../../package/api/revision-object.ts';
 import type { GivenCondition } from '../../package/model/verdict.ts';
-import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from './access.ts';
 import { findRevision } from './find-revision.ts';

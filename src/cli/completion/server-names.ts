@@ -1,5 +1,5 @@
-import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { openAccess } from '../access/open-access.ts';
 import type { PlaceOptions } from '../program/invocation.ts';
 

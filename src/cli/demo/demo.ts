@@ -12,7 +12,7 @@ import { signingChoice } from '../../app/signing-choice.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { commandLine } from '../../foundation/command-line.ts';
 import { hostedFolder } from '../../package/store/open-package-repository.ts';
-import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { folderOf } from '../access/place.ts';
 import { printable } from '../output/printable.ts';
 import { actorOf } from '../program/actor.ts';

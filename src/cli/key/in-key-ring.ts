@@ -9,7 +9,8 @@ import { enterOwnKey, type KeySource } from '../../package/trust/own-key.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { replaceKeyFile } from '../../package/trust/statement-key-file.ts';
 import type { TrustedKey, TrustLedger } from '../../package/trust/trust-ledger.ts';
-import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
+import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import { folderOf } from '../access/place.ts';
 import { toJson, toYaml } from '../output/structured.ts';
@@ -45,11 +46,14 @@ export async function inKeyRing<Result>(
   try {
     const ledger = SqliteTrustLedger.open({ path: ledgerPath(folder.path), clock });
     try {
-      const key = signingKeyOf(choice, objects);
+      const client = objects?.client({ name: 'sluice' });
+      const secret = choice.secret === undefined ? undefined : await client?.find(secretKind, choice.secret);
+      const repositories = (await client?.list(repositoryKind))?.items ?? [];
+      const key = signingKeyOf(choice, () => secret);
       const source = keySourceOf(folder.path, key);
       const enter = (text: string) => keyOf(ledger, enterOwnKey(text, source, ledger, clock).fingerprint);
       return run({
-        ...{ ledger, source, repositories: objects?.of(repositoryKind) ?? [] },
+        ...{ ledger, source, repositories },
         own: () => enter(source.read()),
         rotate: () => {
           if (key !== undefined) throw providedKey(source);

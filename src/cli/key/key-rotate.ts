@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { TrustedKey } from '../../package/trust/trust-ledger.ts';
 import { trustedKeysOf, trusts } from '../../package/trust/trusted-keys.ts';
-import { TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/repository.ts';
+import { TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import { keyText, keyOf as objectKeyOf } from '../../resource/object/object.ts';
 import { printable } from '../output/printable.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';

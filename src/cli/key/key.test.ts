@@ -12,8 +12,8 @@ import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
 import { parseSshSignature } from '../../git/signing/ssh-signature.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement-signature.ts';
 import { statementSigner } from '../../package/trust/statement-signer.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { secretKind } from '../../resource/kinds/secret.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 let cli: CliFixture;
@@ -189,7 +189,7 @@ describe('key rotate', () => {
     await cli.run('repo', 'reg', cli.bare('one.git'));
     await cli.run('repo', 'reg', cli.bare('two.git'));
     const session = await Session.open({ folder: dataFolder(cli.data), actor: { name: 'anna' }, write: true });
-    const object = session.repository('default/two');
+    const object = await session.repository('default/two');
     if (object === undefined) throw new Error('two is not registered');
     const annotations = { 'sluice.dev/trusted-keys': own.publicKey };
     await session.client.update(repositoryKind, { ...object, metadata: { ...object.metadata, annotations } });

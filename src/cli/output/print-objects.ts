@@ -1,6 +1,7 @@
 import { age } from '../../foundation/age.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
-import type { Kind, PrinterColumn } from '../../resource/schema/kind.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
+import type { PrinterColumn } from '../../resource/schema/kind-schema.ts';
 import { printable } from './printable.ts';
 import { type OutputFormat, toJson, toYaml } from './structured.ts';
 import { table } from './table.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { type Secret, secretKind } from '../../resource/kinds/secret.ts';
+import { type Secret, secretKind } from '../../resource/kinds/core/secret.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 

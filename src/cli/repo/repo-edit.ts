@@ -1,6 +1,6 @@
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { secretKind } from '../../resource/kinds/secret.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { MergePatch } from '../../resource/patch/merge-patch.ts';
 import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets.ts';
 import type { Access } from '../access/access.ts';

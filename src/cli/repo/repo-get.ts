@@ -1,6 +1,6 @@
 import { nearMisses } from '../../foundation/near-misses.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
+import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';

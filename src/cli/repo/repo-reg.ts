@@ -4,7 +4,7 @@ import { counted } from '../../foundation/counted.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { looksLikeSsh } from '../../git/network/ssh-address.ts';
 import { isCopyMessage } from '../../package/store/open-repository-trust.ts';
-import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
+import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 import { keyOf, keyText } from '../../resource/object/object.ts';
 import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets.ts';

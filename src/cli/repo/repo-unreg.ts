@@ -1,5 +1,5 @@
-import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { secretKind } from '../../resource/kinds/secret.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets.ts';
 import type { Access } from '../access/access.ts';
 import { forEachName } from '../access/for-each-name.ts';

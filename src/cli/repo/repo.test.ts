@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { dataFolder } from '../../app/data-folder.ts';
 import { ObjectSet } from '../../app/object-set.ts';
 import { systemClock } from '../../foundation/clock.ts';
-import { secretKind } from '../../resource/kinds/secret.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 let cli: CliFixture;
@@ -16,7 +16,7 @@ afterEach(() => cli[Symbol.asyncDispose]());
 async function secretOf(name: string) {
   const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: false });
   try {
-    return objects.find(secretKind, { namespace: 'default', name });
+    return await objects.client({ name: 'anna' }).find(secretKind, { name });
   } finally {
     await objects.close();
   }
@@ -62,14 +62,7 @@ describe('registered repositories', () => {
     expect(reg).toMatchObject({ code: 0, stdout: 'x created\n' });
     const object = (await cli.run('repo', 'get', 'x', '-o', 'yaml')).stdout;
     expect(object).toContain('name: x-auth');
-    const secret = async () => {
-      const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: false });
-      try {
-        return objects.find(secretKind, { namespace: 'default', name: 'x-auth' });
-      } finally {
-        await objects.close();
-      }
-    };
+    const secret = () => secretOf('x-auth');
     expect((await secret())?.data?.password).toBe(Buffer.from('s3cr3t').toString('base64'));
     expect(reg.stdout + reg.stderr + object).not.toContain('s3cr3t');
     await cli.run('repo', 'unreg', 'x');
@@ -140,15 +133,9 @@ describe('registered repositories', () => {
     expect(reg.stdout + reg.stderr).not.toContain('s3cr3t');
     const object = (await cli.run('repo', 'get', 'edge', '-o', 'yaml')).stdout;
     expect(object).toContain('repo: git@127.0.0.1:team/edge.git');
-    const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: false });
-    try {
-      const secret = objects.find(secretKind, { namespace: 'default', name: 'edge-auth' });
-      const data = { identity: 's3cr3t', known_hosts: '127.0.0.1 ssh-ed25519 AAAA', 'ca.crt': 'PEM' };
-      const encoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
-      expect(secret).toMatchObject({ type: 'Opaque', data: Object.fromEntries(encoded) });
-    } finally {
-      await objects.close();
-    }
+    const data = { identity: 's3cr3t', known_hosts: '127.0.0.1 ssh-ed25519 AAAA', 'ca.crt': 'PEM' };
+    const encoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+    expect(await secretOf('edge-auth')).toMatchObject({ type: 'Opaque', data: Object.fromEntries(encoded) });
   });
 
   test('the secret of a webhook goes into a Secret that the object names, and goes with it', async () => {
@@ -172,14 +159,7 @@ describe('registered repositories', () => {
     });
     const object = (await cli.run('repo', 'get', 'one', '-o', 'yaml')).stdout;
     expect(object).toContain('sluice.dev/webhook-secret: one-webhook');
-    const secret = async () => {
-      const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: false });
-      try {
-        return objects.find(secretKind, { namespace: 'default', name: 'one-webhook' });
-      } finally {
-        await objects.close();
-      }
-    };
+    const secret = () => secretOf('one-webhook');
     expect((await secret())?.data?.token).toBe(Buffer.from('0123456789abcdef').toString('base64'));
     expect(short.stderr + reg.stdout + reg.stderr + object).not.toContain('0123456789abcdef');
     await writeFile(file, 'another one, for another one\n');

@@ -5,7 +5,7 @@ import { dataFolder } from '../../app/data-folder.ts';
 import { Session } from '../../app/session.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
 import { statementSigner } from '../../package/trust/statement-signer.ts';
-import { repositoryKind, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/repository.ts';
+import { repositoryKind, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import { cliFixture } from '../testing.ts';
 
 const REFUSED =

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { dataFolder } from '../../app/data-folder.ts';
 import { Session } from '../../app/session.ts';
 import { BREAK_GLASS_ANNOTATION } from '../../package/api/revision-object.ts';
-import { eventKind } from '../../resource/kinds/event.ts';
-import { packagePolicyKind } from '../../resource/kinds/package-policy.ts';
-import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { eventKind } from '../../resource/kinds/core/event.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 const open = (cli: CliFixture) => Session.open({ folder: dataFolder(cli.data), actor: { name: 'anna' }, write: true });

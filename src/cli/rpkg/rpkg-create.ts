@@ -1,4 +1,4 @@
-import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';

@@ -1,6 +1,7 @@
 import { mapLimited } from '../../foundation/map-limited.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
@@ -113,8 +114,9 @@ async function showKptfile(access: Access, names: readonly string[], { terminal 
   if (name === undefined || names.length > 1) {
     throw new SluiceError('InvalidInput', '--show-kptfile needs the name of one package revision');
   }
-  const { files } = await access.contents.read(await findRevision(access, name));
-  const text = files.get('Kptfile')?.toString('utf8');
+  const revision = await findRevision(access, name);
+  const { spec } = await access.client.get(packageRevisionResourcesKind, keyOf(revision));
+  const text = spec.resources?.Kptfile;
   if (text === undefined) throw new SluiceError('NotFound', `${name} has no Kptfile`);
   // A program gets the very bytes; a terminal is not steered by them.
   terminal.out.write(terminal.out.isTTY === true ? printableLines(text) : text);

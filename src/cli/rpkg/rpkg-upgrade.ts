@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { UpdateStrategy } from '../../package/upstream/revision-source.ts';
 import { type Upstream, upstreamFinder } from '../../package/upstream/upstream-of.ts';
-import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';

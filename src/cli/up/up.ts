@@ -11,7 +11,7 @@ import type { Session } from '../../app/session.ts';
 import { signingChoice } from '../../app/signing-choice.ts';
 import { counted } from '../../foundation/counted.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
 import { folderOf } from '../access/place.ts';
 import { actorOf } from '../program/actor.ts';
@@ -70,7 +70,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
       for (const { what, outcome } of await applyConfig(session, manifests)) {
         log({ at: session.clock.now(), level: 'info', event: 'Config', subject: what, message: outcome });
       }
-      tellStart(session, log, chosenControllers({ disabled, housekeeping }));
+      await tellStart(session, log, chosenControllers({ disabled, housekeeping }));
     },
     async (running) => {
       if (options.untilIdle !== true) {
@@ -129,9 +129,9 @@ function serveOf({ listen, untilIdle }: UpOptions): ListenAddress | 'default' | 
   return listen === false || untilIdle === true ? undefined : 'default';
 }
 
-function tellStart(session: Session, log: LogSink, controllers: readonly string[]): void {
-  const repositories = session.repositories().length;
-  const targets = session.objects.of(deliveryTargetKind).length;
+async function tellStart(session: Session, log: LogSink, controllers: readonly string[]): Promise<void> {
+  const repositories = (await session.repositories()).length;
+  const targets = (await session.client.list(deliveryTargetKind)).items.length;
   const message =
     repositories === 0
       ? 'no repository is registered yet; in another terminal: sluice repo reg <address>, or start with --config'

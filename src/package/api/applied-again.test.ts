@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { packageKinds } from '../../../test/support/package-kinds.ts';
 import { anna, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, KPTFILE, outcomeOf, publish } from '../../../test/support/shop.ts';
-import { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
+import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 
 const kind = packageRevisionResourcesKind;

@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
+import type { PackageRevision } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
 
 type Revision = Stored<PackageRevision>;

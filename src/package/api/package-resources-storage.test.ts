@@ -3,8 +3,8 @@ import { packageKinds } from '../../../test/support/package-kinds.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, KPTFILE, outcomeOf, publish } from '../../../test/support/shop.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
-import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
-import { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
 import { DEFAULT_POLICY } from '../model/policy.ts';
 import type { Rendering } from '../plan/renderer.ts';
 

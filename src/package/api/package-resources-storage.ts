@@ -1,8 +1,8 @@
 import type { RenderStatus } from '../../../kptfile-schema/index.ts';
 import { mapLimited } from '../../foundation/map-limited.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import type { PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
-import { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
+import type { PackageRevision as RevisionObject } from '../../resource/kinds/porch/package-revision.ts';
+import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
 import { invalidObject, invalidValue } from '../../resource/object/invalid-object.ts';
 import type { ObjectKey, Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';

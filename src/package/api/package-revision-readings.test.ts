@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { anna, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, outcomeOf, publish } from '../../../test/support/shop.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
-import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { structuralProblems } from '../../resource/schema/structural/structural-problems.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import { EventLog } from '../../resource/watch/event-log.ts';

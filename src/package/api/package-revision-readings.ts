@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { pacer } from '../../foundation/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { wholeObject } from '../../resource/schema/schema-of-kind.ts';

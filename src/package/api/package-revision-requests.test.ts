@@ -3,8 +3,11 @@ import { packageKinds, revision, to } from '../../../test/support/package-kinds.
 import { anna, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, outcomeOf, publish } from '../../../test/support/shop.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
-import { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
+import {
+  packageRevisionKind,
+  type PackageRevision as RevisionObject,
+} from '../../resource/kinds/porch/package-revision.ts';
+import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
 import type { ManagedFieldsEntry } from '../../resource/object/object.ts';
 import { APPROVAL_ANNOTATIONS } from '../model/lifecycle-annotations.ts';
 

@@ -1,5 +1,5 @@
 import { scratchRepository } from '../../../test/support/scratch-repository.ts';
-import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { describeStorage } from '../../resource/storage/storage.conformance.ts';
 import { EventLog } from '../../resource/watch/event-log.ts';
 import { PackageRevisionStorage } from './package-revision-storage.ts';

@@ -4,7 +4,10 @@ import { anna, commitFiles, type Scratch, scratchRepository } from '../../../tes
 import { draft, outcomeOf, publish } from '../../../test/support/shop.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
-import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
+import {
+  packageRevisionKind,
+  type PackageRevision as RevisionObject,
+} from '../../resource/kinds/porch/package-revision.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import { EventLog } from '../../resource/watch/event-log.ts';
 import { PackageRevisionStorage } from './package-revision-storage.ts';

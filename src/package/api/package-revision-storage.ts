@@ -1,6 +1,9 @@
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
+import {
+  packageRevisionKind,
+  type PackageRevision as RevisionObject,
+} from '../../resource/kinds/porch/package-revision.ts';
 import type { ObjectKey, Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { packageKinds } from '../../../test/support/package-kinds.ts';
 import { anna, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, outcomeOf, publish } from '../../../test/support/shop.ts';
-import { porchPackageKind } from '../../resource/kinds/porch-package.ts';
+import { porchPackageKind } from '../../resource/kinds/porch/porch-package.ts';
 
 const kind = porchPackageKind;
 

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { porchPackageKind } from '../../resource/kinds/porch-package.ts';
+import { porchPackageKind } from '../../resource/kinds/porch/porch-package.ts';
 import { deepFreeze, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { ObjectOf } from '../../resource/schema/kind.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { packageKinds, revision, to } from '../../../test/support/package-kinds.ts';
 import { anna, scratchRepository } from '../../../test/support/scratch-repository.ts';
-import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
-import { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy.ts';
 
 const key = { namespace: 'default', name: 'packages.shop.v1' };

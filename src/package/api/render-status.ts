@@ -1,5 +1,5 @@
 import type { PipelineStepResult, RenderStatus, ResultItem } from '../../../kptfile-schema/index.ts';
-import type { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
+import type { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
 import type { ObjectOf } from '../../resource/schema/kind.ts';
 
 type Status = NonNullable<NonNullable<ObjectOf<typeof packageRevisionResourcesKind>['status']>['renderStatus']>;

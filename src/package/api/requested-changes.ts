@@ -3,7 +3,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import {
   LATEST_REVISION_LABEL,
   type PackageRevision as RevisionObject,
-} from '../../resource/kinds/package-revision.ts';
+} from '../../resource/kinds/porch/package-revision.ts';
 import { forbidden, invalidObject, invalidValue } from '../../resource/object/invalid-object.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';

@@ -1,6 +1,6 @@
 import type { RenderStatus } from '../../../kptfile-schema/index.ts';
-import type { PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
-import type { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
+import type { PackageRevision as RevisionObject } from '../../resource/kinds/porch/package-revision.ts';
+import type { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
 import { deepFreeze, type ManagedFieldsEntry, type Stored } from '../../resource/object/object.ts';
 import type { ObjectOf } from '../../resource/schema/kind.ts';
 import type { PackageContent } from '../model/content.ts';

@@ -3,7 +3,7 @@ import {
   LATEST_REVISION_LABEL,
   packageRevisionKind,
   type PackageRevision as RevisionObject,
-} from '../../resource/kinds/package-revision.ts';
+} from '../../resource/kinds/porch/package-revision.ts';
 import { deepFreeze, type ManagedFieldsEntry, type Stored } from '../../resource/object/object.ts';
 import { settledVersion } from '../../resource/object/settled-version.ts';
 import { type Indexed, type IndexKey, indexKeysOf, sharedKeysOf } from '../../resource/watch/index-key.ts';

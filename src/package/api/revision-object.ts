@@ -3,7 +3,7 @@ import { timestamp } from '../../foundation/clock.ts';
 import {
   LATEST_REVISION_LABEL,
   type PackageRevision as RevisionObject,
-} from '../../resource/kinds/package-revision.ts';
+} from '../../resource/kinds/porch/package-revision.ts';
 import type { OwnerReference } from '../../resource/object/object.ts';
 import { publisherOf } from '../model/attribution.ts';
 import { publishedRecordOf } from '../model/commit-message.ts';

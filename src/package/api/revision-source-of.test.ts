@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { revisionSourceOf } from './revision-source-of.ts';
 
 test('a secret without a name is none, as clients written in Go send it', () => {

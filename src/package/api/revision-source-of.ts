@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
+import type { PackageRevision as RevisionObject } from '../../resource/kinds/porch/package-revision.ts';
 import type { RevisionSource, UpstreamReference } from '../upstream/revision-source.ts';
 import { invalidRevision } from './requested-changes.ts';
 

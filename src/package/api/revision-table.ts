@@ -1,5 +1,8 @@
 import type { Clock } from '../../foundation/clock.ts';
-import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
+import {
+  packageRevisionKind,
+  type PackageRevision as RevisionObject,
+} from '../../resource/kinds/porch/package-revision.ts';
 import type { ManagedFieldsEntry, ObjectKey, Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';

@@ -1,4 +1,4 @@
-import type { PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
+import type { PackageRevision as RevisionObject } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { publishedRecordOf } from '../model/commit-message.ts';

@@ -8,7 +8,7 @@ import type { GitCredentials, GitRemote, GitRepository, MirrorRepair } from '../
 import { readRemoteUrl } from '../../git/network/remote-url.ts';
 import { localPath, openLocation } from '../../git/open/open-location.ts';
 import type { RepositoryOptions } from '../../git/open/open-repository.ts';
-import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/repository.ts';
+import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly } from '../../resource/object/object.ts';
 import { formatCommitMessage } from '../model/commit-message.ts';
 import { mainRef, probeRef, RECORD_BRANCHES, RECORD_REFS, recordPrefixIn } from '../model/layout.ts';
@@ -24,13 +24,16 @@ export function hostedFolder(dataFolder: string): string {
 }
 
 export interface OpenOptions
-  extends Pick<PackageRepositoryOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'onChange' | 'follows'> {
+  extends Pick<
+    PackageRepositoryOptions,
+    'renderer' | 'policyFor' | 'refreshPolicies' | 'dependentsOf' | 'onChange' | 'follows'
+  > {
   /** Reads what the mirror of a remote repository holds and connects to nothing, for a caller that only looks. */
   readonly offline?: boolean;
   /** What this server signs with and trusts. */
   readonly trust: ServerTrust;
   /** True for the address of another registered repository; default: for none. */
-  readonly isRegistered?: (address: string) => boolean;
+  readonly isRegistered?: (address: string) => Promise<boolean>;
   /** Gives a copy of another repository an id of its own. */
   readonly newId?: boolean;
   /** Folder for mirrors and index caches. */
@@ -111,6 +114,7 @@ export async function openPackageRepository(
       renderer: options.renderer,
       identity,
       policyFor: options.policyFor,
+      ...(options.refreshPolicies === undefined ? {} : { refreshPolicies: options.refreshPolicies }),
       dependentsOf: options.dependentsOf,
       onChange: options.onChange,
     });

@@ -41,7 +41,7 @@ export interface OpenTrustOptions {
   /** What is wrong with them; see `RepositoryTrustOptions`. */
   readonly problems?: () => readonly string[];
   /** True for the address of another registered repository. */
-  readonly isRegistered?: ((address: string) => boolean) | undefined;
+  readonly isRegistered?: ((address: string) => Promise<boolean>) | undefined;
   /** Gives a copy of another repository an id of its own. */
   readonly newId?: boolean | undefined;
   /** Brings the refs of the remote. */
@@ -69,7 +69,7 @@ export async function openRepositoryTrust(options: OpenTrustOptions): Promise<Op
   const written = (await readId(git, identityRef(layout))) ?? (await readId(git, otherIdentityRef(layout)));
   const id = await acceptedId(options, written?.signed, known?.id);
   if (id !== undefined && options.newId !== true) {
-    refuseCopy(options, id, address);
+    await refuseCopy(options, id, address);
     const trust = trustOf(options, id);
     const isFirstLook = await enter(options, id, address);
     if (isFirstLook) trust.noteFirstLook();
@@ -107,9 +107,9 @@ export function isCopyMessage(message: string): boolean {
   return message.includes(COPY);
 }
 
-function refuseCopy({ server, isRegistered }: OpenTrustOptions, id: string, address: string): void {
+async function refuseCopy({ server, isRegistered }: OpenTrustOptions, id: string, address: string): Promise<void> {
   const other = server.ledger.repository(id)?.address;
-  if (other === undefined || other === address || isRegistered?.(other) !== true) return;
+  if (other === undefined || other === address || (await isRegistered?.(other)) !== true) return;
   throw new SluiceError(
     'Refused',
     `${COPY} ${other} (id ${id}); "sluice repo adopt <name> --new-id" makes it a repository of its own`,

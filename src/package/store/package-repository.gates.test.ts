@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { anna, commitFiles, robot, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, KPTFILE, outcomeOf, publish } from '../../../test/support/shop.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
 import { DEFAULT_POLICY } from '../model/policy.ts';
 import type { RevisionStore } from './revision-store.ts';
@@ -185,6 +186,32 @@ describe('gates', () => {
     expect(await outcomeOf(plain.store.update(name, { action: 'propose' }, anna))).toContain(
       'Refused: gate x is closed',
     );
+  });
+
+  test('a decision waits for the current policies, and changes nothing while they cannot be read', async () => {
+    await using scratch = await scratchRepository();
+    const gate = { conditionType: 'tested', approveOnly: false, policy: 'new' };
+    let policy = DEFAULT_POLICY;
+    let refresh = async () => {};
+    const { store } = await scratch.open({ policyFor: () => policy, refreshPolicies: () => refresh() });
+    const name = await draft(store);
+    await store.transition(name, { action: 'propose' }, anna);
+    const refs = await scratch.git('for-each-ref');
+    refresh = async () => {
+      throw new SluiceError('Unavailable', 'the API server does not answer');
+    };
+    const approve = () => outcomeOf(store.transition(name, { action: 'approve' }, anna));
+    expect(await approve()).toBe('Unavailable: the API server does not answer');
+    // Read while the decision waits for them.
+    const read = Promise.withResolvers<void>();
+    refresh = async () => {
+      await read.promise;
+      policy = { ...DEFAULT_POLICY, requiredGates: [gate] };
+    };
+    const refused = approve();
+    read.resolve();
+    expect(await refused).toContain('gate tested is closed');
+    expect(await scratch.git('for-each-ref')).toBe(refs);
   });
 
   test('without enforcement a closed gate passes, and the trail says so', async () => {

@@ -54,6 +54,11 @@ export interface PackageRepositoryOptions {
   readonly identity?: { readonly name: string; readonly email: string };
   /** The policies of the repository's namespace for one of its revisions, merged. */
   policyFor(revision: PackageRevision, namespace: string): EffectivePolicy;
+  /**
+   * Resolves when `policyFor` answers by all that was acknowledged before the call. Rejects with Unavailable or Timeout if that cannot be
+   * known, and then nothing is decided. Absent where policies do not change.
+   */
+  refreshPolicies?(): Promise<void>;
   dependentsOf(revision: PackageRevision): string[];
   /** Notified of every revision that changed, in order. */
   onChange(changes: readonly IndexChange[]): void;
@@ -157,6 +162,11 @@ export class PackageRepository implements Workbench {
     return this.#options.policyFor(revision, this.namespace);
   }
 
+  /** To be called before a decision by `policyFor`; see `PackageRepositoryOptions`. */
+  async refreshPolicies(): Promise<void> {
+    await this.#options.refreshPolicies?.();
+  }
+
   dependentsOf(revision: PackageRevision): string[] {
     return this.#options.dependentsOf(revision);
   }
@@ -230,6 +240,7 @@ export class PackageRepository implements Workbench {
 
   /** Adopts what `adoptable` found: one signed statement, and old records as signed ones, in one transaction. */
   async adopt(adoptable: Adoptable, context: RequestContext): Promise<void> {
+    await this.refreshPolicies();
     this.trust.expectOwnKey();
     await this.trust.expectId();
     const refs = this.#refs;
@@ -257,6 +268,7 @@ export class PackageRepository implements Workbench {
     try {
       const made = await this.#underWay.run(async () => {
         await this.trust.expectId();
+        await this.refreshPolicies();
         const plan = await this.#plans.run(() => planCreate(this, wanted, upstreams, context));
         if (context.dryRun === true) return this.preview(plan);
         return this.#queue.add({
@@ -320,6 +332,8 @@ export class PackageRepository implements Workbench {
   async current(name: string): Promise<PackageRevision> {
     // Nothing is decided by a statement whose key was revoked meanwhile, however far off the next look is.
     await this.#signatures.followKeys();
+    // Nor by a policy that the caller has replaced before this request.
+    await this.refreshPolicies();
     return this.#expect(name);
   }
 

@@ -1,5 +1,5 @@
-import type { PackagePolicy } from '../../resource/kinds/package-policy.ts';
-import type { Repository } from '../../resource/kinds/repository.ts';
+import type { Repository } from '../../resource/kinds/porch/repository.ts';
+import type { PackagePolicy } from '../../resource/kinds/sluice/package-policy.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 import type { DeepReadonly } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
@@ -72,8 +72,8 @@ export function effectivePolicy(
 }
 
 /**
- * What holds where two namespaces have registered the same packages: demands add up, and of two limits the stricter one holds. What is
- * done without being asked is for the first one to say. `prefix` goes before the names of policies of the second one.
+ * What holds where two namespaces have registered the same packages: demands add up, and of two limits the stricter one holds. Only the
+ * first one decides what controllers do automatically. `prefix` goes before the names of policies of the second one.
  */
 export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, prefix: string): EffectivePolicy {
   const named = <Rule extends { readonly policy: string }>(rules: readonly Rule[]): Rule[] =>
@@ -180,7 +180,7 @@ function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforc
   return value === 'warn' || value === 'off' ? value : 'enforce';
 }
 
-/** Whether a selector of packages holds a revision. Everything that is not said is no restriction. */
+/** Whether a selector of packages holds a revision. A field that is absent is no restriction. */
 export function selects(
   selector: DeepReadonly<PackagePolicy>['spec']['selector'],
   revision: SelectedRevision,

@@ -274,6 +274,7 @@ export class RevisionStore {
 
   /** Judges a revision as the kernel would: its gates with the verdicts that hold at this content. */
   async judge(name: string): Promise<Judgement> {
+    await this.repositoryOf(this.get(name)).refreshPolicies();
     const revision = this.get(name);
     const repository = this.repositoryOf(revision);
     const content = await repository.content(revision);

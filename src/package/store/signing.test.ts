@@ -9,10 +9,10 @@ import { gpgVerifier, isInstalled, sshKey, type Verify } from '../../../test/sup
 import { repositoryControllerOf } from '../../../test/support/repository-controller.ts';
 import { skipFor } from '../../../test/support/skip.ts';
 import { ManualClock } from '../../foundation/manual-clock.ts';
-import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
-import { SIGNING_ANNOTATION } from '../../resource/kinds/git-location.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { secretKind } from '../../resource/kinds/secret.ts';
+import { SIGNING_ANNOTATION } from '../../resource/kinds/common/git-location.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { findCondition } from '../../resource/object/condition.ts';
 
 const BERTA = { ...ANNA, actor: { name: 'berta' } };

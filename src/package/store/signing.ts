@@ -5,8 +5,8 @@ import type { ObjectSigner } from '../../git/git-repository.ts';
 import { openPgpSigner } from '../../git/signing/openpgp-signer.ts';
 import { sshSigner } from '../../git/signing/ssh-signer.ts';
 import type { Client } from '../../resource/client/client.ts';
-import { SIGNING_ANNOTATION } from '../../resource/kinds/git-location.ts';
-import { type Secret, secretKind, secretText } from '../../resource/kinds/secret.ts';
+import { SIGNING_ANNOTATION } from '../../resource/kinds/common/git-location.ts';
+import { type Secret, secretKind, secretText } from '../../resource/kinds/core/secret.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly, type KubernetesObject } from '../../resource/object/object.ts';
 
 /** Milliseconds for which a key that could sign is taken for one that can. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
-import { repositoryKind, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/repository.ts';
+import { repositoryKind, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import type { InvalidObjectDetails } from '../../resource/object/invalid-object.ts';
 import { statementSigner } from './statement-signer.ts';
 import type { TrustedKey } from './trust-ledger.ts';

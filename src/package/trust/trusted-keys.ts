@@ -1,5 +1,5 @@
 import { parsePublicKeyList } from '../../git/signing/public-key-list.ts';
-import { TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/repository.ts';
+import { TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import type { TrustedKey } from './trust-ledger.ts';
 
 /** The keys that a repository trusts. */

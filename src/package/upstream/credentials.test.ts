@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { objectBench } from '../../../controllers/testing-objects.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { secretKind } from '../../resource/kinds/secret.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { credentialsOf, secretCredentials } from './credentials.ts';
 
 test('a reference without a name is none, as clients written in Go send it', async () => {

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { BasicCredentials, GitCredentials, SshCredentials } from '../../git/git-repository.ts';
 import type { Client } from '../../resource/client/client.ts';
-import { secretKind, secretText } from '../../resource/kinds/secret.ts';
+import { secretKind, secretText } from '../../resource/kinds/core/secret.ts';
 import { DEFAULT_NAMESPACE, type KubernetesObject } from '../../resource/object/object.ts';
 
 /** Taken by the common hosts together with a token where no user name is given. */

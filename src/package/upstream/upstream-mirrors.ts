@@ -10,7 +10,7 @@ import { readRemoteUrl } from '../../git/network/remote-url.ts';
 import { isOnThisMachine, localPath, openLocation } from '../../git/open/open-location.ts';
 import type { RepositoryOptions } from '../../git/open/open-repository.ts';
 import { isRefName } from '../../git/ref-name.ts';
-import { gitAddressProblem, normalizeDirectory } from '../../resource/kinds/git-location.ts';
+import { gitAddressProblem, normalizeDirectory } from '../../resource/kinds/common/git-location.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { UpstreamAddress } from './revision-source.ts';
 import { readPackageFiles, type UpstreamPackage } from './upstream-reader.ts';

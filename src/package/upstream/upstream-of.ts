@@ -1,5 +1,5 @@
 import { comparableAddress } from '../../git/open/repository-address.ts';
-import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
+import type { PackageRevision } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
 
 type Revision = Stored<PackageRevision>;

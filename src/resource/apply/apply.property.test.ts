@@ -145,7 +145,7 @@ class Model {
   }
 }
 
-/** Somebody always owns `spec.always`, so the object is tracked at all times. */
+/** `spec.always` always has an owner, so the object is tracked at all times. */
 const scenario = node.chain((root) => {
   const spec: StructuralSchema = { type: 'object', properties: { always: scalar, root } };
   const schema: StructuralSchema = { type: 'object', properties: { spec } };
@@ -171,7 +171,7 @@ function ownersOf(object: KubernetesObject | undefined): Map<string, string[]> {
   );
 }
 
-test('objects and owners are as the model says, over random schemas and histories', () => {
+test('objects and owners are as in the model, over random schemas and histories', () => {
   fc.assert(
     fc.property(scenario, ({ schema, steps }) => {
       const model = new Model();
@@ -211,7 +211,7 @@ test('objects and owners are as the model says, over random schemas and historie
         for (const [owner, paths] of owners) {
           const fields = paths.filter((path) => model.fields.has(path));
           expect(new Set(fields)).toEqual(model.owners.get(owner) ?? new Set());
-          // Nobody owns what is not there.
+          // What is not there has no owner.
           expect(paths.filter((path) => !now.fields.has(path) && !now.containers.has(path))).toEqual([]);
           for (const path of fields) owned.add(path);
         }

@@ -11,9 +11,9 @@ type Path = readonly (string | number)[];
 /** A schema need not declare them. */
 const EVERY_OBJECT_HAS = ['apiVersion', 'kind', 'metadata'];
 /** No configuration is deeper. */
-const DEEPEST = 200;
-/** More causes help nobody. */
-const MOST_CAUSES = 50;
+const MAX_DEPTH = 200;
+/** More causes do not help. */
+const MAX_CAUSES = 50;
 
 /**
  * What a client applies, if it can be applied: every field is known, every item of a shared list has one identity and no other item
@@ -30,9 +30,9 @@ export function checkedConfiguration(applied: unknown, schema: StructuralSchema)
 
 function check(value: unknown, schema: StructuralSchema, path: Path, causes: FieldCause[]): unknown {
   const shape = shapeOf(value, schema);
-  if (shape.as === 'leaf' || causes.length >= MOST_CAUSES) return value;
-  if (path.length > DEEPEST) {
-    causes.push(causeAt(path.slice(0, 3), `Too deep: at most ${DEEPEST} levels`));
+  if (shape.as === 'leaf' || causes.length >= MAX_CAUSES) return value;
+  if (path.length > MAX_DEPTH) {
+    causes.push(causeAt(path.slice(0, 3), `Too deep: at most ${MAX_DEPTH} levels`));
     return value;
   }
   return shape.as === 'map'

@@ -5,7 +5,7 @@ import { type FieldSet, fieldSet, LEAF } from './field-set.ts';
 import { elementOf, shapeOf } from './shared-shape.ts';
 
 /**
- * What a writer of `object` lays claim to: its leaves, its list items, and the keys of maps that the schema does not name. Items
+ * What a writer of `object` owns: its leaves, its list items, and the keys of maps that the schema does not name. Items
  * that stand twice in a list are one path without anything beneath it.
  */
 export function fieldSetOf(object: unknown, schema: StructuralSchema): FieldSet {

@@ -1,7 +1,7 @@
 import { type FieldElement, showElement } from './field-element.ts';
 
 /**
- * A set of field paths, as a tree that nobody changes. A node stands for a path; `owned` says whether that path itself is in the
+ * A set of field paths, as an immutable tree. A node stands for a path; `owned` states whether that path itself is in the
  * set, apart from what is beneath it. No child is empty. The operations share what does not change, and return their first
  * argument itself if nothing changes.
  */
@@ -39,7 +39,7 @@ export function union(left: FieldSet, right: FieldSet): FieldSet {
   return fieldSet(left.owned || right.owned, children ?? left.children);
 }
 
-/** The paths that are in `left` and not in `right`. A path stays when only paths above or beneath it are taken away. */
+/** The paths that are in `left` and not in `right`. A path stays when only paths above or beneath it are removed. */
 export function difference(left: FieldSet, right: FieldSet): FieldSet {
   if (left === right) return NO_FIELDS;
   let children: Map<FieldElement, FieldSet> | undefined;

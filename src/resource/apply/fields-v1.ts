@@ -5,18 +5,18 @@ import { type FieldSet, fieldSet, LEAF, NO_FIELDS, sortedElements, union } from 
 type FieldsV1 = Readonly<Record<string, unknown>>;
 
 /** No object is deeper; what is beneath counts as one field. */
-const DEEPEST = 200;
+const MAX_DEPTH = 200;
 
 /** Writes a set the way `managedFields` keeps it: `{"f:spec": {".": {}, "f:color": {}}}`. */
 export function toFieldsV1(set: FieldSet): FieldsV1 {
-  // Every element has a prefix, so no key can be one that a prototype knows.
+  // Every element has a prefix, so no key can be one of a prototype.
   const fields: Record<string, unknown> = {};
   if (set.owned && set.children.size > 0) fields['.'] = {};
   for (const element of sortedElements(set)) fields[element] = toFieldsV1(set.children.get(element) ?? NO_FIELDS);
   return fields;
 }
 
-/** Reads what others wrote. Elements that are not understood are left out: a later version may know them. */
+/** Reads what others wrote. Elements that are not understood are left out: a later version may define them. */
 export function fromFieldsV1(fields: unknown): FieldSet {
   return isJsonObject(fields) ? fieldSet(false, read(fields, 0).children) : NO_FIELDS;
 }
@@ -29,7 +29,7 @@ function read(fields: FieldsV1, depth: number): FieldSet {
     const element = readElement(key);
     if (element === undefined) continue;
     const inner = fields[key];
-    const child = isJsonObject(inner) && depth < DEEPEST ? read(inner, depth + 1) : LEAF;
+    const child = isJsonObject(inner) && depth < MAX_DEPTH ? read(inner, depth + 1) : LEAF;
     const present = children.get(element);
     children.set(element, present === undefined ? child : union(present, child));
   }

@@ -24,7 +24,7 @@ const UNOWNED_METADATA = [
   'managedFields',
 ];
 
-/** What nobody owns and no apply takes away; of `metadata` the field itself, apart from the rest that is in it. */
+/** Fields without owners, which no apply removes; of `metadata` the field itself, apart from the rest that is in it. */
 export const UNOWNED_FIELDS = fieldSet(
   false,
   new Map([

@@ -22,7 +22,7 @@ export interface Ownership extends Owner {
   readonly entry?: ManagedFieldsEntry;
 }
 
-/** Whether two entries are of one owner. Who applies stays the same when it goes on to another version of the kind. */
+/** Whether two entries are of one owner. A manager that applies stays the same with another version of the kind. */
 export function sameOwner(left: Owner, right: Owner): boolean {
   return (
     left.manager === right.manager &&

@@ -312,7 +312,7 @@ describe('what cannot be applied', () => {
     expect(() => new Scene().apply('a', { spec: { free: deep } })).toThrow('spec.free.deep: Too deep');
   });
 
-  test('duplicates in the live object are left alone until somebody applies them', () => {
+  test('duplicates in the live object are left alone until an apply names them', () => {
     const scene = new Scene();
     scene.object = gadget({
       spec: { tags: ['a', 'b', 'a'], ports: [{ port: 1 }, { port: 1, note: 'x' }, { port: 2 }] },

@@ -12,13 +12,13 @@ import { isPart, ownableFields, UNOWNED_FIELDS, type WrittenPart } from './ownab
 import { type Owner, type Ownership, readOwnerships, sameOwner, withFields, writeOwnerships } from './owners.ts';
 import { withoutFields } from './without-fields.ts';
 
-/** Owns what was there before anybody's fields were tracked. */
+/** Owns what was there before fields were tracked. */
 const BEFORE_FIRST_APPLY = 'before-first-apply';
 
 export interface ApplyRequest extends WrittenPart {
   /** The stored object; undefined creates one. */
   readonly live: KubernetesObject | undefined;
-  /** What the manager wants to be so, and no more. */
+  /** The fields that the manager applies, and no more. */
   readonly applied: unknown;
   /** Of the whole object. */
   readonly schema: StructuralSchema;
@@ -40,8 +40,8 @@ export interface ApplyResult {
 
 /**
  * Server-side apply, as Kubernetes does it (structured merge). The configuration is laid over the live object. What the manager
- * applied before and leaves out now is removed if nobody else owns it. A field that another manager owns and that would get another
- * value is a Conflict with ApplyConflictDetails; forced, the manager takes it. Applying the value that is there shares the field.
+ * applied before and leaves out now is removed if it has no other owner. A field that another manager owns and that would get another
+ * value is a Conflict with ApplyConflictDetails; forced, the manager becomes its owner. Applying the value that is there shares the field.
  * Throws BadRequest or InvalidInput for a configuration that cannot be applied.
  */
 export function serverSideApply(request: ApplyRequest): ApplyResult {
@@ -112,7 +112,7 @@ function withoutLeftFields(
   return withoutFields(merged, schema, left, kept);
 }
 
-/** What the other owners keep. Throws the Conflict if they would lose something against their will. */
+/** What the other owners keep. Throws the Conflict if they would lose a field and the apply is not forced. */
 function afterChanges(others: readonly Ownership[], changes: FieldChanges, force: boolean): Ownership[] {
   const conflicts: Conflict[] = [];
   const rest = others.map((owner) => {

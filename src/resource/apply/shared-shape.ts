@@ -5,7 +5,7 @@ import { type FieldElement, isScalar, keyElement, type Scalar, valueElement } fr
 
 /**
  * How writers share a value: a map by its keys, a list by its items (list types map and set), and a leaf not at all: its owner owns
- * all of it. A value that is not of the schema's type is a leaf; whoever validates the object refuses it.
+ * all of it. A value that is not of the schema's type is a leaf; the validation of the object refuses it.
  */
 export type Shape =
   | { readonly as: 'map'; readonly fields: Readonly<Record<string, unknown>> }

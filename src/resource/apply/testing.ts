@@ -64,7 +64,7 @@ export function gadget(fields: Readonly<Record<string, unknown>>): KubernetesObj
   return { apiVersion: 'v1', kind: 'Gadget', metadata: { name: 'one', ...(metadata as object | undefined) }, ...rest };
 }
 
-/** One object and those who write it, each write a second after the one before. */
+/** One object and its writers, each write a second after the one before. */
 export class Scene {
   object: KubernetesObject | undefined;
   #seconds = 0;

@@ -15,7 +15,7 @@ describe('trackUpdate', () => {
     });
   });
 
-  test('changed fields change hands, removed fields leave everybody', () => {
+  test('changed fields change their owner, removed fields leave all owners', () => {
     const scene = new Scene();
     scene.apply('a', { spec: { color: 'red', size: 1, mode: 'm' } });
     scene.update('u', { spec: { color: 'blue', size: 1 } });
@@ -93,7 +93,7 @@ describe('trackUpdate', () => {
       });
     });
 
-    test.each([[[]], [[{}]]])('%j ends the tracking until somebody applies', (managedFields) => {
+    test.each([[[]], [[{}]]])('%j ends the tracking until the next apply', (managedFields) => {
       const scene = sent(managedFields);
       expect(scene.object?.metadata.managedFields).toEqual([]);
       scene.update('w', { spec: { color: 'green' } });

@@ -24,7 +24,7 @@ export interface TrackedUpdate extends WrittenPart {
 /**
  * `managedFields` after a write that is no apply. Fields that came or have another value go to the manager's entry, removed fields
  * go from all entries; entries that lose and win nothing stay as they are. An object whose fields are not tracked stays so, until
- * somebody applies. A client that sends managedFields sets them, by `[]` or `[{}]` it ends the tracking; what makes no sense, and what is
+ * the next apply. A client that sends managedFields sets them, by `[]` or `[{}]` it ends the tracking; what is malformed, and what is
  * sent to a sub-resource, is ignored.
  */
 export function trackUpdate(update: TrackedUpdate): readonly ManagedFieldsEntry[] {

@@ -6,7 +6,7 @@ import { elementOf, shapeOf } from './shared-shape.ts';
 
 /**
  * `value` without the fields in `left` that are not in `kept`. A field that the schema names counts as being in a set as soon as
- * something beneath it is, so a container goes with the last of its fields that anybody owns. Returns `value` itself if nothing
+ * something beneath it is, so a container goes with the last of its fields that has an owner. Returns `value` itself if nothing
  * goes.
  */
 export function withoutFields(value: unknown, schema: StructuralSchema, left: FieldSet, kept: FieldSet): unknown {

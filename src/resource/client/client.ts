@@ -46,7 +46,7 @@ export interface SubResourceClient {
 }
 
 /**
- * What controllers, the CLI and the server use to read and write objects of any kind. Who asks and by which face is
+ * What controllers, the CLI and the server use to read and write objects of any kind. The actor and the face are
  * part of the client, so everything it does is recorded under that name.
  *
  * - A key of a namespaced kind without a namespace means the namespace `default`.

@@ -48,7 +48,7 @@ describe('readManifests', () => {
     expect(() => read(text, 'x.yaml')).toThrow('x.yaml:8:5: spec.git.branch: Invalid value: 3: expected string');
   });
 
-  test('says which kinds and versions there are', () => {
+  test('lists the kinds and versions that there are', () => {
     expect(problemsOf('apiVersion: v1\nkind: Pod\nmetadata: {name: a}')[0]).toContain(
       'Pod (v1) is not known; known kinds',
     );
@@ -81,7 +81,7 @@ describe('readManifests', () => {
     expect(problems).not.toContain('hunter2');
   });
 
-  test('tells at most 20 problems and how many more', () => {
+  test('reports at most 20 problems and how many more', () => {
     const text = Array.from({ length: 30 }, (_, index) => `apiVersion: v1\nkind: Kind${index}\n`).join('---\n');
     expect(() => read(text)).toThrow('and 10 more');
   });

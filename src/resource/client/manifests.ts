@@ -4,6 +4,7 @@ import { type FieldCause, fieldPath, type InvalidObjectDetails } from '../object
 import { DEFAULT_NAMESPACE, type KubernetesObject, keyOf, keyText } from '../object/object.ts';
 import { positionOf } from '../object/yaml-positions.ts';
 import type { Kind } from '../schema/kind.ts';
+import type { KindIdentity } from '../schema/kind-identity.ts';
 
 export interface ManifestFile {
   /** As it should stand in messages. */
@@ -43,8 +44,8 @@ const TOO_DEEP = `the document is nested more than ${MAX_DEPTH} levels deep`;
 const MAX_SHOWN_PROBLEMS = 20;
 
 /**
- * Reads YAML files, each with any number of documents, into objects of the given kinds. Fields that a kind does not know
- * are errors here, since a file is written by hand. Throws one InvalidInput with ManifestErrorDetails that tells all
+ * Reads YAML files, each with any number of documents, into objects of the given kinds. Fields that a kind does not have
+ * are errors here, since a file is written by hand. Throws one InvalidInput with ManifestErrorDetails that lists all
  * problems of all files: unreadable YAML, unknown kinds, invalid or unknown fields, one object twice.
  */
 export function readManifests(files: readonly ManifestFile[], kinds: Iterable<Kind>): Manifest[] {
@@ -103,7 +104,7 @@ function readFile(
 function parseDocuments(text: string, lineCounter: LineCounter): Document[] | string {
   const markers = text.match(/^(?:---|\.\.\.)/gm)?.length ?? 0;
   if (markers > MAX_DOCUMENTS) return `the file has more than ${MAX_DOCUMENTS} documents`;
-  // Repeated keys are looked for below: the library compares every key with every other.
+  // Repeated keys are found below: the library compares every key with every other.
   const options = { lineCounter, merge: true, uniqueKeys: false, prettyErrors: false, logLevel: 'error' } as const;
   const documents = parseAllDocuments(text, options);
   return Array.isArray(documents) ? documents : [];
@@ -160,7 +161,7 @@ function parseObject(kind: Kind, value: unknown): { kind: Kind; object: Kubernet
     const { object, unknownFields } = kind.parse(value);
     if (unknownFields.length > 0)
       return unknownFields.map((path) => ({ field: fieldPath(path), path, message: 'unknown field' }));
-    if (!kind.serverNamed && object.metadata.name === '')
+    if (!kind.strategy.serverNamed && object.metadata.name === '')
       return [{ field: 'metadata.name', path: ['metadata', 'name'], message: 'Required value' }];
     return { kind, object: withNamespace(kind, withoutOwners(object)) };
   } catch (error) {
@@ -176,7 +177,7 @@ function withoutOwners(object: KubernetesObject): KubernetesObject {
   return _owners === undefined ? object : { ...object, metadata };
 }
 
-function withNamespace(kind: Kind, object: KubernetesObject): KubernetesObject {
+function withNamespace(kind: KindIdentity, object: KubernetesObject): KubernetesObject {
   if (!kind.namespaced || object.metadata.namespace !== undefined) return object;
   return { ...object, metadata: { ...object.metadata, namespace: DEFAULT_NAMESPACE } };
 }

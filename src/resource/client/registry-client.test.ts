@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ManualClock } from '../../foundation/manual-clock.ts';
-import { configMapKind } from '../kinds/config-map.ts';
+import { configMapKind } from '../kinds/core/config-map.ts';
 import type { KubernetesObject, Stored } from '../object/object.ts';
 import type { RequestContext } from '../object/request-context.ts';
-import { defineKind } from '../schema/kind.ts';
+import { defineKind } from '../schema/define-kind.ts';
 import { type Widget, widgetKind } from '../schema/testing.ts';
 import { MemoryStorage } from '../storage/memory/memory-storage.ts';
 import { Registry } from '../storage/registry.ts';
@@ -21,7 +21,7 @@ const zoneKind = defineKind({
   spec: z.object({ size: z.int().optional() }),
 });
 
-/** Notes who asked, and lets a test act before an update is stored. */
+/** Notes the caller, and lets a test act before an update is stored. */
 class WatchedStorage extends MemoryStorage<Widget> {
   readonly contexts: RequestContext[] = [];
   beforeUpdate: () => Promise<void> = async () => undefined;
@@ -47,7 +47,7 @@ function setUp() {
 }
 
 describe('Registry', () => {
-  test('finds kinds by any of their words', () => {
+  test('finds kinds by any of their names', () => {
     const { registry } = setUp();
     for (const word of ['widgets', 'widget', 'Widget', 'wd', 'widgets.test.sluice.dev', 'WD.test.sluice.dev'])
       expect(registry.lookup(word)).toBe(widgetKind);
@@ -58,7 +58,7 @@ describe('Registry', () => {
     expect(registry.kinds()).toEqual([widgetKind, zoneKind, configMapKind]);
   });
 
-  test('takes a kind once, and knows no storage for others', () => {
+  test('registers a kind once, and has no storage for others', () => {
     const { registry, storage } = setUp();
     expect(() => registry.register(storage)).toThrow(/registered already/);
     expect(() => new Registry().storage(widgetKind)).toThrow(/no storage is registered/);
@@ -103,7 +103,7 @@ describe('RegistryClient', () => {
     expect(await names({ namespace: 'other' })).toEqual([]);
   });
 
-  test('says who asks, by which face and why', async () => {
+  test('passes on the actor, the face and the reason', async () => {
     const { client, storage } = setUp();
     const made = await client.create(widgetKind, { metadata: { name: 'a' }, spec: {} });
     await client.update(widgetKind, made, { reason: 'because' });
@@ -116,7 +116,7 @@ describe('RegistryClient', () => {
     ]);
   });
 
-  test('a patch merges, takes away with null, and is tried again after a lost race', async () => {
+  test('a patch merges, removes with null, and is tried again after a lost race', async () => {
     const { client, storage } = setUp();
     await client.create(widgetKind, { metadata: { name: 'a', labels: { x: '1', y: '2' } }, spec: { color: 'red' } });
     storage.beforeUpdate = async () => {

@@ -5,6 +5,7 @@ import { DEFAULT_NAMESPACE, deepFreeze, type KubernetesObject, type ObjectKey, t
 import type { Actor, Face, RequestContext } from '../object/request-context.ts';
 import { applyMergePatch, type MergePatch } from '../patch/merge-patch.ts';
 import type { Kind } from '../schema/kind.ts';
+import type { KindIdentity } from '../schema/kind-identity.ts';
 import { fieldSelector } from '../selector/field-selector.ts';
 import { labelSelector } from '../selector/label-selector.ts';
 import type { Registry } from '../storage/registry.ts';
@@ -18,7 +19,7 @@ export class RegistryClient implements Client {
   readonly #registry: Registry;
   readonly #warn: RequestContext['warn'];
 
-  /** `warn` is told what was taken otherwise than it was asked for. */
+  /** `warn` is called with what was done otherwise than requested. */
   constructor(registry: Registry, actor: Actor, face: Face, warn?: (message: string) => void) {
     this.#registry = registry;
     this.actor = actor;
@@ -149,12 +150,12 @@ function namesVersion(patch: MergePatch): boolean {
   return typeof metadata === 'object' && metadata !== null && 'resourceVersion' in metadata;
 }
 
-/** The key with the namespace that the kind asks for. */
-function scoped(kind: Kind, key: ObjectKey): ObjectKey {
+/** The key with the namespace that the kind requires. */
+function scoped(kind: KindIdentity, key: ObjectKey): ObjectKey {
   return kind.namespaced ? { namespace: key.namespace || DEFAULT_NAMESPACE, name: key.name } : { name: key.name };
 }
 
-function withScope<T extends KubernetesObject>(kind: Kind, object: T): T {
+function withScope<T extends KubernetesObject>(kind: KindIdentity, object: T): T {
   if (kind.namespaced)
     return { ...object, metadata: { ...object.metadata, namespace: object.metadata.namespace || DEFAULT_NAMESPACE } };
   if (object.metadata.namespace === undefined) return object;

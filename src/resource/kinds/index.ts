@@ -1,25 +1,25 @@
 import type { Kind } from '../schema/kind.ts';
-import { apiServiceKind } from './api-service.ts';
-import { configMapKind } from './config-map.ts';
-import { customResourceDefinitionKind } from './custom-resource-definition.ts';
-import { deliveryTargetKind } from './delivery-target.ts';
-import { eventKind } from './event.ts';
-import { functionPolicyKind } from './function-policy.ts';
-import { ipClaimKind, ipPrefixKind, networkInstanceKind } from './ipam.ts';
-import { leaseKind } from './lease.ts';
-import { namespaceKind } from './namespace.ts';
-import { packagePolicyKind } from './package-policy.ts';
-import { packageRevKind } from './package-rev.ts';
-import { packageRevisionKind } from './package-revision.ts';
-import { packageRevisionResourcesKind } from './package-revision-resources.ts';
-import { podKind } from './pod.ts';
-import { porchPackageKind } from './porch-package.ts';
-import { repositoryKind } from './repository.ts';
-import { clusterRoleKind, roleKind } from './role.ts';
-import { clusterRoleBindingKind, roleBindingKind } from './role-binding.ts';
-import { secretKind } from './secret.ts';
-import { serviceKind } from './service.ts';
-import { serviceAccountKind } from './service-account.ts';
+import { customResourceDefinitionKind } from './apiextensions/custom-resource-definition.ts';
+import { apiServiceKind } from './apiregistration/api-service.ts';
+import { leaseKind } from './coordination/lease.ts';
+import { configMapKind } from './core/config-map.ts';
+import { eventKind } from './core/event.ts';
+import { namespaceKind } from './core/namespace.ts';
+import { podKind } from './core/pod.ts';
+import { secretKind } from './core/secret.ts';
+import { serviceKind } from './core/service.ts';
+import { serviceAccountKind } from './core/service-account.ts';
+import { ipClaimKind, ipPrefixKind, networkInstanceKind } from './ipam/ipam.ts';
+import { packageRevKind } from './porch/package-rev.ts';
+import { packageRevisionKind } from './porch/package-revision.ts';
+import { packageRevisionResourcesKind } from './porch/package-revision-resources.ts';
+import { porchPackageKind } from './porch/porch-package.ts';
+import { repositoryKind } from './porch/repository.ts';
+import { clusterRoleKind, roleKind } from './rbac/role.ts';
+import { clusterRoleBindingKind, roleBindingKind } from './rbac/role-binding.ts';
+import { deliveryTargetKind } from './sluice/delivery-target.ts';
+import { functionPolicyKind } from './sluice/function-policy.ts';
+import { packagePolicyKind } from './sluice/package-policy.ts';
 
 /** Kinds whose objects are kept as they are written, in contrast to those that are derived from Git. */
 export const OBJECT_KINDS: readonly Kind[] = [

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import type { Kind } from '../schema/kind.ts';
 import { thrownCauses } from '../schema/testing.ts';
-import { apiServiceKind } from './api-service.ts';
-import { configMapKind } from './config-map.ts';
-import { eventKind } from './event.ts';
+import { apiServiceKind } from './apiregistration/api-service.ts';
+import { leaseKind } from './coordination/lease.ts';
+import { configMapKind } from './core/config-map.ts';
+import { eventKind } from './core/event.ts';
+import { namespaceKind } from './core/namespace.ts';
+import { secretKind } from './core/secret.ts';
 import { OBJECT_KINDS, PACKAGE_KINDS, SERVER_KINDS } from './index.ts';
-import { leaseKind } from './lease.ts';
-import { namespaceKind } from './namespace.ts';
-import { packageRevisionKind } from './package-revision.ts';
-import { repositoryKind } from './repository.ts';
-import { clusterRoleKind, roleKind } from './role.ts';
-import { clusterRoleBindingKind, roleBindingKind } from './role-binding.ts';
-import { secretKind } from './secret.ts';
+import { packageRevisionKind } from './porch/package-revision.ts';
+import { repositoryKind } from './porch/repository.ts';
+import { clusterRoleKind, roleKind } from './rbac/role.ts';
+import { clusterRoleBindingKind, roleBindingKind } from './rbac/role-binding.ts';
 
 const cells = (kind: Kind, object: unknown) => {
   const parsed = kind.parse(object).object;
@@ -100,7 +100,7 @@ describe('roles and bindings', () => {
     expect(judge({ kind: 'Robot', name: 'r' })[0]).toContain('Unsupported value: "Robot"');
   });
 
-  test('a binding for everything wants a role for everything, and keeps its role', () => {
+  test('a ClusterRoleBinding requires a ClusterRole, and keeps its role', () => {
     const bad = { metadata: { name: 'b' }, roleRef: { kind: 'Role', name: 'x' } };
     expect(thrownCauses(() => clusterRoleBindingKind.parse(bad))[0]).toContain(
       'roleRef.kind: Unsupported value: "Role"',
@@ -110,8 +110,8 @@ describe('roles and bindings', () => {
       roleRef: { kind: 'ClusterRole', name: 'x' },
     });
     const next = { ...old, roleRef: { ...old.roleRef, name: 'y' } };
-    expect(clusterRoleBindingKind.checkUpdate?.(old, next)).toMatchObject([{ field: 'roleRef' }]);
-    expect(clusterRoleBindingKind.checkUpdate?.(old, { ...next, roleRef: old.roleRef })).toEqual([]);
+    expect(clusterRoleBindingKind.strategy.validateUpdate(old, next)).toMatchObject([{ field: 'roleRef' }]);
+    expect(clusterRoleBindingKind.strategy.validateUpdate(old, { ...next, roleRef: old.roleRef })).toEqual([]);
   });
 });
 
@@ -120,16 +120,16 @@ describe('immutable data', () => {
 
   test('stays, and stays immutable', () => {
     const fields = (next: object) =>
-      configMapKind.checkUpdate?.(sealed, { ...sealed, ...next }).map(({ field }) => field);
+      configMapKind.strategy.validateUpdate(sealed, { ...sealed, ...next }).map(({ field }) => field);
     expect(fields({ metadata: { name: 'a', labels: { x: 'y' } } })).toEqual([]);
     expect(fields({ data: { k: 'w' } })).toEqual(['data']);
     expect(fields({ binaryData: { b: 'AA==' } })).toEqual(['binaryData']);
     expect(fields({ immutable: false, data: {} })).toEqual(['immutable', 'data']);
     const open = { ...sealed, immutable: false };
-    expect(configMapKind.checkUpdate?.(open, { ...sealed, data: {} })).toEqual([]);
+    expect(configMapKind.strategy.validateUpdate(open, { ...sealed, data: {} })).toEqual([]);
   });
 
-  test('of a Secret is not told, and its type never changes', () => {
+  test('of a Secret is not in the message, and its type never changes', () => {
     const old = secretKind.complete({ metadata: { name: 's' }, immutable: true, stringData: { password: 'hunter2' } });
     const next = secretKind.complete({
       metadata: { name: 's' },
@@ -137,7 +137,7 @@ describe('immutable data', () => {
       type: 'x/y',
       stringData: { password: 'letmein' },
     });
-    const causes = secretKind.checkUpdate?.(old, next) ?? [];
+    const causes = secretKind.strategy.validateUpdate(old, next) ?? [];
     expect(causes.map((cause) => cause.field)).toEqual(['type', 'data']);
     expect(JSON.stringify(causes)).not.toMatch(/aHVudGVyMg|bGV0bWVpbg|x\/y/);
   });
@@ -190,7 +190,7 @@ describe('what client-go writes', () => {
     expect(eventKind.parse({ metadata: { generateName: 'web-' }, involvedObject: {} }).object.type).toBe('Normal');
   });
 
-  test('a lease that is held, and one that was given back', () => {
+  test('a lease that is held, and one that was released', () => {
     const spec = {
       holderIdentity: 'a_1',
       leaseDurationSeconds: 15,
@@ -287,7 +287,7 @@ describe('field owners', () => {
     expect(object.metadata.managedFields?.[1]).toMatchObject({ subresource: 'status', fieldsV1: {} });
   });
 
-  test.each([[[]], [[{}]]])('%j forgets them, and none leaves them alone', (managedFields) => {
+  test.each([[[]], [[{}]]])('%j removes them, and an absent field leaves them', (managedFields) => {
     expect(parse(managedFields).object.metadata.managedFields).toEqual([]);
     expect(parse(undefined).object.metadata.managedFields).toBeUndefined();
     expect(parse(null).object.metadata.managedFields).toBeUndefined();

@@ -7,9 +7,9 @@ test('the time moves with the status only, and nothing changes without a change'
   const first = setCondition(undefined, ready, 0);
   expect(first).toEqual([{ ...ready, lastTransitionTime: '1970-01-01T00:00:00Z' }]);
   expect(setCondition(first, ready, 9000)).toBe(first);
-  const said = setCondition(first, { ...ready, message: 'fine' }, 9000);
-  expect(said).toEqual([{ ...ready, message: 'fine', lastTransitionTime: '1970-01-01T00:00:00Z' }]);
-  const turned = setCondition(said, { ...ready, status: 'False', reason: 'Gone' }, 9000);
+  const changed = setCondition(first, { ...ready, message: 'fine' }, 9000);
+  expect(changed).toEqual([{ ...ready, message: 'fine', lastTransitionTime: '1970-01-01T00:00:00Z' }]);
+  const turned = setCondition(changed, { ...ready, status: 'False', reason: 'Gone' }, 9000);
   expect(turned).toEqual([
     { type: 'Ready', status: 'False', reason: 'Gone', message: '', lastTransitionTime: '1970-01-01T00:00:09Z' },
   ]);

@@ -14,7 +14,7 @@ const UNITS: Readonly<Record<string, number>> = {
 const FORM = /^(?:\d+(?:\.\d+)?(?:ns|us|µs|μs|ms|s|m|h))+$/;
 
 /** The longest duration that is taken: 100 years. Longer ones are mistakes and do not fit into timers and dates. */
-const LONGEST = 100 * 365 * 24 * 3_600_000;
+const MAX_DURATION_MS = 100 * 365 * 24 * 3_600_000;
 
 /** Milliseconds of a duration in Go's form, such as `1h30m` or `500ms`; undefined if it is none, negative or too long. */
 export function parseDuration(text: string): number | undefined {
@@ -23,7 +23,7 @@ export function parseDuration(text: string): number | undefined {
   let total = 0;
   for (const [, amount, unit] of text.matchAll(/([\d.]+)([a-zµμ]+)/g))
     total += Number(amount) * (UNITS[unit ?? ''] ?? 0);
-  return total <= LONGEST ? total : undefined;
+  return total <= MAX_DURATION_MS ? total : undefined;
 }
 
 /** The schema of a duration in Go's form. The text stays as it was written. */

@@ -18,9 +18,9 @@ export interface InvalidObjectDetails {
 /** The message of a cause for a field that must be there; a schema's own rule may use it too. */
 export const REQUIRED_VALUE = 'Required value';
 
-const LONGEST_SHOWN_VALUE = 200;
-/** Passwords are looked for in what is shown and a good deal beyond; looking further costs more than it is worth. */
-const LONGEST_SEARCHED_VALUE = 4096;
+const MAX_SHOWN_CHARACTERS = 200;
+/** The search for passwords covers what is shown and a good deal beyond; further would cost more than it is worth. */
+const MAX_SEARCHED_CHARACTERS = 4096;
 
 /** `a.b[0].c`; a key that is no plain word stands in brackets. */
 export function fieldPath(path: readonly PropertyKey[]): string {
@@ -32,7 +32,7 @@ export function fieldPath(path: readonly PropertyKey[]): string {
   return text;
 }
 
-/** InvalidInput with all causes; `subject` says what is invalid, for instance `Repository "blueprints"`. */
+/** InvalidInput with all causes; `subject` names what is invalid, for instance `Repository "blueprints"`. */
 export function invalidObject(subject: string, causes: readonly FieldCause[]): SluiceError<InvalidObjectDetails> {
   const list = causes.map((cause) => (cause.field === '' ? cause.message : `${cause.field}: ${cause.message}`));
   const text = list.length === 1 ? list[0] : `[${list.join(', ')}]`;
@@ -56,7 +56,7 @@ export function forbidden(path: readonly (string | number)[], rule: string): Fie
 
 /**
  * Turns what zod found into causes. `root` is the value that was judged; `secret` keeps its values out of the messages.
- * Of a union only the branch that came furthest is told.
+ * Of a union only the branch that came furthest is reported.
  */
 export function causesOf(issues: readonly z.core.$ZodIssue[], root: unknown, secret: boolean): FieldCause[] {
   const causes: FieldCause[] = [];
@@ -120,10 +120,10 @@ function valueAt(root: unknown, path: readonly (string | number)[]): unknown {
  * else `user:password@host` is one too, for which `image:tag@digest` could be mistaken.
  */
 export function showValue(value: unknown, { urlsOnly = false } = {}): string {
-  const text = value === undefined ? 'nothing' : jsonStart(value, LONGEST_SEARCHED_VALUE);
+  const text = value === undefined ? 'nothing' : jsonStart(value, MAX_SEARCHED_CHARACTERS);
   const urls = text.replaceAll(/(:\/\/)[^/\s"@]+@/g, '$1***@');
   const safe = urlsOnly ? urls : urls.replaceAll(/[^\s"/@:]+:[^\s"/@]+@/g, '***@');
-  return safe.length > LONGEST_SHOWN_VALUE ? `${safe.slice(0, LONGEST_SHOWN_VALUE)}…` : safe;
+  return safe.length > MAX_SHOWN_CHARACTERS ? `${safe.slice(0, MAX_SHOWN_CHARACTERS)}…` : safe;
 }
 
 /** At least the first `length` characters of the JSON text of a value, whose size and depth do not matter. */

@@ -1,4 +1,4 @@
-/** What a name must look like, after RFC 1123 and the Kubernetes API. Each rule says how to put it right. */
+/** The rules for names, after RFC 1123 and the Kubernetes API. The message of each rule states the fix. */
 export interface NameRule {
   readonly pattern: RegExp;
   readonly maxLength: number;

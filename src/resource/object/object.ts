@@ -1,4 +1,4 @@
-/** Makes a type read-only at every depth. Objects that were read are frozen, so their types say so. */
+/** Makes a type read-only at every depth. Objects that were read are frozen, and so are their types. */
 export type DeepReadonly<T> = T extends (infer Item)[]
   ? readonly DeepReadonly<Item>[]
   : T extends object
@@ -14,7 +14,7 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean | undefined;
 }
 
-/** Which fields one writer owns; what server-side apply remembers. */
+/** Which fields one writer owns; what server-side apply records. */
 export interface ManagedFieldsEntry {
   /** The name that the writer gave itself. */
   readonly manager: string;
@@ -48,7 +48,7 @@ export interface ObjectMeta {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
   readonly ownerReferences?: readonly OwnerReference[] | undefined;
   readonly finalizers?: readonly string[] | undefined;
-  /** Absent in a write: they stay as they are. Empty: they are forgotten. */
+  /** Absent in a write: they stay as they are. Empty: they are removed. */
   readonly managedFields?: readonly ManagedFieldsEntry[] | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Who asks. Always recorded with what was done. */
+/** The caller. Always recorded with what was done. */
 export interface Actor {
   /** A user's or a controller's name, such as `anna` or `controller:approval`. */
   readonly name: string;
@@ -8,13 +8,13 @@ export interface Actor {
 /** The way a request came in; `git` is a push by others. */
 export type Face = 'cli' | 'api' | 'controller' | 'git';
 
-/** What every call of a storage carries, so that it can be recorded who asked, from where and why. */
+/** What every call of a storage carries, so that the caller, the face and the reason are recorded. */
 export interface RequestContext {
   readonly actor: Actor;
   readonly face: Face;
-  /** Why, in the words of who asks; a rejection's reason for instance. */
+  /** Why, as the caller writes it; a rejection's reason for instance. */
   readonly reason?: string;
-  /** Judges a write and tells what would come of it, and writes nothing. */
+  /** Judges a write and returns what it would store, and writes nothing. */
   readonly dryRun?: boolean;
   /**
    * Whether the caller may read a Secret, where that is known; a caller who may read it may also have it used. This and the following
@@ -32,6 +32,6 @@ export interface RequestContext {
   readonly namesNoVersion?: boolean;
   /** Aborts the call where the storage can still do so without half a change. */
   readonly signal?: AbortSignal;
-  /** Told what was taken otherwise than it was asked for, as a sentence for a person. */
+  /** Called with what was done otherwise than requested, as a sentence for a person. */
   readonly warn?: (message: string) => void;
 }

@@ -159,7 +159,7 @@ describe('applyJsonPatch', () => {
     expect(() => applyJsonPatch(target, patch)).toThrow(expect.objectContaining({ code: 'LimitExceeded' }));
   });
 
-  test('one operation does as a model on plain values does, or refuses and says so', () => {
+  test('one operation does as a model on plain values does, or refuses and reports it', () => {
     const key = fc.constantFrom('a', 'b', '0', '1', '-', '__proto__');
     const path = fc.array(key, { maxLength: 3 }).map((keys) => keys.map((step) => `/${step}`).join(''));
     const value = fc.letrec((tie) => ({

@@ -3,13 +3,13 @@ import { isJsonObject, setOwnValue } from '../object/own-property.ts';
 import { sameValue } from '../object/same-value.ts';
 
 /** As many operations as kube-apiserver takes. */
-const MOST_OPERATIONS = 10_000;
+const MAX_OPERATIONS = 10_000;
 /** How much the copy operations of one patch may copy together, in characters of JSON. */
-const LARGEST_COPIES = 6 * 1024 * 1024;
+const MAX_COPIED_CHARACTERS = 6 * 1024 * 1024;
 /** Levels of nesting, as many as a body may have: a value that is put into itself again and again would have any number. */
 const MAX_DEPTH = 100;
 /** Values that one patch may put somewhere, those inside of others included. */
-const MOST_VALUES = 1_000_000;
+const MAX_VALUES = 1_000_000;
 
 type Container = unknown[] | Record<string, unknown>;
 
@@ -134,10 +134,10 @@ class Draft {
     if (typeof value !== 'object' || value === null) return;
     const inner = Object.values(value);
     this.#placed += inner.length;
-    if (depth >= MAX_DEPTH || this.#placed > MOST_VALUES)
+    if (depth >= MAX_DEPTH || this.#placed > MAX_VALUES)
       throw new SluiceError(
         'LimitExceeded',
-        `a JSON patch may place ${MOST_VALUES} values and nest them ${MAX_DEPTH} levels deep`,
+        `a JSON patch may place ${MAX_VALUES} values and nest them ${MAX_DEPTH} levels deep`,
       );
     for (const one of inner) this.#checkDepth(one, depth + 1);
   }
@@ -169,8 +169,11 @@ class Draft {
     if (typeof value !== 'object' || value === null) return value;
     const text = JSON.stringify(value);
     this.#copied += text.length;
-    if (this.#copied > LARGEST_COPIES)
-      throw new SluiceError('LimitExceeded', `the copy operations of a JSON patch may copy ${LARGEST_COPIES} bytes`);
+    if (this.#copied > MAX_COPIED_CHARACTERS)
+      throw new SluiceError(
+        'LimitExceeded',
+        `the copy operations of a JSON patch may copy ${MAX_COPIED_CHARACTERS} bytes`,
+      );
     return JSON.parse(text);
   }
 }
@@ -211,10 +214,10 @@ function startsWith(inner: Pointer, outer: Pointer): boolean {
 
 function readPatch(patch: unknown): Operation[] {
   if (!Array.isArray(patch)) throw notAPatch('it must be a list of operations');
-  if (patch.length > MOST_OPERATIONS)
+  if (patch.length > MAX_OPERATIONS)
     throw new SluiceError(
       'LimitExceeded',
-      `The allowed maximum operations in a JSON patch is ${MOST_OPERATIONS}, got ${patch.length}`,
+      `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${patch.length}`,
     );
   return patch.map(readOperation);
 }

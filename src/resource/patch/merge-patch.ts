@@ -1,6 +1,6 @@
 import { isJsonObject } from '../object/own-property.ts';
 
-/** A JSON merge patch: null takes a field away, an object is merged, anything else replaces. */
+/** A JSON merge patch: null removes a field, an object is merged, anything else replaces. */
 export type MergePatch = { readonly [key: string]: unknown };
 
 /** Applies a JSON merge patch (RFC 7386) and returns a new value; neither argument is changed. */

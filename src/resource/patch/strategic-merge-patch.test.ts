@@ -27,7 +27,7 @@ describe('applyStrategicMergePatch', () => {
     ['null in what is new is left out', {}, { one: { name: 'x', note: null } }, { one: { name: 'x' } }],
     ['replaces a value of another type', { data: ['x'] }, { data: { a: '1' } }, { data: { a: '1' } }],
     ['replaces lists without a type', { plain: names('a b') }, { plain: names('c') }, { plain: names('c') }],
-    ['replaces lists that no schema tells', { other: [1, 2] }, { other: [3] }, { other: [3] }],
+    ['replaces lists that no schema declares', { other: [1, 2] }, { other: [3] }, { other: [3] }],
     ['adds to a set', { tags: ['a', 'b'] }, { tags: ['c', 'b'] }, { tags: ['c', 'a', 'b'] }],
     [
       'merges items by their key',
@@ -57,7 +57,7 @@ describe('applyStrategicMergePatch', () => {
     ['empties a map', { data: { a: '1' } }, { data: { $patch: 'delete' } }, { data: {} }],
     ['deletes a map that is not there', {}, { data: { $patch: 'delete' } }, {}],
     [
-      'merges a map that says so',
+      'merges a map whose schema requires it',
       { data: { a: '1' } },
       { data: { $patch: 'merge', b: '2' } },
       { data: { a: '1', b: '2' } },
@@ -94,7 +94,7 @@ describe('applyStrategicMergePatch', () => {
       { items: [{ name: 'a', note: 'y' }] },
       { items: [{ note: 'x' }, { name: 'a', note: 'y' }, { name: 'a', note: 'twice' }] },
     ],
-    ['knows fields by any name', { data: { $x: '1' } }, { data: { $y: '2' } }, { data: { $x: '1', $y: '2' } }],
+    ['finds fields by any name', { data: { $x: '1' } }, { data: { $y: '2' } }, { data: { $x: '1', $y: '2' } }],
   ])('%s', (_, target, patch, expected) => {
     expect(applyStrategicMergePatch(deepFreeze(target), deepFreeze(patch), schema)).toEqual(expected);
   });

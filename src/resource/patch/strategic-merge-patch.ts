@@ -177,7 +177,7 @@ function keyValue(item: unknown, mergeKey: string | undefined): unknown {
   return isJsonObject(item) ? ownValue(item, mergeKey) : undefined;
 }
 
-/** Tells scalars apart, also those of different types; undefined for what is no scalar. */
+/** Distinguishes scalars, also those of different types; undefined for what is no scalar. */
 function textOf(value: unknown): string | undefined {
   return value === null || typeof value === 'object' ? undefined : JSON.stringify(value);
 }

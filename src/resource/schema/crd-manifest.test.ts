@@ -1,20 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { load } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
+import { customKind } from '../kinds/apiextensions/custom-kind.ts';
+import { customResourceDefinitionKind } from '../kinds/apiextensions/custom-resource-definition.ts';
 import { crdFiles } from '../kinds/crd-files.ts';
-import { customKind } from '../kinds/custom-kind.ts';
-import { customResourceDefinitionKind } from '../kinds/custom-resource-definition.ts';
-import { deliveryTargetKind } from '../kinds/delivery-target.ts';
 import { OBJECT_KINDS } from '../kinds/index.ts';
-import { ipClaimKind } from '../kinds/ipam.ts';
-import { packagePolicyKind } from '../kinds/package-policy.ts';
-import { repositoryKind } from '../kinds/repository.ts';
+import { ipClaimKind } from '../kinds/ipam/ipam.ts';
+import { repositoryKind } from '../kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../kinds/sluice/delivery-target.ts';
+import { packagePolicyKind } from '../kinds/sluice/package-policy.ts';
 import { crdManifest } from './crd-manifest.ts';
-import { defineKind } from './kind.ts';
+import { defineKind } from './define-kind.ts';
 
 const FOLDER = new URL('../../../deploy/crds/', import.meta.url);
 
-test('deploy/crds is current; "npm run crds" writes it anew', () => {
+test('deploy/crds is current; "npm run crds" regenerates it', () => {
   const files = crdFiles();
   expect(readdirSync(FOLDER).sort()).toEqual([...files.keys()].sort());
   for (const [name, text] of files) expect(readFileSync(new URL(name, FOLDER), 'utf8'), name).toBe(text);
@@ -26,7 +26,7 @@ describe.each([...crdFiles()])('%s', (_name, text) => {
   });
 });
 
-test('names, sub-resources, columns and selectable fields are told', () => {
+test('names, sub-resources, columns and selectable fields are in the manifest', () => {
   expect(crdManifest(repositoryKind)).toMatchObject({
     metadata: { name: 'repositories.config.porch.kpt.dev' },
     spec: {
@@ -81,7 +81,7 @@ describe.each(EXAMPLES)('$kind.kind in a cluster', ({ kind, spec }) => {
     expect(clusterKind.parse(written)).toEqual({ object: ours, unknownFields: [] });
   });
 
-  test('shows the same cells in the columns that a path can tell', () => {
+  test('shows the same cells in the columns that have a path', () => {
     const cells = (columns: typeof clusterKind.printerColumns) =>
       columns.filter((column) => column.jsonPath !== undefined).map(({ name, value }) => [name, value(ours as never)]);
     expect(cells(clusterKind.printerColumns)).toEqual(cells(kind.printerColumns as typeof clusterKind.printerColumns));
@@ -96,14 +96,14 @@ test('what cannot change here cannot change in a cluster', () => {
   const before = repository('/srv/a', 'main');
   const after = repository('/srv/b', 'next');
   const causes = ['spec.git.repo', 'spec.git.branch'];
-  expect(repositoryKind.checkUpdate?.(before, after).map(({ field }) => field)).toEqual(causes);
+  expect(repositoryKind.strategy.validateUpdate(before, after).map(({ field }) => field)).toEqual(causes);
   expect(
-    clusterKind
-      .checkUpdate?.(before, after)
+    clusterKind.strategy
+      .validateUpdate(before, after)
       .map(({ field }) => field)
       .sort(),
   ).toEqual(causes.sort());
-  for (const { message } of repositoryKind.checkUpdate?.(before, after) ?? [])
+  for (const { message } of repositoryKind.strategy.validateUpdate(before, after) ?? [])
     expect(message).toContain('is immutable');
   expect(() => clusterKind.parse({ ...before, metadata: { name: 'a.b' } })).toThrow('the name must be');
 });

@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { DNS_SUBDOMAIN, type NameRule } from '../object/name-rules.ts';
-import type { Kind, PrinterColumn } from './kind.ts';
+import type { Kind } from './kind.ts';
+import type { KindSchema, PrinterColumn } from './kind-schema.ts';
 import { structuralSchemaOf } from './schema-of-kind.ts';
 import type { StructuralSchema, ValidationRule } from './structural/structural-schema.ts';
 
@@ -30,7 +31,7 @@ export function crdManifest(kind: Kind): Readonly<Record<string, unknown>> {
           served: true,
           storage: true,
           schema: { openAPIV3Schema: publishedSchema(kind) },
-          ...(kind.hasStatus ? { subresources: { status: {} } } : {}),
+          ...(kind.strategy.hasStatus ? { subresources: { status: {} } } : {}),
           ...(columns.length === 0 ? {} : { additionalPrinterColumns: columns }),
           ...(selectable.length === 0
             ? {}
@@ -47,8 +48,8 @@ export function crdManifestText(kind: Kind): string {
   return note + stringify(crdManifest(kind), { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** A kube-apiserver has metadata of its own; what names look like is told by a rule. */
-function publishedSchema(kind: Kind): StructuralSchema {
+/** A kube-apiserver has metadata of its own; a rule constrains names. */
+function publishedSchema(kind: KindSchema): StructuralSchema {
   const { properties, ...schema } = structuralSchemaOf(kind);
   const rules = [...(schema['x-kubernetes-validations'] ?? []), ...nameRules(kind.nameRule)];
   return {
@@ -59,7 +60,7 @@ function publishedSchema(kind: Kind): StructuralSchema {
 }
 
 function nameRules(nameRule: NameRule | undefined): ValidationRule[] {
-  // A kube-apiserver wants DNS sub-domains anyway.
+  // A kube-apiserver requires DNS sub-domains anyway.
   if (nameRule === undefined || nameRule === DNS_SUBDOMAIN) return [];
   const { pattern, maxLength, rule } = nameRule;
   const name = 'self.metadata.name';

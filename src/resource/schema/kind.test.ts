@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { deliveryTargetKind } from '../kinds/delivery-target.ts';
-import { isBranchName, normalizeDirectory } from '../kinds/git-location.ts';
+import { isBranchName, normalizeDirectory } from '../kinds/common/git-location.ts';
+import { secretKind, secretText } from '../kinds/core/secret.ts';
 import { OBJECT_KINDS, PACKAGE_KINDS } from '../kinds/index.ts';
-import { ipClaimKind, ipPrefixKind } from '../kinds/ipam.ts';
-import { packagePolicyKind } from '../kinds/package-policy.ts';
-import { packageRevisionKind } from '../kinds/package-revision.ts';
-import { packageRevisionResourcesKind } from '../kinds/package-revision-resources.ts';
-import { repositoryKind } from '../kinds/repository.ts';
-import { secretKind, secretText } from '../kinds/secret.ts';
-import { defineKind } from './kind.ts';
+import { ipClaimKind, ipPrefixKind } from '../kinds/ipam/ipam.ts';
+import { packageRevisionKind } from '../kinds/porch/package-revision.ts';
+import { packageRevisionResourcesKind } from '../kinds/porch/package-revision-resources.ts';
+import { repositoryKind } from '../kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../kinds/sluice/delivery-target.ts';
+import { packagePolicyKind } from '../kinds/sluice/package-policy.ts';
+import { defineKind } from './define-kind.ts';
 import { thrownCauses, widgetKind } from './testing.ts';
 
 describe('defineKind', () => {
@@ -20,10 +20,15 @@ describe('defineKind', () => {
       metadata: { name: 'a' },
       spec: { size: 1 },
     });
-    expect(widgetKind).toMatchObject({ singular: 'widget', namespaced: true, hasStatus: true, sensitive: false });
+    expect(widgetKind).toMatchObject({
+      singular: 'widget',
+      namespaced: true,
+      strategy: { hasStatus: true },
+      sensitive: false,
+    });
   });
 
-  test('tells every cause with path and value', () => {
+  test('reports every cause with path and value', () => {
     const value = {
       apiVersion: 'test.sluice.dev/v2',
       metadata: { name: 'a', labels: { 'example.org/x': 'not ok!' } },
@@ -44,7 +49,7 @@ describe('defineKind', () => {
     expect(thrownCauses(() => widgetKind.parse(value))[0]).toContain('expected object');
   });
 
-  test('wants metadata and a name, unless one is generated or derived', () => {
+  test('requires metadata and a name, unless one is generated or derived', () => {
     expect(thrownCauses(() => widgetKind.parse({ spec: {} }))).toEqual(['metadata.name: Required value']);
     expect(thrownCauses(() => widgetKind.parse({ metadata: {}, spec: {} }))).toEqual(['metadata.name: Required value']);
     expect(widgetKind.parse({ metadata: { generateName: 'a-' }, spec: {} }).object.metadata.name).toBe('');
@@ -62,7 +67,7 @@ describe('defineKind', () => {
     expect(object.spec).toEqual({ size: 1, parts: [{ name: 'p' }] });
   });
 
-  test('of a union the branch that fits best is told', () => {
+  test('of a union the branch that fits best is reported', () => {
     const kind = defineKind({
       group: 'x',
       version: 'v1',
@@ -120,7 +125,7 @@ describe('the kinds', () => {
     ['http://[::1]:80/x', true],
     ['file:///srv/x', true],
     ['/srv/x', true],
-    // Whether a host may be reached without encryption is the operator's to say.
+    // The operator decides whether a host may be reached without encryption.
     ['http://example.org/x', true],
     ['http://127.0.0.1.example.org/x', true],
     ['http://localhost@example.org/x', false],
@@ -201,7 +206,7 @@ describe('the kinds', () => {
     expect(thrownCauses(() => packagePolicyKind.complete({ metadata: { name: 'p' }, spec: bad }))).toHaveLength(2);
   });
 
-  test('a delivery target keeps to itself what is dangerous unless it is said', () => {
+  test('a delivery target does nothing dangerous unless it is stated', () => {
     const spec = { selector: {}, git: { repo: '/srv/x' } };
     expect(deliveryTargetKind.complete({ metadata: { name: 'd' }, spec }).spec).toMatchObject({
       onRemoval: 'delete',

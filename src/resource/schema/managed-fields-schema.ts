@@ -38,8 +38,8 @@ const entry = z.object({
 });
 
 /**
- * The field owners in the metadata of an object. `[{}]` is how clients that cannot write an empty list say that the owners
- * shall be forgotten; it becomes the empty list.
+ * The field owners in the metadata of an object. `[{}]` is how clients that cannot write an empty list state that the owners
+ * are to be removed; it becomes the empty list.
  */
 export const managedFieldsSchema = z
   .array(entry)

@@ -21,11 +21,11 @@ export const OBJECT_META_SCHEMA: StructuralSchema = {
     generation: {
       type: 'integer',
       format: 'int64',
-      description: 'Grows with every change of what is wanted, not with the status. Set by the server.',
+      description: 'Grows with every change of the desired state, not with the status. Set by the server.',
     },
     creationTimestamp: time('When the object was made. Set by the server.'),
     deletionTimestamp: time(
-      'When somebody asked to delete the object, which waits for its finalizers. Set by the server.',
+      'When the deletion of the object was requested, which waits for its finalizers. Set by the server.',
     ),
     deletionGracePeriodSeconds: {
       type: 'integer',
@@ -37,7 +37,8 @@ export const OBJECT_META_SCHEMA: StructuralSchema = {
     annotations: texts('Texts by name for tools, of any form; selectors do not see them.'),
     finalizers: {
       type: 'array',
-      description: 'Names of those who have something to do before the object goes; each takes its own name away.',
+      description:
+        'Names of the controllers that have work before the deletion of the object; each removes its own name.',
       items: { type: 'string' },
       'x-kubernetes-list-type': 'set',
     },

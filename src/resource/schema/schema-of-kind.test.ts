@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { OBJECT_KINDS, PACKAGE_KINDS, SERVER_KINDS } from '../kinds/index.ts';
-import { repositoryKind } from '../kinds/repository.ts';
-import { defineKind } from './kind.ts';
+import { repositoryKind } from '../kinds/porch/repository.ts';
+import { defineKind } from './define-kind.ts';
 import { structuralSchemaOf } from './schema-of-kind.ts';
 import { structuralProblems } from './structural/structural-problems.ts';
 import type { StructuralSchema } from './structural/structural-schema.ts';
@@ -44,7 +44,7 @@ test('fields that cannot change have a rule', () => {
   });
 });
 
-test('a kind that cannot be told structurally is a defect', () => {
+test('a kind without a structural schema is a defect', () => {
   const names = { group: 'x', version: 'v1', kind: 'U', plural: 'us', description: 'A union.' };
   const union = defineKind({ ...names, spec: z.object({ a: z.union([z.string(), z.boolean()]) }) });
   expect(() => structuralSchemaOf(union)).toThrow('schema of spec.a');

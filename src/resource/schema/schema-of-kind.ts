@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { immutableMessage } from './immutable-fields.ts';
-import type { Kind } from './kind.ts';
+import type { KindSchema } from './kind-schema.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 import { structuralFromZod } from './structural/structural-from-zod.ts';
 import { structuralProblems } from './structural/structural-problems.ts';
 import type { StructuralSchema } from './structural/structural-schema.ts';
 
-const known = new WeakMap<Kind, StructuralSchema>();
+const known = new WeakMap<KindSchema, StructuralSchema>();
 
 /**
  * The structural schema of the whole object of a kind, with apiVersion, kind and metadata. Made once per kind. Throws
- * Internal if the kind cannot be told structurally, which is a defect of the kind.
+ * Internal if the kind has no structural schema, which is a defect of the kind.
  */
-export function structuralSchemaOf(kind: Kind): StructuralSchema {
+export function structuralSchemaOf(kind: KindSchema): StructuralSchema {
   const found = known.get(kind);
   if (found !== undefined) return found;
   const schema = kind.schema ?? derive(kind);
@@ -21,7 +21,7 @@ export function structuralSchemaOf(kind: Kind): StructuralSchema {
   return schema;
 }
 
-function derive(kind: Kind): StructuralSchema {
+function derive(kind: KindSchema): StructuralSchema {
   const { properties = {}, required } = structuralFromZod(z.object(kind.fields));
   let schema = wholeObject(kind.description, { properties, ...(required === undefined ? {} : { required }) });
   for (const path of kind.immutableFields) schema = withImmutable(schema, path.split('.'), path);

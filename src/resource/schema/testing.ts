@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { InvalidObjectDetails } from '../object/invalid-object.ts';
-import { defineKind, type ObjectOf } from './kind.ts';
+import { defineKind } from './define-kind.ts';
+import type { ObjectOf } from './kind.ts';
 
 /** A kind for tests, with everything that a kind can have. */
 export const widgetKind = defineKind({

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
-import { packageRevisionKind } from '../kinds/package-revision.ts';
+import { packageRevisionKind } from '../kinds/porch/package-revision.ts';
 import { compileFieldSelector, fieldSelector, formatFieldSelector } from './field-selector.ts';
 
 const object = {

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { KubernetesObject } from '../object/object.ts';
-import type { Kind } from '../schema/kind.ts';
+import type { KindSchema } from '../schema/kind-schema.ts';
 
 export interface FieldRequirement {
   /** `spec.repository`, `spec.packageMetadata.labels[app]`. */
@@ -15,7 +15,7 @@ export interface FieldSelector {
 }
 
 const MAX_LENGTH = 64 * 1024;
-const ALWAYS_SELECTABLE: Kind['selectableFields'] = [{ path: 'metadata.name' }, { path: 'metadata.namespace' }];
+const ALWAYS_SELECTABLE: KindSchema['selectableFields'] = [{ path: 'metadata.name' }, { path: 'metadata.namespace' }];
 
 /**
  * Parses `spec.repository=blueprints,spec.lifecycle!=Draft`. `=` and `==` are the same; in a value `\` escapes `,`, `=`
@@ -75,7 +75,7 @@ export function formatFieldSelector(selector: FieldSelector): string {
  */
 export function compileFieldSelector(
   selector: FieldSelector,
-  kind: Pick<Kind, 'selectableFields'>,
+  kind: Pick<KindSchema, 'selectableFields'>,
 ): (object: KubernetesObject) => boolean {
   const tests = selector.requirements.map(({ path, operator, value }) => {
     const known = [...ALWAYS_SELECTABLE, ...kind.selectableFields].find((field) => covers(field.path, path));
@@ -85,7 +85,7 @@ export function compileFieldSelector(
         'BadRequest',
         `unsupported fieldSelector value ${JSON.stringify(value)} for ${path}: supported are ${known.values.join(', ')}`,
       );
-    // Whether a key is missing or empty cannot be told from a value.
+    // A value does not show whether its key is missing or empty.
     if (known.path.endsWith('[*]')) refuseUnlessValue(path, operator, value);
     const steps = stepsOf(path);
     const missing = known.missing ?? '';

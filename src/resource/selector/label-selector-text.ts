@@ -12,7 +12,7 @@ interface Token {
 }
 
 /**
- * Parses the text form of label selectors as kubectl takes it: requirements separated by commas, each `key=value`,
+ * Parses the text form of label selectors as kubectl accepts it: requirements separated by commas, each `key=value`,
  * `key==value`, `key!=value`, `key in (a,b)`, `key notin (a,b)`, `key` or `!key`. A value may be empty.
  */
 export function parseLabelRequirements(text: string): LabelRequirement[] {

@@ -94,7 +94,7 @@ const requirement = fc.oneof(
 );
 const labels = fc.dictionary(key, value);
 
-test('the text form says the same, and the object form too', () => {
+test('the text form selects the same, and so does the object form', () => {
   fc.assert(
     fc.property(fc.array(requirement, { maxLength: 5 }), labels, (requirements, object) => {
       const fromText = labelSelector(formatLabelSelector({ requirements }));
@@ -141,7 +141,7 @@ test('any text is either read or refused with a place', () => {
   );
 });
 
-/** The meaning of a requirement, said another way. */
+/** The meaning of a requirement, in another form. */
 function holds(
   each: { key: string; operator: string; values: readonly string[] },
   object: Readonly<Record<string, string>>,

@@ -1,6 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { KubernetesObject } from '../object/object.ts';
 import type { Kind } from '../schema/kind.ts';
+import type { KindIdentity } from '../schema/kind-identity.ts';
 import type { Storage } from './storage.ts';
 
 /** Which kinds there are, and which storage keeps the objects of each. */
@@ -22,7 +23,7 @@ export class Registry {
   }
 
   /** Takes a kind out again; what its storage keeps stays as it is. */
-  unregister(kind: Kind): void {
+  unregister(kind: KindIdentity): void {
     if (!this.#storages.delete(idOf(kind))) return;
     this.#byPlural.delete(pluralOf(kind));
     this.#byWord.clear();
@@ -31,7 +32,7 @@ export class Registry {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Calls the listener whenever kinds come or go. Returns what takes it off again. */
+  /** Calls the listener whenever kinds come or go. Returns a function that removes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -78,11 +79,11 @@ function idOf(object: { readonly apiVersion: string; readonly kind: string }): s
   return `${object.apiVersion} ${object.kind}`;
 }
 
-function pluralOf({ group, version, plural }: Pick<Kind, 'group' | 'version' | 'plural'>): string {
+function pluralOf({ group, version, plural }: Pick<KindIdentity, 'group' | 'version' | 'plural'>): string {
   return `${group}/${version}/${plural}`;
 }
 
-function wordsOf(kind: Kind): string[] {
+function wordsOf(kind: KindIdentity): string[] {
   const words = [kind.plural, kind.singular, kind.kind, ...kind.shortNames].map((word) => word.toLowerCase());
   return kind.group === '' ? words : [...words, ...words.map((word) => `${word}.${kind.group}`)];
 }

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../object/object.ts';
-import type { Kind } from '../schema/kind.ts';
+import type { KindSchema } from '../schema/kind-schema.ts';
 import { compileFieldSelector } from '../selector/field-selector.ts';
 import { matchesLabels } from '../selector/label-selector.ts';
 import type { Selection } from './storage.ts';
@@ -7,7 +7,7 @@ import type { Selection } from './storage.ts';
 /** A test for the objects of a kind that a selection holds. Throws BadRequest for fields that cannot be selected. */
 export function compileSelection(
   selection: Selection,
-  kind: Pick<Kind, 'selectableFields'>,
+  kind: Pick<KindSchema, 'selectableFields'>,
 ): (object: KubernetesObject) => boolean {
   const { namespace, labelSelector } = selection;
   const matchesFields =

@@ -220,7 +220,7 @@ export function describeStorage<T extends KubernetesObject>(
       expect(await watcher.next()).toEqual({ type: 'MODIFIED', object: labelled });
     });
 
-    test('a deleted object is told with its last state and a version of its own', async () => {
+    test('a deleted object is reported with its last state and a version of its own', async () => {
       const made = await create(1);
       await subject.beforeDelete?.(made);
       const last = await get(made);
@@ -244,7 +244,7 @@ export function describeStorage<T extends KubernetesObject>(
       if (left.type !== 'BOOKMARK') expect(left.object.metadata.resourceVersion).toBe(back.metadata.resourceVersion);
     });
 
-    test('a watcher that does not read delays nobody', async () => {
+    test('a watcher that does not read delays no other', async () => {
       const made = await create(1);
       const idle = watch(made.metadata.resourceVersion);
       let current = made;

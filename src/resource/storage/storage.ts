@@ -5,7 +5,7 @@ import type { StructuralSchema } from '../schema/structural/structural-schema.ts
 import type { FieldSelector } from '../selector/field-selector.ts';
 import type { LabelSelector } from '../selector/label-selector.ts';
 
-/** Which objects of a kind: all namespaces, all labels and all fields where nothing is said. */
+/** Which objects of a kind: all namespaces, all labels and all fields where a selector is absent. */
 export interface Selection {
   readonly namespace?: string | undefined;
   readonly labelSelector?: LabelSelector | undefined;
@@ -34,23 +34,23 @@ export interface ListResult<T extends KubernetesObject> {
 export interface WatchOptions extends Selection {
   /** Events after this version; from a list, an object, an event or a bookmark of the same storage. */
   readonly resourceVersion: string;
-  /** Ends the watch without an error. A watch that nobody aborts lasts until it fails. */
+  /** Ends the watch without an error. A watch without an abort lasts until it fails. */
   readonly signal: AbortSignal;
 }
 
 /**
  * MODIFIED shows an object that was and is in the selection. One that enters the selection is ADDED, one that leaves it
- * is DELETED and shows the last state that was in it, with the resourceVersion of the event. A BOOKMARK says that
+ * is DELETED and shows the last state that was in it, with the resourceVersion of the event. A BOOKMARK states that
  * everything up to its version has been delivered.
  */
 export type WatchEvent<T extends KubernetesObject> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Stored<T> }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
-/** What becomes of the objects that name a deleted one as their owner. */
+/** What happens to the objects that name a deleted one as their owner. */
 export type PropagationPolicy = 'Background' | 'Foreground' | 'Orphan';
 
-/** Held by an owner until its dependents are gone, or until they have forgotten it; the garbage collector takes them off. */
+/** Held by an owner until its dependents are gone, or until they no longer name it; the garbage collector removes them. */
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';
 export const ORPHAN_FINALIZER = 'orphan';
 
@@ -59,7 +59,7 @@ export const ALL_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list',
 export type Verb = (typeof ALL_VERBS)[number];
 
 export interface DeleteOptions {
-  /** Default Background. Foreground and Orphan put a finalizer on the object, which the garbage collector takes off. */
+  /** Default Background. Foreground and Orphan put a finalizer on the object, which the garbage collector removes. */
   readonly propagationPolicy?: PropagationPolicy | undefined;
   /** What must hold, or nothing is deleted (Conflict). */
   readonly uid?: string | undefined;
@@ -90,7 +90,7 @@ export interface ReadOnlySubResource {
  * - a namespaced kind's key always carries its namespace, a cluster-scoped kind's key never does;
  * - it sets uid, resourceVersion, creationTimestamp, deletionTimestamp and generation itself and ignores what a client
  *   puts there, save for the preconditions named below;
- * - every write changes resourceVersion, and every change of an object, whoever made it, makes exactly one event, in the
+ * - every write changes resourceVersion, and every change of an object, by any actor, makes exactly one event, in the
  *   order of the versions. A write that changes nothing returns the stored object and makes no event;
  * - a slow or stuck watcher never delays a writer or another watcher.
  *
@@ -104,15 +104,15 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
   readonly subResources: readonly string[];
   /** Absent if there are none. */
   readonly readOnlySubResources?: readonly ReadOnlySubResource[];
-  /** True if an update must say which version it was made for. */
+  /** True if an update must name the version that it was made for. */
   readonly updatesNeedVersion?: boolean;
   /** True if a new object may name a resourceVersion, which is ignored; else that is refused. */
   readonly ignoresVersionOnCreate?: boolean;
   /** What clients may do; all verbs if absent. */
   readonly verbs?: readonly Verb[];
   /**
-   * True if server-side apply takes nothing away that its manager applied before and now leaves out: who stops to mention it only
-   * stops to own it. So a file is removed by naming it with null in a merge patch, or by an update, and never by forgetting it.
+   * True if server-side apply removes nothing that its manager applied before and now leaves out: a manager that leaves a field out
+   * only gives up its ownership. So a file is removed by naming it with null in a merge patch, or by an update, and never by leaving it out.
    */
   readonly applyNeverRemoves?: boolean;
 
@@ -121,7 +121,7 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
 
   /**
    * A consistent snapshot of the selection; its pages are of one state. A single object that cannot be read never fails a
-   * list. Expired if `continue` is too old: list anew.
+   * list. Expired if `continue` is too old: list again.
    */
   list(context: RequestContext, options?: ListOptions): Promise<ListResult<T>>;
 
@@ -136,7 +136,7 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
 
   /**
    * Stores a new object and returns it. `metadata.generateName` gives a name where `name` is empty; a kind whose names
-   * are derived (`serverNamed`) ignores both. A status is ignored if the kind has the sub-resource. AlreadyExists if the
+   * are derived (`strategy.serverNamed`) ignores both. A status is ignored if the kind has the sub-resource. AlreadyExists if the
    * key is taken.
    */
   create(context: RequestContext, object: T): Promise<Stored<T>>;
@@ -159,7 +159,7 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
 
   /**
    * Deletes, or, if there are finalizers, sets deletionTimestamp (once; a second delete changes nothing) and leaves the
-   * rest to who takes the last finalizer away. Returns the last state. NotFound, Conflict as above.
+   * rest to the client that removes the last finalizer. Returns the last state. NotFound, Conflict as above.
    */
   delete(context: RequestContext, key: ObjectKey, options?: DeleteOptions): Promise<Stored<T>>;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ManualClock } from '../../foundation/manual-clock.ts';
-import { eventKind } from '../kinds/event.ts';
-import { type EventV1, eventV1Kind, eventV1Translation } from '../kinds/event-v1.ts';
+import { eventKind } from '../kinds/core/event.ts';
+import { type EventV1, eventV1Kind, eventV1Translation } from '../kinds/events/event-v1.ts';
 import type { RequestContext } from '../object/request-context.ts';
 import type { Kind } from '../schema/kind.ts';
 import { type Widget, widgetKind } from '../schema/testing.ts';

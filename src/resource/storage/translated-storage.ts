@@ -34,7 +34,7 @@ export class TranslatedStorage<Shown extends KubernetesObject, Kept extends Kube
 
   constructor(kind: Kind<Shown>, objects: Storage<Kept>, translation: Translation<Shown, Kept>) {
     this.kind = kind;
-    this.subResources = kind.hasStatus ? ['status'] : [];
+    this.subResources = kind.strategy.hasStatus ? ['status'] : [];
     this.#objects = objects;
     this.#translation = translation;
   }

@@ -46,7 +46,7 @@ test('a busy kind never expires the watchers of a quiet one', async () => {
   }
 });
 
-test('a bookmark tells how far the log is when nothing happens', async () => {
+test('a bookmark reports how far the log is when nothing happens', async () => {
   const { clock, log, storage } = setUp();
   const end = new AbortController();
   const seen: unknown[] = [];

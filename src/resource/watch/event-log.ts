@@ -8,11 +8,11 @@ import { WatchBuffer } from './watch-buffer.ts';
 
 /** Where changes outlive the process, and are found again that no longer are in memory. */
 export interface EventJournal {
-  /** The version to go on from. */
+  /** The version to continue from. */
   readonly start: bigint;
   /** The newest version of a kind that is no longer kept; a watch from before it must list again. */
   floor(topic: string): bigint;
-  /** Takes a change over, which is durable with the next commit; or only its version, where nobody will ask for it later. */
+  /** Keeps a change, which is durable with the next commit; or only its version, where no watch will need it later. */
   note(topic: string, entry: LogEntry, keep: boolean): void;
   /** Raises the floor of a kind. */
   forget(topic: string, version: bigint): void;
@@ -26,7 +26,7 @@ export interface EventLogOptions {
   readonly window?: number;
   /** A watch gets a BOOKMARK after this time without an event, in milliseconds. Default 15,000. */
   readonly bookmarkInterval?: number;
-  /** How many events may wait for a watcher before it is told Expired. Default 5,000, or the window if that is less. */
+  /** How many events may wait for a watcher before its watch ends with Expired. Default 5,000, or the window if that is less. */
   readonly buffer?: number;
   /** How many bytes the events of one kind have in memory, and those that wait for one watcher, about. Default 64 MiB each. */
   readonly maxBytes?: number;
@@ -37,28 +37,28 @@ export interface FollowOptions<T extends KubernetesObject> {
   readonly resourceVersion: string;
   readonly signal: AbortSignal;
   readonly selects: (object: Stored<T>) => boolean;
-  /** A key that all selected objects have, so that the watcher is not troubled with others. */
+  /** A key that all selected objects have, so that the watcher gets no others. */
   readonly indexKey?: IndexKey | undefined;
 }
 
-/** The events of one kind that are in memory, and who waits for more. */
+/** The events of one kind that are in memory, and the watchers that wait for more. */
 interface Topic {
   entries: LogEntry[];
   /** Bytes of the entries. */
   size: number;
   /** The newest version that is not in memory any more. */
-  forgotten: bigint;
+  dropped: bigint;
   readonly unselective: Set<WatchBuffer>;
   readonly selective: Map<IndexKey, Set<WatchBuffer>>;
 }
 
-const JOURNAL_PAGE = 500;
+const JOURNAL_PAGE_ENTRIES = 500;
 
 /**
  * The changes of all kinds in one order: one version rises over all of them. Each kind has its own bounded window, so that a busy
  * kind never costs the watchers of a quiet one their place; a journal, if there is one, goes further back and outlives the process.
- * A write puts a reference into the buffers of those watchers whom it may concern, and nothing more: a slow watcher delays nobody,
- * and is told Expired once its buffer is full.
+ * A write puts a reference into the buffers of those watchers that may select it, and nothing more: a slow watcher delays no other
+ * request, and its watch ends with Expired once its buffer is full.
  */
 export class EventLog {
   readonly #clock: Clock;
@@ -91,7 +91,7 @@ export class EventLog {
 
   /**
    * Adds one change. `make` gets the version that the change has, and returns what to log; if it throws, nothing is
-   * logged and no version is used up. `topic` names the kind. With `keep` false only those hear of it who watch in this process.
+   * logged and no version is used up. `topic` names the kind. With `keep` false only watchers in this process get it.
    */
   append<T extends KubernetesObject>(
     topic: string,
@@ -107,7 +107,7 @@ export class EventLog {
     this.publish(topic, entry);
   }
 
-  /** From here on, watches that begin in the past are not told what was not to be kept: whoever watched then has heard of it. */
+  /** From here on, watches that begin in the past skip what was not to be kept: the watchers of that time have it. */
   forgetUnkept(): void {
     for (const log of this.#topics.values()) {
       log.entries = log.entries.filter((entry) => !this.#unkept.has(entry));
@@ -129,22 +129,22 @@ export class EventLog {
     if (log.entries.length > this.#window * 1.25 || log.size > this.#maxBytes) this.#trim(log);
     for (const buffer of log.unselective) buffer.push(entry);
     if (log.selective.size === 0) return;
-    const told = new Set<WatchBuffer>();
+    const notified = new Set<WatchBuffer>();
     for (const key of entry.change.indexKeys?.() ?? log.selective.keys())
       for (const buffer of log.selective.get(key) ?? []) {
-        if (told.has(buffer)) continue;
-        told.add(buffer);
+        if (notified.has(buffer)) continue;
+        notified.add(buffer);
         buffer.push(entry);
       }
   }
 
-  /** Makes all watchers of a kind list again: something changed that cannot be told as events. */
+  /** Makes all watchers of a kind list again: something changed that no events express. */
   expire(topic: string): void {
     const log = this.#topic(topic);
     log.entries.length = 0;
     log.size = 0;
-    log.forgotten = this.reserve();
-    this.#journal?.forget(topic, log.forgotten);
+    log.dropped = this.reserve();
+    this.#journal?.forget(topic, log.dropped);
     for (const buffer of log.unselective) buffer.overflow();
     for (const buffers of log.selective.values()) for (const buffer of buffers) buffer.overflow();
   }
@@ -156,14 +156,14 @@ export class EventLog {
     const buffer = new WatchBuffer(this.#buffer, this.#maxBytes);
     const subscribers = subscribersOf(log, options.indexKey);
     subscribers.add(buffer);
-    // What is in memory is taken now, so that trimming cannot take it away while the watcher reads.
+    // What is in memory is copied now, so that trimming cannot remove it while the watcher reads.
     const kept = log.entries.slice(firstAfter(log.entries, from));
-    const forgotten = log.forgotten;
+    const dropped = log.dropped;
     const end = () => buffer.wake();
     options.signal.addEventListener('abort', end);
     const over = () => options.signal.aborted || this.#closed;
     try {
-      for (const entry of this.#past<T>(topic, from, forgotten, kept as LogEntry<T>[])) {
+      for (const entry of this.#past<T>(topic, from, dropped, kept as LogEntry<T>[])) {
         if (over()) return;
         const event = eventOf(entry, options.selects);
         if (event !== undefined) yield event;
@@ -206,13 +206,13 @@ export class EventLog {
     }
     const removed = log.entries.splice(0, surplus);
     log.size = size;
-    log.forgotten = removed.at(-1)?.version ?? log.forgotten;
+    log.dropped = removed.at(-1)?.version ?? log.dropped;
   }
 
   #topic(name: string): Topic {
     let topic = this.#topics.get(name);
     if (topic === undefined) {
-      topic = { entries: [], size: 0, forgotten: this.#start, unselective: new Set(), selective: new Map() };
+      topic = { entries: [], size: 0, dropped: this.#start, unselective: new Set(), selective: new Map() };
       this.#topics.set(name, topic);
     }
     return topic;
@@ -229,22 +229,22 @@ export class EventLog {
 
   #floor(log: Topic, topic: string): bigint {
     const journaled = this.#journal?.floor(topic);
-    return journaled !== undefined && journaled < log.forgotten ? journaled : log.forgotten;
+    return journaled !== undefined && journaled < log.dropped ? journaled : log.dropped;
   }
 
-  /** What happened after a version, up to now: from the journal what memory has forgotten, then what it has. */
+  /** What happened after a version, up to now: from the journal what memory has dropped, then what it has. */
   *#past<T extends KubernetesObject>(
     topic: string,
     from: bigint,
-    forgotten: bigint,
+    dropped: bigint,
     kept: readonly LogEntry<T>[],
   ): Generator<LogEntry<T>> {
     let reached = from;
-    while (this.#journal !== undefined && reached < forgotten) {
+    while (this.#journal !== undefined && reached < dropped) {
       if (reached < this.#journal.floor(topic)) throw expired('the watch fell behind the events that are kept');
-      const page = this.#journal.read(topic, reached, forgotten, JOURNAL_PAGE) as LogEntry<T>[];
+      const page = this.#journal.read(topic, reached, dropped, JOURNAL_PAGE_ENTRIES) as LogEntry<T>[];
       yield* page;
-      reached = page.length < JOURNAL_PAGE ? forgotten : (page.at(-1)?.version ?? forgotten);
+      reached = page.length < JOURNAL_PAGE_ENTRIES ? dropped : (page.at(-1)?.version ?? dropped);
     }
     yield* kept;
   }

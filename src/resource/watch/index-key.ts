@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../object/object.ts';
-import type { Kind } from '../schema/kind.ts';
+import type { KindSchema } from '../schema/kind-schema.ts';
 import type { FieldSelector } from '../selector/field-selector.ts';
 import { readField, stepsOf } from '../selector/field-selector.ts';
 import type { Selection } from '../storage/storage.ts';
@@ -14,7 +14,7 @@ const namespaceKey = (namespace: string): IndexKey => NAMESPACE + namespace;
 const labelKey = (key: string, value: string): IndexKey => `label:${key}=${value}`;
 
 /** So many keys of one field are kept to be used again. */
-const KEPT_KEYS = 256;
+const MAX_KEPT_KEYS = 256;
 const fieldKeys = new Map<string, Map<string, IndexKey>>();
 
 /**
@@ -29,7 +29,7 @@ function fieldKey(path: string, value: string): IndexKey {
   }
   let key = kept.get(value);
   if (key !== undefined) return key;
-  if (kept.size >= KEPT_KEYS) kept.clear();
+  if (kept.size >= MAX_KEPT_KEYS) kept.clear();
   key = `field:${path}=${value}`;
   kept.set(value, key);
   return key;
@@ -54,14 +54,14 @@ export interface Indexed {
   readonly field: (path: string) => string | undefined;
 }
 
-/** The view of an object that `indexKeysOf` wants. */
+/** The view of an object that `indexKeysOf` takes. */
 export function indexedObject(object: KubernetesObject): Indexed {
   const { name, namespace, labels } = object.metadata;
   return { name, namespace, labels, field: (path) => readField(object, stepsOf(path)) };
 }
 
 /** All keys that an object is found by. Fields with any key in brackets are not among them. */
-export function indexKeysOf(indexed: Indexed, kind: Pick<Kind, 'selectableFields'>): IndexKey[] {
+export function indexKeysOf(indexed: Indexed, kind: Pick<KindSchema, 'selectableFields'>): IndexKey[] {
   const keys = sharedKeysOf(indexed, kind);
   keys.push(nameKey(indexed.name));
   if (indexed.namespace !== undefined) keys.push(namespaceKey(indexed.namespace));
@@ -71,7 +71,7 @@ export function indexKeysOf(indexed: Indexed, kind: Pick<Kind, 'selectableFields
 /** Those of them that objects share: all but name and namespace. */
 export function sharedKeysOf(
   { labels, field }: Pick<Indexed, 'labels' | 'field'>,
-  kind: Pick<Kind, 'selectableFields'>,
+  kind: Pick<KindSchema, 'selectableFields'>,
 ): IndexKey[] {
   const keys: IndexKey[] = [];
   for (const [key, value] of Object.entries(labels ?? {})) keys.push(labelKey(key, value));
@@ -81,10 +81,10 @@ export function sharedKeysOf(
 }
 
 /**
- * A key that every object of a selection has, the one that likely leaves the fewest; undefined if the selection asks for nothing
+ * A key that every object of a selection has, the one that likely leaves the fewest; undefined if the selection requires nothing
  * that is indexed. The selection must still be tested on what is found.
  */
-export function narrowestKey(selection: Selection, kind: Pick<Kind, 'selectableFields'>): IndexKey | undefined {
+export function narrowestKey(selection: Selection, kind: Pick<KindSchema, 'selectableFields'>): IndexKey | undefined {
   const byField = fieldRequirement(selection.fieldSelector, kind);
   if (byField?.startsWith('name:') === true) return byField;
   for (const { key, operator, values } of selection.labelSelector?.requirements ?? []) {
@@ -97,7 +97,7 @@ export function narrowestKey(selection: Selection, kind: Pick<Kind, 'selectableF
 
 function fieldRequirement(
   selector: FieldSelector | undefined,
-  kind: Pick<Kind, 'selectableFields'>,
+  kind: Pick<KindSchema, 'selectableFields'>,
 ): IndexKey | undefined {
   let found: IndexKey | undefined;
   for (const { path, operator, value } of selector?.requirements ?? []) {

@@ -35,7 +35,7 @@ export class WatchBuffer {
     this.wake();
   }
 
-  /** Drops everything; the watcher is told Expired. */
+  /** Drops everything; the watch ends with Expired. */
   overflow(): void {
     this.#overflowed = true;
     this.#entries = [];

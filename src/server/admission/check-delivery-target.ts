@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { isAllowed, permission } from '../authorization/require-allowed.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { HostRules } from '../../git/network/host-rules.ts';
-import { configMapKind } from '../../resource/kinds/config-map.ts';
-import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { configMapKind } from '../../resource/kinds/core/config-map.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { authorizerOf, binding, clusterRole, user } from '../authorization/testing.ts';

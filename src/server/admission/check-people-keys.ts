@@ -1,8 +1,8 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { HOST_USERS_KEY } from '../../package/model/host-users.ts';
 import { ALLOWED_SIGNERS_KEY } from '../../package/model/people.ts';
-import { configMapKind } from '../../resource/kinds/config-map.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { configMapKind } from '../../resource/kinds/core/config-map.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { isAllowed, permission } from '../authorization/require-allowed.ts';
 import type { PlannedWrite } from '../handlers/handler.ts';

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { LabelSelectorObject } from '../../resource/selector/label-selector.ts';
 
-export { RBAC_GROUP } from '../../resource/kinds/role.ts';
+export { RBAC_GROUP } from '../../resource/kinds/rbac/role.ts';
 
 /** The fields of the RBAC objects of Kubernetes that a decision needs. */
 

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import { configMapKind } from '../../resource/kinds/config-map.ts';
+import { configMapKind } from '../../resource/kinds/core/config-map.ts';
 import { ALL_VERBS } from '../../resource/storage/storage.ts';
 import type { Document } from './document.ts';
 import { DocumentCache } from './document-cache.ts';

@@ -168,7 +168,7 @@ describe('the documents of all kinds', () => {
     kinds: [...OBJECT_KINDS, ...PACKAGE_KINDS].map((kind) => ({
       kind,
       verbs: ALL_VERBS,
-      subResources: kind.hasStatus ? [{ name: 'status', verbs: ['get', 'patch', 'update'], kind }] : [],
+      subResources: kind.strategy.hasStatus ? [{ name: 'status', verbs: ['get', 'patch', 'update'], kind }] : [],
     })),
     reviews: REVIEWS,
   };

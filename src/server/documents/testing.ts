@@ -1,4 +1,4 @@
-import { secretKind } from '../../resource/kinds/secret.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { widgetKind } from '../../resource/schema/testing.ts';
 import { ALL_VERBS } from '../../resource/storage/storage.ts';
 import { REVIEWS } from './reviews.ts';

@@ -30,7 +30,12 @@ export function withOwners(
 
 /** What a request writes, as field ownership describes it. */
 export function writePlace({ resource: { kind }, info: { subResource } }: ApiRequest) {
-  return { schema: structuralSchemaOf(kind), apiVersion: kind.apiVersion, hasStatus: kind.hasStatus, subResource };
+  return {
+    schema: structuralSchemaOf(kind),
+    apiVersion: kind.apiVersion,
+    hasStatus: kind.strategy.hasStatus,
+    subResource,
+  };
 }
 
 /** The field manager that the request names; else the program of the User-Agent header, such as `kubectl`. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../../foundation/clock.ts';
+import type { KeyedMutex } from '../../foundation/mutex.ts';
 import type { KubernetesObject, ObjectKey, Stored } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { User } from '../authentication/user.ts';
@@ -40,6 +41,8 @@ export interface Services {
   readonly authorizer: Authorizer;
   readonly admit: Admission;
   readonly decodeProtobuf: ProtobufDecoder;
+  /** Writes that lost to another writer are repeated one at a time for each object. */
+  readonly retries: KeyedMutex;
   /** For failures while a response is being sent. */
   readonly reportFailure: FailureReporter;
 }

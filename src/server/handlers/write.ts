@@ -37,7 +37,7 @@ export const updateObject: Handler = async (request, services) => {
 
 /** As in Kubernetes, an update of a kind that users define must name the version that it replaces. */
 function requireVersion({ resource: { kind } }: ApiRequest, { metadata }: KubernetesObject): void {
-  if (kind.updatesNeedVersion !== true || metadata.resourceVersion !== undefined) return;
+  if (!kind.strategy.updatesNeedVersion || metadata.resourceVersion !== undefined) return;
   const cause = invalidValue(['metadata', 'resourceVersion'], 0, 'must be specified for an update');
   throw invalidObject(`${kind.kind}.${kind.group} ${JSON.stringify(metadata.name)}`, [cause]);
 }
@@ -66,8 +66,12 @@ export async function changeStored(
     await requireVerb(request, services, 'create');
     return objectResponse(request, services, 201, await createAdmitted(request, services, next));
   };
+  const { kind } = request.resource;
+  const { namespace, name } = request.info;
   return retryConflicts(attempt, {
     signal: request.context.signal,
+    // Many writers of one object would otherwise beat each other until the retries of some are used up.
+    runRetry: (retry) => services.retries.run(`${kind.group}/${kind.plural}/${namespace}/${name}`, retry),
     isConflict: (error) => overtakenBy !== undefined && isSluiceError(error, overtakenBy),
   });
 }

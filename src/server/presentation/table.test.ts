@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { defineKind } from '../../resource/schema/kind.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { defineKind } from '../../resource/schema/define-kind.ts';
 import { widgetKind } from '../../resource/schema/testing.ts';
 import { partialMetadata } from './partial-metadata.ts';
 import { bookmarkTable, includeObjectOf, tableOf } from './table.ts';

@@ -1,7 +1,8 @@
 import { age } from '../../foundation/age.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
-import type { Kind, PrinterColumn } from '../../resource/schema/kind.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
+import type { PrinterColumn } from '../../resource/schema/kind-schema.ts';
 import { type ListMeta, type PartialObjectMetadata, partialMetadata } from './partial-metadata.ts';
 
 /** `meta.k8s.io/v1` Table: what kubectl prints. */

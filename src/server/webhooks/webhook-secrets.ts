@@ -1,6 +1,6 @@
 import type { Client } from '../../resource/client/client.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { secretKind, secretText } from '../../resource/kinds/secret.ts';
+import { secretKind, secretText } from '../../resource/kinds/core/secret.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { ObjectKey } from '../../resource/object/object.ts';
 
 /** Annotation of a Repository: the name of the Secret, in its namespace, that its webhook is signed with. */

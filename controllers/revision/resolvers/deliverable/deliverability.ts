@@ -4,8 +4,8 @@ import type { Refusal } from '../../../../src/delivery/refusal.ts';
 import { packageKey } from '../../../../src/delivery/select-revisions.ts';
 import type { PackageRevision } from '../../../../src/package/model/package-revision.ts';
 import { selects } from '../../../../src/package/store/policy-objects.ts';
-import type { DeliveryTarget } from '../../../../src/resource/kinds/delivery-target.ts';
-import type { Repository } from '../../../../src/resource/kinds/repository.ts';
+import type { Repository } from '../../../../src/resource/kinds/porch/repository.ts';
+import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../../../src/resource/object/object.ts';
 
 /** True if the targets that select a revision can deliver it. Without a gate the condition exists only while they cannot. */

@@ -4,8 +4,8 @@ import { type Source, triggerSource, watchKind } from '../../../../src/controlle
 import type { PackageRevision } from '../../../../src/package/model/package-revision.ts';
 import type { Resolver, ResolverSubject } from '../../../../src/package/plan/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
-import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/delivery-target.ts';
-import { packageRevisionKind } from '../../../../src/resource/kinds/package-revision.ts';
+import { packageRevisionKind } from '../../../../src/resource/kinds/porch/package-revision.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey } from '../../../../src/resource/object/object.ts';
 import type { TargetObjects } from '../../../delivery/target-objects.ts';
 import {

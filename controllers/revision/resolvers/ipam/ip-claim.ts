@@ -1,6 +1,6 @@
 import { formatConditionType } from '../../../../src/package/model/condition-type.ts';
 import { isRecord, type KrmObject } from '../../../../src/package/model/krm/krm.ts';
-import { ipClaimKind } from '../../../../src/resource/kinds/ipam.ts';
+import { ipClaimKind } from '../../../../src/resource/kinds/ipam/ipam.ts';
 
 const { apiVersion: API_VERSION, kind: KIND } = ipClaimKind;
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { loadAll } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../../src/foundation/manual-clock.ts';
-import { ipPrefixKind, networkInstanceKind } from '../../../../src/resource/kinds/ipam.ts';
+import { ipPrefixKind, networkInstanceKind } from '../../../../src/resource/kinds/ipam/ipam.ts';
 import { type Fixture, fixture } from '../../../../test/support/fixture.ts';
 import { skipFor } from '../../../../test/support/skip.ts';
 import { KPTFILE } from '../../testing.ts';

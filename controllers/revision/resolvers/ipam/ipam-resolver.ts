@@ -9,8 +9,8 @@ import { matchesPattern } from '../../../../src/package/model/policy.ts';
 import type { Resolver, ResolverContext, ResolverSubject } from '../../../../src/package/plan/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../../src/resource/client/client.ts';
-import { ipPrefixKind, networkInstanceKind } from '../../../../src/resource/kinds/ipam.ts';
-import { repositoryKind } from '../../../../src/resource/kinds/repository.ts';
+import { ipPrefixKind, networkInstanceKind } from '../../../../src/resource/kinds/ipam/ipam.ts';
+import { repositoryKind } from '../../../../src/resource/kinds/porch/repository.ts';
 import type { ObjectKey } from '../../../../src/resource/object/object.ts';
 import { Allocator } from './allocator.ts';
 import {

@@ -1,6 +1,6 @@
 import { type Pool, type Problem, poolFromPrefix, poolsFromInstance } from '../../../../src/allocation/pool.ts';
 import type { Client } from '../../../../src/resource/client/client.ts';
-import { ipPrefixKind, networkInstanceKind } from '../../../../src/resource/kinds/ipam.ts';
+import { ipPrefixKind, networkInstanceKind } from '../../../../src/resource/kinds/ipam/ipam.ts';
 import type { Stored } from '../../../../src/resource/object/object.ts';
 
 export interface Pools {

@@ -4,7 +4,7 @@ import type { Manager } from '../../../../src/controller/manager.ts';
 import type { Clock } from '../../../../src/foundation/clock.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../../src/resource/client/client.ts';
-import { ipPrefixKind } from '../../../../src/resource/kinds/ipam.ts';
+import { ipPrefixKind } from '../../../../src/resource/kinds/ipam/ipam.ts';
 import { revisionController } from '../../revision-controller.ts';
 import { isIpClaim, statusOf } from './ip-claim.ts';
 import { type IpamOptions, ipamResolver } from './ipam-resolver.ts';

@@ -1,6 +1,6 @@
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../../src/resource/client/client.ts';
-import { type Repository, repositoryKind } from '../../../../src/resource/kinds/repository.ts';
+import { type Repository, repositoryKind } from '../../../../src/resource/kinds/porch/repository.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../../../src/resource/object/object.ts';
 import { conflictingRepository } from '../../../repository/repository-conflict.ts';
 

@@ -1,6 +1,6 @@
 import type { StructuralSchema } from './structural-schema.ts';
 
-/** Words that CEL keeps for itself; a field of that name is written with two underscores around it. */
+/** Reserved words of CEL; a field of that name is written with two underscores around it. */
 const RESERVED = new Set(
   (
     'true false null in as break const continue else for function if import let loop package namespace return var ' +
@@ -14,14 +14,14 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '/': '__slash__',
 };
 
-/** The name that a CEL rule knows a field by: `a-b` is `a__dash__b`, `namespace` is `__namespace__`. */
+/** The name of a field in a CEL rule: `a-b` is `a__dash__b`, `namespace` is `__namespace__`. */
 export function celName(field: string): string {
   if (RESERVED.has(field)) return `__${field}__`;
   return field.replaceAll(/__|[./-]/g, (found) => ESCAPES[found] ?? found);
 }
 
 /**
- * A value as CEL rules see it: fields that the schema tells have the names of `celName`; keys of maps stay as they are. Shares
+ * A value as CEL rules see it: fields that the schema declares have the names of `celName`; keys of maps stay as they are. Shares
  * what it need not change.
  */
 export function celView(schema: StructuralSchema, value: unknown): unknown {

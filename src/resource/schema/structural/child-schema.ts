@@ -1,6 +1,6 @@
 import type { StructuralSchema } from './structural-schema.ts';
 
-/** What no schema tells about: anything. */
+/** The schema of what no schema declares: anything. */
 const UNTOLD: StructuralSchema = { 'x-kubernetes-preserve-unknown-fields': true };
 
 /** True for a field with a name of its own in the schema, as opposed to a key of a map. */

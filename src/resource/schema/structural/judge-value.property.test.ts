@@ -11,7 +11,7 @@ const object = (properties: Record<string, StructuralSchema>, more: StructuralSc
   properties,
   ...more,
 });
-const told = (schema: StructuralSchema, value: unknown) =>
+const causesOf = (schema: StructuralSchema, value: unknown) =>
   judgeValue(schema, value).causes.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`));
 
 describe('defaults', () => {
@@ -47,7 +47,7 @@ describe('defaults', () => {
 });
 
 describe('unknown fields', () => {
-  test('are left out and told, also in lists and maps', () => {
+  test('are left out and reported, also in lists and maps', () => {
     const schema = object({
       list: { type: 'array', items: object({ a: text }) },
       map: { type: 'object', additionalProperties: object({ a: text }) },
@@ -57,14 +57,14 @@ describe('unknown fields', () => {
     expect(judged.unknownFields).toEqual([['list', 0, 'b'], ['map', 'k', 'c'], ['more']]);
   });
 
-  test('stay where the schema says so, and fields with a schema are still judged there', () => {
+  test('stay where the schema preserves them, and fields with a schema are still judged there', () => {
     const schema = object({ a: { type: 'integer' } }, { 'x-kubernetes-preserve-unknown-fields': true });
     expect(judgeValue(schema, { a: 1, b: { c: [null, { d: 1 }] } })).toEqual({
       value: { a: 1, b: { c: [null, { d: 1 }] } },
       unknownFields: [],
       causes: [],
     });
-    expect(told(schema, { a: 'x', b: 1 })).toEqual(['a: Invalid value: "x": expected integer']);
+    expect(causesOf(schema, { a: 'x', b: 1 })).toEqual(['a: Invalid value: "x": expected integer']);
   });
 
   test('of an embedded object apiVersion, kind and metadata are known', () => {
@@ -160,12 +160,12 @@ describe('causes', () => {
     ],
     ['not', { type: 'integer', not: { enum: [0] } }, 0, ['Invalid value: 0: has a form that is not allowed (not)']],
   ])('%s', (_name, schema, value, expected) => {
-    expect(told(schema, value)).toEqual(expected);
+    expect(causesOf(schema, value)).toEqual(expected);
   });
 
   test('name their place', () => {
     const schema = object({ spec: object({ foo: { type: 'array', items: object({ 'a.b': text }) } }) });
-    expect(told(schema, { spec: { foo: [{ 'a.b': 1 }] } })).toEqual([
+    expect(causesOf(schema, { spec: { foo: [{ 'a.b': 1 }] } })).toEqual([
       'spec.foo[0][a.b]: Invalid value: 1: expected string',
     ]);
     expect(judgeValue(text, 1, ['spec', 'x']).causes[0]).toMatchObject({ field: 'spec.x', path: ['spec', 'x'] });
@@ -192,7 +192,7 @@ describe('hostile input', () => {
       value: { a: {} },
       unknownFields: [['a', '__proto__'], ['__proto__'], ['constructor']],
     });
-    expect(told(object({}, { required: ['toString', '__proto__'] }), {})).toHaveLength(2);
+    expect(causesOf(object({}, { required: ['toString', '__proto__'] }), {})).toHaveLength(2);
     const map = judgeValue(
       { type: 'object', additionalProperties: { type: 'integer' } },
       JSON.parse('{"__proto__": 1}'),
@@ -202,9 +202,9 @@ describe('hostile input', () => {
 
   test('a pattern that backtracking engines choke on ends, and huge texts match none', () => {
     const schema: StructuralSchema = { type: 'string', pattern: '^(a+)+$' };
-    expect(told(schema, `${'a'.repeat(50_000)}!`)).toHaveLength(1);
-    expect(told(schema, 'a'.repeat(100_000))).toHaveLength(1);
-    expect(told(schema, 'aaa')).toEqual([]);
+    expect(causesOf(schema, `${'a'.repeat(50_000)}!`)).toHaveLength(1);
+    expect(causesOf(schema, 'a'.repeat(100_000))).toHaveLength(1);
+    expect(causesOf(schema, 'aaa')).toEqual([]);
   });
 
   test('forms within forms over large values end with a cause', () => {
@@ -213,11 +213,11 @@ describe('hostile input', () => {
       forms = { anyOf: [{ not: { not: forms } }, { not: { not: forms } }, forms] };
     const schema: StructuralSchema = { type: 'array', items: { type: 'object', not: forms, ...anything } };
     const value = Array.from({ length: 100_000 }, () => ({}));
-    expect(told(schema, value)).toContain('Invalid value: too large to be judged');
+    expect(causesOf(schema, value)).toContain('Invalid value: too large to be judged');
   });
 
-  test('the causes that are told are few', () => {
-    const causes = told(
+  test('the reported causes are few', () => {
+    const causes = causesOf(
       { type: 'array', items: text },
       Array.from({ length: 5000 }, () => 1),
     );

@@ -40,7 +40,7 @@ class Walk {
 
   run(schema: StructuralSchema, value: unknown): Judged {
     const judged = this.#judge(schema, value);
-    // Told here, since a branch that was only tried keeps its causes to itself.
+    // Reported here, since the causes of a branch that was only tried are dropped.
     if (this.#steps > MAX_STEPS)
       this.#causes.push({ field: '', message: 'Invalid value: too large to be judged', path: [] });
     return { value: judged, unknownFields: this.#unknown, causes: this.#causes };
@@ -110,7 +110,7 @@ class Walk {
     return false;
   }
 
-  /** What a schema says about a value besides its shape. */
+  /** The constraints of a schema besides the shape of the value. */
   #values(schema: StructuralSchema, value: unknown): void {
     if (schema.required !== undefined && typeof value === 'object' && value !== null && !Array.isArray(value)) {
       for (const name of schema.required)
@@ -146,11 +146,11 @@ class Walk {
   }
 
   #holds(schema: StructuralSchema, value: unknown): boolean {
-    const told = this.#causes;
+    const outer = this.#causes;
     this.#causes = [];
     this.#validate(schema, value);
     const holds = this.#causes.length === 0;
-    this.#causes = told;
+    this.#causes = outer;
     return holds;
   }
 
@@ -173,7 +173,7 @@ class Walk {
   }
 }
 
-/** Fields that stay although the schema does not tell them. */
+/** Fields that stay although the schema does not declare them. */
 function isKept(schema: StructuralSchema, name: string): boolean {
   if (schema['x-kubernetes-preserve-unknown-fields'] === true) return true;
   return schema['x-kubernetes-embedded-resource'] === true && ['apiVersion', 'kind', 'metadata'].includes(name);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ruleCauses } from './rule-causes.ts';
 import type { StructuralSchema, ValidationRule } from './structural-schema.ts';
 
-const told = (schema: StructuralSchema, value: unknown, change?: { old: unknown }) =>
+const causesOf = (schema: StructuralSchema, value: unknown, change?: { old: unknown }) =>
   ruleCauses(schema, value, change).map(({ field, message }) => `${field}: ${message}`);
 const rules = (...list: (string | ValidationRule)[]) => ({
   'x-kubernetes-validations': list.map((rule) => (typeof rule === 'string' ? { rule } : rule)),
@@ -24,12 +24,12 @@ describe('rules about one state', () => {
   };
 
   test('are judged wherever the value is', () => {
-    expect(told(schema, { min: 3, max: 2, names: ['ab', 'b'], map: { x: 0, 'y.z': 1 } })).toEqual([
+    expect(causesOf(schema, { min: 3, max: 2, names: ['ab', 'b'], map: { x: 0, 'y.z': 1 } })).toEqual([
       'min: Invalid value: "object": min must not be above max',
       'names[1]: Invalid value: "b": failed rule: self.startsWith(\'a\')',
       'map.x: Invalid value: 0: must be positive',
     ]);
-    expect(told(schema, { min: 1, max: 2 })).toEqual([]);
+    expect(causesOf(schema, { min: 1, max: 2 })).toEqual([]);
   });
 
   test('may make their message', () => {
@@ -41,18 +41,18 @@ describe('rules about one state', () => {
         message: 'too long',
       }),
     };
-    expect(told(sized, 'abcd')).toEqual([': Invalid value: "abcd": has 4 characters']);
+    expect(causesOf(sized, 'abcd')).toEqual([': Invalid value: "abcd": has 4 characters']);
     const broken = { type: 'string', ...rules({ rule: 'false', messageExpression: 'self.x', message: 'no' }) } as const;
-    expect(told(broken, 'abcd')).toEqual([': Invalid value: "abcd": no']);
+    expect(causesOf(broken, 'abcd')).toEqual([': Invalid value: "abcd": no']);
   });
 
-  test('that cannot be judged refuse the value and say why', () => {
-    expect(told({ type: 'object', ...rules('self.missing > 1') }, {})[0]).toContain(
+  test('that cannot be evaluated refuse the value and report why', () => {
+    expect(causesOf({ type: 'object', ...rules('self.missing > 1') }, {})[0]).toContain(
       'rule cannot be judged: expression',
     );
   });
 
-  test('know fields that CEL has no word for by other names', () => {
+  test('see fields whose names CEL does not permit by other names', () => {
     const odd: StructuralSchema = {
       type: 'object',
       properties: {
@@ -64,13 +64,13 @@ describe('rules about one state', () => {
         "self.__namespace__ == 'x' && self.a__dash__b__dot__c__slash__d['k-1'] == 'v' && self.a__underscores__b == ''",
       ),
     };
-    expect(told(odd, { namespace: 'x', 'a-b.c/d': { 'k-1': 'v' }, a__b: '' })).toEqual([]);
+    expect(causesOf(odd, { namespace: 'x', 'a-b.c/d': { 'k-1': 'v' }, a__b: '' })).toEqual([]);
   });
 
   test('cost a bounded time', () => {
     const loop = 'self.all(a, self.all(b, self.all(c, a + b + c >= 0)))';
     const heavy: StructuralSchema = { type: 'array', items: { type: 'integer' }, ...rules(...Array(200).fill(loop)) };
-    const causes = told(
+    const causes = causesOf(
       heavy,
       Array.from({ length: 300 }, (_, index) => index),
     );
@@ -78,7 +78,7 @@ describe('rules about one state', () => {
     expect(causes.length).toBeLessThan(200);
     const many: StructuralSchema = { type: 'array', items: { type: 'integer', ...rules('self >= 0') } };
     expect(
-      told(
+      causesOf(
         many,
         Array.from({ length: 20_000 }, () => 1),
       ).at(-1),
@@ -123,11 +123,11 @@ describe('rules about a change', () => {
       ],
       plain: [2],
     };
-    expect(told(schema, next, { old })).toEqual([
+    expect(causesOf(schema, next, { old })).toEqual([
       'fixed: Invalid value: "b": fixed is immutable',
       'list[0].v: Invalid value: 4: failed rule: self >= oldSelf',
     ]);
-    expect(told(schema, { fixed: 'b' }, { old: {} })).toEqual([]);
-    expect(told(schema, { fixed: '' })).toHaveLength(1);
+    expect(causesOf(schema, { fixed: 'b' }, { old: {} })).toEqual([]);
+    expect(causesOf(schema, { fixed: '' })).toHaveLength(1);
   });
 });

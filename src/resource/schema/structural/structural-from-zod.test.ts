@@ -51,7 +51,7 @@ describe('structuralFromZod', () => {
     });
   });
 
-  test('the branches of a discriminated union keep what tells them apart', () => {
+  test('the branches of a discriminated union keep their discriminator', () => {
     const shape = z.discriminatedUnion('type', [
       z.object({ type: z.literal('circle'), radius: z.number() }),
       z.object({ type: z.literal('square'), side: z.number(), note: z.string().optional() }),
@@ -78,7 +78,7 @@ describe('structuralFromZod', () => {
   });
   test.each<[string, z.ZodType]>([
     ['a union of several types', z.object({ a: z.union([z.string(), z.boolean()]) })],
-    ['a union that nothing tells apart', z.union([z.object({ a: z.string() }), z.object({ b: z.string() })])],
+    ['a union without a discriminator', z.union([z.object({ a: z.string() }), z.object({ b: z.string() })])],
     [
       'a field of several meanings',
       z.discriminatedUnion('t', [

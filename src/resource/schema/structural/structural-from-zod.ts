@@ -14,7 +14,7 @@ const INT_OR_STRING: StructuralSchema = {
   'x-kubernetes-int-or-string': true,
   anyOf: [{ type: 'integer' }, { type: 'string' }],
 };
-/** zod writes patterns of its own for these, which say less than the format does or are no RE2. */
+/** zod writes patterns of its own for these, which are weaker than the format or are no RE2. */
 const FORMAT_OF: Readonly<Record<string, string>> = { 'date-time': 'date-time', base64: 'byte' };
 const NOT_RE2 = /\(\?<?[=!]|\\[1-9]|\\k</;
 
@@ -61,7 +61,7 @@ function rewriteProperties(properties: Json, place: string): Record<string, Stru
   return Object.fromEntries(entries);
 }
 
-/** A schema that allows everything says so; documentation alone says nothing. */
+/** A schema that allows everything states it; documentation alone is no constraint. */
 function isEmpty(node: Json): boolean {
   return (
     node.type === undefined && Object.keys(node).every((key) => ['description', 'default', 'nullable'].includes(key))
@@ -84,33 +84,34 @@ function pattern(node: Json, place: string): StructuralSchema {
 function union(node: Json, branches: readonly Json[], place: string): StructuralSchema {
   if (node['x-kubernetes-int-or-string'] === true) return INT_OR_STRING;
   if (!branches.every((branch) => branch.type === 'object'))
-    throw defect(place, 'a union must be of objects that a field tells apart, or of an integer and a text');
+    throw defect(place, 'a union must be of objects that a field discriminates, or of an integer and a text');
   return lifted(branches, place);
 }
 
-/** Tells the fields of all branches once; inside remain what each wants and the value that tells it apart. */
+/** Declares the fields of all branches once; inside remain the requirements of each and the value of its discriminator. */
 function lifted(branches: readonly Json[], place: string): StructuralSchema {
   const properties: Record<string, StructuralSchema> = {};
   const oneOf: StructuralSchema[] = [];
   for (const branch of branches) {
     const { properties: fields = {}, required } = rewrite(branch, place);
-    const told: Record<string, StructuralSchema> = {};
+    const discriminators: Record<string, StructuralSchema> = {};
     for (const [name, field] of Object.entries(fields)) {
       const known = properties[name];
       if (field.enum?.length === 1 && required?.includes(name)) {
-        told[name] = { enum: field.enum };
+        discriminators[name] = { enum: field.enum };
         properties[name] = { ...field, enum: [...(known?.enum ?? []), ...field.enum] };
       } else if (known !== undefined && JSON.stringify(known) !== JSON.stringify(field))
         throw defect(place, `${name} means several things`);
       else properties[name] = field;
     }
-    if (Object.keys(told).length === 0) throw defect(place, 'no field tells the branches of the union apart');
-    oneOf.push({ properties: told, ...(required === undefined ? {} : { required }) });
+    if (Object.keys(discriminators).length === 0)
+      throw defect(place, 'no field discriminates the branches of the union');
+    oneOf.push({ properties: discriminators, ...(required === undefined ? {} : { required }) });
   }
   return { type: 'object', properties, oneOf };
 }
 
-/** zod writes the bounds of the number type itself; a format says it shorter. */
+/** zod writes the bounds of the number type itself; a format is shorter. */
 function integerBounds(node: Record<string, unknown>): void {
   const int32 = node.minimum === -(2 ** 31) || node.maximum === 2 ** 31 - 1;
   if (node.minimum === (int32 ? -(2 ** 31) : Number.MIN_SAFE_INTEGER)) delete node.minimum;

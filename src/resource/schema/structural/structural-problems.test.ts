@@ -21,7 +21,7 @@ describe('structuralProblems', () => {
       },
     ],
     [
-      'a choice of fields that are told outside',
+      'a choice of fields that are declared outside',
       {
         type: 'object',
         properties: { b: { type: 'string' }, c: { type: 'string' } },

@@ -7,7 +7,7 @@ const MAX_DEPTH = 64;
 const MAX_NODES = 20_000;
 const SCALARS = new Set(['string', 'integer', 'number', 'boolean']);
 const JUNCTORS = ['allOf', 'anyOf', 'oneOf'] as const;
-/** What tells the shape of a value and thus must stand outside of junctors. */
+/** Keywords that declare the shape of a value and thus must stand outside of junctors. */
 const SHAPE_KEYWORDS = [
   ...['type', 'description', 'default', 'nullable', 'additionalProperties', 'title', 'x-kubernetes-embedded-resource'],
   ...['x-kubernetes-int-or-string', 'x-kubernetes-preserve-unknown-fields', 'x-kubernetes-validations'],
@@ -42,7 +42,7 @@ class SchemaJudge {
     this.#causes.push({ field: fieldPath(path), message, path });
   }
 
-  /** False if the value is no schema at all, so that nothing more can be said about it. */
+  /** False if the value is no schema at all, so that it has no further problems to report. */
   #isSchema(schema: unknown, path: Path, depth: number): schema is StructuralSchema & Json {
     this.#nodes += 1;
     const rule =
@@ -77,7 +77,7 @@ class SchemaJudge {
     return true;
   }
 
-  /** The first rule that is too much is a problem, those behind it are not looked at. */
+  /** The first rule that is too much is a problem, the checks skip those behind it. */
   #rule(rule: ValidationRule, path: Path): void {
     const wasTooMuch = this.#hasTooManyRules();
     this.#rules += 1;
@@ -140,7 +140,7 @@ class SchemaJudge {
     }
   }
 
-  /** Inside of junctors and `not` only values may be judged, and only fields that are told outside. */
+  /** Inside of junctors and `not` only values may be judged, and only fields that are declared outside. */
   #junctors(schema: StructuralSchema, outside: StructuralSchema | undefined, path: Path, depth: number): void {
     for (const key of JUNCTORS)
       for (const [index, inner] of (schema[key] ?? []).entries())
@@ -157,10 +157,10 @@ class SchemaJudge {
     for (const [name, inner] of Object.entries(schema.properties ?? {})) {
       const place = [...path, 'properties', name];
       const properties = outside?.properties ?? {};
-      const told = Object.hasOwn(properties, name) ? properties[name] : valuesOf(outside);
-      if (told === undefined && outside?.['x-kubernetes-preserve-unknown-fields'] !== true)
+      const declared = Object.hasOwn(properties, name) ? properties[name] : valuesOf(outside);
+      if (declared === undefined && outside?.['x-kubernetes-preserve-unknown-fields'] !== true)
         this.#add(place, 'must stand outside of allOf, anyOf, oneOf and not too');
-      this.#validation(inner, told, place, depth + 1);
+      this.#validation(inner, declared, place, depth + 1);
     }
     if (schema.items !== undefined) {
       if (outside?.items === undefined)

@@ -1,6 +1,6 @@
 /**
  * The part of OpenAPI 3.0 that Kubernetes calls a structural schema: what a CustomResourceDefinition may carry. Every field of
- * an object is told once, outside of `anyOf`, `oneOf`, `allOf` and `not`, so that defaults, pruning, patches and field ownership
+ * an object is declared once, outside of `anyOf`, `oneOf`, `allOf` and `not`, so that defaults, pruning, patches and field ownership
  * can all be read from it.
  */
 export interface StructuralSchema {

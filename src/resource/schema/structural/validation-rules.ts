@@ -2,7 +2,7 @@ import { compileExpression, type Expression, type ExpressionLimits } from '../..
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import type { ValidationRule } from './structural-schema.ts';
 
-/** Rules are judged on the event loop, where everybody waits for them. */
+/** Rules are judged on the event loop, where all requests wait for them. */
 export const RULE_LIMITS: Partial<ExpressionLimits> = { rounds: 15_000, values: 50_000, milliseconds: 50 };
 
 /** Rules of one schema, and the characters of all of them. */

@@ -11,7 +11,7 @@ function copy(value: unknown): unknown {
   return Object.freeze(Array.isArray(value) ? value.map(copy) : copyFields(value as object));
 }
 
-/** True for what a copy could not tell from itself: frozen at every depth, and nothing undefined. */
+/** True for what equals its copy: frozen at every depth, and nothing undefined. */
 function isSettled(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true;
   if (!Object.isFrozen(value)) return false;

@@ -7,18 +7,18 @@ import type { ListOptions, ListResult } from '../storage.ts';
 /** What a page is cut from: the entries of one state, in order, and where the next page begins. */
 interface Snapshot<Entry> {
   readonly entries: readonly Entry[];
-  /** Whoever asks for the rest may have rights in this namespace alone; undefined for all. */
+  /** The caller of the next page may have rights in this namespace alone; undefined for all. */
   readonly namespace: string | undefined;
   readonly resourceVersion: string;
   readonly madeAt: number;
 }
 
-/** How long, in milliseconds, the rest of a list can be asked for. */
-const LIFETIME = 5 * 60_000;
+/** How long, in milliseconds, the rest of a list can be requested. */
+const LIFETIME_MS = 5 * 60_000;
 const MAX_SNAPSHOTS = 64;
 
 /**
- * Cuts lists into pages of one state. The state is held as references for five minutes; whoever comes later must list anew, which
+ * Cuts lists into pages of one state. The state is held as references for five minutes; a later caller must list again, which
  * clients of Kubernetes do by themselves.
  */
 export class ListPages<Entry, T extends KubernetesObject> {
@@ -78,7 +78,7 @@ export class ListPages<Entry, T extends KubernetesObject> {
 
   #hold(snapshot: Snapshot<Entry>): number {
     for (const [id, { madeAt }] of this.#snapshots) {
-      if (this.#snapshots.size < MAX_SNAPSHOTS && this.#clock.now() - madeAt < LIFETIME) break;
+      if (this.#snapshots.size < MAX_SNAPSHOTS && this.#clock.now() - madeAt < LIFETIME_MS) break;
       this.#snapshots.delete(id);
     }
     this.#lastId += 1;
@@ -88,7 +88,7 @@ export class ListPages<Entry, T extends KubernetesObject> {
 
   #held(id: number): Snapshot<Entry> {
     const snapshot = this.#snapshots.get(id);
-    if (snapshot !== undefined && this.#clock.now() - snapshot.madeAt < LIFETIME) return snapshot;
+    if (snapshot !== undefined && this.#clock.now() - snapshot.madeAt < LIFETIME_MS) return snapshot;
     throw tooOld();
   }
 

@@ -38,7 +38,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('watch' as const), selector: fc.constantFrom('', 'tier=x', 'tier!=x') }),
 );
 
-/** A watcher that begins with a list and applies what it is told; it fails on an event that does not follow. */
+/** A watcher that begins with a list and applies what it gets; it fails on an event that does not follow. */
 async function follow(storage: MemoryStorage<Widget>, selector: string, end: AbortSignal) {
   const selection = { labelSelector: labelSelector(selector) };
   const { items, resourceVersion } = await storage.list(context, selection);
@@ -67,7 +67,7 @@ function matchesModel(stored: Stored<Widget>, expected: Expected): void {
   expect(stored.metadata.deletionTimestamp !== undefined).toBe(expected.deleting);
 }
 
-test('the storage does as the model says, and watchers that begin anywhere see the same', async () => {
+test('the storage does as the model does, and watchers that begin anywhere see the same', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const clock = new ManualClock();

@@ -30,7 +30,7 @@ describe('MemoryStorage', () => {
   const clock = new ManualClock();
   const make = () => new MemoryStorage(widgetKind, { clock, log: new EventLog({ clock }) });
 
-  test('makes a name from generateName, and wants one of the two', async () => {
+  test('makes a name from generateName, and requires one of the two', async () => {
     const storage = make();
     const made = await storage.create(context, widgetKind.complete({ metadata: { generateName: 'w-' }, spec: {} }));
     expect(made.metadata.name).toMatch(/^w-[0-9a-f]{5}$/);

@@ -24,7 +24,7 @@ function open(limits: QuotaLimits) {
 }
 
 describe('a full namespace', () => {
-  test('takes no more objects of clients, in the words of Kubernetes; other namespaces and controllers go on', async () => {
+  test('refuses more objects of clients, in the words of Kubernetes; other namespaces and controllers continue', async () => {
     const { quota, storage } = open({ objects: 2, bytes: 100_000 });
     await storage.create(api, widget('a'));
     const second = await storage.create(api, widget('b'));

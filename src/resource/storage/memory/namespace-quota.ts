@@ -1,6 +1,6 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { KubernetesObject } from '../../object/object.ts';
-import type { Kind } from '../../schema/kind.ts';
+import type { KindIdentity } from '../../schema/kind-identity.ts';
 import { resourceName } from './object-rules.ts';
 
 /** What the objects of one namespace may be together, of all kinds; its events have as much for themselves. */
@@ -19,7 +19,7 @@ export interface QuotaUsage {
   readonly bytes: number;
 }
 
-/** One name for all: a quota here is no object that could be asked for. */
+/** One name for all: a quota here is no object that a client could read. */
 const QUOTA_NAME = 'sluice-namespace';
 
 /**
@@ -49,7 +49,7 @@ export class NamespaceQuota {
   }
 
   /** Accounts for a write that is made. */
-  account(kind: Kind, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
+  account(kind: KindIdentity, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
     const { namespace } = (after ?? before)?.metadata ?? {};
     if (namespace === undefined) return;
     const resource = resourceOf(kind);
@@ -62,7 +62,7 @@ export class NamespaceQuota {
   }
 
   /** Throws Refused, in the words of Kubernetes, if a write would take the namespace over its quota. */
-  check(kind: Kind, before: KubernetesObject | undefined, after: KubernetesObject): void {
+  check(kind: KindIdentity, before: KubernetesObject | undefined, after: KubernetesObject): void {
     const { namespace, name } = after.metadata;
     if (namespace === undefined) return;
     const resource = resourceOf(kind);
@@ -84,8 +84,8 @@ export class NamespaceQuota {
   }
 }
 
-/** Events come by themselves, and must not keep anyone from creating other objects. */
-function resourceOf({ group, plural }: Kind): QuotaUsage['resource'] {
+/** Sluice writes events itself, and they must not keep a user from creating other objects. */
+function resourceOf({ group, plural }: KindIdentity): QuotaUsage['resource'] {
   return group === '' && plural === 'events' ? 'events' : 'objects';
 }
 

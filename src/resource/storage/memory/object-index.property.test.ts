@@ -19,7 +19,7 @@ test('an index equals a plain map, whatever order things come and go in', () => 
     key,
     remove: fc.boolean(),
     tags: fc.uniqueArray(fc.constantFrom('t1', 't2', 't3')),
-    look: fc.boolean(),
+    check: fc.boolean(),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
@@ -31,7 +31,7 @@ test('an index equals a plain map, whatever order things come and go in', () => 
           .filter(({ id, tags }) => (tag === undefined || tags.includes(tag)) && id.startsWith(namespace))
           .map(({ id }) => id)
           .sort(([...a], [...b]) => (a.join('').replace('/', '\0') < b.join('').replace('/', '\0') ? -1 : 1));
-      for (const { key: where, remove, tags, look } of steps) {
+      for (const { key: where, remove, tags, check } of steps) {
         const id = `${where.namespace}/${where.name}`;
         if (remove) {
           index.delete(where);
@@ -41,7 +41,7 @@ test('an index equals a plain map, whatever order things come and go in', () => 
           model.set(id, { id, tags });
         }
         // Looking makes the order known, which later writes then have to keep.
-        if (look) expect(ids()).toEqual(wanted());
+        if (check) expect(ids()).toEqual(wanted());
       }
       expect(ids()).toEqual(wanted());
       for (const tag of ['t1', 't2', 't3', 't4']) expect(ids(tag)).toEqual(wanted(tag));
@@ -95,7 +95,7 @@ test('pages hold only what is selected, and a full last page is not followed by 
   expect(second.continue).toBeUndefined();
 });
 
-test('the rest of a list that is too old, of another process or no token at all is told apart', async () => {
+test('the rest of a list that is too old, of another process or no token at all is recognised', async () => {
   const { clock, storage, create } = setUp();
   for (let index = 0; index < 3; index += 1) await create(`w${index}`);
   const { continue: token } = await storage.list(context, { limit: 1 });
@@ -106,7 +106,7 @@ test('the rest of a list that is too old, of another process or no token at all 
   await expect(storage.list(context, { limit: 1, continue: token })).rejects.toMatchObject({ code: 'Expired' });
 });
 
-test('a list by name, label, field and namespace finds what a full look finds', async () => {
+test('a list by name, label, field and namespace finds what a full scan finds', async () => {
   const { storage, create } = setUp();
   for (const namespace of ['default', 'other'])
     for (let index = 0; index < 5; index += 1) await create(`w${index}`, { n: String(index) }, namespace);

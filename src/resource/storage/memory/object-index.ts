@@ -25,7 +25,7 @@ export class ObjectIndex<Entry> {
   /** How many entries a namespace has. */
   readonly #namespaces = new Map<string, number>();
 
-  /** `keysOf` says by which labels and fields an entry is found, the same at each call. */
+  /** `keysOf` returns by which labels and fields an entry is found, the same at each call. */
   constructor(keysOf: (entry: Entry) => readonly IndexKey[]) {
     this.#keysOf = keysOf;
   }

@@ -1,12 +1,16 @@
 import { timestamp } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
-import { type FieldCause, invalidObject, invalidValue } from '../../object/invalid-object.ts';
+import { invalidObject, invalidValue } from '../../object/invalid-object.ts';
 import type { KubernetesObject, ObjectMeta, Stored, StoredMeta } from '../../object/object.ts';
 import { sameValue } from '../../object/same-value.ts';
-import type { Kind } from '../../schema/kind.ts';
+import type { KindIdentity } from '../../schema/kind-identity.ts';
+import type { WriteStrategy } from '../../schema/write-strategy.ts';
 import { type DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../storage.ts';
 
 /** What every storage of objects as they are written keeps to. All functions are pure. */
+
+/** What these rules need of a kind: its names for messages, and its strategy. */
+type WrittenKind<T extends KubernetesObject> = KindIdentity & { readonly strategy: WriteStrategy<T> };
 
 const GENERATED_SUFFIX_LENGTH = 5;
 /** So that a generated name is a host name too. */
@@ -14,7 +18,7 @@ const MAX_GENERATED_PREFIX = 63 - GENERATED_SUFFIX_LENGTH;
 
 /** The object that a create stores, without its resourceVersion. `uuid` makes the uid and the end of a generated name. */
 export function createdObject<T extends KubernetesObject>(
-  kind: Kind<T>,
+  kind: WrittenKind<T>,
   object: T,
   now: number,
   uuid: () => string,
@@ -22,7 +26,7 @@ export function createdObject<T extends KubernetesObject>(
   const { deletionTimestamp: _never, ...metadata } = object.metadata;
   const { status: _ignored, ...content } = object;
   const made = {
-    ...(kind.hasStatus ? content : object),
+    ...(kind.strategy.hasStatus ? content : object),
     metadata: {
       ...metadata,
       name: object.metadata.name || generatedName(kind, object, uuid),
@@ -31,30 +35,30 @@ export function createdObject<T extends KubernetesObject>(
       ...(object.spec === undefined ? {} : { generation: 1 }),
     },
   } as T;
-  return kind.onCreate?.(made) ?? made;
+  return kind.strategy.prepareForCreate(made);
 }
 
 /** The object that an update stores, with the old resourceVersion. */
-export function updatedObject<T extends KubernetesObject>(kind: Kind<T>, old: Stored<T>, object: T): T {
+export function updatedObject<T extends KubernetesObject>(kind: WrittenKind<T>, old: Stored<T>, object: T): T {
   refuseLateFinalizers(kind, old, object);
   const metadata = { ...object.metadata, ...serverMeta(old.metadata), ...keptOwners(old, object) };
   const kept = {
-    ...(kind.hasStatus && { status: old.status }),
-    ...(kind.deletionHold !== undefined && { spec: old.spec }),
+    ...(kind.strategy.hasStatus && { status: old.status }),
+    ...(kind.strategy.holdsDeletion !== undefined && { spec: old.spec }),
   };
   const next = { ...object, ...kept, metadata } as T;
-  const causes: readonly FieldCause[] = kind.checkUpdate?.(old, next) ?? [];
+  const causes = kind.strategy.validateUpdate(old, next);
   if (causes.length > 0) throw invalidObject(`${subjectOf(kind)} ${JSON.stringify(old.metadata.name)}`, causes);
   if (old.spec === undefined || sameValue(content(old), content(next))) return next;
   return { ...next, metadata: { ...next.metadata, generation: (old.metadata.generation ?? 0) + 1 } };
 }
 
-/** The object that a write of the status stores. Labels and annotations stay; who owns which field is told anew. */
+/** The object that a write of the status stores. Labels and annotations stay; the owners of fields are written again. */
 export function withStatus<T extends KubernetesObject>(old: Stored<T>, object: T): T {
   return { ...old, status: object.status, metadata: { ...old.metadata, ...keptOwners(old, object) } };
 }
 
-/** The object of which somebody asked the deletion: what still holds it is in its finalizers. */
+/** The object whose deletion was requested: what still holds it is in its finalizers. */
 export function markedForDeletion<T extends KubernetesObject>(old: Stored<T>, options: DeleteOptions, now: number): T {
   const deletionTimestamp = old.metadata.deletionTimestamp ?? timestamp(now);
   const { propagationPolicy } = options;
@@ -76,21 +80,21 @@ export function markedForDeletion<T extends KubernetesObject>(old: Stored<T>, op
 }
 
 /** Refused if the kind keeps the object for good. */
-export function refuseForbiddenDeletion<T extends KubernetesObject>(kind: Kind<T>, object: T): void {
-  const why = kind.forbidsDeletion?.(object);
+export function refuseForbiddenDeletion<T extends KubernetesObject>(kind: WrittenKind<T>, object: T): void {
+  const why = kind.strategy.deletionRefusal(object);
   if (why === undefined) return;
   const { name } = object.metadata;
   throw new SluiceError('Refused', `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${why}`);
 }
 
-/** True if an object whose deletion was asked for must stay for the time being. */
-export function isHeld<T extends KubernetesObject>(kind: Kind<T>, object: T): boolean {
-  return (object.metadata.finalizers?.length ?? 0) > 0 || (kind.deletionHold?.(object) ?? false);
+/** True if an object whose deletion was requested must stay for the time being. */
+export function isHeld<T extends KubernetesObject>({ strategy }: Pick<WrittenKind<T>, 'strategy'>, object: T): boolean {
+  return (object.metadata.finalizers?.length ?? 0) > 0 || (strategy.holdsDeletion?.(object) ?? false);
 }
 
 /** Preconditions that are given must hold: Conflict otherwise. */
 export function checkPreconditions(
-  kind: Kind,
+  kind: Pick<KindIdentity, 'plural' | 'group'>,
   old: Stored,
   expected: Pick<ObjectMeta, 'uid' | 'resourceVersion'>,
 ): void {
@@ -107,27 +111,27 @@ export function checkPreconditions(
 }
 
 /** `widgets.example.org`, or the plural alone for the core group. */
-export function resourceName(kind: Pick<Kind, 'plural' | 'group'>): string {
+export function resourceName(kind: Pick<KindIdentity, 'plural' | 'group'>): string {
   return kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`;
 }
 
 /** NotFound in the words of Kubernetes. */
-export function notFound(kind: Pick<Kind, 'plural' | 'group'>, name: string): SluiceError {
+export function notFound(kind: Pick<KindIdentity, 'plural' | 'group'>, name: string): SluiceError {
   return new SluiceError('NotFound', `${resourceName(kind)} ${JSON.stringify(name)} not found`);
 }
 
-function subjectOf(kind: Kind): string {
+function subjectOf(kind: KindIdentity): string {
   return kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
 }
 
-function generatedName(kind: Kind, object: KubernetesObject, uuid: () => string): string {
+function generatedName(kind: KindIdentity, object: KubernetesObject, uuid: () => string): string {
   const prefix = object.metadata.generateName;
   if (prefix === undefined)
     throw invalidObject(kind.kind, [invalidValue(['metadata', 'name'], '', 'name or generateName is required')]);
   return prefix.slice(0, MAX_GENERATED_PREFIX) + uuid().replaceAll('-', '').slice(0, GENERATED_SUFFIX_LENGTH);
 }
 
-function refuseLateFinalizers(kind: Kind, old: Stored, next: KubernetesObject): void {
+function refuseLateFinalizers(kind: KindIdentity, old: Stored, next: KubernetesObject): void {
   if (old.metadata.deletionTimestamp === undefined) return;
   const known = old.metadata.finalizers ?? [];
   const added = (next.metadata.finalizers ?? []).filter((finalizer) => !known.includes(finalizer));
@@ -143,13 +147,13 @@ function serverMeta(metadata: StoredMeta): StoredMeta {
   return { name, namespace, uid, resourceVersion, creationTimestamp, generation, deletionTimestamp };
 }
 
-/** Who owns which field stays as it is if a writer says nothing about it. */
+/** The owners of fields stay as they are if a writer sends none. */
 function keptOwners(old: Stored, object: KubernetesObject): Pick<ObjectMeta, 'managedFields'> {
   const { managedFields = old.metadata.managedFields } = object.metadata;
   return { managedFields: managedFields?.length === 0 ? undefined : managedFields };
 }
 
-/** What generation counts: everything besides metadata and status. The version says in which words it is told. */
+/** What generation counts: everything besides metadata and status. The apiVersion states in which schema it is written. */
 function content(object: KubernetesObject): object {
   const { apiVersion: _version, metadata: _metadata, status: _status, ...rest } = object;
   return rest;

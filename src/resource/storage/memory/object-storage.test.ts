@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../foundation/manual-clock.ts';
-import { namespaceKind } from '../../kinds/namespace.ts';
+import { namespaceKind } from '../../kinds/core/namespace.ts';
 import type { RequestContext } from '../../object/request-context.ts';
 import { type Widget, widgetKind } from '../../schema/testing.ts';
 import { fieldSelector } from '../../selector/field-selector.ts';
@@ -16,16 +16,16 @@ function namespaces() {
   return { storage, create };
 }
 
-test('a namespace stays after its deletion was asked for until finalize takes its last finalizer', async () => {
+test('a namespace stays after its deletion was requested until finalize takes its last finalizer', async () => {
   const { storage, create } = namespaces();
   await create('a');
   const marked = await storage.delete(context, { name: 'a' });
   expect(marked.metadata.deletionTimestamp).toBeDefined();
-  // The finalizers of the spec are not for those who write the rest.
+  // Clients that write the rest cannot change the finalizers of the spec.
   const kept = await storage.update(context, { ...marked, spec: { finalizers: [] } });
   expect(kept.spec.finalizers).toEqual(['kubernetes']);
   await storage.updateSubResource(context, 'finalize', { ...kept, spec: { finalizers: [] } });
-  expect(storage.find({ name: 'a' })).toBeUndefined();
+  await expect(storage.get(context, { name: 'a' })).rejects.toMatchObject({ code: 'NotFound' });
 });
 
 test('the namespaces that clients count on cannot be deleted', async () => {
@@ -36,13 +36,12 @@ test('the namespaces that clients count on cannot be deleted', async () => {
       code: 'Refused',
       message: `namespaces "${name}" is forbidden: this namespace may not be deleted`,
     });
-    expect(storage.find({ name })?.metadata.deletionTimestamp).toBeUndefined();
+    expect((await storage.get(context, { name })).metadata.deletionTimestamp).toBeUndefined();
   }
 });
 
 test('a kind can be redefined: its objects are found by the new fields', async () => {
-  const { selectableFields, hasStatus, ...rest } = widgetKind;
-  const plain = { ...rest, selectableFields: [], hasStatus: false };
+  const plain = { ...widgetKind, selectableFields: [], strategy: { ...widgetKind.strategy, hasStatus: false } };
   const storage = new MemoryStorage<Widget>(plain, { clock, log: new EventLog({ clock }) });
   const widget = widgetKind.complete({ metadata: { name: 'a', namespace: 'default' }, spec: { size: 3 } });
   await storage.create(context, widget);
@@ -56,7 +55,7 @@ test('a kind can be redefined: its objects are found by the new fields', async (
   expect(() => storage.redefine({ ...widgetKind, kind: 'Gadget' })).toThrow(/cannot be redefined/);
 });
 
-test('the rest of a list is told to nobody who asks in another namespace, with a token that is made up', async () => {
+test('the rest of a list is not returned in another namespace, with a token that is made up', async () => {
   const storage = new MemoryStorage<Widget>(widgetKind, { clock, log: new EventLog({ clock }) });
   for (const namespace of ['mine', 'theirs'])
     for (const name of ['a', 'b'])
@@ -74,7 +73,7 @@ test('the rest of a list is told to nobody who asks in another namespace, with a
   expect(rest.items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['mine/b']);
 });
 
-test('a watch by a field that objects are no longer found by ends, rather than to be told nothing', async () => {
+test('a watch by a field that objects are no longer found by ends, rather than to stay silent', async () => {
   const storage = new MemoryStorage<Widget>(widgetKind, { clock, log: new EventLog({ clock }) });
   const { resourceVersion } = await storage.list(context);
   const { signal } = new AbortController();
@@ -97,9 +96,9 @@ test('a watch by a field that objects are no longer found by ends, rather than t
   await expect(later).rejects.toMatchObject({ code: 'Expired' });
 });
 
-test('an update conflicts with a write of the status only where the kind says nothing else', async () => {
+test('an update conflicts with a write of the status only where the kind permits nothing else', async () => {
   for (const updatesIgnoreStatusWrites of [false, true]) {
-    const kind = { ...widgetKind, updatesIgnoreStatusWrites };
+    const kind = { ...widgetKind, strategy: { ...widgetKind.strategy, updatesIgnoreStatusWrites } };
     const storage = new MemoryStorage<Widget>(kind, { clock, log: new EventLog({ clock }) });
     const widget = widgetKind.complete({ metadata: { name: 'a', namespace: 'default' }, spec: { size: 1 } });
     const read = await storage.create(context, widget);

@@ -14,6 +14,7 @@ import type { RequestContext } from '../../object/request-context.ts';
 import { sameValue } from '../../object/same-value.ts';
 import { settledVersion } from '../../object/settled-version.ts';
 import type { Kind } from '../../schema/kind.ts';
+import type { KindIdentity } from '../../schema/kind-identity.ts';
 import type { EventLog } from '../../watch/event-log.ts';
 import { type IndexKey, indexedObject, indexKeysOf, narrowestKey, sharedKeysOf } from '../../watch/index-key.ts';
 import { compileSelection } from '../selection.ts';
@@ -49,7 +50,7 @@ export interface ObjectStorageOptions {
 }
 
 /** The name under which a kind's changes are logged. */
-export function topicOf(kind: Pick<Kind, 'apiVersion' | 'kind'>): string {
+export function topicOf(kind: Pick<KindIdentity, 'apiVersion' | 'kind'>): string {
   return `${kind.apiVersion}/${kind.kind}`;
 }
 
@@ -88,8 +89,8 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   }
 
   get subResources(): readonly string[] {
-    const { hasStatus, deletionHold } = this.#kind;
-    return [...(hasStatus ? ['status'] : []), ...(deletionHold === undefined ? [] : [FINALIZE])];
+    const { hasStatus, holdsDeletion } = this.#kind.strategy;
+    return [...(hasStatus ? ['status'] : []), ...(holdsDeletion === undefined ? [] : [FINALIZE])];
   }
 
   /** Keeps the objects to another definition of the same kind from now on. What is stored stays as it is. */
@@ -98,12 +99,12 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
       throw new SluiceError('Internal', `${this.#topic} cannot be redefined as ${topicOf(kind)}`);
     const sameFields = sameValue(this.#kind.selectableFields, kind.selectableFields);
     this.#kind = kind;
-    for (const object of this.objects()) this.#put(object);
-    // Who watches by a field is found by the keys that objects have, and those are others now.
+    for (const object of [...this.#objects.values()]) this.#put(object);
+    // Watchers by a field are found by the keys that objects have, and those are others now.
     if (!sameFields) this.#log.expire(this.#topic);
   }
 
-  /** Takes objects in that were stored before, and freezes them. */
+  /** Loads objects that were stored before, and freezes them. */
   load(objects: Iterable<T>): void {
     for (const object of objects) {
       this.#put(deepFreeze(object) as Stored<T>);
@@ -111,14 +112,9 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     }
   }
 
-  /** The object of a key as it is now; undefined if there is none. */
-  find(key: ObjectKey): Stored<T> | undefined {
-    return this.#objects.get(key);
-  }
-
-  /** All objects as they are now, in no particular order. */
-  objects(): Stored<T>[] {
-    return [...this.#objects.values()];
+  /** Returns what the objects use of the quota. The storage is not used afterwards; what is durable stays as it is. */
+  release(): void {
+    for (const object of this.#objects.values()) this.#quota?.account(this.kind, object, undefined);
   }
 
   async get(_context: RequestContext, key: ObjectKey): Promise<Stored<T>> {
@@ -200,9 +196,9 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     });
   }
 
-  /** What an update expects, without what it need not know of the status. */
+  /** What an update expects, without the parts of the status that do not matter to it. */
   #settled(old: Stored<T>, { uid, resourceVersion }: ObjectMeta): Pick<ObjectMeta, 'uid' | 'resourceVersion'> {
-    const since = this.kind.updatesIgnoreStatusWrites === true ? this.#sinceStatus.get(old) : undefined;
+    const since = this.kind.strategy.updatesIgnoreStatusWrites ? this.#sinceStatus.get(old) : undefined;
     if (since === undefined) return { uid, resourceVersion };
     const current = old.metadata.resourceVersion;
     return { uid, resourceVersion: settledVersion(resourceVersion, { since, current }) };

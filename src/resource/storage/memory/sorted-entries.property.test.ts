@@ -5,7 +5,7 @@ import { SortedEntries } from './sorted-entries.ts';
 
 test('equals a sorted map, over many runs that grow, are cut and vanish', () => {
   const key = fc.integer({ min: 0, max: 9999 }).map((number) => String(number).padStart(4, '0'));
-  // Stretches of neighbours, so that runs fill up and whole ones are taken away.
+  // Stretches of neighbours, so that runs fill up and whole ones are removed.
   const step = fc.record({
     start: key,
     count: fc.integer({ min: 1, max: 1500 }),

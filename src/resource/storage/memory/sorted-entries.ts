@@ -9,7 +9,7 @@ const MAX_RUN = 512;
 
 /**
  * Entries in the order of their keys, in runs of bounded length: to add one moves few others, however many there are, and a part of
- * them is copied without a look at each.
+ * them is copied without checking each.
  */
 export class SortedEntries<Entry> {
   /** None of them empty. */
@@ -62,7 +62,7 @@ export class SortedEntries<Entry> {
     return joined(found);
   }
 
-  /** Those with these keys. Looks at all. */
+  /** Those with these keys. Scans all. */
   among(wanted: ReadonlySet<string>): Entry[] {
     return this.#runs.flatMap(({ keys, entries }) => entries.filter((_, place) => wanted.has(keys[place] ?? '')));
   }

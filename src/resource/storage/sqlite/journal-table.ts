@@ -14,30 +14,30 @@ export interface JournalTableOptions {
   readonly readOnly: boolean;
   /** For messages. */
   readonly path: string;
-  /** Told that there is something to write. */
+  /** Called when there is something to write. */
   readonly onNote: () => void;
-  /** Told why versions could not be marked as used; they are again with the next commit. */
+  /** Called with why versions could not be marked as used; the next commit tries again. */
   readonly onError: (error: unknown) => void;
 }
 
 /** An event may go after this time, in milliseconds, however few there are. */
-const KEPT_FOR = 60 * 60_000;
-/** How often old events are looked for: after so many new ones. */
-const TRIM_EVERY = 1000;
-/** More changes than this at once are the arrival of a repository rather than news: nobody needs them one by one. */
-const BULK = 1000;
+const RETENTION_MS = 60 * 60_000;
+/** How often old events are removed: after so many new ones. */
+const TRIM_INTERVAL_EVENTS = 1000;
+/** More changes than this at once are the arrival of a repository: no watcher needs them one by one. */
+const MIN_BULK_CHANGES = 1000;
 /** Versions are given out from blocks that are marked as used beforehand, so that none is given twice after a crash. */
-const BLOCK = 10_000n;
+const VERSION_BLOCK = 10_000n;
 
 /** The bytes of some events, in SQL. */
 const BYTES = 'coalesce(sum(coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0)), 0)';
-/** Old events are looked for after this part of the bytes that may be kept too. */
+/** Old events are removed after this part of the bytes that may be kept too. */
 const TRIM_PART = 1 / 32;
 
 interface Noted {
   readonly topic: string;
   readonly entry: LogEntry;
-  /** What the object is after the change, if somebody has it written out already. */
+  /** What the object is after the change, if it is written out already. */
   readonly text?: string | undefined;
 }
 
@@ -48,7 +48,7 @@ interface Mark {
   readonly bytes: number;
 }
 
-/** The events table: what the event log remembers beyond the life of the process. */
+/** The events table: the events that outlive the process. */
 export class JournalTable implements EventJournal {
   readonly start: bigint;
   readonly #options: JournalTableOptions;
@@ -59,9 +59,9 @@ export class JournalTable implements EventJournal {
   readonly #set: StatementSync;
   readonly #database: DatabaseSync;
   readonly #reserved: StatementSync;
-  /** Watchers have heard of these, whatever becomes of the next commit. */
-  #told: Noted[] = [];
-  /** Changes of the transaction under way, which are told once it is durable. */
+  /** Watchers have these, also if the next commit fails. */
+  #published: Noted[] = [];
+  /** Changes of the transaction under way, which are published once it is durable. */
   #staged: Noted[] = [];
   #raised = new Map<string, bigint>();
   #count: number;
@@ -71,9 +71,9 @@ export class JournalTable implements EventJournal {
   #bytesSinceTrim = 0;
   /** Oldest first, to find what is too old or too much without looking at every row. */
   #marks: Mark[] = [];
-  /** What the file says. */
+  /** As in the file. */
   #reservedUpTo: bigint;
-  /** What it says once the transaction under way is durable. */
+  /** As in the file once the transaction under way is durable. */
   #reserving: bigint | undefined;
   #last: bigint;
 
@@ -108,11 +108,11 @@ export class JournalTable implements EventJournal {
 
   note(topic: string, entry: LogEntry, keep: boolean): void {
     this.#giveOut(entry.version);
-    if (keep) this.#told.push({ topic, entry });
+    if (keep) this.#published.push({ topic, entry });
     this.#options.onNote();
   }
 
-  /** Takes over a change of the transaction under way. */
+  /** Keeps a change of the transaction under way. */
   stage(topic: string, entry: LogEntry, text: string | undefined): void {
     this.#last = entry.version;
     this.#staged.push({ topic, entry, text });
@@ -130,7 +130,7 @@ export class JournalTable implements EventJournal {
       change: new JournaledChange(row.before, row.after),
     }));
     // What waits for the next commit comes after all that is written.
-    const waiting = this.#told.filter(
+    const waiting = this.#published.filter(
       ({ topic: other, entry: { version } }) => other === topic && version > after && version <= upTo,
     );
     return [...written, ...waiting.map(({ entry }) => entry)].slice(0, limit);
@@ -144,7 +144,7 @@ export class JournalTable implements EventJournal {
         `another process writes ${this.#options.path}, and nothing was changed here; stop one of them and start the other one again`,
       );
     const at = this.#options.clock.now();
-    for (const { topic, entry, text } of this.#worthKeeping([...this.#told, ...this.#staged])) {
+    for (const { topic, entry, text } of this.#worthKeeping([...this.#published, ...this.#staged])) {
       const before = textOf(entry.change.before);
       const after = text ?? textOf(entry.change.after);
       this.#insert.run(entry.version, topic, at, before, after);
@@ -153,13 +153,14 @@ export class JournalTable implements EventJournal {
       this.#bytesSinceTrim += (before?.length ?? 0) + (after?.length ?? 0);
     }
     for (const [topic, version] of this.#raised) this.#raise.run(topic, version);
-    if (this.#last + BLOCK / 2n > this.#reservedUpTo) this.#reserving = this.#reserve();
-    if (this.#sinceTrim >= TRIM_EVERY || this.#bytesSinceTrim >= this.#options.keepBytes * TRIM_PART) this.#trim(at);
+    if (this.#last + VERSION_BLOCK / 2n > this.#reservedUpTo) this.#reserving = this.#reserve();
+    if (this.#sinceTrim >= TRIM_INTERVAL_EVENTS || this.#bytesSinceTrim >= this.#options.keepBytes * TRIM_PART)
+      this.#trim(at);
   }
 
   /** The transaction that `write` was part of is durable. */
   settle(): void {
-    this.#told = [];
+    this.#published = [];
     this.#staged = [];
     this.#raised = new Map();
     this.#count += this.#counting;
@@ -168,13 +169,13 @@ export class JournalTable implements EventJournal {
     this.#reserving = undefined;
   }
 
-  /** The transaction is rolled back: what it would have shown never happened. What was told waits for the next one. */
+  /** The transaction is rolled back: what it would have shown never happened. What was published waits for the next one. */
   drop(): void {
     this.#staged = [];
     this.#reserving = undefined;
     this.#counting = 0;
     // So that it does not grow while nothing can be written.
-    this.#told = this.#worthKeeping(this.#told);
+    this.#published = this.#worthKeeping(this.#published);
   }
 
   /** Marks the versions that were not used as free again. */
@@ -187,7 +188,7 @@ export class JournalTable implements EventJournal {
     return BigInt(String(this.#reserved.get()?.value ?? 0));
   }
 
-  /** A version that somebody may see before the next commit, which marks versions as used in good time if it is not far. */
+  /** A version that a client may see before the next commit, which marks versions as used in good time if it is not far. */
   #giveOut(version: bigint): void {
     this.#last = version;
     if (version <= this.#reservedUpTo) return;
@@ -203,7 +204,7 @@ export class JournalTable implements EventJournal {
   }
 
   #reserve(): bigint {
-    const upTo = this.#last + BLOCK;
+    const upTo = this.#last + VERSION_BLOCK;
     this.#set.run('reservedVersion', String(upTo));
     return upTo;
   }
@@ -213,19 +214,19 @@ export class JournalTable implements EventJournal {
     this.#floors.set(topic, version);
   }
 
-  /** A bulk of changes of one kind is not kept one by one: who watched from before it lists again. */
+  /** A bulk of changes of one kind is not kept one by one: a watch from before it lists again. */
   #worthKeeping(noted: Noted[]): Noted[] {
-    if (noted.length <= BULK) return noted;
+    if (noted.length <= MIN_BULK_CHANGES) return noted;
     const counts = new Map<string, number>();
     for (const { topic } of noted) counts.set(topic, (counts.get(topic) ?? 0) + 1);
     return noted.filter(({ topic, entry }) => {
-      if ((counts.get(topic) ?? 0) <= BULK) return true;
+      if ((counts.get(topic) ?? 0) <= MIN_BULK_CHANGES) return true;
       this.#raiseFloor(topic, entry.version);
       return false;
     });
   }
 
-  /** Takes old events away; costs what it takes away. */
+  /** Removes old events; the cost is that of what it removes. */
   #trim(now: number): void {
     this.#marks.push({ version: this.#last, at: now, bytes: this.#bytesSinceTrim });
     this.#sinceTrim = 0;
@@ -233,7 +234,7 @@ export class JournalTable implements EventJournal {
     let total = 0;
     const old = this.#marks.findLast(({ at, bytes }) => {
       total += bytes;
-      return at < now - KEPT_FOR || total > this.#options.keepBytes;
+      return at < now - RETENTION_MS || total > this.#options.keepBytes;
     });
     this.#marks = this.#marks.filter(({ version }) => old === undefined || version > old.version);
     const surplus = this.#count + this.#counting - this.#options.keep;
@@ -255,7 +256,7 @@ export class JournalTable implements EventJournal {
   }
 }
 
-/** A change out of the table; its objects are read when somebody looks. */
+/** A change out of the table; its objects are parsed on access. */
 class JournaledChange implements LoggedChange {
   readonly #texts: readonly [unknown, unknown];
 

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 
 /**
  * Texts by key, all in memory, written with the next commit of the database. What is set is seen at once; after a crash the last
- * moments may be missing, so it is for what can be found out anew.
+ * moments may be missing, so it is for what can be derived again.
  */
 export class NoteTable {
   readonly #database: DatabaseSync;

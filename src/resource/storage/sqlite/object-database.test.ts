@@ -75,7 +75,7 @@ test('objects are there after a new start as they were, and the file is for its 
   second.database.close();
 });
 
-test('a watch goes on after a new start, from a version before it', async () => {
+test('a watch continues after a new start, from a version before it', async () => {
   const first = open();
   const { resourceVersion } = await first.storage.list(context);
   const a = await first.create('a');
@@ -89,7 +89,7 @@ test('a watch goes on after a new start, from a version before it', async () => 
   second.database.close();
 });
 
-test('a watch reads from the file what memory has forgotten, across pages', async () => {
+test('a watch reads from the file what memory has dropped, across pages', async () => {
   const { database, storage, create } = open({ window: 4 });
   const { resourceVersion } = await storage.list(context);
   for (let round = 0; round < 8; round += 1)
@@ -138,7 +138,7 @@ test('what cannot be made durable never happened: not in memory, not for watcher
   database.close();
 });
 
-test('the journal keeps a bounded number of events, and older watches are told to list', async () => {
+test('the journal keeps a bounded number of events, and older watches end with Expired', async () => {
   const { database, storage, create } = open({ keepEvents: 100, window: 4 });
   const { resourceVersion } = await storage.list(context);
   for (let round = 0; round < 11; round += 1)
@@ -148,7 +148,7 @@ test('the journal keeps a bounded number of events, and older watches are told t
   database.close();
 });
 
-test('a dry run tells what would be and changes nothing', async () => {
+test('a dry run returns what would be and changes nothing', async () => {
   const { database, log, storage, create } = open();
   const made = await create('a');
   const dry: RequestContext = { ...context, dryRun: true };
@@ -198,30 +198,30 @@ test('notes are kept with the next commit, and after a new start', async () => {
   second.database.close();
 });
 
-/** What happened elsewhere and is only told here, as with packages in Git. */
-function tell(log: EventLog, name: string): string {
-  let told = '';
+/** What happened elsewhere and is only published here, as with packages in Git. */
+function publish(log: EventLog, name: string): string {
+  let published = '';
   log.append(TOPIC, (version) => {
-    told = version;
+    published = version;
     const { metadata, ...content } = widget(name);
     const after = { ...content, metadata: { ...metadata, uid: name, creationTimestamp: '', resourceVersion: version } };
     return { before: undefined, after };
   });
-  return told;
+  return published;
 }
 
-test('what was told to watchers is kept once it can be written, also if the next commits fail', async () => {
+test('what watchers got is kept once it can be written, also if the next commits fail', async () => {
   const errors: unknown[] = [];
   const first = open({ onError: (error) => errors.push(error) });
   const { resourceVersion } = await first.storage.list(context);
   sql(FULL);
-  tell(first.log, 'a');
+  publish(first.log, 'a');
   await expect(first.create('lost')).rejects.toMatchObject({ code: 'Unavailable' });
-  tell(first.log, 'b');
+  publish(first.log, 'b');
   await setImmediate();
-  tell(first.log, 'c');
+  publish(first.log, 'c');
   await setImmediate();
-  // Nobody waits for what is only told, so that its failure is told here, once.
+  // No caller waits for what is only published, so that its failure is reported here, once.
   expect(errors).toMatchObject([{ code: 'Unavailable' }]);
   sql('DROP TRIGGER full');
   first.database.close();
@@ -230,19 +230,19 @@ test('what was told to watchers is kept once it can be written, also if the next
   second.database.close();
 });
 
-test('a watch hears of what memory has forgotten before it was written', async () => {
+test('a watch gets what memory has dropped before it was written', async () => {
   const { database, log, storage } = open({ window: 4 });
   const { resourceVersion } = await storage.list(context);
   const names = Array.from({ length: 40 }, (_, index) => `w-${index}`);
-  for (const name of names) tell(log, name);
+  for (const name of names) publish(log, name);
   expect(await seen(storage, resourceVersion, 40)).toEqual(names.map((name) => `ADDED ${name}`));
   database.close();
 });
 
-test('versions that were told before they could be written are not given out again', async () => {
+test('versions that were published before they could be written are not given out again', async () => {
   const { database, log } = open();
   let last = '';
-  for (let count = 0; count < 30_000; count += 1) last = tell(log, 'a');
+  for (let count = 0; count < 30_000; count += 1) last = publish(log, 'a');
   const later = ObjectDatabase.open({ path, clock });
   expect(later.journal.start).toBeGreaterThanOrEqual(BigInt(last));
   later.close();
@@ -273,7 +273,7 @@ test('the version of an expired kind is not given out again after a new start', 
   second.database.close();
 });
 
-test('a process whose lock was taken away writes nothing over what another one wrote', async () => {
+test('a process whose lock was removed writes nothing over what another one wrote', async () => {
   const first = open();
   await first.create('a');
   const second = open();
@@ -302,7 +302,7 @@ test('few large events are as much as many small ones: in memory, for a watcher 
   for (let round = 0; round < 8; round += 1) await write(round);
   await begun;
   await expect(slow.next()).rejects.toMatchObject({ code: 'Expired' });
-  // What memory has forgotten is in the file.
+  // What memory has dropped is in the file.
   expect(await seen(first.storage, resourceVersion, 8)).toHaveLength(8);
   for (let round = 0; round < 12; round += 1) await write(round);
   await expect(seen(first.storage, resourceVersion, 1)).rejects.toMatchObject({ code: 'Expired' });

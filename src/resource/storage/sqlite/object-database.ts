@@ -17,7 +17,7 @@ import { checkSchema, prepareSchema } from './schema.ts';
 export interface ObjectDatabaseOptions {
   readonly path: string;
   readonly clock: Clock;
-  /** For those who only look while another process writes. */
+  /** For processes that only read while another one writes. */
   readonly readOnly?: boolean;
   /** How many events are kept at most; older ones than an hour go in any case. Default 100,000. */
   readonly keepEvents?: number;
@@ -25,7 +25,7 @@ export interface ObjectDatabaseOptions {
   readonly keepBytes?: number;
   /** What the objects of a namespace may be together. Default: DEFAULT_QUOTA. */
   readonly quota?: QuotaLimits;
-  /** Told once of each row of failures to write what nobody waits for; it is written with the next commit that succeeds. */
+  /** Called once for consecutive failures to write what no caller waits for; the next commit that succeeds writes it. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -35,7 +35,7 @@ interface Write {
   readonly reject: (error: unknown) => void;
 }
 
-/** The changes of one commit: to be shown once they are durable, or taken back if they cannot be. */
+/** The changes of one commit: published once they are durable, or undone if they cannot be. */
 interface Batch {
   readonly changes: { readonly topic: string; readonly entry: LogEntry }[];
   readonly undos: (() => void)[];
@@ -62,7 +62,7 @@ export class ObjectDatabase implements Committer {
   #closed = false;
   /** The last commit failed. */
   #failed = false;
-  #toldFailure = false;
+  #reportedFailure = false;
 
   private constructor(options: ObjectDatabaseOptions, database: DatabaseSync) {
     this.#path = options.path;
@@ -77,7 +77,7 @@ export class ObjectDatabase implements Committer {
       readOnly: options.readOnly === true,
       path: options.path,
       onNote: () => this.#schedule(),
-      onError: (error) => this.#tell(told(error, options.path)),
+      onError: (error) => this.#report(toSluiceError(error, options.path)),
     });
     this.journal = this.#journal;
     this.#putObject = database.prepare(
@@ -105,7 +105,7 @@ export class ObjectDatabase implements Committer {
       return new ObjectDatabase(options, database);
     } catch (error) {
       database?.close();
-      throw told(error, path);
+      throw toSluiceError(error, path);
     }
   }
 
@@ -124,7 +124,7 @@ export class ObjectDatabase implements Committer {
     return storage;
   }
 
-  /** Small texts that live beside the objects, such as what was known of things that are derived anew at every start. */
+  /** Small texts that live beside the objects, such as what was known of things that are derived again at every start. */
   notes(topic: string): NoteTable {
     const table = new NoteTable(this.#database, topic, () => this.#schedule());
     this.#notes.push(table);
@@ -145,7 +145,7 @@ export class ObjectDatabase implements Committer {
       closeSync(openSync(path, 'wx', 0o600));
       this.#database.prepare('VACUUM INTO ?').run(path);
     } catch (error) {
-      throw told(error, path);
+      throw toSluiceError(error, path);
     }
   }
 
@@ -190,25 +190,25 @@ export class ObjectDatabase implements Committer {
       this.#journal.write();
       this.#database.exec('COMMIT');
     } catch (error) {
-      const failure = told(error, this.#path);
+      const failure = toSluiceError(error, this.#path);
       try {
         this.#rollBack(batch);
       } finally {
         for (const { reject } of writes) reject(failure);
       }
-      if (writes.length === 0) this.#tell(failure);
+      if (writes.length === 0) this.#report(failure);
       this.#failed = true;
       return;
     }
     this.#failed = false;
-    this.#toldFailure = false;
+    this.#reportedFailure = false;
     this.#journal.settle();
     for (const table of this.#notes) table.settle();
     for (const { topic, entry } of batch.changes) this.#log?.publish(topic, entry);
     for (const finish of done) finish();
   }
 
-  /** One write of the batch. If it throws it has changed nothing, and the others go on. */
+  /** One write of the batch. If it throws it has changed nothing, and the others continue. */
   #attempt(
     work: (transaction: Transaction) => unknown,
     { changes, undos }: Batch,
@@ -231,7 +231,7 @@ export class ObjectDatabase implements Committer {
       });
       return { value };
     } catch (error) {
-      // A write that failed after its first change leaves the transaction in doubt, so the whole batch is given up.
+      // A write that failed after its first change leaves the transaction undefined, so the whole batch is rolled back.
       if (undos.length > before) throw error;
       return { error };
     }
@@ -242,10 +242,10 @@ export class ObjectDatabase implements Committer {
     else this.#putObject.run(topic, key, version, text);
   }
 
-  /** For failures that no writer is told of. */
-  #tell(failure: unknown): void {
-    if (this.#toldFailure) return;
-    this.#toldFailure = true;
+  /** For failures that no writer gets. */
+  #report(failure: unknown): void {
+    if (this.#reportedFailure) return;
+    this.#reportedFailure = true;
     this.#onError(failure);
   }
 
@@ -258,7 +258,7 @@ export class ObjectDatabase implements Committer {
 }
 
 /** An error of SQLite or the file system, with the file and what to do. */
-function told(error: unknown, path: string): unknown {
+function toSluiceError(error: unknown, path: string): unknown {
   if (error instanceof SluiceError) return error;
   const code = (error as { errcode?: number }).errcode;
   const corrupt = code === 11 || code === 26;

@@ -22,11 +22,11 @@ interface Past {
 }
 
 /** How far versions rise above all that are known; clients may have seen some that were never written down. */
-const LEAP = 10_000;
-/** The same where the present database cannot be read, and so nobody knows how far it came. */
-const BLIND_LEAP = 1_000_000_000_000;
-/** SQLITE_BUSY */
-const BUSY = 5;
+const VERSION_MARGIN = 10_000;
+/** The same where the present database cannot be read, so that its last version is unknown. */
+const UNKNOWN_VERSION_MARGIN = 1_000_000_000_000;
+/** The result code of SQLite for a database that another connection has locked. */
+const SQLITE_BUSY = 5;
 
 /**
  * Puts a backup in the place of a database. The backup is copied and judged first; the present database, if there is one, is kept
@@ -34,11 +34,11 @@ const BUSY = 5;
  */
 export function restore(options: RestoreOptions): void {
   for (const _step of restoreSteps(options)) {
-    // Each step is done when it is told.
+    // Each step is done when it is yielded.
   }
 }
 
-/** `restore` step by step: whoever stops after any of them has the database of before or the restored one, complete. */
+/** `restore` step by step: after any of them the folder has the database of before or the restored one, complete. */
 export function* restoreSteps({ backup, database, aside }: RestoreOptions): Generator<string, void> {
   const temporary = `${database}.restoring`;
   for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(temporary + suffix, { force: true });
@@ -46,7 +46,7 @@ export function* restoreSteps({ backup, database, aside }: RestoreOptions): Gene
   yield 'copied';
   const there = existsSync(database);
   const past = there ? pastOf(database) : { version: 0, topics: [] };
-  prepare(temporary, backup, past ?? { version: BLIND_LEAP, topics: [] });
+  prepare(temporary, backup, past ?? { version: UNKNOWN_VERSION_MARGIN, topics: [] });
   syncPath(temporary);
   yield 'judged and prepared';
   if (there && past !== undefined) settle(database);
@@ -96,7 +96,7 @@ function copy(backup: string, target: string): void {
   }
 }
 
-/** Judges the copy and makes it go on where the present database ends: no version comes twice, and old watches end. */
+/** Judges the copy and makes it continue where the present database ends: no version comes twice, and old watches end. */
 function prepare(copied: string, backup: string, past: Past): void {
   const database = new DatabaseSync(copied);
   try {
@@ -104,7 +104,7 @@ function prepare(copied: string, backup: string, past: Past): void {
     database.exec('PRAGMA journal_mode = MEMORY');
     checkBackup(database, backup);
     const own = readPast(database);
-    const start = Math.max(own.version, past.version) + LEAP;
+    const start = Math.max(own.version, past.version) + VERSION_MARGIN;
     database.exec('BEGIN; DELETE FROM events; DELETE FROM floors;');
     const raise = database.prepare('INSERT INTO floors (topic, version) VALUES (?, ?)');
     for (const topic of new Set([...own.topics, ...past.topics])) raise.run(topic, start);
@@ -157,11 +157,11 @@ function readPast(database: DatabaseSync): Past {
 function settle(path: string): void {
   const database = new DatabaseSync(path, { timeout: 5000 });
   try {
-    // Nobody else can have it open then.
+    // No other process can have it open then.
     database.exec('PRAGMA journal_mode = DELETE');
   } catch (error) {
     // The lower byte is the code without its details. Other failures are damage, and nothing is to be had.
-    if (((error as { errcode?: number }).errcode ?? 0) % 256 === BUSY) {
+    if (((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY) {
       throw new SluiceError('Busy', `another process reads ${path}; try again when it has ended`, { cause: error });
     }
   } finally {

@@ -1,0 +1,124 @@
+import type { Clock } from '../foundation/clock.ts';
+import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import type { Client, SelectOptions } from '../resource/client/client.ts';
+import type { KubernetesObject, ObjectKey, Stored } from '../resource/object/object.ts';
+import type { Kind } from '../resource/schema/kind.ts';
+import { Informer } from './informer.ts';
+
+export interface ObjectReaderOptions<T extends KubernetesObject> {
+  readonly client: Client;
+  readonly kind: Kind<T>;
+  /** Default: all objects of the kind. */
+  readonly selection?: SelectOptions;
+  readonly clock: Clock;
+  /** How long a refresh waits for the storage. Default 10,000. */
+  readonly refreshTimeoutMs?: number;
+  /** Called with every failed list and watch; the reader retries by itself. */
+  readonly onError?: (error: unknown) => void;
+}
+
+const REFRESH_TIMEOUT_MS = 10_000;
+
+/**
+ * Reads the objects of one kind synchronously, from an informer, so that the same code works on every storage.
+ *
+ * Two rules keep decisions from being made on what no longer holds. Before the first list, reads throw Unavailable: no object is not the
+ * same as no knowledge. And code that decides calls `refresh` first, since a watch is always somewhat behind: what the storage
+ * acknowledged before that call is in every later read.
+ */
+export class ObjectReader<T extends KubernetesObject> {
+  /** For controllers that must react to the very state that this reader shows. */
+  readonly informer: Informer<T>;
+  readonly #options: ObjectReaderOptions<T>;
+  #sorted: readonly Stored<T>[] | undefined;
+  #refreshing: Promise<void> | undefined;
+  #nextRefresh: Promise<void> | undefined;
+
+  constructor(options: ObjectReaderOptions<T>) {
+    this.#options = options;
+    const { client, kind, clock, selection, onError } = options;
+    this.informer = new Informer({
+      ...{ client, kind, clock },
+      ...(selection === undefined ? {} : { selection }),
+      ...(onError === undefined ? {} : { onError }),
+      onChange: () => {
+        this.#sorted = undefined;
+      },
+    });
+    // Handlers of the informer read before it reports that all of a list was handled.
+    this.informer.addHandler(() => {
+      this.#sorted = undefined;
+    });
+  }
+
+  /** Starts to follow the objects and resolves when they are there. Rejects with Unavailable if the reader is stopped before. */
+  start(): Promise<void> {
+    this.informer.start();
+    return this.informer.whenSynced();
+  }
+
+  stop(): Promise<void> {
+    return this.informer.stop();
+  }
+
+  /** The object of a key; undefined if there is none. Throws Unavailable before the first list. */
+  get(key: ObjectKey): Stored<T> | undefined {
+    this.#expectSynced();
+    return this.informer.get(key);
+  }
+
+  /** All objects, by name. Throws Unavailable before the first list. */
+  list(): readonly Stored<T>[] {
+    this.#expectSynced();
+    this.#sorted ??= this.informer.list().sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    return this.#sorted;
+  }
+
+  /**
+   * Resolves when reads show all that the storage acknowledged before the call. Rejects with Unavailable, or Timeout, if the storage
+   * cannot be read: then nothing may be decided. Calls at the same time share their lists.
+   */
+  refresh(): Promise<void> {
+    if (this.#refreshing === undefined) {
+      this.#refreshing = this.#refresh().finally(() => {
+        this.#refreshing = undefined;
+      });
+      return this.#refreshing;
+    }
+    // A list that began before this call may lack what was acknowledged since; the next one serves all that wait.
+    const next = () => {
+      this.#nextRefresh = undefined;
+      return this.refresh();
+    };
+    this.#nextRefresh ??= this.#refreshing.then(next, next);
+    return this.#nextRefresh;
+  }
+
+  async #refresh(): Promise<void> {
+    const { kind, clock, refreshTimeoutMs = REFRESH_TIMEOUT_MS } = this.#options;
+    const end = new AbortController();
+    const { promise: expired, reject } = Promise.withResolvers<never>();
+    const cancel = clock.schedule(refreshTimeoutMs, () => {
+      reject(new SluiceError('Timeout', `no answer within ${refreshTimeoutMs / 1000} s`));
+      end.abort();
+    });
+    try {
+      // A storage need not heed the signal.
+      await Promise.race([this.informer.refresh(end.signal), expired]);
+    } catch (error) {
+      const code = error instanceof SluiceError && error.code === 'Timeout' ? 'Timeout' : 'Unavailable';
+      throw new SluiceError(
+        code,
+        `cannot decide without the current ${kind.plural}: ${messageOf(error)}; retry when they can be read`,
+        { cause: error },
+      );
+    } finally {
+      cancel();
+    }
+  }
+
+  #expectSynced(): void {
+    if (this.informer.synced) return;
+    throw new SluiceError('Unavailable', `the ${this.#options.kind.plural} have not been read yet; retry soon`);
+  }
+}

@@ -1,0 +1,87 @@
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { looksLikeSsh, readSshAddress } from '../../../git/network/ssh-address.ts';
+
+/** Annotation of a Repository or DeliveryTarget: the Secret, of its namespace, with the key that its commits are signed with. */
+export const SIGNING_ANNOTATION = 'sluice.dev/signing-secret';
+
+const CONTROL = /[\u0000-\u001f\u007f]/;
+/** A repository that Sluice keeps in its data folder. */
+const HOSTED = /^sluice:\/\/\/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.git$/;
+const FORBIDDEN_IN_BRANCH = /[\s~^:?*[\\\u0000-\u001f\u007f]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)/;
+const FORBIDDEN_SEGMENT = /^(\.{1,2}|\.git)$/i;
+
+/** What is wrong with the address of a Git repository; undefined if nothing is. */
+export function gitAddressProblem(address: string): string | undefined {
+  const forms =
+    'must be an https:// or ssh:// URL, <user>@<host>:<path>, an http:// URL of a host that the operator permits, a file:// URL, an absolute path, or sluice:///<name>.git';
+  if (CONTROL.test(address)) return 'must not contain control characters';
+  if (address.startsWith('/')) return undefined;
+  if (address.startsWith('sluice:'))
+    return HOSTED.test(address) ? undefined : 'must be sluice:///<name>.git, with lower case letters, digits and "-"';
+  if (looksLikeSsh(address)) {
+    const ssh = readSshAddress(address);
+    return 'problem' in ssh ? ssh.problem : undefined;
+  }
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined) return forms;
+  if (url.username !== '' || url.password !== '') return 'must not contain a user or password; use secretRef';
+  if (url.search !== '' || url.hash !== '') return 'must not contain a query or a fragment';
+  if (url.protocol === 'file:') return fileProblem(url);
+  // The operator of the server decides whether a host may be used, and over http.
+  return url.protocol === 'https:' || url.protocol === 'http:' ? undefined : forms;
+}
+
+function fileProblem(url: URL): string | undefined {
+  if (url.host !== '') return 'a file:// URL must not name a host';
+  try {
+    return CONTROL.test(fileURLToPath(url)) ? 'must not contain control characters' : undefined;
+  } catch {
+    return 'must be a file:// URL with a properly encoded path';
+  }
+}
+
+/** True for a name that Git takes as a branch (after git-check-ref-format). */
+export function isBranchName(name: string): boolean {
+  return name !== '' && name !== '@' && !FORBIDDEN_IN_BRANCH.test(name) && !/^[-/.]|[/.]$/.test(name);
+}
+
+/**
+ * The one form of a directory inside a repository: `/` for its root, else segments joined by `/` without one at the
+ * ends. Undefined if it leaves the repository or names what Git keeps for itself.
+ */
+export function normalizeDirectory(directory: string): string | undefined {
+  if (/[\u0000-\u001f\u007f\\]/.test(directory)) return undefined;
+  const segments = directory.split('/').filter((segment) => segment !== '' && segment !== '.');
+  if (segments.some((segment) => FORBIDDEN_SEGMENT.test(segment))) return undefined;
+  return segments.length === 0 ? '/' : segments.join('/');
+}
+
+export const gitAddressSchema = z
+  .string()
+  .min(1, 'must not be empty')
+  .superRefine((address, context) => {
+    const message = address === '' ? undefined : gitAddressProblem(address);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  })
+  .describe(
+    'Address of the Git repository: https://, ssh://, <user>@<host>:<path>, http:// to a host that the operator permits, file://, an absolute path, or sluice:///<name>.git for one that Sluice keeps itself.',
+  );
+
+export const branchSchema = z
+  .string()
+  .refine(isBranchName, 'must be a name that Git takes as a branch')
+  .describe('Name of a branch.');
+
+export const directorySchema = z
+  .string()
+  .refine((text) => normalizeDirectory(text) !== undefined, 'must stay inside the repository and outside of .git')
+  .transform((text) => normalizeDirectory(text) ?? text)
+  .describe('Folder inside the repository; / is its root.');
+
+/** Clients written in Go send an empty name for none. */
+export const secretRefSchema = z
+  .object({ name: z.string().describe('Name of a Secret in the same namespace; empty for none.') })
+  .describe(
+    'Credentials: a Secret with username and password (or token); for ssh with identity and known_hosts; with ca.crt for an authority of your own.',
+  );

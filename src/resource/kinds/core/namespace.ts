@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { DNS_LABEL } from '../../object/name-rules.ts';
+import { DEFAULT_NAMESPACE, type ObjectMeta } from '../../object/object.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
+import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
+import { conditionsSchema } from '../common/condition-schema.ts';
+
+/** What takes the objects out of a namespace before it goes. */
+export const NAMESPACE_FINALIZER = 'kubernetes';
+
+/** Clients count on them. */
+export const SYSTEM_NAMESPACES: readonly string[] = [DEFAULT_NAMESPACE, 'kube-system'];
+
+const NAME_LABEL = 'kubernetes.io/metadata.name';
+
+export const namespaceKind = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  shortNames: ['ns'],
+  namespaced: false,
+  description: 'A room for names: objects of two namespaces may have the same name.',
+  nameRule: DNS_LABEL,
+  spec: z
+    .object({
+      finalizers: z
+        .array(z.string())
+        .default([NAMESPACE_FINALIZER])
+        .describe('Names of the controllers that empty the namespace before its deletion.'),
+    })
+    .prefault({})
+    .describe('What happens when the namespace is deleted.'),
+  status: z
+    .object({
+      phase: z.enum(['Active', 'Terminating']).optional().describe('Active, or Terminating while it is emptied.'),
+      conditions: conditionsSchema.optional(),
+    })
+    .describe('The observed state of the namespace.'),
+  strategy: {
+    canonicalize: named,
+    prepareForCreate: (namespace) => ({ ...named(namespace), status: { phase: 'Active' as const } }),
+    // What an earlier version stored has no finalizers.
+    holdsDeletion: ({ spec }) => (spec?.finalizers ?? []).length > 0,
+    deletionRefusal: ({ metadata }) =>
+      SYSTEM_NAMESPACES.includes(metadata.name) ? 'this namespace may not be deleted' : undefined,
+  },
+  selectableFields: [{ path: 'status.phase' }],
+  printerColumns: [
+    NAME_COLUMN,
+    { name: 'Status', type: 'string', description: 'Active or Terminating.', value: (object) => object.status?.phase },
+    AGE_COLUMN,
+  ],
+});
+
+export type Namespace = ObjectOf<typeof namespaceKind>;
+
+/** A namespace has its name as a label too, by which others select namespaces; unless the name is still to be made. */
+function named<T extends { readonly metadata: ObjectMeta }>(namespace: T): T {
+  const { metadata } = namespace;
+  if (metadata.name === '') return namespace;
+  return { ...namespace, metadata: { ...metadata, labels: { ...metadata.labels, [NAME_LABEL]: metadata.name } } };
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { defineKind } from '../../schema/define-kind.ts';
+import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
+
+const portSchema = z.object({
+  name: z.string().optional().describe('Name of the port.'),
+  protocol: z.enum(['TCP', 'UDP', 'SCTP']).default('TCP').describe('Protocol of the port.'),
+  appProtocol: z.string().nullish().describe('Protocol of the application.'),
+  port: z.int32().min(1).max(65_535).describe('Port of the Service.'),
+  targetPort: z
+    .union([z.int32(), z.string()])
+    .optional()
+    .meta({ 'x-kubernetes-int-or-string': true })
+    .describe('Port or name of a port of the workload.'),
+  nodePort: z.int32().optional().describe('Port on every node.'),
+});
+
+/** Nothing is behind a Service here: clients that read one get what was written. */
+export const serviceKind = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Service',
+  plural: 'services',
+  shortNames: ['svc'],
+  description: 'An address of a workload; kept as it is written, and connected to nothing.',
+  spec: z
+    .object({
+      type: z
+        .enum(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'])
+        .default('ClusterIP')
+        .describe('How the Service is reached.'),
+      clusterIP: z.string().optional().describe('Address inside the cluster.'),
+      externalName: z.string().optional().describe('Name that the Service stands for.'),
+      selector: z.record(z.string(), z.string()).optional().describe('Labels of the pods behind the Service.'),
+      ports: z.array(portSchema).optional().describe('Ports of the Service.'),
+    })
+    .prefault({})
+    .describe('How the Service is reached.'),
+  printerColumns: [
+    NAME_COLUMN,
+    { name: 'Type', type: 'string', value: ({ spec }) => spec.type },
+    { name: 'Cluster-IP', type: 'string', value: ({ spec }) => spec.clusterIP ?? '<none>' },
+    {
+      name: 'Port(s)',
+      type: 'string',
+      value: ({ spec }) => spec.ports?.map(({ port, protocol }) => `${port}/${protocol}`).join(',') || '<none>',
+    },
+    AGE_COLUMN,
+  ],
+});

@@ -1,0 +1,131 @@
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import { defineKind } from '../../schema/define-kind.ts';
+import { labelSelectorSchema } from '../../selector/label-selector.ts';
+import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
+import { conditionsSchema } from '../common/condition-schema.ts';
+
+const IPAM = { group: 'ipam.resource.nephio.org', version: 'v1alpha1' } as const;
+
+const prefixSchema = z
+  .string()
+  .refine((text) => ipaddr.isValidCIDR(text), 'must be an address and a prefix length, such as 10.0.0.0/24')
+  .describe('An address and a prefix length, such as 10.0.0.0/24.');
+const labels = z.record(z.string(), z.string()).describe('Labels that claims select by.');
+const networkInstanceRef = z
+  .object({
+    name: z.string().min(1).describe('Name of the NetworkInstance.'),
+    namespace: z.string().optional().describe('Namespace of the NetworkInstance; by default that of the object.'),
+  })
+  .describe('The routing context.');
+const prefixKind = z
+  .enum(['network', 'loopback', 'pool', 'aggregate'])
+  .describe('What the prefix is used for: network, loopback, pool or aggregate.');
+
+const NETWORK_COLUMN = {
+  name: 'Network',
+  type: 'string',
+  jsonPath: '.spec.networkInstance.name',
+  value: (object: { readonly spec: { readonly networkInstance: { readonly name: string } } }) =>
+    object.spec.networkInstance.name,
+} as const;
+const KIND_COLUMN = {
+  name: 'Kind',
+  type: 'string',
+  jsonPath: '.spec.kind',
+  value: (object: { readonly spec: { readonly kind: string } }) => object.spec.kind,
+} as const;
+
+export const networkInstanceKind = defineKind({
+  ...IPAM,
+  kind: 'NetworkInstance',
+  plural: 'networkinstances',
+  categories: ['nephio'],
+  description: 'A routing context with its aggregates; addresses of two instances may overlap.',
+  spec: z
+    .object({
+      prefixes: z
+        .array(z.object({ prefix: prefixSchema, labels: labels.optional() }))
+        .optional()
+        .describe('Aggregates.'),
+    })
+    .describe('What the routing context has.'),
+  status: z.object({ conditions: conditionsSchema.optional() }).describe('What was made of it.'),
+  printerColumns: [NAME_COLUMN, READY_COLUMN, AGE_COLUMN],
+});
+
+export const ipPrefixKind = defineKind({
+  ...IPAM,
+  kind: 'IPPrefix',
+  plural: 'ipprefixes',
+  categories: ['nephio'],
+  description: 'A prefix that addresses and prefixes are taken from.',
+  spec: z
+    .object({
+      kind: prefixKind.default('network'),
+      networkInstance: networkInstanceRef,
+      prefix: prefixSchema,
+      labels: labels.optional(),
+    })
+    .describe('The prefix and where it belongs.'),
+  status: z
+    .object({
+      conditions: conditionsSchema.optional(),
+      prefix: z.string().optional().describe('The prefix that was allocated.'),
+    })
+    .describe('What was allocated.'),
+  selectableFields: [{ path: 'spec.networkInstance.name' }],
+  printerColumns: [
+    NAME_COLUMN,
+    NETWORK_COLUMN,
+    KIND_COLUMN,
+    { name: 'Prefix', type: 'string', jsonPath: '.spec.prefix', value: (object) => object.spec.prefix },
+    READY_COLUMN,
+    AGE_COLUMN,
+  ],
+});
+
+export const ipClaimKind = defineKind({
+  ...IPAM,
+  kind: 'IPClaim',
+  plural: 'ipclaims',
+  categories: ['nephio'],
+  description: 'A request for an address or a prefix.',
+  spec: z
+    .object({
+      kind: prefixKind.default('network'),
+      networkInstance: networkInstanceRef,
+      addressFamily: z.enum(['ipv4', 'ipv6']).optional().describe('ipv4 or ipv6.'),
+      prefix: prefixSchema.optional().describe('A fixed request.'),
+      prefixLength: z.int().min(0).max(128).optional().describe('Length of the requested prefix in bits.'),
+      index: z.int().min(0).optional().describe('Which address of the prefix is requested.'),
+      createPrefix: z.boolean().optional().describe('Request a prefix instead of an address.'),
+      labels: labels.optional().describe('Labels of what is allocated.'),
+      selector: labelSelectorSchema.optional().describe('Labels of the prefixes to take from.'),
+    })
+    .describe('The request.'),
+  status: z
+    .object({
+      conditions: conditionsSchema.optional(),
+      prefix: z.string().optional().describe('What was allocated.'),
+      gateway: z.string().optional().describe('The gateway of the network.'),
+      expiryTime: z.string().optional().describe('When the allocation ends.'),
+    })
+    .describe('What was allocated.'),
+  selectableFields: [{ path: 'spec.networkInstance.name' }],
+  printerColumns: [
+    NAME_COLUMN,
+    NETWORK_COLUMN,
+    KIND_COLUMN,
+    { name: 'Prefix', type: 'string', jsonPath: '.status.prefix', value: (object) => object.status?.prefix },
+    {
+      name: 'Gateway',
+      type: 'string',
+      priority: 1,
+      jsonPath: '.status.gateway',
+      value: (object) => object.status?.gateway,
+    },
+    READY_COLUMN,
+    AGE_COLUMN,
+  ],
+});

@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { parsePublicKeyList } from '../../../git/signing/public-key-list.ts';
+import { findCondition } from '../../object/condition.ts';
+import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
+import { DNS_LABEL } from '../../object/name-rules.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
+import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
+import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
+import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from '../common/git-location.ts';
+import { serverTimeSchema } from '../common/time-schema.ts';
+
+/** Reports by its reason how Sluice connects to the remote, `OwnClient`, `Git`, or `ReadOnly` where pushing is not possible, and by its message why. */
+/** Condition of a Repository: whether what this server signs counts in it. */
+export const TRUST_CONDITION = 'sluice.dev/Trust';
+export const TRANSPORT_CONDITION = 'sluice.dev/Transport';
+/** False while a rule of the Git host refuses what Sluice pushes; absent if none ever did. */
+export const PUSHES_CONDITION = 'sluice.dev/PushesAccepted';
+
+/**
+ * Which keys a repository trusts in place of those of the server, in the form of OpenSSH, one a line: only what they signed opens,
+ * approves or delivers there.
+ */
+export const TRUSTED_KEYS_ANNOTATION = 'sluice.dev/trusted-keys';
+
+const git = z.object({
+  repo: gitAddressSchema,
+  branch: branchSchema.default('main').describe('The branch that published packages are on.'),
+  createBranch: z.boolean().optional().describe('Create the branch if it is not there.'),
+  directory: directorySchema.prefault('/'),
+  secretRef: secretRefSchema.optional(),
+  author: z.string().optional().describe('Name in the commits.'),
+  email: z.string().optional().describe('Address in the commits.'),
+});
+
+const sync = z.object({
+  schedule: z.string().optional().describe('Cron expression of the full sync.'),
+  runOnceAt: z.string().optional().describe('Time of one further sync, RFC 3339.'),
+});
+
+const oci = z.object({
+  registry: z.string().describe('Address of the registry.'),
+  secretRef: secretRefSchema.optional(),
+});
+
+export const repositoryKind = defineKind({
+  group: 'config.porch.kpt.dev',
+  version: 'v1alpha1',
+  kind: 'Repository',
+  plural: 'repositories',
+  shortNames: ['repo'],
+  categories: ['kpt', 'all'],
+  description: 'A Git repository whose packages Sluice manages.',
+  nameRule: DNS_LABEL,
+  spec: z
+    .object({
+      description: z.string().optional().describe('What the repository is for.'),
+      deployment: z.boolean().optional().describe('True if clusters sync from this repository.'),
+      type: z.enum(['git', 'oci']).default('git').describe('Only git can be used.'),
+      content: z.string().default('Package').describe('Not used any more.'),
+      sync: sync.optional().describe('When to look for changes besides the usual polling.'),
+      git: git.optional().describe('Where the repository is; required for type git.'),
+      oci: oci.optional().describe('Where the registry is, for type oci.'),
+    })
+    .describe('What the repository is and where.'),
+  status: z
+    .object({
+      conditions: conditionsSchema.optional(),
+      lastFullSyncTime: serverTimeSchema.describe('When the repository was last read as a whole.'),
+      nextFullSyncTime: serverTimeSchema.describe('When it will be read as a whole again.'),
+      observedGeneration: observedGenerationSchema,
+      observedRunOnceAt: serverTimeSchema.describe('The spec.sync.runOnceAt that was last done.'),
+      packageCount: z.int().optional().describe('How many packages it has.'),
+      lastWebhookTime: serverTimeSchema.describe('When a webhook last notified Sluice of the repository.'),
+      gitCommitHash: z.string().optional().describe('The commit of the branch that was last read.'),
+    })
+    .describe('What was found in the repository.'),
+  // The server writes the status at once after a create and after each poll: a client that reads and updates would race with it.
+  strategy: {
+    updatesIgnoreStatusWrites: true,
+    validate: ({ metadata }) => trustedKeysCauses(metadata.annotations),
+  },
+  immutableFields: ['spec.type', 'spec.git.repo', 'spec.git.branch', 'spec.git.directory', 'spec.oci.registry'],
+  selectableFields: [{ path: 'spec.type' }, { path: 'spec.git.repo' }],
+  printerColumns: [
+    NAME_COLUMN,
+    { name: 'Type', type: 'string', jsonPath: '.spec.type', value: (object) => object.spec.type },
+    { name: 'Content', type: 'string', jsonPath: '.spec.content', value: (object) => object.spec.content },
+    {
+      name: 'Sync schedule',
+      type: 'string',
+      jsonPath: '.spec.sync.schedule',
+      value: (object) => object.spec.sync?.schedule,
+    },
+    { name: 'Deployment', type: 'boolean', jsonPath: '.spec.deployment', value: (object) => object.spec.deployment },
+    READY_COLUMN,
+    {
+      name: 'Address',
+      type: 'string',
+      jsonPath: '.spec.git.repo',
+      value: (object) => object.spec.git?.repo ?? object.spec.oci?.registry,
+    },
+    {
+      name: 'Branch',
+      type: 'string',
+      priority: 1,
+      jsonPath: '.spec.git.branch',
+      value: (object) => object.spec.git?.branch,
+    },
+    {
+      name: 'Transport',
+      type: 'string',
+      priority: 1,
+      jsonPath: `.status.conditions[?(@.type=="${TRANSPORT_CONDITION}")].reason`,
+      value: ({ status }) => findCondition(status?.conditions, TRANSPORT_CONDITION)?.reason,
+    },
+    {
+      name: 'Last webhook',
+      type: 'date',
+      priority: 1,
+      jsonPath: '.status.lastWebhookTime',
+      value: ({ status }) => status?.lastWebhookTime ?? undefined,
+    },
+    AGE_COLUMN,
+  ],
+});
+
+export type Repository = ObjectOf<typeof repositoryKind>;
+
+function trustedKeysCauses(annotations: Readonly<Record<string, string>> = {}): FieldCause[] {
+  const text = Object.hasOwn(annotations, TRUSTED_KEYS_ANNOTATION) ? annotations[TRUSTED_KEYS_ANNOTATION] : undefined;
+  if (text === undefined) return [];
+  const rule = 'must be public keys of OpenSSH, one a line';
+  const path = ['metadata', 'annotations', TRUSTED_KEYS_ANNOTATION];
+  return parsePublicKeyList(text).problems.map((problem) =>
+    invalidValue(path, text.slice(0, 100), `${rule}: ${problem}`),
+  );
+}

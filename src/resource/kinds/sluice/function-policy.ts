@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { defineKind } from '../../schema/define-kind.ts';
+import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
+
+const ruleSchema = z
+  .object({
+    image: z
+      .string()
+      .regex(
+        /^[a-z0-9][a-z0-9._\-/:]*[a-z0-9]$/i,
+        'must be the name of an image without tag, with or without its registry',
+      )
+      .describe(
+        'Image without tag: set-namespace for every registry, or ghcr.io/kptdev/krm-functions-catalog/set-namespace.',
+      ),
+    tags: z.array(z.string().min(1)).optional().describe('Tags that the rule is for; all by default.'),
+    builtIn: z.string().min(1).optional().describe('Runs this built-in function in its place.'),
+    exec: z.string().min(1).optional().describe('Runs this program, from the folder that is allowed for programs.'),
+    container: z
+      .object({
+        digest: z
+          .string()
+          .regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits')
+          .optional()
+          .describe('Runs exactly this image, whatever the tag refers to.'),
+      })
+      .optional()
+      .describe('Runs the image as a container, also where a built-in function has its name.'),
+    forbid: z.string().min(1).optional().describe('Refuses it, with this text as the reason.'),
+  })
+  .refine(
+    ({ builtIn, exec, container, forbid }) =>
+      [builtIn, exec, container, forbid].filter((each) => each !== undefined).length === 1,
+    'must have exactly one of builtIn, exec, container and forbid',
+  );
+
+export const functionPolicyKind = defineKind({
+  group: 'sluice.dev',
+  version: 'v1alpha1',
+  kind: 'FunctionPolicy',
+  plural: 'functionpolicies',
+  shortNames: ['fp'],
+  categories: ['sluice', 'all'],
+  description:
+    'What runs for the functions that pipelines name: which are replaced, pinned or forbidden in its namespace.',
+  spec: z
+    .object({ rules: z.array(ruleSchema).default([]).describe('The first rule that matches counts.') })
+    .describe('The rules.'),
+  printerColumns: [
+    NAME_COLUMN,
+    { name: 'Images', type: 'string', value: (object) => object.spec.rules.map(({ image }) => image).join(',') },
+    AGE_COLUMN,
+  ],
+});

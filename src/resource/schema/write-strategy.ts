@@ -1,0 +1,49 @@
+import type { FieldCause } from '../object/invalid-object.ts';
+import type { KubernetesObject } from '../object/object.ts';
+
+/**
+ * What a kind adds to the rules by which all objects are written, as the strategies of Kubernetes' registries do. A storage applies it;
+ * `storage/memory/object-rules.ts` has the rules for all kinds. All functions are pure.
+ */
+export interface WriteStrategy<T extends KubernetesObject = KubernetesObject> {
+  /** True if the status is written through a sub-resource only. */
+  readonly hasStatus: boolean;
+  /** True if names are derived from the content: what a client gives is ignored. */
+  readonly serverNamed: boolean;
+  /** True if a client that replaces an object over the API must name its version. */
+  readonly updatesNeedVersion: boolean;
+  /** True if an update does not conflict with writes of the status since its author read the object. */
+  readonly updatesIgnoreStatusWrites: boolean;
+
+  /** Brings an object whose schema holds into the one form that is stored. */
+  canonicalize(object: T): T;
+  /** The causes by which a canonical object is invalid: rules about several fields at once. */
+  validate(object: T): readonly FieldCause[];
+  /** Adds to an object that is about to be stored for the first time, with its name, what only the server may set. */
+  prepareForCreate(object: T): T;
+  /** The causes that forbid to replace `old` by `next`, two valid objects. */
+  validateUpdate(old: T, next: T): readonly FieldCause[];
+  /**
+   * True for an object that must stay after its deletion was requested, whatever its finalizers are. Absent if nothing but those
+   * holds it. A kind that has it takes writes of its spec through the sub-resource `finalize` only.
+   */
+  holdsDeletion?(object: T): boolean;
+  /** Why an object must never be deleted, as the end of a sentence; undefined if it may be. */
+  deletionRefusal(object: T): string | undefined;
+}
+
+/** A strategy with the defaults of Kubernetes where nothing else is given: every valid object may be written and deleted. */
+export function writeStrategy<T extends KubernetesObject>(given: Partial<WriteStrategy<T>>): WriteStrategy<T> {
+  return {
+    hasStatus: false,
+    serverNamed: false,
+    updatesNeedVersion: false,
+    updatesIgnoreStatusWrites: false,
+    canonicalize: (object) => object,
+    validate: () => [],
+    prepareForCreate: (object) => object,
+    validateUpdate: () => [],
+    deletionRefusal: () => undefined,
+    ...given,
+  };
+}
