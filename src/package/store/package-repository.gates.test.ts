@@ -195,12 +195,12 @@ describe('gates', () => {
     let refresh = async () => {};
     const { store } = await scratch.open({ policyFor: () => policy, refreshPolicies: () => refresh() });
     const name = await draft(store);
-    await store.transition(name, { action: 'propose' }, anna);
+    await store.update(name, { action: 'propose' }, anna);
     const refs = await scratch.git('for-each-ref');
     refresh = async () => {
       throw new SluiceError('Unavailable', 'the API server does not answer');
     };
-    const approve = () => outcomeOf(store.transition(name, { action: 'approve' }, anna));
+    const approve = () => outcomeOf(store.update(name, { action: 'approve' }, anna));
     expect(await approve()).toBe('Unavailable: the API server does not answer');
     // Read while the decision waits for them.
     const read = Promise.withResolvers<void>();
