@@ -30,7 +30,7 @@ export interface RepositoryContext {
   /** The id of the empty tree, which exists in the repository from the first call on. */
   emptyTree(): Promise<Oid>;
   policyFor(revision: PackageRevision): EffectivePolicy;
-  /** The revision as the index and the trusted keys have it now. Throws NotFound. */
+  /** The revision as the index has it, once trusted keys and policies are read as they are now. Throws NotFound. */
   current(name: string): Promise<PackageRevision>;
   /** The revision that a plan would leave behind; undefined if it is gone then. */
   preview(plan: WritePlan): Promise<PackageRevision | undefined>;

@@ -16,6 +16,8 @@ const MAX_PART_SIZE = 8 * PART_SIZE;
  */
 export class RevisionAnnouncements {
   readonly #listeners = new Set<RevisionListener>();
+  /** Ends waits, by the id of the repository. */
+  readonly #awaited = new Map<string, Set<() => void>>();
   /** Names of the revisions that were announced, by the ids of repositories of which not all are. */
   readonly #arriving = new Map<string, Set<string>>();
 
@@ -71,6 +73,27 @@ export class RevisionAnnouncements {
   announce(id: string, changes: readonly IndexChange[]): void {
     const announced = this.#arriving.get(id);
     this.#notify(announced === undefined ? changes : changes.flatMap((change) => asAnnounced(change, announced)));
+  }
+
+  /** Waits until a repository has arrived or was removed, at most as long as the signal allows. */
+  async next(repository: string, signal: AbortSignal): Promise<void> {
+    const waiting = this.#awaited.get(repository) ?? new Set();
+    this.#awaited.set(repository, waiting);
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        waiting.delete(end);
+        if (waiting.size === 0) this.#awaited.delete(repository);
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      waiting.add(end);
+      signal.addEventListener('abort', end);
+    });
+  }
+
+  /** Ends the waits for a repository that has arrived or was removed. */
+  wake(repository: string): void {
+    for (const wake of [...(this.#awaited.get(repository) ?? [])]) wake();
   }
 
   isArriving(id: string): boolean {

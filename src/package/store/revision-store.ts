@@ -86,7 +86,6 @@ export class RevisionStore {
   readonly #isComing: (repository: string) => boolean;
   readonly #open: RevisionStoreOptions['open'];
   readonly #openAll: RevisionStoreOptions['openAll'];
-  readonly #awaited = new Map<string, Set<() => void>>();
   readonly #approvalProblem: NonNullable<RevisionStoreOptions['approvalProblem']>;
   #closed = false;
 
@@ -127,7 +126,7 @@ export class RevisionStore {
       if (this.#repositories.get(name) === repository) await Promise.allSettled([this.remove(name)]);
       throw error;
     }
-    this.#wake(name);
+    this.#announcements.wake(name);
   }
 
   /**
@@ -140,7 +139,7 @@ export class RevisionStore {
     if (repository === undefined) return this.#leaving.get(name) ?? Promise.resolve();
     const leaving = this.#leave(repository).finally(() => this.#leaving.delete(name));
     this.#leaving.set(name, leaving);
-    this.#wake(name);
+    this.#announcements.wake(name);
     return leaving;
   }
 
@@ -184,23 +183,7 @@ export class RevisionStore {
     const isComing = () =>
       this.#announcements.isArriving(repository) || (!this.#repositories.has(repository) && this.#isComing(repository));
     // One that is removed meanwhile may be opened again.
-    while (!signal.aborted && isComing()) await this.#next(repository, signal);
-  }
-
-  /** Waits until a repository has arrived or was removed, at most as long as the signal allows. */
-  async #next(repository: string, signal: AbortSignal): Promise<void> {
-    const waiting = this.#awaited.get(repository) ?? new Set();
-    this.#awaited.set(repository, waiting);
-    await new Promise<void>((resolve) => {
-      const end = () => {
-        waiting.delete(end);
-        if (waiting.size === 0) this.#awaited.delete(repository);
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      waiting.add(end);
-      signal.addEventListener('abort', end);
-    });
+    while (!signal.aborted && isComing()) await this.#announcements.next(repository, signal);
   }
 
   /** Opens the repository of a request, by its id, where repositories are opened on demand; does nothing otherwise. */
@@ -211,10 +194,6 @@ export class RevisionStore {
   /** Opens all repositories, for a request that is about those of any. */
   async reachAll(): Promise<void> {
     await this.#openAll?.();
-  }
-
-  #wake(repository: string): void {
-    for (const wake of [...(this.#awaited.get(repository) ?? [])]) wake();
   }
 
   /** Those of which every revision was announced. */
