@@ -26,7 +26,7 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
 import type { BuiltFolders } from './built-folders.ts';
-import { type DeliveryReport, describeDelivery, reportOf, statusAfter } from './delivery-report.ts';
+import { type DeliveryReport, describeDelivery, reportOf, targetStatusAfter } from './delivery-report.ts';
 import { packageRepositoryAt } from './package-branches.ts';
 import { isLostRace, KnownMarks, TargetBranch } from './target-branch.ts';
 import type { TargetObjects } from './target-objects.ts';
@@ -200,7 +200,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   }
 
   async function write(target: Stored<DeliveryTarget>, report: DeliveryReport): Promise<void> {
-    const status = statusAfter(target, report, clock.now());
+    const status = targetStatusAfter(target, report, clock.now());
     if (status === undefined) return;
     if (report.reason === 'Error') events.record(target, 'Warning', 'Error', report.message, 'error');
     try {

@@ -97,7 +97,11 @@ export function describeDelivery(commit: Oid, { packages, message }: Desired): s
 }
 
 /** The status after a report; undefined if nothing changed. `now` is in milliseconds since the epoch. */
-export function statusAfter(target: DeliveryTarget, report: DeliveryReport, now: number): TargetStatus | undefined {
+export function targetStatusAfter(
+  target: DeliveryTarget,
+  report: DeliveryReport,
+  now: number,
+): TargetStatus | undefined {
   const { generation } = target.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   const { reason, message, packages, lastCommit, held } = report;

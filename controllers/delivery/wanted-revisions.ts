@@ -2,7 +2,7 @@ import { gatesOf } from '../../kptfile-schema/index.ts';
 import type { DesiredRevision } from '../../src/delivery/desired.ts';
 import type { FolderOwner } from '../../src/delivery/kustomization.ts';
 import { manifestsOf } from '../../src/delivery/manifests.ts';
-import type { Refusal } from '../../src/delivery/refusal.ts';
+import type { DeliveryRefusal } from '../../src/delivery/refusal.ts';
 import {
   type DeliveredRevision,
   type PackageRefusal,
@@ -161,7 +161,7 @@ function refuseChanged(
   row: PackageRevision,
   approved: string | undefined,
   content: string | undefined,
-): Refusal | undefined {
+): DeliveryRefusal | undefined {
   if (approved === undefined || content === undefined || approved === content) return undefined;
   return { reason: 'OutOfBand', message: `the content of ${row.name} is not the content that was approved` };
 }

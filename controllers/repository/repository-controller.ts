@@ -30,7 +30,7 @@ import { OpenRepository } from './open-repository.ts';
 import { REMOTE_INTERVALS, steady } from './poll-pace.ts';
 import { DamageRepairs, repairMessage } from './repair-damage.ts';
 import { conflictingRepository, leadingRepository } from './repository-conflict.ts';
-import { type RepositoryReport, statusAfter } from './repository-status.ts';
+import { type RepositoryReport, repositoryStatusAfter } from './repository-status.ts';
 import { SyncRequests } from './sync-requests.ts';
 
 export const REPOSITORY_ACTOR = 'controller:repository';
@@ -271,7 +271,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   /** Writes the status if it changed. Status writes wake only controllers that watch the status. */
   async function report(object: Stored<Repository>, next: RepositoryReport): Promise<void> {
     const current = await client.find(repositoryKind, keyOf(object));
-    const status = current === undefined ? undefined : statusAfter(current, next, clock.now());
+    const status = current === undefined ? undefined : repositoryStatusAfter(current, next, clock.now());
     if (current === undefined || status === undefined) return;
     try {
       await client.updateStatus(repositoryKind, { ...current, status });

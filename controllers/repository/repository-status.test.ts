@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
-import { type RepositoryReport, statusAfter } from './repository-status.ts';
+import { type RepositoryReport, repositoryStatusAfter } from './repository-status.ts';
 
 const REPORT: RepositoryReport = {
   reason: 'Ready',
@@ -24,11 +24,11 @@ test('the time of the last webhook is written once a minute', () => {
   const repository = repositoryKind.complete({ metadata: { name: 'apps' }, spec: { git: { repo: '/srv/apps.git' } } });
   const reportWithWebhook = (webhookAt: number) =>
     ({ ...REPORT, facts: { ...REPORT.facts, webhookAt } }) as RepositoryReport;
-  const first = statusAfter(repository, reportWithWebhook(1000), 1000);
+  const first = repositoryStatusAfter(repository, reportWithWebhook(1000), 1000);
   const known = { ...repository, ...(first === undefined ? {} : { status: first }) };
-  expect(statusAfter(known, reportWithWebhook(60_999), 60_999)).toBeUndefined();
-  expect(statusAfter(known, reportWithWebhook(61_000), 61_000)?.lastWebhookTime).toBe('1970-01-01T00:01:01Z');
-  expect(statusAfter(known, reportWithWebhook(0), 0)).toBeDefined();
+  expect(repositoryStatusAfter(known, reportWithWebhook(60_999), 60_999)).toBeUndefined();
+  expect(repositoryStatusAfter(known, reportWithWebhook(61_000), 61_000)?.lastWebhookTime).toBe('1970-01-01T00:01:01Z');
+  expect(repositoryStatusAfter(known, reportWithWebhook(0), 0)).toBeDefined();
 });
 
 test('refusals by the Git host are shown until a push is accepted', () => {
@@ -42,7 +42,7 @@ test('refusals by the Git host are shown until a push is accepted', () => {
   });
   const after = (object: typeof repository, names: readonly string[]) => ({
     ...object,
-    status: statusAfter(object, report(names), 1000) ?? object.status,
+    status: repositoryStatusAfter(object, report(names), 1000) ?? object.status,
   });
   const pushes = ({ status }: typeof repository) => findCondition(status?.conditions, 'sluice.dev/PushesAccepted');
   const fine = after(repository, []) as typeof repository;

@@ -41,7 +41,7 @@ const MAX_SHOWN_REFUSALS = 3;
 const TIMES_INTERVAL_MS = 60_000;
 
 /** The status after a report; undefined if it need not be written. */
-export function statusAfter(
+export function repositoryStatusAfter(
   { metadata, status: before }: Repository,
   { reason, message, facts }: RepositoryReport,
   now: number,

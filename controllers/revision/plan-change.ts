@@ -32,7 +32,7 @@ export function resolverActor(name: string): string {
 }
 
 /** Compares the outcome of a run with what is in Git. `now` in milliseconds since the epoch. */
-export function planChange(judgement: RevisionEvaluation, outcome: RunOutcome, now: number): Plan {
+export function planRoundWrite(judgement: RevisionEvaluation, outcome: RunOutcome, now: number): Plan {
   const parts = outcome.unsettled === undefined ? partsOf(judgement, outcome, now) : new Parts();
   const own = outcome.partial ? undefined : settlementOf(judgement, outcome);
   for (const given of own?.given ?? [])

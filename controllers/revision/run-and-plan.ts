@@ -1,6 +1,6 @@
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import type { Arrangement } from './arrange-resolvers.ts';
-import { mustSplit, type Plan, planChange } from './plan-change.ts';
+import { mustSplit, type Plan, planRoundWrite } from './plan-change.ts';
 import { type RunOptions, type RunOutcome, runResolvers } from './run-resolvers.ts';
 
 export interface PlannedRun {
@@ -19,7 +19,7 @@ export async function runAndPlan(
 ): Promise<PlannedRun> {
   const attempt = async (only?: string): Promise<PlannedRun> => {
     const outcome = await runResolvers(judgement, arrangement, only === undefined ? options : { ...options, only });
-    return { outcome, plan: planChange(judgement, outcome, options.context.now) };
+    return { outcome, plan: planRoundWrite(judgement, outcome, options.context.now) };
   };
   const all = await attempt();
   if (!mustSplit(judgement.policy, all.outcome, all.plan)) return all;

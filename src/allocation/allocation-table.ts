@@ -1,5 +1,5 @@
 import type { Holding, OwnerKey } from './claim.ts';
-import { compareTenures, type Entry, InstanceTable, type Tenure } from './instance-table.ts';
+import { type AllocationEntry, compareTenures, InstanceTable, type Tenure } from './instance-table.ts';
 import { contains, formatRange, type Range } from './ipv4.ts';
 import { compareText, type Pool } from './pool.ts';
 
@@ -103,9 +103,9 @@ export class AllocationTable {
   duplicates(): Duplicate[] {
     const found: Duplicate[] = [];
     for (const [networkInstance, instance] of this.#sorted()) {
-      const around: Entry[] = [];
+      const around: AllocationEntry[] = [];
       for (const entry of instance.entries()) {
-        while (around.length > 0 && !contains((around.at(-1) as Entry).range, entry.range)) around.pop();
+        while (around.length > 0 && !contains((around.at(-1) as AllocationEntry).range, entry.range)) around.pop();
         around.push(entry);
         const tenures = new Map<string, Tenure>();
         for (const { tenures: holders } of around)

@@ -21,7 +21,7 @@ export interface Tenure {
 }
 
 /** A held block. More than one tenure is a duplicate. */
-export interface Entry {
+export interface AllocationEntry {
   readonly range: Range;
   readonly tenures: Map<string, Tenure>;
 }
@@ -31,8 +31,8 @@ export class InstanceTable {
   /** In the order in which they are used. */
   readonly pools: readonly PoolState[];
   readonly #poolsByRange = new RangeMap<PoolState[]>();
-  readonly #entries = new RangeMap<Entry>();
-  readonly #byOwner = new Map<string, Map<number, Entry>>();
+  readonly #entries = new RangeMap<AllocationEntry>();
+  readonly #byOwner = new Map<string, Map<number, AllocationEntry>>();
 
   constructor(pools: readonly Pool[]) {
     const sameBlock = new Map<number, Pool[]>();
@@ -67,7 +67,7 @@ export class InstanceTable {
     const tenure = entry.tenures.get(key) ?? { owner: holding.owner, records: [] };
     tenure.records.push(holding);
     entry.tenures.set(key, tenure);
-    const owned = this.#byOwner.get(key) ?? new Map<number, Entry>();
+    const owned = this.#byOwner.get(key) ?? new Map<number, AllocationEntry>();
     owned.set(rangeKey(holding.range), entry);
     this.#byOwner.set(key, owned);
   }
@@ -90,7 +90,7 @@ export class InstanceTable {
   }
 
   /** What an owner holds, best first. */
-  heldBy(owner: OwnerKey): Entry[] {
+  heldBy(owner: OwnerKey): AllocationEntry[] {
     const key = ownerText(owner);
     const entries = [...(this.#byOwner.get(key)?.values() ?? [])];
     return entries.sort(
@@ -119,7 +119,7 @@ export class InstanceTable {
   }
 
   /** All held blocks, larger ones before those inside them. */
-  entries(): Generator<Entry> {
+  entries(): Generator<AllocationEntry> {
     return this.#entries.overlapping({ base: 0, length: 0 });
   }
 

@@ -4,7 +4,7 @@ import type { Pool } from './pool.ts';
 
 export type RefusalReason = 'PoolExhausted' | 'AddressConflict' | 'NoMatchingPool' | 'InvalidClaim' | 'AwaitingRelease';
 
-export interface Refusal {
+export interface AllocationRefusal {
   readonly reason: RefusalReason;
   readonly message: string;
   /** When a retry may succeed without any change. Milliseconds since the epoch. */
@@ -25,7 +25,7 @@ export interface Allocated {
 
 export type Outcome =
   | { readonly allocated: Allocated; readonly refused?: undefined }
-  | { readonly refused: Refusal; readonly allocated?: undefined };
+  | { readonly refused: AllocationRefusal; readonly allocated?: undefined };
 
 export function refusedFor(reason: RefusalReason, message: string, retryAt?: number, holder?: OwnerKey): Outcome {
   return {

@@ -4,7 +4,7 @@ import type { TargetSettings } from './delivery-target.ts';
 import { type FolderOwner, KUSTOMIZATION, writeKustomization } from './kustomization.ts';
 import type { ManifestsOutcome } from './manifests.ts';
 import { compareText, isInside, joinPath, normalizeDirectory, pathProblem } from './path-rules.ts';
-import type { Refusal } from './refusal.ts';
+import type { DeliveryRefusal } from './refusal.ts';
 import { type PackageRefusal, packageKey } from './select-revisions.ts';
 import { type DeliveredPackage, type RemovedPackage, writeMessage } from './trailers.ts';
 
@@ -120,8 +120,8 @@ function listOf(owner: FolderOwner, files: ReadonlyMap<string, DesiredFile>): Ui
 }
 
 /** Packages with the same folder, or with one inside that of another. All of them are refused, since none has priority. */
-function findCollisions(folders: ReadonlyMap<DesiredRevision, string>): Map<DesiredRevision, Refusal> {
-  const clashes = new Map<DesiredRevision, Refusal>();
+function findCollisions(folders: ReadonlyMap<DesiredRevision, string>): Map<DesiredRevision, DeliveryRefusal> {
+  const clashes = new Map<DesiredRevision, DeliveryRefusal>();
   const note = (one: DesiredRevision, other: DesiredRevision): void => {
     if (clashes.has(one)) return;
     const others = `${folders.get(other)} of package ${packageKey(other)} v${other.revision}`;
@@ -172,7 +172,7 @@ function evaluate(
   return refusedFor('ForeignFolder', `folder ${folder} must not be written: ${why}; ${advice}`);
 }
 
-function refusedFor(reason: Refusal['reason'], message: string): ManifestsOutcome<DesiredFile> {
+function refusedFor(reason: DeliveryRefusal['reason'], message: string): ManifestsOutcome<DesiredFile> {
   return { refused: { reason, message } };
 }
 

@@ -1,7 +1,7 @@
 import { describeObject, identityOf, isOpenSecret, type ManifestObject, objectsIn } from './manifest-object.ts';
 import { compareText, joinPath, pathProblem } from './path-rules.ts';
 import { readYaml, type YamlDocument, YamlProblem } from './read-yaml.ts';
-import { PackageRefused, type Refusal } from './refusal.ts';
+import { type DeliveryRefusal, PackageRefused } from './refusal.ts';
 import { Unwritable, writeYaml } from './write-yaml.ts';
 import { isSequence, textAt, valueAt } from './yaml-value.ts';
 
@@ -22,7 +22,7 @@ export interface Manifests<File = Uint8Array> {
 
 export type ManifestsOutcome<File = Uint8Array> =
   | { readonly manifests: Manifests<File>; readonly refused?: undefined }
-  | { readonly refused: Refusal; readonly manifests?: undefined };
+  | { readonly refused: DeliveryRefusal; readonly manifests?: undefined };
 
 /** File names that make Argo CD, Flux or Helm build a folder otherwise than by the delivered list. */
 const BUILD_FILES = new Set(['kustomization.yaml', 'kustomization.yml', 'Kustomization', 'Chart.yaml']);

@@ -14,7 +14,7 @@ export type RefusalReason =
   | 'UnencryptedSecret'
   | 'Unverified';
 
-export interface Refusal {
+export interface DeliveryRefusal {
   readonly reason: RefusalReason;
   /** For users: names file and line where there is one, never the content of a Secret. */
   readonly message: string;

@@ -1,7 +1,7 @@
 import { runAtOnce } from '../package/index/steps.ts';
 import type { TargetSettings } from './delivery-target.ts';
 import { compareText } from './path-rules.ts';
-import type { Refusal } from './refusal.ts';
+import type { DeliveryRefusal } from './refusal.ts';
 
 /** The fields of a published revision that selection uses. */
 export interface PublishedRevision {
@@ -13,7 +13,7 @@ export interface PublishedRevision {
   readonly outOfBand?: { readonly reason: string; readonly message: string };
 }
 
-export interface PackageRefusal extends Refusal {
+export interface PackageRefusal extends DeliveryRefusal {
   readonly repository: string;
   readonly package: string;
   readonly revision?: number;
@@ -92,7 +92,7 @@ function choose<Revision extends PublishedRevision>(
   const of = highest ?? delivered;
   if (of === undefined) return undefined;
   const { repository, package: path } = of;
-  const refuse = (reason: Refusal['reason'], message: string, revision?: number) => ({
+  const refuse = (reason: DeliveryRefusal['reason'], message: string, revision?: number) => ({
     refused: { repository, package: path, ...(revision === undefined ? {} : { revision }), reason, message },
   });
 
@@ -156,7 +156,7 @@ function stateOf(delivered: DeliveredRevision | undefined): string {
 }
 
 /** True for a refusal because of missing trust, which requires attention. */
-export function isAlert({ reason }: Refusal): boolean {
+export function isAlert({ reason }: DeliveryRefusal): boolean {
   return reason === 'OutOfBand' || reason === 'OutOfBandRemoval' || reason === 'TrustLost';
 }
 

@@ -19,7 +19,7 @@ import type { Actor, Face } from '../resource/object/request-context.ts';
 import type { MergePatch } from '../resource/patch/merge-patch.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import type { DeleteOptions, ListResult, WatchEvent } from '../resource/storage/storage.ts';
-import type { Answer, Call, Connection, Method } from './connection/connection.ts';
+import type { Call, Connection, HttpResponse, Method } from './connection/connection.ts';
 import { impersonationHeaders, type RequestHeaders, reasonHeaders } from './connection/request-headers.ts';
 import { isUnknownAddress } from './connection/status-error.ts';
 import { readList } from './read-list.ts';
@@ -42,7 +42,7 @@ export interface HttpClientOptions {
 }
 
 /** The result of `raw`. */
-export type RawAnswer = Answer;
+export type RawAnswer = HttpResponse;
 
 /**
  * The client of any Kubernetes API server. It differs from the client of a registry in the same process:
@@ -293,7 +293,7 @@ function withScope<T extends { readonly metadata: ObjectMeta }>(kind: Kind, obje
     : named;
 }
 
-function parseJson({ text, contentType }: Answer, { access }: Connection): object {
+function parseJson({ text, contentType }: HttpResponse, { access }: Connection): object {
   let value: unknown;
   try {
     value = JSON.parse(text);

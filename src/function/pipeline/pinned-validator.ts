@@ -4,7 +4,7 @@ import { sameValue } from '../../resource/object/same-value.ts';
 import { completeImage, parseImageName } from '../catalog/image-name.ts';
 import type { Resource } from '../resource/resource.ts';
 import { isSelective } from '../resource/selection.ts';
-import type { Entry } from './pipeline-step.ts';
+import type { PipelineEntry } from './pipeline-step.ts';
 
 /** Annotations about the place of a resource, not its content. */
 const PLACE = /^(?:internal\.)?config\.kubernetes\.io\//;
@@ -13,7 +13,11 @@ const PLACE = /^(?:internal\.)?config\.kubernetes\.io\//;
  * True if an entry of the pipeline is exactly the validator that a policy pins: its image, its configuration, and all resources of the
  * package. An entry that sees only some of them, or only sometimes, or that a nested package names, can be made to see nothing.
  */
-export function isPinned(rule: PinnedValidator, { of, list, fn }: Entry, config: Resource | undefined): boolean {
+export function isPinned(
+  rule: PinnedValidator,
+  { of, list, fn }: PipelineEntry,
+  config: Resource | undefined,
+): boolean {
   const { name, image, tag, exec, when = '', configPath = '', configMap = {}, configRef } = fn;
   if (list !== 'validators' || of.path !== '' || image === undefined || image === '' || (exec ?? '') !== '')
     return false;

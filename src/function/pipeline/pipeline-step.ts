@@ -13,7 +13,7 @@ const MAX_TEXT_CHARACTERS = 4000;
 const MAX_FAILURE_CHARACTERS = 500;
 
 /** An entry of a pipeline, with its place. */
-export interface Entry {
+export interface PipelineEntry {
   readonly of: PipelinePackage;
   readonly list: PipelineStep['list'];
   readonly at: number;
@@ -21,7 +21,7 @@ export interface Entry {
 }
 
 /** The step of an entry; of one that has not run yet if there is no run. */
-export function stepOf({ of, list, fn }: Entry, run: FunctionRun | undefined): PipelineStep {
+export function stepOf({ of, list, fn }: PipelineEntry, run: FunctionRun | undefined): PipelineStep {
   const { name, image, exec, tag } = fn;
   const named = {
     ...(name === undefined || name === '' ? {} : { name }),

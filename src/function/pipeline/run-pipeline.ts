@@ -15,7 +15,7 @@ import { functionConfig, requestedCondition } from './function-config.ts';
 import { type Members, PackageMembers } from './package-members.ts';
 import { type PackageTree, type PipelinePackage, readPackages, singlePackage } from './packages.ts';
 import { isPinned } from './pinned-validator.ts';
-import { type Entry, failureText, stepOf } from './pipeline-step.ts';
+import { failureText, type PipelineEntry, stepOf } from './pipeline-step.ts';
 import { type FunctionRun, type RunContext, runFunction } from './run-function.ts';
 
 export interface PipelineOptions extends Omit<RunContext, 'byHand'> {
@@ -101,7 +101,7 @@ class PipelineRun {
 
   /** Visits the packages that name functions, in the order in which they run, up to the first failure. */
   async #forEachPackage(
-    visit: (entries: readonly Entry[], members: Members) => Promise<string | undefined>,
+    visit: (entries: readonly PipelineEntry[], members: Members) => Promise<string | undefined>,
   ): Promise<string | undefined> {
     for (const each of this.#tree.runs) {
       const entries = entriesOf(each, this.#input.registry);
@@ -113,7 +113,7 @@ class PipelineRun {
   }
 
   /** Why the pipeline ends with this entry; undefined if it continues. */
-  async #runEntry(entry: Entry, members: Members): Promise<string | undefined> {
+  async #runEntry(entry: PipelineEntry, members: Members): Promise<string | undefined> {
     const { catalog, onEvent, signal } = this.#options;
     signal.throwIfAborted();
     const { list, fn } = entry;
@@ -148,7 +148,7 @@ class PipelineRun {
   }
 
   async #runFunction(
-    entry: Entry,
+    entry: PipelineEntry,
     resolved: ResolvedFunction,
     { members, selected, config }: { members: Members; selected: readonly Resource[]; config: Resource | undefined },
   ): Promise<FunctionRun> {
@@ -170,7 +170,7 @@ class PipelineRun {
   }
 
   /** Why the output of a mutator is rejected; undefined if it is accepted. */
-  #accept(entry: Entry, output: readonly Resource[], before: readonly Place[]): string | undefined {
+  #accept(entry: PipelineEntry, output: readonly Resource[], before: readonly Place[]): string | undefined {
     const keepsKptfiles = !this.#byHand;
     try {
       const repeated = acceptOutput(output, { before, keepsKptfiles, limits: this.#options.limits });
@@ -187,7 +187,7 @@ class PipelineRun {
     return this.#input.only !== undefined;
   }
 
-  #config({ of, fn }: Entry, members: Members): Resource | undefined {
+  #config({ of, fn }: PipelineEntry, members: Members): Resource | undefined {
     const { files, only } = this.#input;
     if (only?.config !== undefined) return readResources(new Map([['config.yaml', only.config]])).resources[0];
     return functionConfig(fn, {
@@ -208,14 +208,14 @@ class PipelineRun {
     return (name === undefined ? undefined : validatorConditions.get(name)) ?? validatorConditions.get(short);
   }
 
-  #about({ of, list, at, fn }: Entry, why: string): string {
+  #about({ of, list, at, fn }: PipelineEntry, why: string): string {
     const name = JSON.stringify(fn.name ?? fn.image ?? fn.exec ?? '');
     if (this.#input.only !== undefined) return `function ${name}: ${why}`;
     return `${of.kptfilePath}: pipeline.${list}[${at}], function ${name}: ${why}`;
   }
 }
 
-function entriesOf(of: PipelinePackage, registry: string | undefined): Entry[] {
+function entriesOf(of: PipelinePackage, registry: string | undefined): PipelineEntry[] {
   return (['mutators', 'validators'] as const).flatMap((list) =>
     (of.pipeline[list] ?? []).map((fn, at) => ({ of, list, at, fn: withRegistry(fn, registry) })),
   );

@@ -24,7 +24,7 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly contentType: string;
   readonly text: string;
@@ -101,7 +101,7 @@ export class Connection {
   }
 
   /** Sends a request and reads the whole response. */
-  async call(call: Call): Promise<Answer> {
+  async call(call: Call): Promise<HttpResponse> {
     const end = this.#deadline(call.signal);
     try {
       for (let attempt = 1; ; attempt += 1) {
@@ -147,7 +147,7 @@ export class Connection {
   async #attempt(
     call: Call,
     signal: AbortSignal,
-  ): Promise<Answer | { readonly error: SluiceError; readonly retryAfter: number | undefined }> {
+  ): Promise<HttpResponse | { readonly error: SluiceError; readonly retryAfter: number | undefined }> {
     const response = await this.#send(call, signal);
     const { statusCode: status, headers } = response;
     if (status < 300) {

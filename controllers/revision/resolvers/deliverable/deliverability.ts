@@ -1,6 +1,6 @@
 import { settingsOf } from '../../../../src/delivery/delivery-target.ts';
 import { type ManifestsOutcome, manifestsOf } from '../../../../src/delivery/manifests.ts';
-import type { Refusal } from '../../../../src/delivery/refusal.ts';
+import type { DeliveryRefusal } from '../../../../src/delivery/refusal.ts';
 import { packageKey } from '../../../../src/delivery/select-revisions.ts';
 import type { PackageRevision } from '../../../../src/package/model/package-revision.ts';
 import { selects } from '../../../../src/package/store/policy-objects.ts';
@@ -30,7 +30,7 @@ export interface Deliverability {
   /** True if one of the targets has delivered nothing in this process, so that the objects of other packages are unknown. */
   readonly isProvisional: boolean;
   /** Why one of them refuses it; undefined if none does. */
-  readonly refusal: Refusal | undefined;
+  readonly refusal: DeliveryRefusal | undefined;
 }
 
 const NO_PLACES: ReadonlyMap<string, string> = new Map();
@@ -55,7 +55,7 @@ export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => 
     places: ReadonlyMap<string, string>,
     selecting: readonly DeliveryTarget[],
     { key }: PackageRevision,
-  ): Refusal | undefined {
+  ): DeliveryRefusal | undefined {
     const own = packageKey(key);
     for (const target of selecting)
       for (const [identity, place] of places) {
@@ -77,7 +77,7 @@ export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => 
     revision: PackageRevision,
     outcome: ManifestsOutcome,
     selecting: readonly DeliveryTarget[],
-  ): Refusal | undefined {
+  ): DeliveryRefusal | undefined {
     if (outcome.refused !== undefined) return outcome.refused;
     const duplicate = refuseDuplicate(outcome.manifests.places, selecting, revision);
     if (duplicate !== undefined) return duplicate;
