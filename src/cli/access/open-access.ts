@@ -13,9 +13,9 @@ export interface OpenAccessOptions {
   readonly environment: NodeJS.ProcessEnv;
   /** Objects will be written; a data folder is made if it is not there. */
   readonly write: boolean;
-  /** Told once of each limit of what is at hand. */
+  /** Called once for each limit of the available Git engine or server. */
   readonly onNote: (text: string) => void;
-  /** Told what was taken otherwise than it was asked for. */
+  /** Called when Sluice uses a value that differs from the requested one. */
   readonly onWarning: (text: string) => void;
   /** Called for each repository that could not be opened for a list. */
   readonly onOpenFailure: (failure: OpenFailure) => void;

@@ -198,7 +198,7 @@ test('a package cannot write conditions of Sluice', async () => {
   const warnings: string[] = [];
   const context = { ...anna, warn: (text: string) => warnings.push(text) };
   await draft.store.change(draft.name, { files: new Map([['a.yaml', Buffer.from(CONFIG_MAP)]]) }, context);
-  expect(warnings).toEqual([expect.stringContaining('only Sluice itself gives sluice.dev/PipelineSettled')]);
+  expect(warnings).toEqual([expect.stringContaining('only Sluice itself sets sluice.dev/PipelineSettled')]);
   expect(await draft.file('Kptfile')).not.toContain('PipelineSettled');
 });
 
