@@ -194,8 +194,13 @@ describe('proposal controller', () => {
     await reconcile(name);
     expect(lifecycle(name)).toBe('Draft');
     expect((await world.events(name)).at(-1)).toBe(
-      'NotProposed: anna rejected this commit (too many replicas); change it, or propose it by hand',
+      'NotProposed: anna rejected this content (too many replicas); change it, or propose it by hand',
     );
+    // A condition makes a commit, and is no change of what was rejected.
+    await world.store.change(name, { conditions: [{ type: 'test.dev/Other', status: 'True' }] }, ANNA);
+    await world.settle(name);
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Draft');
     await world.store.change(name, { files: new Map([['x.yaml', Buffer.from('a: 1\n')]]) }, ANNA);
     await world.settle(name);
     await reconcile(name);

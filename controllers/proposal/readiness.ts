@@ -1,5 +1,6 @@
 import type { Gate } from '../../src/package/model/gates.ts';
 import { lifecycleAnnotation } from '../../src/package/model/lifecycle-annotations.ts';
+import { type LifecycleStep, rejectionOf } from '../../src/package/model/record.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 
@@ -17,7 +18,7 @@ export interface Obstacle {
  * Why a controller must not propose or approve a revision; undefined if nothing prevents it. Controllers need more than the kernel
  * requires, since they cannot inspect a package as a person does: gates must be open also in repositories that do not enforce them,
  * the resolvers must have reported on the current content, the content must differ from the published revision that it was copied
- * from, and the commit must not have been rejected before.
+ * from, and the content must not have been rejected before.
  */
 export function obstacleTo(
   judgement: RevisionEvaluation,
@@ -42,18 +43,17 @@ export function obstacleTo(
     const message = `the content is still that of ${record.source.name}, which is published; change it first`;
     return { reason: 'SameAsSource', message };
   }
-  const last = record.steps.at(-1);
-  if (last?.action === 'reject' && last.commit === revision.commit) {
-    const why = last.reason === undefined ? '' : ` (${last.reason})`;
-    return {
-      reason: 'Rejected',
-      message: `${last.by} rejected this commit${why}; change it, or propose it by hand`,
-    };
-  }
+  const rejection = rejectionOf(record, { commit: revision.commit, content: content.content });
+  if (rejection !== undefined) return { reason: 'Rejected', message: rejectionMessage(rejection) };
   const closed = judgement.gates.filter((gate) => gate.state !== 'Open' && isAsked(gate));
   if (closed.length === 0) return undefined;
   const list = closed.map((gate) => `${gate.type}: ${gate.explanation}`);
   return { reason: 'GatesClosed', message: `closed gates: ${list.join('; ')}` };
+}
+
+/** Why controllers leave a rejected revision alone, with the next step. */
+export function rejectionMessage({ by, reason }: LifecycleStep): string {
+  return `${by} rejected this content${reason === undefined ? '' : ` (${reason})`}; change it, or propose it by hand`;
 }
 
 /** An annotation of the revision object, else, where a policy enables Kptfile annotations, of its Kptfile. */

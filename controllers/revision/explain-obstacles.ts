@@ -1,6 +1,8 @@
 import { timestamp } from '../../src/foundation/clock.ts';
 import { type Explainer, sluiceCommand } from '../../src/package/api/explainer.ts';
 import type { Reason } from '../../src/package/model/explanation.ts';
+import { rejectionOf } from '../../src/package/model/record.ts';
+import { rejectionMessage } from '../proposal/readiness.ts';
 import { isMarked, OWN_TYPES } from './settlement.ts';
 
 const HOUR_MS = 3_600_000;
@@ -26,12 +28,8 @@ export const obstacleExplainer: Explainer = {
       const { name } = revision;
       next.push(sluiceCommand('rpkg', 'pull', name, 'folder'), sluiceCommand('rpkg', 'push', name, 'folder'));
     }
-    const last = record.steps.at(-1);
-    if (last?.action === 'reject' && last.commit === revision.commit) {
-      const why = last.reason === undefined ? '' : ` (${last.reason})`;
-      const message = `${last.by} rejected this commit${why}; change it, or propose it by hand`;
-      reasons.push({ reason: 'Rejected', message });
-    }
+    const rejection = rejectionOf(record, { commit: revision.commit, content: content.content });
+    if (rejection !== undefined) reasons.push({ reason: 'Rejected', message: rejectionMessage(rejection) });
     const own = revision.kptfile?.status?.conditions?.filter(({ type = '' }) => OWN_TYPES.includes(type)) ?? [];
     const settled = own.find(({ status }) => status === 'False') ?? own[0];
     if (record.settled?.content !== content.content && (isMarked(judgement) || settled !== undefined)) {

@@ -62,6 +62,8 @@ export const stepSchema = z.object({
   at: z.string(),
   /** The commit that the step was about. */
   commit: z.string().optional(),
+  /** The digest of the content that was rejected; records of earlier versions have only the commit. */
+  content: z.string().optional(),
   reason: z.string().optional(),
   /** Gates that were closed and passed all the same, because the repository does not enforce them. */
   gates: listOf(z.string()).optional(),
@@ -215,6 +217,19 @@ export function parseRecord(message: string): ReadRecord {
 
 export function withStep(record: RevisionRecord, step: LifecycleStep): RevisionRecord {
   return { ...record, steps: [...record.steps, step].slice(-MAX_STEPS) };
+}
+
+/**
+ * The rejection of what a revision is now, if it was rejected last. It holds for the content: a commit that changes only conditions, or a
+ * push of the same files, does not lift it.
+ */
+export function rejectionOf(
+  { steps }: RevisionRecord,
+  { commit, content }: { readonly commit: string; readonly content: string },
+): LifecycleStep | undefined {
+  const last = steps.findLast(({ action }) => action !== 'push');
+  if (last?.action !== 'reject') return undefined;
+  return (last.content === undefined ? last.commit === commit : last.content === content) ? last : undefined;
 }
 
 /** Adds the actor of a change of content. Controllers carry on what others wrote, and are none. */

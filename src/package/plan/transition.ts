@@ -82,6 +82,7 @@ export async function planTransition(
   };
   const step = {
     ...{ action, by: context.actor.name, face: context.face, at, commit: revision.commit },
+    ...(action === 'reject' && content !== undefined ? { content: content.content } : {}),
     ...(context.reason === undefined ? {} : { reason: context.reason }),
   };
   const record = recordAfter(decision, { ...reading, approval }, step, policy);
