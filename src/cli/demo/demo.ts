@@ -94,7 +94,8 @@ async function printOutcome(running: Running, options: DataOptions, invocation: 
   terminal.line();
   terminal.line('Look further:');
   const [waiting] = report.revisions;
-  const [example] = session.store.list();
+  // The placeholder of a main branch has neither a history nor anything to wait for.
+  const example = session.store.list().find(({ revision }) => revision >= 0);
   const name = waiting?.name ?? example?.name;
   const lines = [command('rpkg', 'get')];
   if (name !== undefined) lines.push(command('why', name), command('rpkg', 'history', name));

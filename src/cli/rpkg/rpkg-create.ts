@@ -34,7 +34,10 @@ export function rpkgInit(path: string, options: InitOptions, invocation: Invocat
       ...(keywords === undefined ? {} : { keywords }),
       ...(site === undefined ? {} : { site }),
     };
-    return printCreated(await createRevision(access, { repository, path, workspace }, { type: 'init', init }), invocation);
+    return printCreated(
+      await createRevision(access, { repository, path, workspace }, { type: 'init', init }),
+      invocation,
+    );
   });
 }
 

@@ -15,7 +15,7 @@ import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
 import { folderOf } from '../access/place.ts';
 import { actorOf } from '../program/actor.ts';
-import { placedCommand } from '../program/command-for.ts';
+import { commandFor, placedCommand } from '../program/command-for.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { firstRest } from './first-rest.ts';
 import { jsonSink, textSink } from './log-sinks.ts';
@@ -70,7 +70,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
       for (const { what, outcome } of await applyConfig(session, manifests)) {
         log({ at: session.clock.now(), level: 'info', event: 'Config', subject: what, message: outcome });
       }
-      await logStart(session, log, chosenControllers({ disabled, housekeeping }));
+      await logStart(session, log, chosenControllers({ disabled, housekeeping }), commandFor(options, invocation));
     },
     async (running) => {
       if (options.untilIdle !== true) {
@@ -129,12 +129,17 @@ function serveOf({ listen, untilIdle }: UpOptions): ListenAddress | 'default' | 
   return listen === false || untilIdle === true ? undefined : 'default';
 }
 
-async function logStart(session: Session, log: LogSink, controllers: readonly string[]): Promise<void> {
+async function logStart(
+  session: Session,
+  log: LogSink,
+  controllers: readonly string[],
+  command: (...words: string[]) => string,
+): Promise<void> {
   const repositories = (await session.repositories()).length;
   const targets = (await session.client.list(deliveryTargetKind)).items.length;
   const message =
     repositories === 0
-      ? 'no repository is registered yet; in another terminal: sluice repo reg <address>, or start with --config'
+      ? `no repository is registered yet; in another terminal: ${command('repo', 'reg')} <address>, or start with --config`
       : `${counted(repositories, 'repository', 'repositories')}, ${counted(targets, 'delivery target')}; controllers ${controllers.join(', ')}`;
   const subject = session.folder.shown;
   log({

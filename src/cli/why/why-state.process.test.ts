@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startGitServer } from '../../../test/support/git/git-server.ts';
-import { cli, draft, register, type WhyOutput, up, useRepository } from './testing.ts';
+import { cli, draft, register, up, useRepository, type WhyOutput } from './testing.ts';
 
 useRepository();
 
@@ -119,7 +119,8 @@ test('after a rule of the host refused a write, the next step is to change that 
     await cli.run('rpkg', 'propose', 'far.web.v1');
     await writeFile(closed, '');
     expect((await cli.run('rpkg', 'approve', 'far.web.v1')).stderr).toContain('main is protected');
-    const next = async () => (JSON.parse((await cli.run('why', 'far.web.v1', '-o', 'json')).stdout) as WhyOutput).next[0];
+    const next = async () =>
+      (JSON.parse((await cli.run('why', 'far.web.v1', '-o', 'json')).stdout) as WhyOutput).next[0];
     expect(await next()).toMatch(
       /^permit Sluice's account what the Git host refused, at http:\S+\/far\.git \(branch protection, hooks, rights\), then: \S*sluice rpkg approve far\.web\.v1/,
     );

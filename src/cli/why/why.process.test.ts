@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { annotate, cli, draft, reasons, register, type WhyOutput, up, useRepository } from './testing.ts';
+import { annotate, cli, draft, reasons, register, up, useRepository, type WhyOutput } from './testing.ts';
 
 useRepository();
 
