@@ -32,7 +32,7 @@ export interface ControllerChoice {
 }
 
 export interface ControllerSettings extends ControllerChoice {
-  /** Told of revisions that a resolver cannot make sense of. */
+  /** Called for each revision that a resolver cannot interpret. */
   readonly onProblem: (revision: string, message: string) => void;
   /** What webhooks ask for. */
   readonly requests?: SyncRequests;

@@ -50,7 +50,7 @@ function customKinds({ registry, objects }: Session): CustomKinds {
   });
 }
 
-/** Owners of packages: whoever opens a repository of another server must not find all its drafts orphaned. */
+/** Owners of packages: a server that opens a repository of another server must not treat all its drafts as orphaned. */
 function ownerMemory({ objects }: Session): OwnerMemory {
   const notes = objects.database.notes('owners');
   const packages = new Set(PACKAGE_KINDS.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`));

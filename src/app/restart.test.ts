@@ -89,7 +89,7 @@ test('what others change in Git meanwhile may have left a selection, so watchers
   await second.close();
 });
 
-test('what others delete in Git meanwhile cannot be told, so watchers list again', async () => {
+test('the server cannot report what others deleted in Git while it was down, so watchers list again', async () => {
   const first = await start();
   const { resourceVersion } = await versions(first);
   await first.close();
@@ -117,7 +117,7 @@ test('a repository that is empty or unregistered when the server comes back ends
   const fourth = await start();
   const { resourceVersion: quiet } = await versions(fourth);
   await fourth.close();
-  // Told once.
+  // The server reports it once.
   const fifth = await start();
   expect(await bookmark(fifth, quiet)).toBe('quiet');
   await fifth.close();

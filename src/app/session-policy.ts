@@ -91,7 +91,7 @@ function seenFrom({ metadata, spec }: Stored<Repository>, revision: PackageRevis
   return {
     key,
     record: revision.record,
-    // Made when somebody asks.
+    // Computed on first access.
     get kptfile() {
       return revision.kptfile;
     },

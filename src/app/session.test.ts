@@ -34,7 +34,7 @@ const session = () =>
     network: DEFAULT_NETWORK,
   });
 
-test('a remote that does not answer keeps nobody waiting: neither the list of packages nor a look at a target', async () => {
+test('a remote that does not answer delays neither the list of packages nor the status of a target', async () => {
   await cli.run('repo', 'reg', cli.bare('packages.git'));
   await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
   for (const step of ['propose', 'approve']) await cli.run('rpkg', step, 'packages.web.v1');
@@ -77,7 +77,7 @@ test('packages are not reached under the name of a second object, whose policies
   expect(list).toMatchObject({ code: 1, stdout: 'packagerevision.porch.kpt.dev/packages.net.web.v1\n' });
 });
 
-test('a repository follows the policies of its own namespace, and what is said in others is no matter to it', async () => {
+test('a repository follows the policies of its own namespace, and policies of other namespaces do not apply to it', async () => {
   const open = await session();
   const gate = (conditionType: string, namespace: string) =>
     open.client.create(packagePolicyKind, {
@@ -100,7 +100,7 @@ test('a repository follows the policies of its own namespace, and what is said i
     });
     for (const namespace of ['team', 'default']) await gate(`of-${namespace}`, namespace);
     await open.openRepository('team/team');
-    // Somebody else has a repository of that name in his namespace; it is not the one that is open.
+    // Another user has a repository of that name in another namespace; it is not the one that is open.
     await open.client.create(repositoryKind, {
       metadata: { name: 'team', labels: { tier: 'one' }, annotations: { 'sluice.dev/gates': 'off' } },
       spec: { git: { repo: cli.bare('other.git') } },
@@ -118,7 +118,7 @@ test('a repository follows the policies of its own namespace, and what is said i
   }
 });
 
-test('a data folder that cannot be made is told with what to do', async () => {
+test('the error about a data folder that cannot be created names the next step', async () => {
   const data = join(cli.bare('file.git'), 'HEAD', 'data');
   expect(await cli.run('repo', 'reg', '/srv/x.git', '--data', data)).toMatchObject({
     code: 1,

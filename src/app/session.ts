@@ -67,13 +67,13 @@ export interface SessionOptions {
   readonly quota?: Partial<QuotaLimits> | undefined;
   /** What the `sluice up` that has this session says of itself. Absent where another process may run one, or none. */
   readonly about?: UpAbout;
-  /** Told once of each limit of the Git engine at hand. */
+  /** Called once for each limitation of the Git engine in use. */
   readonly onNote?: (note: string) => void;
-  /** Told what was taken otherwise than it was asked for. */
+  /** Called with each warning about a request, such as that its result is from an earlier fetch. */
   readonly onWarning?: (text: string) => void;
   /** Called for each repository that a request for all packages could not open. */
   readonly onOpenFailure?: ((failure: OpenFailure) => void) | undefined;
-  /** Told why what nobody waits for could not be written. */
+  /** Called with the error of a write in the background, which no caller awaits. */
   readonly onError?: (error: unknown) => void;
 }
 

@@ -19,6 +19,6 @@ export async function runningUp(folder: DataFolder): Promise<UpAbout | undefined
   const holder = await lockHolder(folder.upLock);
   if (holder === undefined) return undefined;
   const about = aboutSchema.safeParse(holder.about);
-  // Of another version of sluice: it runs, and that is all that can be told.
+  // Written by another version of sluice: it runs; nothing else about it is known.
   return about.success ? about.data : { resolvers: [], disabled: [], serves: false };
 }

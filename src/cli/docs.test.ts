@@ -26,7 +26,7 @@ test('docs/cli.md speaks of every command', () => {
   expect(names.filter((name) => !text.includes(name))).toEqual([]);
 });
 
-test('docs/errors.md tells every code with its exit code and reason', () => {
+test('docs/errors.md lists every code with its exit code and reason', () => {
   const text = page('errors.md');
   for (const [code, { exit, reason, status }] of Object.entries(ERROR_CODES)) {
     expect(text).toContain(`| \`${code}\` | ${exit} | ${reason} (${status}) |`);

@@ -52,7 +52,7 @@ describe('command line', () => {
     }
   });
 
-  test('what is not understood is told on stderr with exit code 2 and nothing on stdout', async () => {
+  test('an invalid command line is reported on stderr with exit code 2 and nothing on stdout', async () => {
     for (const words of [['nonsense'], ['rpkg', 'init'], ['rpkg', 'get', '-o', 'xml'], ['why']]) {
       const { code, stdout, stderr } = await runCli(words);
       expect([words, code, stdout]).toEqual([words, 2, '']);
@@ -91,7 +91,7 @@ describe('command line', () => {
     expect(load((await runCli(['version', '-o', 'yaml'])).stdout)).toEqual(json);
   });
 
-  test('the help of groups that work on servers tells the order in which places count', async () => {
+  test('the help of groups that work on servers lists the precedence of places', async () => {
     for (const group of ['rpkg', 'repo']) {
       const { stdout } = await runCli([group, '--help']);
       expect(stdout).toMatch(/^ {2}--kubeconfig .*\n {2}--data.*\n {2}\$KUBECONFIG.*\n {2}\.sluice/m);
@@ -159,7 +159,7 @@ describe('command line', () => {
       await cli.run('rpkg', 'init', name, '--repository', 'packages', '--workspace', 'first');
     await cli.run('rpkg', 'propose', 'packages.db.first');
     await cli.run('rpkg', 'approve', 'packages.db.first');
-    // Whoever can push names branches; a shell must not run them.
+    // A user who may push chooses branch names; a shell must not run them.
     cli.git('packages.git', 'update-ref', `refs/heads/drafts/web/$(touch\${IFS}hacked)/v1`, 'main');
     const { stdout } = await runCli(['completion', 'bash']);
     await writeFile(join(cli.folder, 'completion.bash'), stdout);

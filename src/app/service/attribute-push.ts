@@ -60,7 +60,7 @@ async function updateRecord({ store }: Pick<Session, 'store'>, key: ObjectKey, r
       { actor: { name: 'controller:webhook' }, face: 'controller' },
     );
   } catch (error) {
-    // Others write the revision now; whoever judges it reads the report.
+    // Another request writes the revision now; its evaluation reads the report.
     if (isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy') || isSluiceError(error, 'NotFound')) return;
     throw error;
   }

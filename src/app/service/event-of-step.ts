@@ -17,11 +17,11 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /**
  * The event for what a person did to a revision: a step of its life, or a condition that is True by now. Undefined for what was only found,
- * and for what controllers did, since they tell of it themselves.
+ * and for what controllers did, since they emit their own events.
  */
 export function eventOfStep({ event, message, fields = {} }: LogEntry): StepEvent | undefined {
   const { by, from, status } = fields;
-  // Never silent, whoever did it.
+  // Always reported, whichever actor did it.
   if (event === 'BreakGlass') return { type: 'Warning', reason: event, message };
   if (typeof by !== 'string' || /^(controller|resolver):/.test(by)) return undefined;
   if (event === 'GateOpened') return { type: 'Normal', reason: event, message };

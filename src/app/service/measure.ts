@@ -54,7 +54,7 @@ function revisionCounts(store: RevisionStore): RevisionCount[] {
   });
 }
 
-/** Seconds from a proposal until its last verdict, told when the revision is published; 0 if all gates were open before. */
+/** Seconds from a proposal until its last verdict, reported when the revision is published; 0 if all gates were open before. */
 function gateWait({ before, after }: IndexChange): number | undefined {
   if (before?.lifecycle !== 'Proposed' || after?.lifecycle !== 'Published') return undefined;
   const proposed = before.record?.steps.findLast(({ action }) => action === 'propose')?.at;

@@ -6,7 +6,7 @@ import { isPlaceholder, type PackageRevision, repositoryIdOf } from '../../packa
 import { verdictOf } from '../../package/model/record.ts';
 import type { LogEntry } from './log-entry.ts';
 
-/** From how many revisions on that appear together only their number is told. */
+/** If at least this many revisions appear together, the log contains only their number. */
 const MANY = 6;
 /** How many packages an entry about several names. */
 const NAMED = 3;
@@ -73,7 +73,7 @@ function summarise(rows: readonly PackageRevision[], at: number, what: 'found' |
   });
 }
 
-/** True if somebody else changed a published package on the main branch; a deletion leaves the branch as it is. */
+/** True if a push from outside Sluice changed a published package on the main branch; a deletion leaves the branch as it is. */
 function changedOnMain({ before, after }: IndexChange): boolean {
   if (before === undefined || after?.outOfBand === undefined || before.commit === after.commit) return false;
   return before.outOfBand?.reason !== after.outOfBand.reason;
@@ -117,7 +117,7 @@ function narrate({ before, after }: IndexChange, at: number): LogEntry[] {
 
 type MakeEntry = (event: string, message: string, fields?: Record<string, unknown>) => LogEntry;
 
-/** Conditions that changed, each told by itself; an edit without such is told by the subject of its commit. */
+/** One entry for each condition that changed; for an edit without such a change, the subject of its commit. */
 function edited(before: PackageRevision, after: PackageRevision, entry: MakeEntry): LogEntry[] {
   const [old, next] = [conditionsOfRow(before), conditionsOfRow(after)];
   const gates = new Set(after.kptfile === undefined ? [] : gatesOf(after.kptfile));

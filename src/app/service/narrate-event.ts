@@ -1,8 +1,8 @@
 import type { Event } from '../../resource/kinds/core/event.ts';
 import type { LogEntry } from './log-entry.ts';
 
-/** Told better by the change of the revision itself, or, where nothing changed, by `sluice why`. */
-const NOT_TOLD: ReadonlySet<string> = new Set([
+/** Reasons that are not logged: the change of the revision itself, or else `sluice why`, reports them better. */
+const UNLOGGED_REASONS: ReadonlySet<string> = new Set([
   ...['Proposed', 'Approved', 'Resolved', 'NotProposed', 'NotApproved'],
   ...['Rejected', 'DeletionProposed', 'DeletionRejected', 'GateOpened', 'ConditionMet'],
 ]);
@@ -10,7 +10,7 @@ const NOT_TOLD: ReadonlySet<string> = new Set([
 /** An event of a controller as a log line; undefined if that would say something twice. `now` in milliseconds. */
 export function narrateEvent(event: Event, now: number): LogEntry | undefined {
   const { involvedObject, reason, message, type } = event;
-  if ((type === 'Normal' && NOT_TOLD.has(reason)) || reason === 'BreakGlass') return undefined;
+  if ((type === 'Normal' && UNLOGGED_REASONS.has(reason)) || reason === 'BreakGlass') return undefined;
   const { kind, name = '' } = involvedObject;
   const isTarget = kind === 'DeliveryTarget';
   return {

@@ -148,7 +148,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
   };
 }
 
-/** Opens the port, with a certificate for its names, and tells the kubeconfig. */
+/** Opens the port, with a certificate for its names, and writes the kubeconfig. */
 async function open(server: ApiServer, { session, address, warn }: ServeOptions): Promise<Listener> {
   const { folder, clock } = session;
   const wanted = address ?? { host: '127.0.0.1', port: await lastPort(folder.kubeconfig), tls: true };

@@ -18,7 +18,7 @@ export interface ServeWebhooksOptions {
 /** Few forges keep many connections. */
 const MAX_CONNECTIONS = 1000;
 
-/** Serves webhooks without TLS, for an ingress in front of it. Everything else is refused: here nobody has an account. */
+/** Serves webhooks without TLS, for an ingress in front of it. It refuses every other request: it authenticates no users. */
 export function serveWebhooks({ address, clock, handle, onRequest, warn }: ServeWebhooksOptions): Promise<Listener> {
   const server = new ApiServer({
     registry: new Registry(),

@@ -35,7 +35,7 @@ export interface ServiceOptions extends ControllerChoice {
   readonly webhooks?: ListenAddress;
   /** Aborts when the user wants it to end. */
   readonly signal: AbortSignal;
-  /** Told when the service cannot go on. */
+  /** Called when the service cannot continue. */
   readonly onLost: (message: string) => void;
 }
 
@@ -45,7 +45,7 @@ const LOCK_INTERVAL = 1000;
 const STOP_GRACE = 5000;
 /** Failures in a row of an item that lost a race; one that fails for another reason is not waited for. */
 const RACES = 12;
-/** These report on their object, which is told as an event. */
+/** These controllers emit events for their objects, so the service does not log their failures again. */
 const REPORTING: ReadonlySet<string> = new Set(['repository', 'delivery']);
 
 /** All controllers on one data folder, and a log of what they move. */
@@ -93,7 +93,7 @@ export class Service {
       clock: session.clock,
       onReconcile: (record) => this.#note(record),
       onError: (error, where) => {
-        // An informer that lists anew has lost nothing.
+        // An informer that lists again has lost nothing.
         if (!isSluiceError(error, 'Expired')) this.#warn('Error', where, messageOf(error));
       },
     });
@@ -126,10 +126,10 @@ export class Service {
     );
     await this.manager.start();
     this.#started = true;
-    if (recovery !== undefined) this.#tellWhenFinished(recovery);
+    if (recovery !== undefined) this.#reportWhenFinished(recovery);
     const { serve, webhooks, signal } = this.#options;
     if (serve === undefined && webhooks === undefined) return;
-    // Clients who come back find the packages as they left them, and not each of them anew.
+    // Clients that reconnect must see the packages that they knew, and not an Added event for each.
     await this.#firstLook();
     if (signal.aborted) return;
     const { client, clock } = session;
@@ -149,7 +149,7 @@ export class Service {
   }
 
   /** Says what was found and finished after a process that was killed, once nothing is left to do. */
-  #tellWhenFinished(recovery: Recovery): void {
+  #reportWhenFinished(recovery: Recovery): void {
     const { log, signal } = this.#options;
     this.idle(signal).then(
       () => log(recovery.finished()),
@@ -251,7 +251,7 @@ export class Service {
     }
   }
 
-  /** What failed the last time and is tried again, with the reason. Repositories and targets tell of themselves. */
+  /** What failed the last time and is tried again, with the reason. Repositories and targets report their failures in their own status. */
   failing(): { readonly what: string; readonly message: string }[] {
     return this.manager
       .failing()
@@ -295,7 +295,7 @@ export class Service {
     log({ at: session.clock.now(), level: 'warn', event, subject, message });
   }
 
-  /** Notices when somebody took the lock away, so that two processes never work on one folder. */
+  /** Detects that another process took the lock, so that two processes never work on one folder. */
   async #watchLock(signal: AbortSignal): Promise<void> {
     const { session, lock, onLost } = this.#options;
     while (!signal.aborted) {

@@ -1,4 +1,4 @@
-/** Tells when the user wants the command to end. */
+/** Reports when the user wants the command to end. */
 export interface StopSignal {
   readonly signal: AbortSignal;
   /** Ends it from within, with a reason. */

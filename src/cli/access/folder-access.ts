@@ -5,7 +5,7 @@ import type { Access } from './access.ts';
 import { FolderContents } from './folder-contents.ts';
 import { FolderRepositories } from './folder-repositories.ts';
 
-/** A data folder that nobody serves: the registry of a session in this process. */
+/** A data folder that no server serves: this process opens a session and uses its registry. */
 export class FolderAccess implements Access {
   readonly where: string;
   readonly server = undefined;

@@ -89,7 +89,7 @@ test('where the server leaves gates to its clients, closed ones are not passed',
   expect(JSON.parse(writes()[1]?.body ?? '')).toMatchObject({ spec: { lifecycle: 'Published' } });
 });
 
-test('what porchctl pulled is pushed, what functions said is told, and a lost race is a conflict', async () => {
+test('push accepts a folder that porchctl pulled, prints the output of functions and reports a lost race as a conflict', async () => {
   const pulled = join(folder, 'upf');
   expect((await run('rpkg', 'pull', name, pulled)).stderr).toContain('2 files, version a1');
   await writeFile(join(pulled, 'b.yaml'), 'b: 1\n');
@@ -110,7 +110,7 @@ test('what porchctl pulled is pushed, what functions said is told, and a lost ra
   });
 });
 
-test('commits that the server does not tell cannot be asked for; no answer shows the token', async () => {
+test('--commit is refused if the server does not report commits; no output shows the token', async () => {
   const results = [await run('rpkg', 'reject', name, '--commit', 'abc'), await run('rpkg', 'get', 'blueprints.ufp.v1')];
   expect(results[0]).toMatchObject({ code: 1, stderr: expect.stringContaining('does not tell the commit') });
   expect(results[1]).toMatchObject({ code: 1, stderr: expect.stringContaining('"blueprints.ufp.v1" not found') });

@@ -13,14 +13,14 @@ export async function inAccess<Result>(
   write = false,
 ): Promise<Result> {
   const { terminal, environment } = invocation;
-  const tell = (label: string) => (text: string) =>
+  const note = (label: string) => (text: string) =>
     terminal.note(`${terminal.style('yellow', label, terminal.err)} ${printable(text)}`);
-  const onWarning = tell('warning:');
+  const onWarning = note('warning:');
   const onOpenFailure = (failure: OpenFailure) => {
     const label = terminal.style('yellow', 'warning:', terminal.err);
     terminal.note(`${label} ${printableLines(describeFailure(failure))}`);
   };
-  const access = await openAccess({ options, environment, write, onNote: tell('note:'), onWarning, onOpenFailure });
+  const access = await openAccess({ options, environment, write, onNote: note('note:'), onWarning, onOpenFailure });
   try {
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);
     return await run(access);
@@ -31,7 +31,7 @@ export async function inAccess<Result>(
   }
 }
 
-/** What a server refused or does not have is told with the server: it may not be the one that was meant. */
+/** Adds the server to the error of a refusal or a missing object: the user may have meant another server. */
 function located(error: unknown, { server, where }: Access): unknown {
   if (server === undefined || !isSluiceError(error) || error.code === 'Internal') return error;
   const message = messageOf(error);

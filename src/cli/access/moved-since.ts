@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
-/** What is told to those who push a folder that is behind. */
+/** The error for a push of a folder that is behind the server. */
 export function movedSince(
   name: string,
   { from, to, by }: { readonly from: string; readonly to: string; readonly by?: string },

@@ -44,7 +44,7 @@ export interface PackageContents {
   ): Promise<Replaced | undefined>;
 }
 
-/** The commit that a revision is at; undefined where the server does not tell. */
+/** The commit that a revision is at; undefined if the server does not report it. */
 export function commitOf({ status }: PackageRevision): string | undefined {
   return status?.selfLock?.git?.commit;
 }

@@ -25,8 +25,8 @@ const RETRY_INTERVAL = 100;
 const NOT_YET = ['Unavailable', 'Timeout', 'Unauthenticated', 'InvalidInput'] as const;
 
 /**
- * The server of the `up` that works on a data folder; undefined if none runs, or one that does not serve. Whoever can read the folder
- * may do everything in it, so who asks is a name for the records, with all rights.
+ * The server of the `up` that works on a data folder; undefined if none runs, or one that does not serve. A user who can
+ * read the folder may do everything in it, so the actor is a name for the records, with all rights.
  */
 export async function runningServer(
   folder: DataFolder,

@@ -12,7 +12,7 @@ const LONGEST_POLL = 1000;
 /** How long, in milliseconds, a server may take to read a repository before the command ends. */
 const PATIENCE = 15_000;
 
-/** Repositories of a server, which reads them by itself and tells how they are in their status. */
+/** Repositories of a server, which reads them on its own schedule and reports their state in their status. */
 export class ServerRepositories implements Repositories {
   readonly #client: Client;
   readonly #namespace: string;

@@ -28,10 +28,10 @@ export interface DemoOptions extends DataOptions {
   readonly serve?: boolean;
 }
 
-/** The configuration of the quick start. Its packages come as drafts that somebody pushed. */
+/** The configuration of the quick start. Its packages are drafts, as if a user had pushed them. */
 const CONFIG = ['1-repository.yaml', '2-network.yaml', '3-policy.yaml', '4-targets.yaml'];
 
-/** `sluice demo`: examples/quickstart with all controllers, told as a time line. */
+/** `sluice demo`: examples/quickstart with all controllers, reported as a time line. */
 export async function demo(options: DemoOptions, invocation: Invocation): Promise<Outcome> {
   const { terminal, environment } = invocation;
   // What a demonstration leaves behind is there to be looked at.
@@ -70,7 +70,7 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
       log({ at: at(), level: 'info', event: 'Config', subject: 'config', message });
     },
     async (running) => {
-      const ended = await tellOutcome(running, shown, invocation);
+      const ended = await printOutcome(running, shown, invocation);
       if (options.serve !== true || !ended) return 0;
       terminal.line();
       terminal.line('Serving until Ctrl-C; what moves from here on is told below.');
@@ -80,8 +80,8 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
   );
 }
 
-/** Waits until nothing moves and tells what came of it. False if the user ended it before. */
-async function tellOutcome(running: Running, options: DataOptions, invocation: Invocation): Promise<boolean> {
+/** Waits until no work is left and prints the result. Returns false if the user stopped it before. */
+async function printOutcome(running: Running, options: DataOptions, invocation: Invocation): Promise<boolean> {
   const { terminal } = invocation;
   const { session } = running;
   const command = commandFor(options, invocation);

@@ -19,8 +19,8 @@ export interface Quickstart {
 }
 
 /**
- * Makes the repositories of the quick start where they are missing: one with each package as a draft branch, as somebody would
- * push it with plain git, and an empty one for each edge site. What is there already stays as it is. Returns the drafts made.
+ * Creates the missing repositories of the quick start: one with each package as a draft branch, as a user would push it with
+ * plain git, and an empty one for each edge site. Existing repositories stay unchanged. Returns the drafts that it created.
  */
 export async function makeRepositories({ source, folder, clock }: Quickstart): Promise<string[]> {
   for (const target of TARGETS) await (await initRepository(join(folder, `${target}.git`))).close();
@@ -31,7 +31,7 @@ export async function makeRepositories({ source, folder, clock }: Quickstart): P
     const packages = fileURLToPath(new URL('packages/', source));
     const made: string[] = [];
     for (const entry of await readdir(packages, { withFileTypes: true })) {
-      // A package that is known in any form is not brought in once more.
+      // A package that the repository already has in any lifecycle is not pushed again.
       if (!entry.isDirectory() || refs.some(({ name }) => name.includes(`/${entry.name}/`))) continue;
       await pushDraft(git, clock, main, entry.name, await filesBelow(join(packages, entry.name)));
       made.push(entry.name);

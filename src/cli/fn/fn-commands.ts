@@ -150,7 +150,7 @@ function withRunning<Subject extends Command>(command: Subject): Subject {
     ) as Subject;
 }
 
-/** The parser does not tell on which side of -- a word stood. */
+/** The parser does not report on which side of -- a word was. */
 function beforeAndAfterDashes(words: readonly string[], all: readonly string[]) {
   const dashes = all.indexOf('--');
   const settings = dashes === -1 ? [] : all.slice(dashes + 1);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { builtIns } from '../../function/built-in/index.ts';
 import { withFunctionTable } from './function-table.ts';
 
-test('docs/functions.md tells of every built-in function as it is; "npm run functions" writes it anew', () => {
+test('docs/functions.md describes every built-in function; "npm run functions" regenerates the table', () => {
   const page = readFileSync(new URL('../../../docs/functions.md', import.meta.url), 'utf8');
   expect(builtIns.length).toBeGreaterThan(15);
   expect(page).toBe(withFunctionTable(page, builtIns));

@@ -14,7 +14,7 @@ function functionTable(functions: readonly KrmFunction[]): string {
   return ['| built-in | behaviour | versions compared | differences |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-/** A page with the table between its marks written anew. */
+/** Returns the page with the table between its marks regenerated. */
 export function withFunctionTable(page: string, functions: readonly KrmFunction[]): string {
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
   if (begin === -1 || end < begin) throw new Error(`the page has no lines ${BEGIN} and ${END}`);

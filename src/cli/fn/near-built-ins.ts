@@ -2,7 +2,7 @@ import { nearMisses } from '../../foundation/near-misses.ts';
 import { builtIns } from '../../function/built-in/index.ts';
 import { parseImageName } from '../../function/catalog/image-name.ts';
 
-/** Built-in functions that somebody may have meant by the name of an image. */
+/** Built-in functions that the user may have meant by the name of an image. */
 export function nearBuiltIns(image: string): string[] {
   const names = builtIns.map(({ name }) => name);
   return nearMisses(parseImageName(image).name, names);

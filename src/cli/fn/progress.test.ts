@@ -3,7 +3,7 @@ import type { PipelineStep } from '../../function/model/pipeline.ts';
 import { Terminal } from '../output/terminal.ts';
 import { Progress } from './progress.ts';
 
-function told(truncate: boolean, step: Partial<PipelineStep>, selected?: number): string {
+function progressText(truncate: boolean, step: Partial<PipelineStep>, selected?: number): string {
   let text = '';
   const err = {
     write(more: string) {
@@ -26,15 +26,15 @@ function told(truncate: boolean, step: Partial<PipelineStep>, selected?: number)
 
 const finding = (at: number) => ({ severity: 'info', message: `field ${at}` });
 
-test('a function that gets chosen resources tells how many', () => {
-  expect(told(true, { result: { image: 'set-image:v1', exitCode: 0 } }, 2)).toContain(
+test('a function with a selector reports how many resources it gets', () => {
+  expect(progressText(true, { result: { image: 'set-image:v1', exitCode: 0 } }, 2)).toContain(
     '[RUNNING] "set-image:v1" on 2 resource(s)\n',
   );
 });
 
-test('a function is told in the lines of kpt, with its first findings or all', () => {
+test('progress prints the lines of kpt, with the first findings or all', () => {
   const result = { image: 'set-image:v1', exitCode: 0, results: [1, 2, 3, 4, 5, 6].map(finding) };
-  expect(told(true, { result })).toBe(`Package "shop/db":
+  expect(progressText(true, { result })).toBe(`Package "shop/db":
 [RUNNING] "set-image:v1"
 [PASS] "set-image:v1" in 12ms
   Results:
@@ -45,10 +45,10 @@ test('a function is told in the lines of kpt, with its first findings or all', (
     ...(2 line(s) truncated, use '--truncate-output=false' to disable)
 
 `);
-  expect(told(false, { result })).toContain('    [info]: field 6\n\n');
+  expect(progressText(false, { result })).toContain('    [info]: field 6\n\n');
 });
 
-test('a failure tells resource, field, what it said, and the condition that keeps it', () => {
+test('a failure shows resource, field, stderr and the condition that records it', () => {
   const error = {
     severity: 'error',
     message: 'too\nmany',
@@ -56,7 +56,7 @@ test('a failure tells resource, field, what it said, and the condition that keep
     field: { path: 'spec.replicas' },
   };
   const result = { exec: './check', exitCode: 3, stderr: 'one\ntwo\n', results: [error], errorResults: [error] };
-  const text = told(true, { list: 'validators', result, conditionType: 'Checked' });
+  const text = progressText(true, { list: 'validators', result, conditionType: 'Checked' });
   expect(text.split('\n').slice(2)).toEqual([
     '[FAIL] "./check" in 12ms',
     '  Results:',
@@ -71,12 +71,12 @@ test('a failure tells resource, field, what it said, and the condition that keep
   ]);
 });
 
-test('what a function says does not steer the terminal', () => {
+test('the output of a function cannot send control sequences to the terminal', () => {
   const result = {
     image: 'a\u001b[31m',
     exitCode: 1,
     stderr: '\u001b[2J',
     results: [{ message: '\u009b31m\u202e', severity: '\u001b[1m', file: {} }],
   };
-  expect(told(true, { result })).not.toMatch(/[\u001b\u009b\u202e]/);
+  expect(progressText(true, { result })).not.toMatch(/[\u001b\u009b\u202e]/);
 });

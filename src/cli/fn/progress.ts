@@ -8,11 +8,11 @@ const MAX_LINES = 4;
 export interface ProgressOptions {
   /** Show the first findings of a function only. */
   readonly truncate: boolean;
-  /** Milliseconds, for telling how long a function took. */
+  /** Returns milliseconds, from which the duration of a function is computed. */
   readonly now: () => number;
 }
 
-/** Tells on stderr what a pipeline does, in the lines of kpt. */
+/** Reports on stderr what a pipeline does, in the lines of kpt. */
 export class Progress {
   readonly #terminal: Terminal;
   readonly #options: ProgressOptions;
@@ -31,7 +31,7 @@ export class Progress {
     this.#terminal.note(`Package ${quoted(name)}:`);
   }
 
-  /** What the last package did is told. */
+  /** The functions of the last package are complete. */
   end(): void {
     if (this.#inPackage) this.#terminal.note('');
     this.#inPackage = false;

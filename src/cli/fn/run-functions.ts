@@ -22,7 +22,7 @@ export interface RunningOptions {
 export interface RunRequest {
   readonly files: PipelineInput['files'];
   readonly only?: PipelineInput['only'];
-  /** Name of the root package, if there are packages to tell of. */
+  /** Name of the root package, if the progress lines name packages. */
   readonly root?: string;
   readonly permissions: Permissions;
   readonly options: RunningOptions;
@@ -31,8 +31,8 @@ export interface RunRequest {
 const EXIT_INTERRUPTED = 130;
 
 /**
- * Runs a pipeline, tells on stderr what happens, and writes the findings where `--results-dir` says. Ends with an exit code in place of
- * an outcome if somebody stopped it.
+ * Runs a pipeline, reports progress on stderr, and writes the findings where `--results-dir` says. Ends with an exit code in place of
+ * an outcome if the user stopped it.
  */
 export async function runFunctions(
   { files, only, root, permissions, options }: RunRequest,
@@ -61,7 +61,7 @@ export async function runFunctions(
   };
   try {
     const outcome = await runner.run(input, stop.signal, show);
-    // A function that never came to its end, or never began, has told nothing.
+    // No event reports the end of a function that did not finish or did not start.
     for (const step of outcome.steps.slice(finished)) {
       if (started <= finished) show({ type: 'started', step });
       show({ type: 'finished', step });

@@ -47,7 +47,7 @@ export function withFunction(
   return { text: editKptfile(kptfile, edits), isNew: index === -1 };
 }
 
-/** With registry and tag, as kpt saves it: what stands in a file must mean the same to everybody who reads it. */
+/** With registry and tag, as kpt saves it: the name in a file must mean the same to every reader. */
 function withCompleteImage({ tag, ...entry }: KptFunction): KptFunction {
   return entry.image === undefined ? entry : { ...entry, image: completeImage(entry.image, tag) };
 }

@@ -15,7 +15,7 @@ test('a Kptfile that cannot be read is an error with its place', () => {
   expect(() => checkLocalPackage('web', files({ Kptfile: 'x\n  y: [' }))).toThrow(/^web\/Kptfile:2:4: /);
 });
 
-test('a folder of templates is told in a bounded number of lines', () => {
+test('the warning about a folder of templates has a bounded number of lines', () => {
   const many = Object.fromEntries(Array.from({ length: 50 }, (_unused, at) => [`${at}.yaml`, '{{ if']));
   const problems = checkLocalPackage('web', files(many));
   expect(problems).toHaveLength(21);

@@ -18,9 +18,9 @@ export function checkLocalPackage(folder: string, files: ReadonlyMap<string, Buf
   if (kptfile !== undefined) {
     const text = kptfile.toString('utf8');
     const [first] = lintKptfile(text).filter(({ severity }) => severity === 'error');
-    // Of other mistakes in it the write itself warns.
+    // The server warns of other mistakes when it writes the Kptfile.
     if (first !== undefined && !readKptfile(text).ok)
-      throw new SluiceError('InvalidInput', told(join(folder, 'Kptfile'), first));
+      throw new SluiceError('InvalidInput', findingText(join(folder, 'Kptfile'), first));
   }
   for (const [path, data] of files) {
     const problem = isYamlPath(path) && isUtf8(data) ? yamlProblem(data.toString('utf8')) : undefined;
@@ -30,7 +30,7 @@ export function checkLocalPackage(folder: string, files: ReadonlyMap<string, Buf
   return more > 0 ? [...problems.slice(0, MAX_NAMED_PROBLEMS), `and ${more} more problems in ${folder}`] : problems;
 }
 
-function told(place: string, { line, column, message }: LintFinding): string {
+function findingText(place: string, { line, column, message }: LintFinding): string {
   return `${place}:${line}:${column}: ${message}`;
 }
 

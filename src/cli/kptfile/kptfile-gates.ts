@@ -12,7 +12,7 @@ export interface GatesOptions {
   readonly headers: boolean;
 }
 
-/** Tells a script that the package is sound and not ready, apart from errors. */
+/** Lets a script distinguish a valid package that is not ready from an error. */
 const EXIT_CLOSED = 3;
 
 /** `sluice kptfile gates` */

@@ -67,7 +67,7 @@ describe('colour', () => {
   const styled = (isTTY: boolean, environment: NodeJS.ProcessEnv) =>
     new Terminal(stream(isTTY), stream(isTTY), environment).style('red', 'x') !== 'x';
 
-  test('only on a terminal, unless told otherwise', () => {
+  test('only on a terminal, unless the environment overrides it', () => {
     expect(styled(true, {})).toBe(true);
     expect(styled(false, {})).toBe(false);
     expect(styled(true, { TERM: 'dumb' })).toBe(false);

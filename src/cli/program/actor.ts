@@ -5,7 +5,7 @@ import type { ActorOptions } from './invocation.ts';
 
 const LONGEST_NAME = 253;
 
-/** Who asks: --as, else SLUICE_USER, else the user of the system. Nothing is proven by that; it is what the audit trail tells. */
+/** The actor: --as, else SLUICE_USER, else the user of the system. This proves nothing; the audit trail records it. */
 export function actorOf(options: ActorOptions, environment: NodeJS.ProcessEnv): Actor {
   const name = options.as ?? (environment.SLUICE_USER || systemUser());
   if (name === '' || name.length > LONGEST_NAME || /[\s\u0000-\u001f\u007f-\u009f]/.test(name)) {

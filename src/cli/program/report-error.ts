@@ -2,7 +2,7 @@ import { ERROR_CODES, isSluiceError, messageOf } from '../../foundation/sluice-e
 import { printableLines } from '../output/printable.ts';
 import type { Invocation } from './invocation.ts';
 
-/** Tells an error on stderr; returns the exit code. The stack is for SLUICE_DEBUG=1 only. */
+/** Prints an error on stderr; returns the exit code. The stack is for SLUICE_DEBUG=1 only. */
 export function reportError(error: unknown, { terminal, environment }: Invocation): number {
   const debug = environment.SLUICE_DEBUG === '1';
   const expected = isExpected(error);

@@ -15,7 +15,7 @@ export interface AdoptOptions extends PlaceOptions, ActorOptions {
   readonly newId?: boolean;
 }
 
-/** Flaws of which a publication that was made in order has none: somebody changed or copied something. */
+/** Flaws that a regular publication never has: they show that its data was changed or copied. */
 const SUSPICIOUS: ReadonlySet<string> = new Set([
   ...['BadSignature', 'RevokedKey', 'OtherRevision', 'ContentChanged', 'GateUnmet'],
 ]);

@@ -34,7 +34,10 @@ export function rpkgInit(path: string, options: InitOptions, invocation: Invocat
       ...(keywords === undefined ? {} : { keywords }),
       ...(site === undefined ? {} : { site }),
     };
-    return tell(await createRevision(access, { repository, path, workspace }, { type: 'init', init }), invocation);
+    return printCreated(
+      await createRevision(access, { repository, path, workspace }, { type: 'init', init }),
+      invocation,
+    );
   });
 }
 
@@ -53,7 +56,7 @@ export function rpkgClone(
         ? { upstreamRef: { name: (await findRevision(access, source)).metadata.name } }
         : { type: 'git' as const, git };
     const task = { type: 'clone', clone: { upstreamRef } } as const;
-    return tell(await createRevision(access, { repository, path, workspace }, task), invocation);
+    return printCreated(await createRevision(access, { repository, path, workspace }, task), invocation);
   });
 }
 
@@ -62,7 +65,7 @@ export function rpkgCopy(sourceName: string, options: CopyOptions, invocation: I
   return inAccess(options, invocation, async (access) => {
     const { metadata, spec } = await findRevision(access, sourceName);
     const place = { repository: spec.repository, path: spec.packageName, workspace: options.workspace };
-    return tell(
+    return printCreated(
       await createRevision(access, place, { type: 'edit', edit: { sourceRef: { name: metadata.name } } }),
       invocation,
     );
@@ -79,7 +82,7 @@ export async function createRevision(
   return (await client.create(packageRevisionKind, { metadata: { namespace }, spec })).metadata.name;
 }
 
-function tell(name: string, { terminal }: Invocation): Outcome {
+function printCreated(name: string, { terminal }: Invocation): Outcome {
   terminal.line(`${printable(name)} created`);
   return 0;
 }

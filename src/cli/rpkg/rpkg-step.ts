@@ -23,7 +23,7 @@ export interface StepOptions extends PlaceOptions, ActorOptions {
 type Revision = Stored<PackageRevision>;
 type Lifecycle = NonNullable<PackageRevision['spec']['lifecycle']>;
 
-/** A controller may change a revision at the same moment; the step is then judged anew. */
+/** A controller may change a revision at the same moment; the step is then evaluated again. */
 const ATTEMPTS = 4;
 const RETRY_INTERVAL_MS = 100;
 /** What a refusal says of a gate. */
@@ -62,7 +62,7 @@ export function rpkgStep(
   return inAccess(options, invocation, work, options.breakGlass === true);
 }
 
-/** Does the step; returns how it is told. */
+/** Does the step; returns the text that reports it. */
 async function step(access: Access, verb: StepVerb, revision: Revision, options: StepOptions): Promise<string> {
   const { client } = access;
   const { lifecycle } = revision.spec;

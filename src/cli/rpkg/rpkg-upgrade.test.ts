@@ -123,7 +123,7 @@ test('what is wrong with a command line', async () => {
   }
 });
 
-test('addresses and names are told apart', () => {
+test('upstreamAddress distinguishes addresses from names', () => {
   expect(upstreamAddress('blueprints.upf.v1', {})).toBeUndefined();
   const parse = (text: string, options = {}) => Object.values(upstreamAddress(text, options) ?? {});
   expect(parse('https://h/o/r.git/a/b@v1')).toEqual(['https://h/o/r.git', 'a/b', 'v1']);

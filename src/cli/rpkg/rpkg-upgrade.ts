@@ -41,8 +41,8 @@ export function rpkgUpgrade(
     if (discover === 'upstream') {
       const named = await Promise.all(names.map((name) => findRevision(access, name)));
       const all = items.filter(({ status }) => status?.upstreamLock !== undefined);
-      tellUpstreams(names.length === 0 ? all : named, upstreamOf, invocation);
-    } else if (discover === 'downstream') tellDownstreams(items, names, upstreamOf, invocation);
+      printUpstreams(names.length === 0 ? all : named, upstreamOf, invocation);
+    } else if (discover === 'downstream') printDownstreams(items, names, upstreamOf, invocation);
     else return upgrade(access, names[0] ?? '', options, upstreamOf, invocation);
     return access.unreadRepositories() === 0 ? 0 : 1;
   });
@@ -110,7 +110,7 @@ function noUpstream({ metadata, status }: Revision, draft: string | undefined): 
 }
 
 /** What could come to revisions. */
-function tellUpstreams(revisions: readonly Revision[], upstreamOf: UpstreamOf, { terminal }: Invocation): void {
+function printUpstreams(revisions: readonly Revision[], upstreamOf: UpstreamOf, { terminal }: Invocation): void {
   const rows = revisions.map((revision) => {
     const upstream = upstreamOf(revision);
     const newer = upstream?.newer.map(({ spec }) => `v${spec.revision}`).join(', ') ?? '';
@@ -120,7 +120,7 @@ function tellUpstreams(revisions: readonly Revision[], upstreamOf: UpstreamOf, {
 }
 
 /** Which packages could take the named revisions, or any. */
-function tellDownstreams(
+function printDownstreams(
   revisions: readonly Revision[],
   names: readonly string[],
   upstreamOf: UpstreamOf,

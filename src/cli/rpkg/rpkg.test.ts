@@ -118,7 +118,7 @@ describe('one package from init to deletion', () => {
     expect(published.stdout).toContain('no DeliveryTarget selects it');
   });
 
-  test('history tells who did what and why, newest first', async () => {
+  test('history shows who did what and why, newest first', async () => {
     const { stdout } = await cli.run('rpkg', 'history', name, '-o', 'json');
     const entries = JSON.parse(stdout) as { by: string; action: string; reason?: string }[];
     expect(entries[0]).toMatchObject({ by: 'boss', action: 'approve' });

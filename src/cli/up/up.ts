@@ -70,7 +70,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
       for (const { what, outcome } of await applyConfig(session, manifests)) {
         log({ at: session.clock.now(), level: 'info', event: 'Config', subject: what, message: outcome });
       }
-      await tellStart(session, log, chosenControllers({ disabled, housekeeping }));
+      await logStart(session, log, chosenControllers({ disabled, housekeeping }));
     },
     async (running) => {
       if (options.untilIdle !== true) {
@@ -123,13 +123,13 @@ function diskBudgetOf({ diskBudget }: UpOptions): number | undefined {
   return Number(diskBudget) * 1024 * 1024;
 }
 
-/** Where to serve the API: a run that ends by itself does so only if it is told where. */
+/** Where to serve the API. A run with --until-idle serves only if the user gives an address. */
 function serveOf({ listen, untilIdle }: UpOptions): ListenAddress | 'default' | undefined {
   if (typeof listen === 'string') return listenAddress(listen);
   return listen === false || untilIdle === true ? undefined : 'default';
 }
 
-async function tellStart(session: Session, log: LogSink, controllers: readonly string[]): Promise<void> {
+async function logStart(session: Session, log: LogSink, controllers: readonly string[]): Promise<void> {
   const repositories = (await session.repositories()).length;
   const targets = (await session.client.list(deliveryTargetKind)).items.length;
   const message =

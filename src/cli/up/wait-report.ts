@@ -14,7 +14,7 @@ import { placedExplanation } from '../program/placed-explanation.ts';
 export interface WaitReport {
   /** Revisions that are not published, or wait for deletion. */
   readonly revisions: readonly Explanation[];
-  /** How many more there are than are told. */
+  /** How many more revisions exist than the report lists. */
   readonly more: number;
   readonly timers: readonly { readonly what: string; readonly due: string; readonly reason: string }[];
   /** Repositories that are not ready. */
@@ -29,7 +29,7 @@ export interface WaitReport {
 const LOOKING: ReadonlySet<string> = new Set(['repository', 'delivery', ...HOUSEKEEPERS]);
 
 /** So many revisions are explained one by one. */
-const MAX_TOLD = 50;
+const MAX_LISTED = 50;
 
 /** What stays, and what each of it waits for. */
 export async function waitReport(
@@ -39,7 +39,7 @@ export async function waitReport(
 ): Promise<WaitReport> {
   const staying = session.store.list().filter((row) => row.lifecycle !== 'Published' && !isPlaceholder(row));
   const revisions: Explanation[] = [];
-  for (const { namespace, name } of staying.slice(0, MAX_TOLD))
+  for (const { namespace, name } of staying.slice(0, MAX_LISTED))
     revisions.push(placedExplanation(await session.explain(session.context(), { namespace, name }), command));
   const timers = service.manager
     .waiting()
@@ -69,7 +69,7 @@ interface WithConditions {
   readonly status?: { readonly conditions?: Parameters<typeof findCondition>[0] } | undefined;
 }
 
-/** Why an object is not ready; undefined if it is, or if nobody has judged it. */
+/** Why an object is not ready; undefined if it is, or if no controller has evaluated it yet. */
 function readiness({ status }: WithConditions): string | undefined {
   const ready = findCondition(status?.conditions, 'Ready');
   return ready?.status === 'False' ? [ready.reason, ready.message].filter((text) => text !== '').join(': ') : undefined;

@@ -38,10 +38,10 @@ export async function annotate(name: string, annotations: Record<string, string>
 }
 
 export async function reasons(name: string): Promise<{ reason: string; message: string }[]> {
-  return (JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told).reasons;
+  return (JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as WhyOutput).reasons;
 }
 
-export interface Told {
+export interface WhyOutput {
   readonly reasons: { reason: string; message: string }[];
   readonly delivery: { target: string; state: string; message: string }[];
   readonly next: string[];

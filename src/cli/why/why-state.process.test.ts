@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startGitServer } from '../../../test/support/git/git-server.ts';
-import { cli, draft, register, type Told, up, useRepository } from './testing.ts';
+import { cli, draft, register, up, useRepository, type WhyOutput } from './testing.ts';
 
 useRepository();
 
@@ -68,7 +68,7 @@ test('no delivery is promised that the target refuses', async () => {
   cli.git('site.git', 'update-ref', 'refs/heads/main', commit);
   const name = await published('aaa');
   await up();
-  const { delivery } = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told;
+  const { delivery } = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as WhyOutput;
   expect(delivery).toEqual([
     { target: 'site', state: 'NotDelivered', message: expect.stringMatching(/the target refuses it: ForeignFolder: /) },
   ]);
@@ -84,7 +84,7 @@ test('for a tag that is gone the commit is named, and the command that brings it
   expect(lost).toMatchObject({ code: 1, stderr: expect.stringContaining(`its commit is ${commit}`) });
   const [, command = ''] = /restore it with: git (.*)/.exec(lost.stderr) ?? [];
   execFileSync('git', command.trim().split(' '));
-  const { delivery } = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told;
+  const { delivery } = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as WhyOutput;
   expect(delivery).toMatchObject([{ target: 'site', state: 'Delivered' }]);
 });
 
@@ -96,14 +96,14 @@ test('a tag that is gone is named where a branch is left that has the name of it
   const commit = cli.git('packages.git', 'rev-parse', 'refs/tags/web/v1^{commit}').trim();
   cli.git('packages.git', 'update-ref', 'refs/heads/proposed/web/v1', proposed);
   cli.git('packages.git', 'update-ref', '-d', 'refs/tags/web/v1');
-  const told = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told;
-  expect(told.reasons).toContainEqual({
+  const output = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as WhyOutput;
+  expect(output.reasons).toContainEqual({
     reason: 'TagMissing',
     message: expect.stringMatching(
       `^it was published as v1, and its tag is gone from the repository while refs/heads/proposed/web/v1 is left; its commit is ${commit}; restore it with: git `,
     ),
   });
-  execFileSync('git', told.next[0]?.split(' ').slice(1) ?? []);
+  execFileSync('git', output.next[0]?.split(' ').slice(1) ?? []);
   expect((await cli.run('why', name)).stdout).toContain('Published v1');
 });
 
@@ -119,7 +119,8 @@ test('after a rule of the host refused a write, the next step is to change that 
     await cli.run('rpkg', 'propose', 'far.web.v1');
     await writeFile(closed, '');
     expect((await cli.run('rpkg', 'approve', 'far.web.v1')).stderr).toContain('main is protected');
-    const next = async () => (JSON.parse((await cli.run('why', 'far.web.v1', '-o', 'json')).stdout) as Told).next[0];
+    const next = async () =>
+      (JSON.parse((await cli.run('why', 'far.web.v1', '-o', 'json')).stdout) as WhyOutput).next[0];
     expect(await next()).toMatch(
       /^permit Sluice's account what the Git host refused, at http:\S+\/far\.git \(branch protection, hooks, rights\), then: \S*sluice rpkg approve far\.web\.v1/,
     );

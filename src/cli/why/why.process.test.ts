@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { annotate, cli, draft, reasons, register, type Told, up, useRepository } from './testing.ts';
+import { annotate, cli, draft, reasons, register, up, useRepository, type WhyOutput } from './testing.ts';
 
 useRepository();
 
@@ -34,13 +34,13 @@ test('a proposed deletion says who proposed it and why, and the placeholder name
   expect(main.stdout).not.toContain('last ');
 });
 
-test('only who proposed or changed it is told to find another person', async () => {
+test('why requires another approver only of the users who proposed or changed the revision', async () => {
   await register(
     'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: {name: eyes}\nspec: {approval: {forbidSelfApproval: true}}\n',
   );
   const name = await draft({ a: 'b' });
   await cli.run('rpkg', 'propose', name, '--as', 'carl');
-  const next = async () => (JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told).next[0];
+  const next = async () => (JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as WhyOutput).next[0];
   expect(await next()).toContain('--as other-user');
   const { stdout } = await cli.run('why', name);
   expect(stdout).toMatch(/^Changed by: anna \(cli\)$/m);
@@ -50,7 +50,7 @@ test('only who proposed or changed it is told to find another person', async () 
   expect(stdout).toContain('the approval of a user other than anna, carl');
 });
 
-test('closed gates are passed with a reason by those whom a policy names, and that is told ever after', async () => {
+test('a user whom a policy names may publish with closed gates and a reason, and why and history keep reporting it', async () => {
   await register(
     'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: {name: p}\nspec: {requiredGates: [{conditionType: Tested, approveOnly: true}], approval: {breakGlass: [oncall]}}\n',
   );
@@ -79,13 +79,13 @@ test('a delivery target on a branch of packages gets nothing', async () => {
   await register(
     `apiVersion: sluice.dev/v1alpha1\nkind: DeliveryTarget\nmetadata: {name: home}\nspec: {selector: {}, git: {repo: ${join(cli.folder, 'packages.git')}}}\n`,
   );
-  const told = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told;
-  expect(told.delivery).toEqual([
+  const output = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as WhyOutput;
+  expect(output.delivery).toEqual([
     { target: 'home', state: 'NotDelivered', message: expect.stringContaining('belongs to the packages of') },
   ]);
 });
 
-test('where gates are only warned of, who passes a closed one is told, and so is everybody after', async () => {
+test('with gates: warn, approve prints the closed gates and why keeps reporting them', async () => {
   await cli.run('repo', 'reg', cli.bare('lax.git'), '--gates', 'warn');
   await register(
     'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: {name: p}\nspec: {requiredGates: [{conditionType: Tested, approveOnly: true}], gateDeadlines: [{conditionType: Tested, after: 1h}]}\n',
@@ -117,7 +117,7 @@ test('a delivered revision whose tag was moved is held, and a draft whose record
   );
   await cli.run('rpkg', 'init', 'db', '--repository', 'packages', '--workspace', 'v1');
   cli.git('packages.git', 'update-ref', '-d', 'refs/sluice/records/db/v1');
-  const lost = JSON.parse((await cli.run('why', 'packages.db.v1', '-o', 'json')).stdout) as Told;
+  const lost = JSON.parse((await cli.run('why', 'packages.db.v1', '-o', 'json')).stdout) as WhyOutput;
   expect(lost.reasons).toContainEqual({
     reason: 'RecordDoesNotCount',
     message: expect.stringMatching(
@@ -129,7 +129,7 @@ test('a delivered revision whose tag was moved is held, and a draft whose record
   expect(stdout).toMatch(/site: Held commit [0-9a-f]+: v1 was delivered and does not count any more/);
 });
 
-test('a branch that would have the name of another revision is told of', async () => {
+test('why reports a branch that would have the name of another revision', async () => {
   const name = await draft({});
   for (const step of ['propose', 'approve']) await cli.run('rpkg', step, name);
   cli.git(

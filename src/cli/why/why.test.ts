@@ -15,9 +15,9 @@ describe('approval annotations', () => {
   ])('%o on a draft is explained', async (annotations, reason, message) => {
     const name = await draft(annotations);
     await up();
-    const told = await reasons(name);
-    expect(told).toContainEqual({ reason, message: expect.stringContaining(message) });
-    expect(told.map((one) => one.reason)).not.toContain('NotMarked');
+    const reported = await reasons(name);
+    expect(reported).toContainEqual({ reason, message: expect.stringContaining(message) });
+    expect(reported.map((one) => one.reason)).not.toContain('NotMarked');
     await cli.run('rpkg', 'propose', name);
     const proposed = await reasons(name);
     const text = proposed.map((one) => one.message).join('\n');
@@ -45,7 +45,7 @@ test('packages of other namespaces that keep a revision from its deletion are co
   });
 });
 
-test('a commit that was pushed after the proposal is told', async () => {
+test('why reports a commit that was pushed after the proposal', async () => {
   const name = await draft({ a: 'b' });
   await cli.run('rpkg', 'propose', name);
   expect((await reasons(name)).map(({ reason }) => reason)).toEqual(['WaitsForApproval']);
@@ -58,7 +58,7 @@ test('a commit that was pushed after the proposal is told', async () => {
   });
 });
 
-test('what an unknown person pushed needs two approvals, which is told with each', async () => {
+test('content that an unknown user pushed needs two approvals, and each approval reports the count', async () => {
   await register(
     'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: {name: eyes}\nspec: {approval: {forbidSelfApproval: true}}\n',
   );

@@ -18,7 +18,7 @@ test.each([
   ['a=push', ': push cannot be the name of a person'],
   ['a=group:sec', ': group:sec cannot be the name of a person'],
   ['a=*', ' does not name exactly one user'],
-])('%s lists nobody', (line, why) => {
+])('%s lists no user', (line, why) => {
   expect(hostUsersOf(line)).toEqual({ persons: new Map(), problems: [`line 1${why}`] });
 });
 

@@ -9,7 +9,7 @@ const MAX_TEXT_CHARACTERS = 1024 * 1024;
 
 /** The people behind the users of a Git host whose reports on pushes count. */
 export interface HostUsers {
-  /** Name of the person by the name of the user at the host in small letters: hosts do not tell apart how a name is written. */
+  /** Name of the person by the name of the user at the host in lower case: names of users at hosts are case-insensitive. */
   readonly persons: ReadonlyMap<string, string>;
   /** Why lines do not count, one sentence each. */
   readonly problems: readonly string[];

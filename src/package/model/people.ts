@@ -29,8 +29,8 @@ interface ListedSigner extends AllowedSigner {
 export const NO_PEOPLE: People = { signers: [], problems: [] };
 
 /**
- * Reads an allowed-signers file. A principal is the name of one user, so lines with patterns or several principals identify nobody,
- * and neither do names that Sluice uses itself. A file that cannot be read identifies nobody at all.
+ * Reads an allowed-signers file. A principal is the name of one user, so lines with patterns or several principals identify no user,
+ * and neither do names that Sluice uses itself. A file that cannot be read identifies no users at all.
  */
 export function peopleOf(text: string): People {
   let lines: AllowedSigner[];
@@ -67,7 +67,7 @@ const known = new WeakMap<
 >();
 
 /**
- * The person whose listed key signed a commit; undefined for everybody else, and for OpenPGP signatures. The key must be valid both
+ * The person whose listed key signed a commit; undefined for all others, and for OpenPGP signatures. The key must be valid both
  * when the commit says that it was made and now (milliseconds since the epoch): who steals an expired key can set the date back.
  */
 export async function signerOf(

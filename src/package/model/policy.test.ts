@@ -25,9 +25,9 @@ describe('matchesPattern', () => {
 });
 
 describe('refuseGiver', () => {
-  test('lets anybody give what no rule names', () => {
+  test('lets any actor give a condition that no rule names', () => {
     expect(refuseIssuer(DEFAULT_POLICY, 'x', { name: 'push' }, 'git')).toBeUndefined();
-    expect(refuseIssuer(strict, 'Rendered', { name: 'anybody' }, 'cli')).toBeUndefined();
+    expect(refuseIssuer(strict, 'Rendered', { name: 'carl' }, 'cli')).toBeUndefined();
   });
 
   test('keeps plain pushes away from the types that a policy denies them, and only pushes', () => {

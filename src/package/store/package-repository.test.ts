@@ -250,7 +250,7 @@ describe('writes', () => {
     expect(await outcomeOf(store.change(name, { files: new Map(), expectedCommit }, anna))).toMatch(/^Conflict/);
   });
 
-  test('a controller that does not come to rest runs out of budget, without a commit for saying so', async () => {
+  test('a controller that does not settle runs out of budget, without a commit for saying so', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open({ policyFor: () => ({ ...DEFAULT_POLICY, commitBudgetPerHour: 3 }) });
     const name = await draft(store);
@@ -333,7 +333,7 @@ describe('the index', () => {
     expect((await scratch.open()).store.list()).toEqual(rows);
   });
 
-  test('takes in what others push: force pushes, removed branches, unreadable Kptfiles', async () => {
+  test('records what others push: force pushes, removed branches, unreadable Kptfiles', async () => {
     await using scratch = await scratchRepository();
     const { store, repository } = await scratch.open();
     const git = await openRepository(scratch.path);

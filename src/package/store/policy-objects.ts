@@ -160,7 +160,7 @@ function annotationOf({ metadata }: DeepReadonly<Repository>, key: string): stri
 
 const readHostUsers = new WeakMap<object, HostUsers>();
 
-/** The users of the host that a ConfigMap lists, read once for each version of it; nobody if it is not there. */
+/** The users of the host that a ConfigMap lists, read once for each version of it; none if the ConfigMap does not exist. */
 export function hostUsersIn(
   configMap: DeepReadonly<{ data?: Record<string, string> | undefined }> | undefined,
 ): HostUsers {

@@ -162,7 +162,7 @@ test('property: a listener knows at every time what is found, whatever changes w
   if (ALL_RUNS) expect(during).toBeGreaterThan(0);
 }, 120_000);
 
-test('between two parts everybody else gets a turn, when a repository comes and when it goes', async () => {
+test('opening and closing a repository yields to other work between two parts', async () => {
   const store = new RevisionStore();
   const { calls } = observed(store);
   let turns = 0;

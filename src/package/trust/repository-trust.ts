@@ -206,7 +206,7 @@ export class RepositoryTrust {
     current: StatementFact | undefined,
   ): Pick<StatementHead, 'sequence' | 'previous'> {
     const mark = this.mark(scope);
-    // Of a chain whose end is not known, older statements with higher sequences may turn up. A chain that begins anew may have ended
+    // Of a chain whose end is not known, older statements with higher sequences may turn up. A chain that begins again may have ended
     // at another server with a deletion, which leaves no statement.
     const isKnown = mark?.proven === true && current !== undefined;
     const first = isKnown ? 1 : (this.#options.firstSequence?.() ?? 1);

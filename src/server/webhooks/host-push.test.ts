@@ -69,10 +69,10 @@ test.each([
   ],
   ['a form', { 'x-github-event': 'push' }, 'payload=%7B%7D'],
   ['a list', { 'x-github-event': 'push' }, []],
-])('%s names nobody', (_what, headers, body) => {
+])('%s names no user', (_what, headers, body) => {
   expect(read(headers, body)).toBeUndefined();
 });
 
-test('a body that was too long to be kept names nobody', () => {
+test('a body that was too long to be kept names no user', () => {
   expect(hostPushIn({ 'x-github-event': 'push' }, undefined)).toBeUndefined();
 });

@@ -139,7 +139,7 @@ test('several signatures are for a secret that is being renewed', () => {
   expect(all(wrong, wrong, wrong, wrong, right)).toBe(false);
 });
 
-test('a prefix without a key is no key that everybody has', () => {
+test('a prefix without a key does not count as an empty key', () => {
   const body = Buffer.from('{}');
   expect(holds(standard(body, ''), body, ['whsec_'])).toBe(false);
 });

@@ -23,7 +23,7 @@ interface Proof {
 }
 
 /**
- * Judges whether a message comes from somebody who knows one of the secrets, while its body passes by: it need not be kept. Every
+ * Checks whether the sender of a message knows one of the secrets, while the body streams through: it need not be kept. Every
  * proof that the headers hold must be right, and at least one must be there:
  * - `X-Hub-Signature-256` (GitHub), `X-Gitea-Signature`, `X-Forgejo-Signature`, `X-Gogs-Signature`: HMAC-SHA256 of the body;
  * - `X-Gitlab-Token`: the secret itself;
@@ -98,7 +98,7 @@ function standardProof(header: Header, secrets: readonly string[], now: number):
   );
 }
 
-/** An empty key would be everybody's. */
+/** Every sender knows an empty key. */
 function keyOf(secret: string): string | Buffer {
   const key = secret.startsWith(ENCODED_KEY) ? Buffer.from(secret.slice(ENCODED_KEY.length), 'base64') : secret;
   return key.length === 0 ? secret : key;

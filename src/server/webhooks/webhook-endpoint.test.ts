@@ -69,7 +69,7 @@ async function said(answer: Promise<Response>): Promise<string> {
   return JSON.stringify([status, headers, rest.text]);
 }
 
-test('a message tells what to look at, and one that comes again does nothing', async () => {
+test('a message names what to read, and a repeated message does nothing', async () => {
   const push = (ref: string) => JSON.stringify({ ref, after: 'x' });
   const send = (body: string, headers: Record<string, string> = {}) =>
     post('apps', body, { 'X-GitHub-Event': 'push', ...signed(body), ...headers }).then((answer) => answer.text());
@@ -97,7 +97,7 @@ test('each line of the secret counts while it is renewed', async () => {
   expect((await post('apps', 'x', { 'X-Gitlab-Token': `${SECRET}\\nnext one` })).status).toBe(401);
 });
 
-test('no answer tells whether a repository is there, and has a webhook', async () => {
+test('no response reveals whether a repository exists and has a webhook', async () => {
   const right = signed('x');
   const answers = await Promise.all([
     said(post('apps', 'x', signed('x', 'wrong'))),
@@ -127,7 +127,7 @@ test('a large body is verified and not kept; above 25 MiB it is refused', async 
   expect(await refusedLength('unknown')).toBe(413);
 });
 
-test('those who send slowly keep nobody out', async () => {
+test('slow senders do not block other senders', async () => {
   const slow = Array.from({ length: 64 }, () =>
     request(`${server.listener.url}/webhooks/git/default/apps`, { method: 'POST', headers: { 'content-length': 9 } }),
   );

@@ -17,7 +17,7 @@ import { webhookSecrets } from './webhook-secrets.ts';
 type HintedScope = 'branches' | 'everything';
 
 const EVENT_HEADERS = ['x-github-event', 'x-gitea-event', 'x-forgejo-event', 'x-gogs-event', 'x-gitlab-event'];
-/** Events that tell of refs. System hooks of GitLab tell of many things, pushes among them. */
+/** Events that report refs. System hooks of GitLab report many things, pushes among them. */
 const EVENTS_OF_REFS: ReadonlySet<string> = new Set([
   ...['push', 'create', 'delete'],
   ...['Push Hook', 'Tag Push Hook', 'System Hook'],
@@ -27,7 +27,7 @@ export interface WebhookOptions {
   /** Reads Repositories and Secrets. */
   readonly client: Client;
   readonly clock: Clock;
-  /** Told of each genuine message; without a scope if it says nothing of refs. Must be cheap however often it is called. */
+  /** Called for each authenticated message; without a scope if it names no refs. Must be cheap however often it is called. */
   readonly onMessage: (repository: ObjectKey, scope: HintedScope | undefined) => void;
   /** Called with each push to a branch whose pusher a genuine message names, before `onMessage`. Must not reject. */
   readonly onPush?: (repository: ObjectKey, push: HostPush) => Promise<void>;
@@ -50,10 +50,10 @@ const ID_HEADERS = [
 ];
 
 /**
- * Answers `POST /webhooks/git/<namespace>/<repository>`: a forge tells that something was pushed. Whoever asks needs no account but the
- * secret of the repository's webhook (see `SignatureCheck`). A message is a hint to look at the repository: what
- * is there is read from the repository itself. Only who pushed cannot be read there, see `HostPush`. A repository that is not there, one without a webhook and a wrong signature are
- * answered alike, with Unauthenticated, and only once the whole body was there.
+ * Answers `POST /webhooks/git/<namespace>/<repository>`: a Git host reports a push. The sender needs no account, only the
+ * secret of the repository's webhook (see `SignatureCheck`). A message is a hint to read the repository: Sluice takes the content from
+ * the repository itself. Only the pusher cannot be read there, see `HostPush`. The response for a missing repository, a repository
+ * without a webhook and a wrong signature is the same, Unauthenticated, and is sent only after the whole body has arrived.
  */
 export class WebhookEndpoint {
   readonly #options: WebhookOptions;
@@ -81,7 +81,7 @@ export class WebhookEndpoint {
     }
   };
 
-  /** Takes a place, that of a slow sender if there is no other: nobody keeps the rest out by sending without end. */
+  /** Takes a place, that of a slow sender if there is no other: a sender that never finishes must not block the others. */
   #enter(request: IncomingMessage): void {
     const now = this.#options.clock.now();
     const [oldest] = this.#inFlight;
@@ -158,7 +158,7 @@ function syncHint(headers: IncomingHttpHeaders, body: Buffer | undefined): Hinte
   const event = EVENT_HEADERS.map((name) => headers[name]).find((value) => value !== undefined);
   if (event !== undefined && !EVENTS_OF_REFS.has(String(event))) return undefined;
   const ref = refIn(body);
-  // Other than these are tags, which are many and looked at only where they are told of.
+  // The other refs are tags; they are many, so Sluice reads them only if a message names them.
   return ref?.startsWith('refs/heads/') || ref?.startsWith('refs/sluice/') ? 'branches' : 'everything';
 }
 

@@ -162,7 +162,7 @@ export class SqliteTrustLedger implements TrustLedger {
       return;
     }
     for (const entry of entries) this.#wait(entry);
-    // A single write is shown to other processes at once: what a command is told next must fit what a server has acknowledged.
+    // Other processes see a single write at once: what a command reads next must match what a server has acknowledged.
     const isSmall = entries.length > 0 && entries.length <= MAX_AT_ONCE;
     if ((isSmall || this.#pending.size >= MAX_PENDING) && this.#pending.size > 0 && !this.#failed) this.#flush();
     else if (this.#pending.size > 0) this.#scheduleFlush();
