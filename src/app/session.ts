@@ -67,9 +67,9 @@ export interface SessionOptions {
   readonly quota?: Partial<QuotaLimits> | undefined;
   /** What the `sluice up` that has this session says of itself. Absent where another process may run one, or none. */
   readonly about?: UpAbout;
-  /** Called once for each limit of the Git engine in use. */
+  /** Called once for each limitation of the Git engine in use. */
   readonly onNote?: (note: string) => void;
-  /** Called when Sluice uses a value that differs from the requested one. */
+  /** Called with each warning about a request, such as that its result is from an earlier fetch. */
   readonly onWarning?: (text: string) => void;
   /** Called for each repository that a request for all packages could not open. */
   readonly onOpenFailure?: ((failure: OpenFailure) => void) | undefined;

@@ -13,9 +13,9 @@ export interface OpenAccessOptions {
   readonly environment: NodeJS.ProcessEnv;
   /** Objects will be written; a data folder is made if it is not there. */
   readonly write: boolean;
-  /** Called once for each limit of the available Git engine or server. */
+  /** Called once for each limitation of the Git engine or the server in use. */
   readonly onNote: (text: string) => void;
-  /** Called when Sluice uses a value that differs from the requested one. */
+  /** Called with each warning about a request, such as that its result is from an earlier fetch. */
   readonly onWarning: (text: string) => void;
   /** Called for each repository that could not be opened for a list. */
   readonly onOpenFailure: (failure: OpenFailure) => void;

@@ -21,7 +21,7 @@ const clustersSchema = z.object({
   clusters: z.array(z.object({ name: z.string(), cluster: z.record(z.string(), z.unknown()) })).min(1),
 });
 
-/** `sluice token create`: creates a token for a user other than the owner of the data folder. A running server accepts it within a second. */
+/** `sluice token create`: for users other than the owner of the data folder. A running server accepts the token within a second. */
 export async function tokenCreate(user: string, options: TokenOptions, invocation: Invocation): Promise<Outcome> {
   const { terminal, environment } = invocation;
   const folder = await folderOfServer(options, environment);
