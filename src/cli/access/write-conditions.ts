@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { nearMisses } from '../../foundation/near-misses.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { AFFIRM_ANNOTATION } from '../../package/api/revision-object.ts';
 import type { IssuedCondition } from '../../package/model/verdict.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
@@ -25,8 +26,18 @@ export async function writeCondition(access: Access, name: string, condition: Is
   await writeConditions(access, name, given, condition.type);
 }
 
+/** Removes a condition. NotFound, with the types that are alike, if the revision has none of this type. */
 export async function withdrawCondition(access: Access, name: string, type: string): Promise<void> {
-  await writeConditions(access, name, (conditions) => conditions.filter((one) => one.type !== type));
+  await writeConditions(access, name, (conditions) => {
+    const rest = conditions.filter((one) => one.type !== type);
+    if (rest.length < conditions.length) return rest;
+    const [alike] = nearMisses(
+      type,
+      conditions.map((one) => one.type),
+    );
+    const hint = alike === undefined ? '' : `; did you mean ${JSON.stringify(alike)}?`;
+    throw new SluiceError('NotFound', `${name} has no condition ${JSON.stringify(type)}${hint}`);
+  });
 }
 
 async function writeConditions(

@@ -58,6 +58,12 @@ test('condition set warns of a type that no gate has, and names the one that was
     expect([type, code, stderr]).toEqual([type, 0, warning(type)]);
   }
   expect(await cli.run('rpkg', 'condition', 'set', NAME, 'example.com/Tested', 'True')).toMatchObject({ stderr: '' });
+  const misspelt = await cli.run('rpkg', 'condition', 'rm', NAME, 'example.com/Testedd');
+  expect(misspelt).toMatchObject({ code: 1, stdout: '' });
+  expect(misspelt.stderr).toContain(
+    `${NAME} has no condition "example.com/Testedd"; did you mean "example.com/Tested"?`,
+  );
+  expect(await cli.run('rpkg', 'condition', 'rm', NAME, 'example.com/Tested')).toMatchObject({ code: 0 });
   expect((await cli.run('rpkg', 'condition', 'set', NAME, 'other.example.org/Scanned', 'True')).stderr).toBe(
     `warning: ${NAME} has no gate of type other.example.org/Scanned, so this condition opens none; its gates: example.com/Tested\n`,
   );
