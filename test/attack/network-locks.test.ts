@@ -60,7 +60,7 @@ test('the lock of a process that was killed is free at once, whatever machine it
   const path = join(folder, 'up-lock');
   const holder = start(`
     const { ProcessLock } = await load('foundation/process-lock.ts');
-    await ProcessLock.acquire(${JSON.stringify(path)}, { says: { since: '2026-01-01T00:00:00Z' } });
+    await ProcessLock.acquire(${JSON.stringify(path)}, { holder: { since: '2026-01-01T00:00:00Z' } });
     console.log('held');
     setInterval(() => {}, 1000);
   `);
