@@ -164,8 +164,8 @@ export class Controller<Request = ObjectKey> {
 
   /** Keys whose work was aborted and has not ended: their workers are lost to the others. */
   stuck(): string[] {
-    const { reconcileTimeoutMs: reconcileTimeout = 120_000 } = this.#options;
-    const latest = this.#host.clock.now() - reconcileTimeout - STUCK_AFTER_MS;
+    const { reconcileTimeoutMs = 120_000 } = this.#options;
+    const latest = this.#host.clock.now() - reconcileTimeoutMs - STUCK_AFTER_MS;
     return [...this.#running.values()].filter(({ since }) => since < latest).map(({ key }) => key);
   }
 
@@ -189,12 +189,12 @@ export class Controller<Request = ObjectKey> {
 
   async #reconcileOne(request: Request): Promise<void> {
     const { clock } = this.#host;
-    const { reconcileTimeoutMs: reconcileTimeout = 120_000 } = this.#options;
+    const { reconcileTimeoutMs = 120_000 } = this.#options;
     const key = this.#keyOf(request);
     const running = new AbortController();
     this.#running.set(running, { key, since: clock.now() });
-    const cancel = clock.schedule(reconcileTimeout, () =>
-      running.abort(new SluiceError('Timeout', `${this.name} took longer than ${reconcileTimeout} ms for ${key}`)),
+    const cancel = clock.schedule(reconcileTimeoutMs, () =>
+      running.abort(new SluiceError('Timeout', `${this.name} took longer than ${reconcileTimeoutMs} ms for ${key}`)),
     );
     const started = clock.now();
     const record = (outcome: ReconcileRecord['outcome'], error?: unknown) => {

@@ -222,9 +222,9 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     iterator: AsyncIterator<WatchEvent<T>>,
     end: AbortController,
   ): Promise<IteratorResult<WatchEvent<T>> | undefined> {
-    const { clock, watchTimeoutMs: silenceLimit = 60_000 } = this.#options;
+    const { clock, watchTimeoutMs = 60_000 } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<WatchEvent<T>> | undefined>();
-    const cancel = clock.schedule(silenceLimit, () => end.abort());
+    const cancel = clock.schedule(watchTimeoutMs, () => end.abort());
     // Also after an abort that the storage does not heed the loop must continue.
     const giveUp = () => resolve(undefined);
     end.signal.addEventListener('abort', giveUp);

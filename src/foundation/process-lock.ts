@@ -54,18 +54,18 @@ export class ProcessLock {
 
   /** Acquires the lock; creates the folder if it is missing. Throws Busy, with the holder as details, if another process keeps it. */
   static async acquire(path: string, request: LockRequest = {}): Promise<ProcessLock> {
-    const { holder: says, timeoutMs: patienceMs = TIMEOUT_MS } = request;
+    const { holder, timeoutMs = TIMEOUT_MS } = request;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     let database = tryLock(path);
     for (let waited = 0; database === undefined; waited += RETRY_MS) {
-      if (waited >= patienceMs) throw heldBy(path, await readHolder(path));
+      if (waited >= timeoutMs) throw heldBy(path, await readHolder(path));
       await pause(RETRY_MS);
       database = tryLock(path);
     }
     try {
       const lock = new ProcessLock(path, database, await readHolder(path));
       await rm(holderFile(path), { force: true });
-      if (says !== undefined) await writeHolder(path, { host: hostname(), pid: process.pid, ...says });
+      if (holder !== undefined) await writeHolder(path, { host: hostname(), pid: process.pid, ...holder });
       return lock;
     } catch (error) {
       database.close();
