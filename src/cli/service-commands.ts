@@ -17,7 +17,7 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
       '--webhook-listen <host:port>',
       'serve webhooks of Git hosts here too, and nothing else, without TLS: for an ingress in front of it',
     )
-    .option('--until-idle', 'end when nothing is queued, running or retrying; tell what waits')
+    .option('--until-idle', 'end when nothing is queued, running or retrying; print what waits')
     .addOption(new Option('--log <form>', 'form of the log').choices(['text', 'json']).default('text'))
     .option('--resolver <file>', 'module with a resolver; can be given several times', several)
     .option('--function-programs <folder>', 'folder whose programs pipelines may run (exec); default: none')
@@ -109,7 +109,7 @@ Packages live in their Git repositories and stay as they are.`,
     .option('--branch <branch>', 'branch that published packages are on', 'main')
     .option('--directory <folder>', 'folder inside the repository that holds the packages', '/')
     .option('--all', 'print also what is in band')
-    .option('--pre-receive', 'be a pre-receive hook: judge the push that stdin tells of')
+    .option('--pre-receive', 'run as a pre-receive hook: check the push that stdin describes')
     .addHelpText(
       'after',
       `

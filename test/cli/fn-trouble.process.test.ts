@@ -65,7 +65,7 @@ source: |
     const path = await folder({ Kptfile: kptfile, 'web.yaml': DEPLOYMENT, 'check.yaml': check });
     const { code, stderr } = await runCli(['fn', 'render', path, '--truncate-output=false']);
     expect(code, stderr).toBe(0);
-    expect(stderr).toContain('Condition "Checked" tells it');
+    expect(stderr).toContain('Condition "Checked" records it');
     expect(await read(path, 'web.yaml')).toContain('namespace: blog');
     const gates = await runCli(['kptfile', 'gates', path]);
     expect(gates.stdout).toMatch(/Checked +False +ValidationFailed +.*one replica is not enough/);

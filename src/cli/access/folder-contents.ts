@@ -39,7 +39,7 @@ export class FolderContents implements PackageContents {
     if (pulled === undefined) {
       throw new SluiceError(
         'InvalidInput',
-        `the folder was pulled from a server that does not tell commits; push it there, or pull ${name} from here`,
+        `the folder was pulled from a server that does not report commits; push it there, or pull ${name} from here`,
       );
     }
     const row = store.get(id);

@@ -112,7 +112,7 @@ test('push accepts a folder that porchctl pulled, prints the output of functions
 
 test('--commit is refused if the server does not report commits; no output shows the token', async () => {
   const results = [await run('rpkg', 'reject', name, '--commit', 'abc'), await run('rpkg', 'get', 'blueprints.ufp.v1')];
-  expect(results[0]).toMatchObject({ code: 1, stderr: expect.stringContaining('does not tell the commit') });
+  expect(results[0]).toMatchObject({ code: 1, stderr: expect.stringContaining('does not report the commit') });
   expect(results[1]).toMatchObject({ code: 1, stderr: expect.stringContaining('"blueprints.ufp.v1" not found') });
   expect(JSON.stringify(results)).not.toContain('s3cr3t');
 });

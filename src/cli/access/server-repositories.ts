@@ -62,7 +62,7 @@ export class ServerRepositories implements Repositories {
       if (late) {
         throw new SluiceError(
           'Timeout',
-          `the server has not read it within ${patience / 1000} s; "sluice repo get ${name}" tells how it goes on`,
+          `the server has not read it within ${patience / 1000} s; "sluice repo get ${name}" shows its status`,
         );
       }
       await pause(wait);

@@ -78,7 +78,7 @@ async function clusterOf({ kubeconfig }: DataFolder): Promise<z.infer<typeof clu
   } catch (error) {
     throw new SluiceError(
       'NotFound',
-      `${kubeconfig} does not tell the address of the server: start "sluice up" once, or take the token alone with -o token`,
+      `${kubeconfig} does not contain the address of the server: start "sluice up" once, or print only the token with -o token`,
       { cause: error },
     );
   }

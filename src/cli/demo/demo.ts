@@ -73,7 +73,7 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
       const ended = await printOutcome(running, shown, invocation);
       if (options.serve !== true || !ended) return 0;
       terminal.line();
-      terminal.line('Serving until Ctrl-C; what moves from here on is told below.');
+      terminal.line('Serving until Ctrl-C; changes from now on are printed below.');
       await aborted(running.stop.signal);
       return 0;
     },
@@ -92,7 +92,7 @@ async function printOutcome(running: Running, options: DataOptions, invocation: 
   terminal.line();
   printWaitReport(terminal, report);
   terminal.line();
-  terminal.line('Look further:');
+  terminal.line('Next commands:');
   const [waiting] = report.revisions;
   // The placeholder of a main branch has neither a history nor anything to wait for.
   const example = session.store.list().find(({ revision }) => revision >= 0);

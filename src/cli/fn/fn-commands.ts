@@ -14,7 +14,7 @@ export function addFnCommands(program: Command, invocation: Invocation, finish: 
       'after',
       `
 Arguments, flags and output are those of "kpt fn". So -o says where resources go, and not, as elsewhere in sluice, how a table looks.
-docs/functions.md tells which functions are built in and how others are run.`,
+docs/functions.md lists the built-in functions and describes how others run.`,
     );
   addRender(fn, invocation, finish);
   addEval(fn, invocation, finish);

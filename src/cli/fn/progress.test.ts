@@ -65,7 +65,7 @@ test('a failure shows resource, field, stderr and the condition that records it'
     '    "one"',
     '    "two"',
     '  Exit code: 3',
-    '  Condition "Checked" tells it; the pipeline goes on',
+    '  Condition "Checked" records it; the pipeline continues',
     '',
     '',
   ]);

@@ -55,7 +55,7 @@ export class Progress {
     this.#block('Stderr', stderr === '' ? [] : stderr.split('\n').map((line) => JSON.stringify(line)));
     if (failed) this.#terminal.note(`  Exit code: ${result.exitCode || 1}`);
     if (failed && conditionType !== undefined)
-      this.#terminal.note(`  Condition ${quoted(conditionType)} tells it; the pipeline goes on`);
+      this.#terminal.note(`  Condition ${quoted(conditionType)} records it; the pipeline continues`);
   }
 
   #block(title: string, lines: readonly string[]): void {

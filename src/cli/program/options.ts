@@ -15,7 +15,7 @@ export function withPlace(command: Command): Command {
     .option('--kubeconfig <file>', 'kubeconfig of a server to work on in place of a data folder')
     .option('--context <name>', 'context of the kubeconfig')
     .option('-n, --namespace <name>', 'namespace (default: that of the context, else "default")')
-    .option('-v, --verbose', 'tell which server or data folder is used');
+    .option('-v, --verbose', 'print which server or data folder is used');
 }
 
 export function withAllNamespaces(command: Command): Command {
@@ -29,7 +29,7 @@ They work on a server or on a data folder, the first of these that is given:
   --data, $SLUICE_DATA    a data folder: through its "sluice up" if one runs, else on the folder itself
   $KUBECONFIG             the server of a kubeconfig
   .sluice                 the data folder, as with --data
--v tells which one it is.`;
+-v prints which one is used.`;
 
 export function withActor(command: Command): Command {
   return command

@@ -48,7 +48,7 @@ async function giveNewId(
     return 0;
   }
   if (id === null)
-    terminal.line(`${name} would get an id of its own, for which no statement in it counts; --yes does it`);
+    terminal.line(`${name} would get a new id, for which none of its statements count; repeat with --yes to confirm`);
   else {
     terminal.line(`${name} has the id ${id}; no statement of the repository that it is a copy of counts in it`);
     terminal.line(`next: "sluice repo adopt ${name}" lists what could be adopted`);

@@ -135,7 +135,7 @@ function withSettings(command: Command): Command {
     .option('--repo-ssh-key-file <file>', 'private key for ssh, without a passphrase; - reads it from stdin')
     .option('--known-hosts-file <file>', 'known_hosts for ssh: the keys of the host, as ssh-keyscan prints them')
     .option('--ca-file <file>', 'certificates (PEM) of an authority of your own, for https')
-    .option('--sync-schedule <cron>', 'when everything is read anew')
+    .option('--sync-schedule <cron>', 'when Sluice reads the whole repository again')
     .option(
       '--webhook-secret-file <file>',
       'file with the secret of the webhook at the Git host; - reads it from stdin',

@@ -142,20 +142,20 @@ function publication({ spec, status }: Revision): string {
   return `; it is published as v${spec.revision}${by}`;
 }
 
-/** The version that is sent with the step sees to it that the commit is still that one when it is done. */
+/** The resourceVersion in the request ensures that the commit is unchanged when the server executes the step. */
 function expectCommit(revision: Revision, wanted: string): void {
   const { name } = revision.metadata;
   const commit = commitOf(revision);
   if (commit === wanted) return;
   throw commit === undefined
-    ? new SluiceError('Unsupported', `the server does not tell the commit of ${name}; leave --commit out`)
+    ? new SluiceError('Unsupported', `the server does not report the commit of ${name}; leave --commit out`)
     : new SluiceError(
         'Conflict',
-        `${name} is at ${commit} now, the request judged ${wanted}; read it again and decide anew`,
+        `${name} is at ${commit} now, the request judged ${wanted}; read it again, then repeat the request`,
       );
 }
 
-/** Where the server lets closed gates pass, its clients are asked not to. */
+/** A server other than Sluice does not check gates, so the command does. */
 function expectGates({ isSluice }: Access, { metadata, spec, status }: Revision): void {
   if (isSluice) return;
   const open = new Set((status?.conditions ?? []).filter((one) => one.status === 'True').map(({ type }) => type));

@@ -87,7 +87,7 @@ export function printWaitReport(terminal: Terminal, report: WaitReport): void {
   else terminal.line('What waits:');
   for (const revision of revisions) printRevision(terminal, revision);
   if (more > 0) terminal.line(`  and ${more} more; "sluice why <revision>" explains each`);
-  if (timers.length > 0) terminal.line('What comes later by itself:');
+  if (timers.length > 0) terminal.line('Scheduled work:');
   for (const { what, due, reason } of timers) terminal.line(`  ${due}  ${printable(what)}: ${printable(reason)}`);
 }
 

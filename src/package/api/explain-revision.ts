@@ -104,7 +104,7 @@ async function refusalsOf(
   if (action === undefined) return [];
   const state = await stateOf(store.repositoryOf(revision), revision);
   // No person in particular: those whom a policy does not let approve are named apart from this.
-  const request = { action, actor: { name: 'somebody' }, face: 'cli' } as const;
+  const request = { action, actor: { name: 'any-user' }, face: 'cli' } as const;
   const decision = decide(state, request, policy, timestamp(now));
   if (decision.allowed) return [];
   return decision.refusals.filter((refusal) => refusal.gate === undefined && refusal.code !== 'NotAllowed');
