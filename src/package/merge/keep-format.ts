@@ -20,7 +20,7 @@ export function keepFormat(written: string, plain: string, changed: string): str
   let at = 0;
   while (formats.length + edits.length > 0) {
     const first = Math.min(formats[0]?.from ?? Number.POSITIVE_INFINITY, edits[0]?.from ?? Number.POSITIVE_INFINITY);
-    result.push(...lines.slice(at, first));
+    append(result, lines.slice(at, first));
     // Everything that overlaps is one place.
     let end = first;
     const here = { formats: [] as Change[], edits: [] as Change[] };
@@ -38,17 +38,23 @@ export function keepFormat(written: string, plain: string, changed: string): str
         found = true;
       }
     }
-    result.push(...applied(lines, first, end, here.edits.length > 0 ? here.edits : here.formats));
+    append(result, applied(lines, first, end, here.edits.length > 0 ? here.edits : here.formats));
     at = end;
   }
   return [...result, ...lines.slice(at)].join('\n');
+}
+
+/** One by one: a call has at most about a hundred thousand arguments, and a text may have more lines. */
+function append(result: string[], lines: readonly string[]): void {
+  for (const line of lines) result.push(line);
 }
 
 function applied(lines: readonly string[], from: number, to: number, changes: readonly Change[]): string[] {
   const result: string[] = [];
   let at = from;
   for (const change of changes) {
-    result.push(...lines.slice(at, change.from), ...change.lines);
+    append(result, lines.slice(at, change.from));
+    append(result, change.lines);
     at = change.to;
   }
   return [...result, ...lines.slice(at, to)];

@@ -144,7 +144,7 @@ function written(
     const parts = (mine === undefined ? undefined : reader.known(mine)) ?? [];
     const texted = parts.map((part) => ({ part, text: texts.has(part) ? texts.get(part) : part.text }));
     const resources = texted.flatMap(({ part, text }) => (part.resource === undefined ? [] : (text ?? [])));
-    resources.push(...(added.get(path) ?? []));
+    for (const resource of added.get(path) ?? []) resources.push(resource);
     const lines = resources.length === 0 ? [] : texted.flatMap(({ text }) => text ?? []);
     const data = Buffer.from(joinDocuments([...lines, ...(added.get(path) ?? [])]));
     if (resources.length === 0) result.set(path, undefined);

@@ -24,7 +24,8 @@ export async function unifiedDiff(
   const [left, right] = [split(before), split(after)];
   const steps = await lineStepsInSlices(left.lines, right.lines);
   const out = [`--- ${from ?? '/dev/null'}`, `+++ ${to ?? '/dev/null'}`];
-  for (const hunk of hunks(steps, left, right)) out.push(...hunk);
+  // One by one: a call has at most about a hundred thousand arguments, and a hunk may have more lines.
+  for (const hunk of hunks(steps, left, right)) for (const line of hunk) out.push(line);
   return `${out.join('\n')}\n`;
 }
 
