@@ -18,7 +18,7 @@ export function lineSteps(left: readonly string[], right: readonly string[]): Li
   }
 }
 
-/** The same for a server: other requests get their turn during a long search, which takes up to about a second. */
+/** The same for a server: other requests get their turn during a long search, which takes up to about a tenth of a second. */
 export async function lineStepsInSlices(left: readonly string[], right: readonly string[]): Promise<LineStep[]> {
   const search = searchSteps(left, right);
   const pause = createPacer();
@@ -56,21 +56,24 @@ function* shortestEdit(left: readonly string[], right: readonly string[]): Gener
   ];
   if (left.length === 0 || right.length === 0) return whole();
   const limit = Math.min(left.length + right.length, MAX_EDITS);
-  const furthest = new Map<number, number>([[1, 0]]);
-  const trace: Map<number, number>[] = [];
+  // The furthest position in `left` on each diagonal; diagonal 0 is at index `limit + 1`.
+  const furthest = new Int32Array(2 * limit + 3).fill(-1);
+  const middle = limit + 1;
+  furthest[middle + 1] = 0;
+  const trace: Int32Array[] = [];
   for (let edits = 0; edits <= limit; edits++) {
-    // Only the diagonals of one round are needed to walk back.
-    trace.push(new Map(furthest));
+    // Only the diagonals of this round and one beyond are needed to walk back.
+    trace.push(furthest.slice(middle - edits - 1, middle + edits + 2));
     for (let diagonal = -edits; diagonal <= edits; diagonal += 2) {
-      const down = furthest.get(diagonal + 1) ?? -1;
-      const across = furthest.get(diagonal - 1) ?? -1;
+      const down = furthest[middle + diagonal + 1] ?? -1;
+      const across = furthest[middle + diagonal - 1] ?? -1;
       let x = diagonal === -edits || (diagonal !== edits && across < down) ? down : across + 1;
       let y = x - diagonal;
       while (x < left.length && y < right.length && left[x] === right[y]) {
         x++;
         y++;
       }
-      furthest.set(diagonal, x);
+      furthest[middle + diagonal] = x;
       if (x >= left.length && y >= right.length) return walkBack(left, right, trace);
     }
     if (trace.length * trace.length > 4_000_000) return whole();
@@ -82,18 +85,20 @@ function* shortestEdit(left: readonly string[], right: readonly string[]): Gener
 function walkBack(
   left: readonly string[],
   right: readonly string[],
-  trace: readonly Map<number, number>[],
+  trace: readonly Int32Array[],
 ): LineStep[] {
   const steps: LineStep[] = [];
   let x = left.length;
   let y = right.length;
   for (let edits = trace.length - 1; edits >= 0; edits--) {
-    const furthest = trace[edits] ?? new Map<number, number>();
+    const furthest = trace[edits];
+    // The diagonals of a round begin with -edits - 1.
+    const at = (diagonal: number) => furthest?.[diagonal + edits + 1] ?? -1;
     const diagonal = x - y;
-    const down = furthest.get(diagonal + 1) ?? -1;
-    const across = furthest.get(diagonal - 1) ?? -1;
+    const down = at(diagonal + 1);
+    const across = at(diagonal - 1);
     const before = diagonal === -edits || (diagonal !== edits && across < down) ? diagonal + 1 : diagonal - 1;
-    const fromX = furthest.get(before) ?? 0;
+    const fromX = Math.max(0, at(before));
     const fromY = fromX - before;
     while (x > fromX && y > fromY) {
       steps.push({ kind: ' ', line: left[--x] ?? '' });
