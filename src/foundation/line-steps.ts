@@ -82,11 +82,7 @@ function* shortestEdit(left: readonly string[], right: readonly string[]): Gener
   return whole();
 }
 
-function walkBack(
-  left: readonly string[],
-  right: readonly string[],
-  trace: readonly Int32Array[],
-): LineStep[] {
+function walkBack(left: readonly string[], right: readonly string[], trace: readonly Int32Array[]): LineStep[] {
   const steps: LineStep[] = [];
   let x = left.length;
   let y = right.length;

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { diffBases } from '../../package/api/diff-base.ts';
-import { changedPaths, type FileChange, fileChange } from '../../package/model/file-diff.ts';
+import { fileChanges } from '../../package/model/file-diff.ts';
 import { diffSchema } from '../../package/model/revision-readings.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision, revisionsOf } from '../access/find-revision.ts';
@@ -16,21 +16,26 @@ export interface DiffOptions extends PlaceOptions {
   readonly nameOnly?: boolean;
 }
 
+/** Files without their patch that a warning names. */
+const MAX_NAMED_FILES = 10;
+
 type Comparison = z.output<typeof diffSchema>;
 
 /** `sluice rpkg diff`. Exit code 1 if something differs, as diff does. */
 export function rpkgDiff(name: string, other: string, options: DiffOptions, invocation: Invocation): Promise<Outcome> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
-    const { from, to, files } = access.isSluice
+    const comparison = access.isSluice
       ? await readRevision(access, name, 'diff', diffSchema, { with: await expectBase(access, other) })
       : await compare(access, name, other);
+    const { files } = comparison;
     if (options.output !== 'patch') {
       const shown = options.nameOnly === true ? files.map(({ patch: _patch, ...file }) => file) : files;
-      const document = { ...(from === undefined ? {} : { from }), to, files: shown };
+      const document = { ...comparison, files: shown };
       terminal.out.write(options.output === 'json' ? toJson(document) : toYaml(document));
     } else if (options.nameOnly === true) for (const { path } of files) terminal.line(printable(path));
     else for (const { patch } of files) write(terminal, patch);
+    if (options.nameOnly !== true || comparison.omittedFiles !== undefined) warnOfOmissions(terminal, comparison);
     return files.length === 0 ? 0 : 1;
   });
 }
@@ -49,9 +54,22 @@ async function compare(access: Access, name: string, other: string): Promise<Com
   const [base] = diffBases(revision, ofPackage, other);
   const before = base === undefined ? new Map() : (await access.contents.read(await findRevision(access, base))).files;
   const { files: after } = await access.contents.read(revision);
-  const files: FileChange[] = [];
-  for (const path of changedPaths(before, after)) files.push(await fileChange(path, before.get(path), after.get(path)));
-  return { ...(base === undefined ? {} : { from: base }), to: revision.metadata.name, files };
+  const changes = await fileChanges(before, after);
+  return { ...(base === undefined ? {} : { from: base }), to: revision.metadata.name, ...changes };
+}
+
+/** On stderr, so that the patch on stdout stays one. */
+function warnOfOmissions(terminal: Terminal, { from, to, files, omittedFiles = 0, truncated }: Comparison): void {
+  if (truncated !== true) return;
+  const paths = files.filter((file) => file.truncated).map(({ path }) => path);
+  const named = paths.slice(0, MAX_NAMED_FILES);
+  const others = paths.length - named.length + omittedFiles;
+  const what = [...named, ...(others > 0 ? [`${others} more files`] : [])].join(', ');
+  const commands = [to, from].flatMap((name) => (name === undefined ? [] : [`"sluice rpkg pull ${name} <folder>"`]));
+  const label = terminal.style('yellow', 'warning:', terminal.err);
+  terminal.note(
+    `${label} ${printable(`the difference is too large: omitted ${what}; for the whole files: ${commands.join(' and ')}`)}`,
+  );
 }
 
 function write(terminal: Terminal, text: string): void {

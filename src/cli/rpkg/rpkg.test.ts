@@ -1,6 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MAX_COMPARED_FILE_BYTES } from '../../package/model/file-diff.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 let cli: CliFixture;
@@ -150,6 +151,18 @@ describe('one package from init to deletion', () => {
     const same = await cli.run('rpkg', 'diff', name, name, '-o', 'json');
     expect([same.code, JSON.parse(same.stdout)]).toEqual([0, { from: name, to: name, files: [] }]);
     expect((await cli.run('rpkg', 'diff', copy, 'latest', '--name-only')).stdout).toBe('service.yaml\n');
+    await writeFile(join(folder, 'large.txt'), 'x'.repeat(2 * MAX_COMPARED_FILE_BYTES));
+    await cli.run('rpkg', 'push', copy, folder);
+    expect(await cli.run('rpkg', 'diff', copy)).toEqual({
+      code: 1,
+      stdout: diff.stdout,
+      stderr: expect.stringContaining(
+        `warning: the difference is too large: omitted large.txt; for the whole files: "sluice rpkg pull ${copy} <folder>" and "sluice rpkg pull ${name} <folder>"\n`,
+      ),
+    });
+    expect(await cli.run('rpkg', 'diff', copy, '--name-only')).toMatchObject({ stdout: 'large.txt\nservice.yaml\n' });
+    await rm(join(folder, 'large.txt'));
+    await cli.run('rpkg', 'push', copy, folder);
     const stale = await cli.run('why', copy);
     expect(stale.stdout).toMatch(/changed since/);
     await cli.run('rpkg', 'condition', 'set', copy, 'Tested', 'True', '--message', 'ran all');

@@ -6,7 +6,8 @@ import { packageRevisionKind } from '../../resource/kinds/porch/package-revision
 import { structuralProblems } from '../../resource/schema/structural/structural-problems.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import { EventLog } from '../../resource/watch/event-log.ts';
-import { historySchema } from '../model/revision-readings.ts';
+import { MAX_COMPARED_FILE_BYTES } from '../model/file-diff.ts';
+import { diffSchema, historySchema } from '../model/revision-readings.ts';
 import { PackageRevisionStorage } from './package-revision-storage.ts';
 
 async function setUp(scratch: Scratch) {
@@ -76,9 +77,30 @@ test('a right to read one revision is none to compare it with another', async ()
       diff?.read({ ...anna, mayReadOther }, key, new URLSearchParams({ with: word })) ?? Promise.resolve(),
     );
   };
-  for (const word of ['latest', 'source', first]) {
-    expect(await read(false, word)).toMatch(/^Refused: .*"packages\.shop\.v1" is forbidden/);
-    expect(await read(true, word)).toBe('succeeded');
-  }
+  for (const word of ['latest', 'source', first]) expect(await read(true, word)).toBe('succeeded');
   expect(new Set(asked)).toEqual(new Set([first]));
+  // The name of a revision that the caller may not read is not in an answer, and neither is whether there is one.
+  for (const word of ['latest', 'source'])
+    expect(await read(false, word)).toBe(
+      `Refused: packagerevisions.porch.kpt.dev is forbidden: a comparison with ${word} needs the right to get the sub-resource diff of that revision as well`,
+    );
+  for (const word of [first, 'packages.shop.v9', 'nowhere.shop.v1'])
+    expect(await read(false, word)).toBe(
+      `Refused: packagerevisions.porch.kpt.dev "${word}" is forbidden: a comparison with it needs the right to get its sub-resource diff as well`,
+    );
+});
+
+test('the difference of a large file is left out of an answer that fits the schema', async () => {
+  await using scratch = await scratchRepository();
+  const { store, storage, read } = await setUp(scratch);
+  const name = await draft(store);
+  const large = Buffer.alloc(2 * MAX_COMPARED_FILE_BYTES, 1);
+  await store.change(name, { files: new Map([['large.txt', large]]) }, anna);
+  const diff = diffSchema.parse(await read('diff', name));
+  expect(diff.truncated).toBe(true);
+  expect(diff.files.filter(({ truncated }) => truncated)).toEqual([
+    { path: 'large.txt', change: 'Added', truncated: true, patch: '' },
+  ]);
+  const schema = storage.readOnlySubResources.find((each) => each.name === 'diff')?.schema();
+  expect(Object.keys(schema?.properties ?? {})).toEqual(expect.arrayContaining(Object.keys(diff)));
 });

@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import { createPacer } from '../../foundation/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '../../resource/object/object.ts';
@@ -9,7 +8,7 @@ import { structuralFromZod } from '../../resource/schema/structural/structural-f
 import { notFound, resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { ReadOnlySubResource } from '../../resource/storage/storage.ts';
 import type { Explanation } from '../model/explanation.ts';
-import { changedPaths, type FileChange, fileChange } from '../model/file-diff.ts';
+import { type FileChanges, fileChanges } from '../model/file-diff.ts';
 import { type PackageRevision, repositoryIdOf, revisionId } from '../model/package-revision.ts';
 import { diffSchema, explainSchema, historySchema } from '../model/revision-readings.ts';
 import type { OpenPurpose, RevisionStore } from '../store/revision-store.ts';
@@ -54,12 +53,11 @@ export function packageRevisionReadings(
     ],
     read: async (context, key, parameters) => {
       const entry = await existing(store, table, key);
-      const base = await baseOf(store, table, entry, parameters.get('with') || 'source');
-      if (base !== undefined) await requireReadable(context, base);
+      const base = await baseOf(store, table, entry, { context, word: parameters.get('with') || 'source' });
       return {
         ...(base === undefined ? {} : { from: base.name }),
         to: key.name,
-        files: await changesBetween(store, context, base, entry.revision),
+        ...(await changesBetween(store, context, base, entry.revision)),
       };
     },
   });
@@ -105,25 +103,21 @@ async function changesBetween(
   { signal }: RequestContext,
   base: PackageRevision | undefined,
   revision: PackageRevision,
-): Promise<FileChange[]> {
+): Promise<FileChanges> {
   const before = base === undefined ? new Map<string, Buffer>() : (await store.content(revisionId(base))).files;
   const { files: after } = await store.content(revisionId(revision));
-  const pause = createPacer();
-  const changes: FileChange[] = [];
-  for (const path of changedPaths(before, after)) {
-    signal?.throwIfAborted();
-    changes.push(await fileChange(path, before.get(path), after.get(path)));
-    await pause();
-  }
-  return changes;
+  return fileChanges(before, after, signal);
 }
 
-/** A right to read one revision is none to read the files of another. */
-async function requireReadable({ mayReadOther }: RequestContext, { name }: PackageRevision): Promise<void> {
+/** A right to read one revision is none to read the files of another, nor to learn which ones exist. */
+async function requireReadable({ mayReadOther }: RequestContext, name: string, word: string): Promise<void> {
   if (mayReadOther === undefined || (await mayReadOther(name))) return;
+  const resource = resourceName(packageRevisionKind);
   throw new SluiceError(
     'Refused',
-    `${resourceName(packageRevisionKind)} ${JSON.stringify(name)} is forbidden: a comparison with it needs the right to get its sub-resource diff as well`,
+    name === word
+      ? `${resource} ${JSON.stringify(name)} is forbidden: a comparison with it needs the right to get its sub-resource diff as well`
+      : `${resource} is forbidden: a comparison with ${word} needs the right to get the sub-resource diff of that revision as well`,
   );
 }
 
@@ -144,13 +138,15 @@ async function baseOf(
   store: RevisionStore,
   table: Pick<RevisionTable, 'get'>,
   { revision, object }: RevisionEntry,
-  word: string,
+  { context, word }: { readonly context: RequestContext; readonly word: string },
 ): Promise<PackageRevision | undefined> {
   const { namespace } = revision;
   const ofPackage = store
     .list({ repository: repositoryIdOf(revision), package: revision.key.package })
     .flatMap(({ name }) => table.get({ namespace, name })?.object ?? []);
   for (const name of diffBases(object, ofPackage, word)) {
+    // Before it is looked up: the refusal does not depend on whether it exists.
+    await requireReadable(context, name, word);
     const isAsked = name === word;
     try {
       return (await existing(store, table, { namespace, name })).revision;

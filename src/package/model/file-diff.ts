@@ -1,3 +1,4 @@
+import { createPacer } from '../../foundation/in-slices.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
 /** What became of a file between two versions of a package. */
@@ -6,27 +7,88 @@ export interface FileChange {
   readonly change: 'Added' | 'Removed' | 'Modified';
   /** True for a file that is not text. */
   readonly binary?: true;
-  /** In the form that `git apply` reads. */
+  /** True if the patch is left out because it is too large. */
+  readonly truncated?: true;
+  /** In the form that `git apply` reads; empty if it is left out. */
   readonly patch: string;
+}
+
+/** The files in which two versions of a package differ, as far as they fit into an answer. */
+export interface FileChanges {
+  readonly files: FileChange[];
+  /** True if the patch of a file or a file is left out. */
+  readonly truncated?: true;
+  /** How many files that differ are not in `files`. */
+  readonly omittedFiles?: number;
 }
 
 type Files = ReadonlyMap<string, Buffer>;
 
+/** Bytes of a file on either side up to which its lines are compared. */
+export const MAX_COMPARED_FILE_BYTES = 1024 * 1024;
+/** Bytes of the patch of one file, as JSON: a control character has six. */
+export const MAX_FILE_PATCH_BYTES = 1024 * 1024;
+/** Bytes of all patches of an answer, as JSON. */
+export const MAX_PATCHES_BYTES = 3 * 1024 * 1024;
+/** Bytes of the list of files of an answer without the patches, as JSON. */
+export const MAX_CHANGED_FILES_BYTES = 1024 * 1024;
+
+/**
+ * The files in which two versions of a package differ, sorted by path. The answer is bounded by the constants above. Lets others have
+ * their turn while differences are searched.
+ */
+export async function fileChanges(before: Files, after: Files, signal?: AbortSignal): Promise<FileChanges> {
+  const pause = createPacer();
+  const paths = changedPaths(before, after);
+  const files: FileChange[] = [];
+  let isTruncated = false;
+  let patchBytesLeft = MAX_PATCHES_BYTES;
+  let listBytesLeft = MAX_CHANGED_FILES_BYTES;
+  for (const path of paths) {
+    signal?.throwIfAborted();
+    const [old, next] = [before.get(path), after.get(path)];
+    const omitted = withoutPatch(path, old, next);
+    listBytesLeft -= jsonBytes(omitted) + 1;
+    if (listBytesLeft < 0) return { files, truncated: true, omittedFiles: paths.length - files.length };
+    const patch = patchBytesLeft > 0 && isComparable(old, next) ? await fileDiff(path, old, next) : undefined;
+    const patchBytes = patch === undefined ? 0 : jsonBytes(patch);
+    // After the first patch that the answer has no room for, no more are searched.
+    if (patchBytes <= MAX_FILE_PATCH_BYTES) patchBytesLeft -= patchBytes;
+    if (patch === undefined || patchBytes > MAX_FILE_PATCH_BYTES || patchBytesLeft < 0) {
+      isTruncated = true;
+      files.push(omitted);
+    } else {
+      const { truncated: _truncated, ...whole } = omitted;
+      files.push({ ...whole, patch });
+    }
+    await pause();
+  }
+  return { files, ...(isTruncated ? { truncated: true } : {}) };
+}
+
 /** The paths at which two versions of a package differ, sorted. */
-export function changedPaths(before: Files, after: Files): string[] {
+function changedPaths(before: Files, after: Files): string[] {
   const paths = [...new Set([...before.keys(), ...after.keys()])].sort();
   return paths.filter((path) => !same(before.get(path), after.get(path)));
 }
 
-/** Lets others have their turn while a long difference is searched. */
-export async function fileChange(
-  path: string,
-  before: Buffer | undefined,
-  after: Buffer | undefined,
-): Promise<FileChange> {
+function withoutPatch(path: string, before: Buffer | undefined, after: Buffer | undefined): FileChange {
   const change = before === undefined ? 'Added' : after === undefined ? 'Removed' : 'Modified';
-  const isBinary = before?.includes(0) === true || after?.includes(0) === true;
-  return { path, change, ...(isBinary ? { binary: true } : {}), patch: await fileDiff(path, before, after) };
+  return { path, change, ...(isBinary(before, after) ? { binary: true } : {}), truncated: true, patch: '' };
+}
+
+function isBinary(before: Buffer | undefined, after: Buffer | undefined): boolean {
+  return before?.includes(0) === true || after?.includes(0) === true;
+}
+
+/** True if the files are small enough to search their difference; the patch of files that are not text is one line. */
+function isComparable(before: Buffer | undefined, after: Buffer | undefined): boolean {
+  const bytes = Math.max(before?.length ?? 0, after?.length ?? 0);
+  return bytes <= MAX_COMPARED_FILE_BYTES || isBinary(before, after);
+}
+
+function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }
 
 function same(before: Buffer | undefined, after: Buffer | undefined): boolean {
@@ -39,7 +101,7 @@ async function fileDiff(path: string, before: Buffer | undefined, after: Buffer 
   if (before === undefined) lines.push('new file mode 100644');
   if (after === undefined) lines.push('deleted file mode 100644');
   const header = `${lines.join('\n')}\n`;
-  if (before?.includes(0) || after?.includes(0)) return `${header}Binary files ${left} and ${right} differ\n`;
+  if (isBinary(before, after)) return `${header}Binary files ${left} and ${right} differ\n`;
   const [old, next] = [before?.toString('utf8') ?? '', after?.toString('utf8') ?? ''];
   if (old === next) return header;
   const names = { before: before === undefined ? undefined : left, after: after === undefined ? undefined : right };

@@ -31,10 +31,16 @@ export const diffSchema = z.object({
         path: z.string(),
         change: z.string().describe('Added, Removed or Modified.'),
         binary: z.literal(true).exactOptional().describe('Set for a file that is not text.'),
-        patch: z.string().describe('The difference in the form that git apply reads.'),
+        truncated: z.literal(true).exactOptional().describe('Set if the patch is left out because it is too large.'),
+        patch: z.string().describe('The difference in the form that git apply reads. Empty if truncated is set.'),
       }),
     )
     .describe('The files that differ, by path.'),
+  truncated: z
+    .literal(true)
+    .exactOptional()
+    .describe('Set if the difference is too large to be returned as a whole: files are truncated or omitted.'),
+  omittedFiles: z.int().min(1).exactOptional().describe('How many more files differ than files lists.'),
 });
 
 export const explainSchema = z.object({ explanation: explanationSchema });
