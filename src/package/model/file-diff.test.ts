@@ -3,6 +3,7 @@ import {
   fileChanges,
   MAX_CHANGED_FILES_BYTES,
   MAX_COMPARED_FILE_BYTES,
+  MAX_COMPARED_FILE_LINES,
   MAX_FILE_PATCH_BYTES,
   MAX_PATCHES_BYTES,
 } from './file-diff.ts';
@@ -44,10 +45,11 @@ test('the patch of a large file is left out, also of one that is large as JSON o
     control: Buffer.alloc(MAX_FILE_PATCH_BYTES / 4, 1),
     fits: 'x\n'.repeat(1000),
     large: Buffer.alloc(MAX_COMPARED_FILE_BYTES + 1, 0x61),
+    lines: '\n'.repeat(MAX_COMPARED_FILE_LINES + 1),
   });
   const changes = await fileChanges(NOTHING, after);
   expect(changes.truncated).toBe(true);
-  expect(truncatedPaths(changes.files)).toEqual(['control', 'large']);
+  expect(truncatedPaths(changes.files)).toEqual(['control', 'large', 'lines']);
   expect(changes.files[2]).toEqual({ path: 'large', change: 'Added', truncated: true, patch: '' });
 });
 

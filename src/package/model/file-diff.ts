@@ -24,8 +24,12 @@ export interface FileChanges {
 
 type Files = ReadonlyMap<string, Buffer>;
 
+const LINE_FEED = 0x0a;
+
 /** Bytes of a file on either side up to which its lines are compared. */
 export const MAX_COMPARED_FILE_BYTES = 1024 * 1024;
+/** The same in lines. The time of a comparison depends on these more than on the bytes. */
+export const MAX_COMPARED_FILE_LINES = 50_000;
 /** Bytes of the patch of one file, as JSON: a control character has six. */
 export const MAX_FILE_PATCH_BYTES = 1024 * 1024;
 /** Bytes of all patches of an answer, as JSON. */
@@ -83,8 +87,20 @@ function isBinary(before: Buffer | undefined, after: Buffer | undefined): boolea
 
 /** True if the files are small enough to search their difference; the patch of files that are not text is one line. */
 function isComparable(before: Buffer | undefined, after: Buffer | undefined): boolean {
-  const bytes = Math.max(before?.length ?? 0, after?.length ?? 0);
-  return bytes <= MAX_COMPARED_FILE_BYTES || isBinary(before, after);
+  return isBinary(before, after) || (isSmall(before) && isSmall(after));
+}
+
+function isSmall(file: Buffer | undefined): boolean {
+  if (file === undefined) return true;
+  if (file.length > MAX_COMPARED_FILE_BYTES) return false;
+  let lines = 0;
+  for (
+    let at = file.indexOf(LINE_FEED);
+    at !== -1 && lines <= MAX_COMPARED_FILE_LINES;
+    at = file.indexOf(LINE_FEED, at + 1)
+  )
+    lines++;
+  return lines <= MAX_COMPARED_FILE_LINES;
 }
 
 function jsonBytes(value: unknown): number {

@@ -1,3 +1,4 @@
+import { createPacer } from '../../foundation/in-slices.ts';
 import { type LineStep, lineStepsInSlices } from '../../foundation/line-steps.ts';
 
 /** Lines around a change. */
@@ -21,11 +22,17 @@ export async function unifiedDiff(
   { before: from, after: to }: FileDiffOptions,
 ): Promise<string> {
   if (before === after && from !== undefined && to !== undefined) return '';
+  const pause = createPacer();
   const [left, right] = [split(before), split(after)];
+  await pause();
   const steps = await lineStepsInSlices(left.lines, right.lines);
   const out = [`--- ${from ?? '/dev/null'}`, `+++ ${to ?? '/dev/null'}`];
+  await pause();
   // One by one: a call has at most about a hundred thousand arguments, and a hunk may have more lines.
-  for (const hunk of hunks(steps, left, right)) for (const line of hunk) out.push(line);
+  for (const hunk of hunks(steps, left, right)) {
+    for (const line of hunk) out.push(line);
+    await pause();
+  }
   return `${out.join('\n')}\n`;
 }
 
