@@ -1,15 +1,36 @@
-import type { OpenRequests } from '../limits/open-requests.ts';
+import type { ServerResponse } from 'node:http';
+import type { ApiResponse, StreamedResponse } from '../http/answer.ts';
+import type { OpenRequest, OpenRequests } from '../limits/open-requests.ts';
 import type { Filter } from './filter.ts';
 
-/** Counts the request to its user until it ends. TooManyRequests if the user has too many. */
+/** Characters of a response from which it counts to its user until it is sent. */
+const MIN_COUNTED_RESPONSE_LENGTH = 1024 * 1024;
+
+/** Counts the request to its user until it ends, and a large response until it is sent. TooManyRequests if the user has too many. */
 export function limitOpenRequests(openRequests: OpenRequests): Filter {
   return async (request, next) => {
     const openRequest = openRequests.open(request.user.name);
     request.found.openRequest = openRequest;
     try {
-      return await next();
+      const answer = await next();
+      // A write has happened: its client gets the response.
+      countResponse(openRequest, answer, request.response, { mayRefuse: request.incoming.method === 'GET' });
+      return answer;
     } finally {
       openRequest.close();
     }
   };
+}
+
+function countResponse(
+  openRequest: OpenRequest,
+  answer: ApiResponse | StreamedResponse,
+  response: ServerResponse,
+  options: { readonly mayRefuse: boolean },
+): void {
+  if ('stream' in answer || response.closed) return;
+  const { body } = answer;
+  // Parts of a list are made while they are sent.
+  const length = typeof body === 'string' || body instanceof Uint8Array ? body.length : 0;
+  if (length > MIN_COUNTED_RESPONSE_LENGTH) response.once('close', openRequest.holdResponse(length, options));
 }

@@ -32,6 +32,27 @@ test.each<[string, () => ApiResponse['body']]>([
   server.close();
 });
 
+test('a client that takes a body more slowly than it has to is cut off, though it always takes some', async () => {
+  const server = createServer((incoming, response) => {
+    const answer = { status: 200, contentType: 'text/plain', body: 'x'.repeat(LARGE) };
+    void sendResponse(incoming, response, answer, { stuckTimeoutMs: 200, minBytesPerSecond: LARGE });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  client.on('error', () => undefined);
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  let received = 0;
+  client.on('data', (chunk) => {
+    received += chunk.length;
+    client.pause();
+    setTimeout(() => client.resume(), 5);
+  });
+  await once(client, 'close');
+  expect(received).toBeLessThan(LARGE);
+  server.close();
+});
+
 test('the last byte of a large body leaves only after the others, so that the next request finds a socket that has drained', async () => {
   const responses: ServerResponse[] = [];
   const server = createServer((incoming, response) => {

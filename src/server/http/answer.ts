@@ -26,6 +26,10 @@ const MIN_GZIP_BYTES = 128 * 1024;
 const FAST = { level: constants.Z_BEST_SPEED };
 /** Milliseconds for which a client may read nothing of a body. */
 const STUCK_TIMEOUT_MS = 60_000;
+/** Bytes that a client must take of a body, on average over the stuck timeout. */
+const MIN_BYTES_PER_SECOND = 10 * 1024;
+/** Bytes of a body that are handed to the connection at once, so that the rate at which the client takes them is known. */
+const PART_BYTES = 64 * 1024;
 /** The buffers of a connection hold this much, so that a client need not read it in time. */
 const MAX_UNWATCHED_BYTES = 16 * 1024;
 
@@ -63,12 +67,16 @@ export function prettyResponse(answer: ApiResponse): ApiResponse {
   return { ...answer, body: `${JSON.stringify(JSON.parse(text), null, 2)}\n` };
 }
 
-/** Writes a response. A client that has left is no failure; one that reads nothing for `stuckTimeoutMs` milliseconds is disconnected. */
+/** Writes a response. A client that has left is no failure; one that reads nothing for `stuckTimeoutMs` milliseconds, or too slowly, is disconnected. */
 export async function sendResponse(
   request: IncomingMessage,
   response: ServerResponse,
   answer: ApiResponse,
-  { stuckTimeoutMs = STUCK_TIMEOUT_MS, discardTimeoutMs = DISCARD_TIMEOUT_MS } = {},
+  {
+    stuckTimeoutMs = STUCK_TIMEOUT_MS,
+    minBytesPerSecond = MIN_BYTES_PER_SECOND,
+    discardTimeoutMs = DISCARD_TIMEOUT_MS,
+  } = {},
 ): Promise<void> {
   const { status } = answer;
   const headers: Record<string, string | number> = { 'Content-Type': answer.contentType, ...answer.headers };
@@ -84,17 +92,45 @@ export async function sendResponse(
   if (response.destroyed) return;
   if (!(sent instanceof Uint8Array && sent.length <= MAX_UNWATCHED_BYTES))
     response.setTimeout(stuckTimeoutMs, () => response.destroy());
+  const pace = { windowMs: stuckTimeoutMs, minBytesPerSecond };
   if (sent instanceof Uint8Array) {
     response.writeHead(status, { ...headers, 'Content-Length': sent.length });
     if (isUnread) {
-      response.write(sent);
-      await discardBody(request, discardTimeoutMs);
+      const discarded = discardBody(request, discardTimeoutMs);
+      if (sent.length <= MAX_UNWATCHED_BYTES) response.write(sent);
+      else await sendParts(response, withMinRate(response, [sent], pace), { zips: false, end: false });
+      await discarded;
       response.end();
     } else if (sent.length <= MAX_UNWATCHED_BYTES) response.end(sent);
     // While a socket waits for "drain", Node pauses the parser of the next request on it, and resets the connection of a client that was
     // quick to send that one ("Parse Error: Paused"). So the last byte is sent only after the others have left.
-    else await sendParts(response, [sent.subarray(0, -1), sent.subarray(-1)], false);
-  } else await sendParts(response.writeHead(status, headers), sent, zips);
+    else
+      await sendParts(response, withMinRate(response, [sent.subarray(0, -1), sent.subarray(-1)], pace), {
+        zips: false,
+      });
+  } else await sendParts(response.writeHead(status, headers), withMinRate(response, sent, pace), { zips });
+}
+
+/** The same bytes in small parts; disconnects a client that takes fewer than it has to in any window of time. */
+function* withMinRate(
+  response: ServerResponse,
+  parts: Iterable<string | Uint8Array>,
+  { windowMs, minBytesPerSecond }: { readonly windowMs: number; readonly minBytesPerSecond: number },
+): Generator<Uint8Array> {
+  let takenBytes = 0;
+  const timer = setInterval(() => {
+    if (takenBytes < (minBytesPerSecond * windowMs) / 1000) response.destroy();
+    takenBytes = 0;
+  }, windowMs).unref();
+  response.once('close', () => clearInterval(timer));
+  for (const part of parts) {
+    const bytes = typeof part === 'string' ? Buffer.from(part) : part;
+    for (let at = 0; at < bytes.length; at += PART_BYTES) {
+      const piece = bytes.subarray(at, at + PART_BYTES);
+      takenBytes += piece.length;
+      yield piece;
+    }
+  }
 }
 
 /**
@@ -120,10 +156,14 @@ function discardBody(request: IncomingMessage, timeoutMs: number): Promise<void>
 }
 
 /** Sends parts as fast as the client reads them; other requests have their turn between the parts. */
-async function sendParts(response: ServerResponse, parts: Iterable<string | Uint8Array>, zips: boolean): Promise<void> {
+async function sendParts(
+  response: ServerResponse,
+  parts: Iterable<Uint8Array>,
+  { zips, end = true }: { readonly zips: boolean; readonly end?: boolean },
+): Promise<void> {
   try {
     if (zips) await pipeline(parts, createGzip(FAST), response);
-    else await pipeline(parts, response);
+    else await pipeline(parts, response, { end });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
   }

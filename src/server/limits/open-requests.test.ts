@@ -19,3 +19,18 @@ test('requests and bytes are counted for each user and for all, until the reques
   expect(open.bytes).toBe(0);
   open.open('a').hold(60);
 });
+
+test('a response counts to its user until it is sent, but the only one is never refused', () => {
+  const open = new OpenRequests({ maxRequestsOfUser: 2, maxBytes: 100, maxBytesOfUser: 60 });
+  const first = open.open('a');
+  const sent = first.holdResponse(70, { mayRefuse: true });
+  first.close();
+  const second = open.open('a');
+  expect(() => second.hold(1)).toThrow('of the user have 60 bytes');
+  expect(() => second.holdResponse(1, { mayRefuse: true })).toThrow('being sent to the user have 60 bytes');
+  const written = second.holdResponse(1, { mayRefuse: false });
+  open.open('b').holdResponse(60, { mayRefuse: true });
+  expect(open.bytes).toBe(0);
+  for (const release of [sent, written]) release();
+  second.hold(60);
+});

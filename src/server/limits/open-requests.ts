@@ -5,6 +5,7 @@ export interface OpenRequestLimits {
   readonly maxRequestsOfUser: number;
   /** Bytes of the bodies of open requests, as received and inflated. */
   readonly maxBytes: number;
+  /** The same of one user, with large responses that are being sent to the user. */
   readonly maxBytesOfUser: number;
 }
 
@@ -18,13 +19,20 @@ export const DEFAULT_OPEN_REQUESTS: OpenRequestLimits = {
 
 interface Open {
   requests: number;
+  /** Of bodies and of responses. */
   bytes: number;
+  responses: number;
 }
 
 /** One open request of a user. */
 export interface OpenRequest {
   /** Accounts for bytes of its body. TooManyRequests if its user or all users hold too many. */
   hold(bytes: number): void;
+  /**
+   * Accounts for bytes of its response until the returned function is called, which may be after `close`. TooManyRequests if its user
+   * has others and holds too many, unless the request must not be refused any more.
+   */
+  holdResponse(bytes: number, options: { readonly mayRefuse: boolean }): () => void;
   close(): void;
 }
 
@@ -46,7 +54,7 @@ export class OpenRequests {
   /** Opens a request. TooManyRequests if its user has too many. */
   open(user: string): OpenRequest {
     const { maxRequestsOfUser, maxBytes, maxBytesOfUser } = this.#limits;
-    const own = this.#ofUser.get(user) ?? { requests: 0, bytes: 0 };
+    const own = this.#ofUser.get(user) ?? { requests: 0, bytes: 0, responses: 0 };
     if (own.requests >= maxRequestsOfUser) throw tooMany(`the user has ${maxRequestsOfUser} open requests`);
     own.requests += 1;
     this.#ofUser.set(user, own);
@@ -65,9 +73,25 @@ export class OpenRequests {
         own.bytes -= held;
         this.#bytes -= held;
         held = 0;
-        if (own.requests === 0) this.#ofUser.delete(user);
+        this.#forget(user, own);
+      },
+      holdResponse: (bytes, { mayRefuse }) => {
+        // A user's only response is sent whatever its size, so that a large object can be read at all.
+        if (mayRefuse && own.responses > 0 && own.bytes + bytes > maxBytesOfUser)
+          throw tooMany(`the responses that are being sent to the user have ${maxBytesOfUser} bytes`);
+        own.responses += 1;
+        own.bytes += bytes;
+        return () => {
+          own.responses -= 1;
+          own.bytes -= bytes;
+          this.#forget(user, own);
+        };
       },
     };
+  }
+
+  #forget(user: string, own: Open): void {
+    if (own.requests === 0 && own.responses === 0 && this.#ofUser.get(user) === own) this.#ofUser.delete(user);
   }
 }
 
