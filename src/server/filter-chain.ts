@@ -4,7 +4,7 @@ import { authenticate } from './filters/authenticate.ts';
 import { authorize } from './filters/authorize.ts';
 import type { Filter } from './filters/filter.ts';
 import { impersonate } from './filters/impersonate.ts';
-import { limitOpenRequests } from './filters/limit-open-requests.ts';
+import { countToUser, limitOpenRequests } from './filters/limit-open-requests.ts';
 import { limitTime } from './filters/limit-time.ts';
 import { parseUrl } from './filters/parse-url.ts';
 import { readRequestBody } from './filters/read-request-body.ts';
@@ -44,11 +44,12 @@ export function filterChain({ options, limits, openRequests, inFlight, services 
     parseUrl,
     // Webhooks and health checks need no user.
     servePublicPaths({ webhooks, publicPaths }),
-    // Who sent it, and as whom is it judged?
+    // Who sent it? From here on the request counts to its sender: each part of an impersonation is a decision of its own.
     authenticate(authenticator),
-    impersonate(authorizer),
-    // From here on the request counts to its user.
     limitOpenRequests(openRequests),
+    // As whom is it judged? From here on it counts to that user.
+    impersonate(authorizer),
+    countToUser(openRequests),
     // May the user do this, and what serves it? Before the body: a request that is refused holds no memory.
     authorize(authorizer),
     selectHandler({ paths, reviews, services }),

@@ -216,6 +216,17 @@ test('a report about another repository of the host attributes nothing, and the 
   await expectUnknown('apps.fork.v1');
 });
 
+test('the log names the repository once whose pushers are lost because messages are too long to read', async () => {
+  const pushed = await drafted('large');
+  const named = 'x'.repeat(1024 * 1024);
+  for (const user of ['anna-h', 'eve-h', 'carl-h']) expect((await report({ ...pushed, user, named })).status).toBe(202);
+  await world.said(/cannot read who pushed to default\/apps: the message of the webhook has more than 1048576 bytes/);
+  expect(world.up.output.split('cannot read who pushed to default/apps')).toHaveLength(2);
+  expect((await report({ ...pushed, named }, { to: 'silent' })).status).toBe(202);
+  expect(world.up.output).not.toContain('cannot read who pushed to default/silent');
+  await expectUnknown('apps.large.v1');
+});
+
 test('a report about another commit or another branch attributes nothing', async () => {
   const { ref, after } = await drafted('exact');
   const other = world.edit('apps', 'origin/main', { 'exact/Kptfile': KPTFILE('exact'), 'exact/y.yaml': '# y\n' });

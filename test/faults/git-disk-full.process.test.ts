@@ -90,7 +90,7 @@ describe(
       const refused = mirror.transaction([{ type: 'create', ref: 'refs/heads/main', new: next }]);
       await expect(refused).rejects.toMatchObject({
         code: 'Unavailable',
-        message: expect.stringContaining('Make room'),
+        message: expect.stringContaining('Free space there'),
       });
       expect(await mirror.resolveRef('refs/heads/main')).toBeUndefined();
       expect(await mirror.diskUse()).toEqual(before);
@@ -139,7 +139,7 @@ describe(
       for (let attempt = 0; attempt < 3; attempt += 1) {
         await expect(mirror.fetch(remote(), REFSPECS)).rejects.toMatchObject({
           code: 'Unavailable',
-          message: expect.stringContaining('Make room'),
+          message: expect.stringContaining('Free space there'),
         });
         expect(await mirror.resolveRef('refs/heads/main')).toBe(first);
         const now = (await mirror.diskUse()).bytes + temporary().length;

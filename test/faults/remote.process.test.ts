@@ -288,7 +288,9 @@ test.each(['auto', 'git'])(
     await store.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init' } }, anna);
     expect(await readFile(heard, 'utf8')).toBe('1 ci.skip\n');
     const { message } = store.repository('packages').git.remoteNote ?? {};
-    expect(message).toContain(transport === 'git' ? 'push by git, because it was asked for' : 'push by own client');
+    expect(message).toContain(
+      transport === 'git' ? 'push by git, because the transport git was selected' : 'push by own client',
+    );
     await store.close();
     await server.close();
   },

@@ -35,6 +35,17 @@ export async function attributePush(
   return undefined;
 }
 
+/** Why the pusher is lost of a push whose message was too long to read; undefined where pushers do not count. */
+export async function unreadablePush(
+  { client }: Pick<Session, 'client'>,
+  key: ObjectKey,
+  maxBytes: number,
+): Promise<string | undefined> {
+  const object = await client.find(repositoryKind, key);
+  if (object === undefined || hostUsersNameOf(object) === undefined) return undefined;
+  return `cannot read who pushed to ${keyText(key)}: the message of the webhook has more than ${maxBytes} bytes, so that the pusher is unknown; push less at once, or sign the commits. Further messages of this repository that are too long are not logged`;
+}
+
 /** True if a host can call the repository at an address so. Of GitLab alone a name can have any number of parts. */
 function isNamed(address: string, provider: string, named: string): boolean {
   const own = comparableAddress(address).toLowerCase();

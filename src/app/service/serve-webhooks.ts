@@ -15,9 +15,6 @@ export interface ServeWebhooksOptions {
   readonly warn: (subject: string, message: string) => void;
 }
 
-/** Few forges keep many connections. */
-const MAX_CONNECTIONS = 1000;
-
 /** Serves webhooks without TLS, for an ingress in front of it. It refuses every other request: it authenticates no users. */
 export function serveWebhooks({ address, clock, handle, onRequest, warn }: ServeWebhooksOptions): Promise<Listener> {
   const server = new ApiServer({
@@ -34,6 +31,5 @@ export function serveWebhooks({ address, clock, handle, onRequest, warn }: Serve
     port: address.port,
     handle: (request, response) => void server.handle(request, response),
     onError: (error) => warn('connections', messageOf(error)),
-    maxConnections: MAX_CONNECTIONS,
   });
 }

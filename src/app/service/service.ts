@@ -16,7 +16,7 @@ import type { Metrics } from '../../server/metrics/metrics.ts';
 import type { PathHandler } from '../../server/request/path-handler.ts';
 import { addControllers, type ControllerChoice } from '../controllers.ts';
 import type { Session } from '../session.ts';
-import { attributePush } from './attribute-push.ts';
+import { attributePush, unreadablePush } from './attribute-push.ts';
 import { eventOfStep } from './event-of-step.ts';
 import type { ListenAddress } from './listen-address.ts';
 import type { LogEntry, LogSink } from './log-entry.ts';
@@ -58,6 +58,8 @@ export class Service {
   readonly #races = new Map<string, number>();
   /** Repositories that were opened, or could not be, until it serves. */
   #looked: Set<string> | undefined = new Set();
+  /** Repositories with a push whose message was too long to read its pusher. */
+  readonly #withUnreadable = new Set<string>();
   readonly #health = new HealthChecks();
   readonly #heartbeat: Heartbeat;
   readonly #events: EventRecorder;
@@ -142,6 +144,14 @@ export class Service {
         // The message is a hint to look at the repository all the same.
         const problem = await attributePush(session, repository, push).catch(messageOf);
         if (problem !== undefined) this.#warn('Problem', keyText(repository), problem);
+      },
+      onUnreadablePush: async (repository, maxBytes) => {
+        const key = keyText(repository);
+        if (this.#withUnreadable.has(key)) return;
+        const problem = await unreadablePush(session, repository, maxBytes).catch(messageOf);
+        if (problem === undefined || this.#withUnreadable.has(key)) return;
+        this.#withUnreadable.add(key);
+        this.#warn('Problem', key, problem);
       },
     });
     if (serve !== undefined) await this.#serve(serve, endpoint.handle);

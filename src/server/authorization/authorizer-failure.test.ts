@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ManualClock } from '../../foundation/manual-clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { createWidget, MERGE_PATCH, send, startTestServer, type TestServer, WIDGETS, widgetBody } from '../testing.ts';
 import type { Authorizer, RequestAttributes } from './authorizer.ts';
@@ -86,4 +87,114 @@ test('an impersonation that cannot be authorized fails, as does the right to cre
   );
   expect(applied.status).toBe(503);
   expect((await api.fetch(`${WIDGETS}/new`)).status).toBe(404);
+});
+
+describe('an authorizer that never responds', () => {
+  let hangs: (attributes: RequestAttributes) => boolean;
+  let signals: (AbortSignal | undefined)[];
+  let clock: ManualClock;
+
+  beforeEach(async () => {
+    hangs = () => true;
+    signals = [];
+    clock = new ManualClock();
+  });
+
+  const start = async () => {
+    api = await startTestServer({
+      authorizer: {
+        authorize: (attributes, signal) => {
+          signals.push(signal);
+          return hangs(attributes) ? new Promise(() => undefined) : Promise.resolve({ allowed: true, reason: '' });
+        },
+      },
+      limits: { openRequests: { maxRequestsOfUser: 3 } },
+      clock,
+    });
+  };
+  /** The statuses of as many requests as the user may have open, and three more; sorted. */
+  const flood = async (init: RequestInit = {}) => {
+    let refused = 0;
+    const responses = Array.from({ length: 6 }, async () => {
+      const { status } = await api.fetch(WIDGETS, init);
+      if (status === 429) refused += 1;
+      return status;
+    });
+    await expect.poll(() => refused + signals.length).toBe(6);
+    clock.advance(60_000);
+    return (await Promise.all(responses)).toSorted();
+  };
+  const HALF = [429, 429, 429, 504, 504, 504];
+
+  test('keeps no request open after its time: the next ones are served', async () => {
+    await start();
+    expect(await flood()).toEqual(HALF);
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true, true, true]);
+    hangs = () => false;
+    expect((await api.fetch(WIDGETS)).status).toBe(200);
+  });
+
+  test('keeps none open either whose client left', async () => {
+    await start();
+    const leaving = new AbortController();
+    const left = Array.from({ length: 3 }, () => api.fetch(WIDGETS, { signal: leaving.signal }).catch(() => 'left'));
+    await expect.poll(() => signals.length).toBe(3);
+    leaving.abort();
+    expect(await Promise.all(left)).toEqual(['left', 'left', 'left']);
+    hangs = () => false;
+    await expect.poll(async () => (await api.fetch(WIDGETS)).status).toBe(200);
+  });
+
+  test('decides impersonations only for as many requests as the sender may have', async () => {
+    hangs = ({ verb }) => verb === 'impersonate';
+    await start();
+    const headers = { 'impersonate-user': 'anna' };
+    expect(await flood({ headers })).toEqual(HALF);
+    expect(signals).toHaveLength(3);
+    expect((await api.fetch(WIDGETS)).status).toBe(200);
+  });
+
+  test('in an admission keeps no slot', async () => {
+    let admissions = 0;
+    api = await startTestServer({
+      admit: () => {
+        admissions += 1;
+        return new Promise(() => undefined);
+      },
+      clock,
+    });
+    const writes = ['a', 'b', 'c'].map((name) => send(api, 'POST', WIDGETS, widgetBody(name)));
+    await expect.poll(() => admissions).toBe(3);
+    clock.advance(60_000);
+    expect((await Promise.all(writes)).map(({ status }) => status)).toEqual([504, 504, 504]);
+    await expect.poll(() => api.server.load.mutating).toBe(0);
+  });
+});
+
+test('an impersonated request counts to the user that it is judged as, and no longer to its sender', async () => {
+  let settle: (() => void) | undefined;
+  const settled = new Promise<void>((resolve) => {
+    settle = resolve;
+  });
+  let waiting = 0;
+  api = await startTestServer({
+    authorizer: {
+      authorize: async ({ user }) => {
+        if (user.name === 'anna') {
+          waiting += 1;
+          await settled;
+        }
+        return { allowed: true, reason: '' };
+      },
+    },
+    limits: { openRequests: { maxRequestsOfUser: 1 } },
+  });
+  const headers = { 'impersonate-user': 'anna' };
+  const first = api.fetch(WIDGETS, { headers });
+  await expect.poll(() => waiting).toBe(1);
+  expect((await api.fetch(WIDGETS, { headers })).status).toBe(429);
+  expect((await api.fetch(WIDGETS)).status).toBe(200);
+  settle?.();
+  expect((await first).status).toBe(200);
+  expect((await api.fetch(WIDGETS, { headers })).status).toBe(200);
 });

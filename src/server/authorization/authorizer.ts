@@ -33,9 +33,12 @@ export interface Decision {
  * Unavailable, Timeout or TooManyRequests where the caller may try again. Callers of an authorizer use `isAllowed` or `requireAllowed`, which
  * turn a rejection into a failure of the request: only a decision that says so allows anything.
  *
+ * `signal` aborts when the request ends: its time is up, or its client left. An authorizer that queries another system ends its query then;
+ * the request ends at that time whether it does or not.
+ *
  * A decision holds for the request that it was made for, as in Kubernetes: a right that is withdrawn later ends neither a write that is under
  * way nor a watch that is open.
  */
 export interface Authorizer {
-  authorize(attributes: RequestAttributes): Promise<Decision>;
+  authorize(attributes: RequestAttributes, signal?: AbortSignal): Promise<Decision>;
 }

@@ -96,3 +96,16 @@ test('groups without a user, and too many of them, are a bad request', async () 
   expect((await get({ 'impersonate-user': 'anna', 'impersonate-group': many })).status).toBe(400);
   expect(attributesSeen).toEqual([]);
 });
+
+test('a user or a uid that is named twice is a bad request, also where one is empty', async () => {
+  for (const users of [
+    ['anna', 'ben'],
+    ['', 'anna'],
+    ['anna', ''],
+    ['', ''],
+  ])
+    expect(await get({ 'impersonate-user': users })).toMatchObject({ status: 400, body: { reason: 'BadRequest' } });
+  expect((await get({ 'impersonate-user': 'anna', 'impersonate-uid': ['u1', 'u2'] })).status).toBe(400);
+  expect((await get({ 'impersonate-user': '', 'impersonate-group': 'editors' })).status).toBe(400);
+  expect(attributesSeen).toEqual([]);
+});

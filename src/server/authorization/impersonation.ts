@@ -4,6 +4,8 @@ import { AUTHENTICATED_GROUP, type User } from '../authentication/user.ts';
 import type { Authorizer } from './authorizer.ts';
 import { permission, requireAllowed } from './require-allowed.ts';
 
+/** Where they are repeated, another proxy or log may judge the request as another user than the server does. */
+const SINGLE_HEADERS = ['impersonate-user', 'impersonate-uid'];
 const EXTRA_PREFIX = 'impersonate-extra-';
 const AUTHENTICATION_GROUP = 'authentication.k8s.io';
 const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
@@ -14,11 +16,16 @@ const MAX_IMPERSONATED_VALUES = 64;
  * The user that a request is judged as: its sender, or the user that its `Impersonate-…` headers name. The sender must be allowed to
  * impersonate each part: the user, every group, the uid and every extra value.
  */
-export async function effectiveUser(request: IncomingMessage, user: User, authorizer: Authorizer): Promise<User> {
+export async function effectiveUser(
+  request: IncomingMessage,
+  user: User,
+  authorizer: Authorizer,
+  signal: AbortSignal,
+): Promise<User> {
   const wanted = readHeaders(request);
   if (wanted === undefined) return user;
   const check = (about: Parameters<typeof permission>[2]) =>
-    requireAllowed(authorizer, permission(user, 'impersonate', about));
+    requireAllowed(authorizer, permission(user, 'impersonate', about), signal);
   const [, namespace, account] = SERVICE_ACCOUNT.exec(wanted.name) ?? [];
   if (namespace !== undefined && account !== undefined)
     await check({ resource: 'serviceaccounts', namespace, name: account });
@@ -49,6 +56,9 @@ interface WantedUser {
 
 function readHeaders(request: IncomingMessage): WantedUser | undefined {
   const headers = request.headersDistinct;
+  for (const header of SINGLE_HEADERS)
+    if ((headers[header]?.length ?? 0) > 1)
+      throw new SluiceError('BadRequest', `requests have at most one header ${header}; send each one once`);
   const name = headers['impersonate-user']?.[0] ?? '';
   const groups = headers['impersonate-group'] ?? [];
   const uid = headers['impersonate-uid']?.[0];

@@ -1,4 +1,5 @@
 import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { untilEnded } from '../../foundation/until-ended.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { User } from '../authentication/user.ts';
 import type { Authorizer, Decision, RequestAttributes } from './authorizer.ts';
@@ -7,8 +8,12 @@ import type { Authorizer, Decision, RequestAttributes } from './authorizer.ts';
 const TEMPORARY: readonly ErrorCode[] = ['Unavailable', 'Timeout', 'TooManyRequests'];
 
 /** Refuses what the authorizer does not allow, in the words of Kubernetes. Rejects as `isAllowed` does. */
-export async function requireAllowed(authorizer: Authorizer, attributes: RequestAttributes): Promise<void> {
-  const { allowed, reason } = await decide(authorizer, attributes);
+export async function requireAllowed(
+  authorizer: Authorizer,
+  attributes: RequestAttributes,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { allowed, reason } = await decide(authorizer, attributes, signal);
   if (allowed === true) return;
   const why = `${whatIsRefused(attributes)}${reason === '' ? '' : `: ${reason}`}`;
   throw new SluiceError('Refused', `${subjectOf(attributes)}forbidden: ${why}`, {
@@ -17,15 +22,30 @@ export async function requireAllowed(authorizer: Authorizer, attributes: Request
 }
 
 /** Whether the authorizer allows something. Unavailable or Internal if it cannot decide. */
-export async function isAllowed(authorizer: Authorizer, attributes: RequestAttributes): Promise<boolean> {
-  const { allowed } = await decide(authorizer, attributes);
+export async function isAllowed(
+  authorizer: Authorizer,
+  attributes: RequestAttributes,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { allowed } = await decide(authorizer, attributes, signal);
   return allowed === true;
 }
 
-/** The decision of an authorizer. Unavailable or Internal if it cannot decide: a failure is never a decision. */
-export async function decide(authorizer: Authorizer, attributes: RequestAttributes): Promise<Decision> {
+/**
+ * The decision of an authorizer. Unavailable or Internal if it cannot decide: a failure is never a decision. Timeout as soon as `signal`
+ * aborts: an authorizer that does not respond must not keep a request open whose time is up.
+ */
+export function decide(authorizer: Authorizer, attributes: RequestAttributes, signal?: AbortSignal): Promise<Decision> {
+  return untilEnded(signal, () => decisionOf(authorizer, attributes, signal));
+}
+
+async function decisionOf(
+  authorizer: Authorizer,
+  attributes: RequestAttributes,
+  signal: AbortSignal | undefined,
+): Promise<Decision> {
   try {
-    return await authorizer.authorize(attributes);
+    return await authorizer.authorize(attributes, signal);
   } catch (error) {
     const operation = `cannot authorize the request: whether ${whatIsAsked(attributes)} is not decided`;
     if (TEMPORARY.some((code) => isSluiceError(error, code)))

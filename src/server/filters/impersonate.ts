@@ -5,7 +5,8 @@ import type { Filter } from './filter.ts';
 /** Replaces the sender by the user that `Impersonate-…` headers name, if the sender may impersonate each part of it. */
 export function impersonate(authorizer: Authorizer): Filter {
   return async (request, next) => {
-    request.found.user = await effectiveUser(request.incoming, request.sender, authorizer);
+    const { incoming, sender, aborted } = request;
+    request.found.user = await effectiveUser(incoming, sender, authorizer, aborted.signal);
     return next();
   };
 }

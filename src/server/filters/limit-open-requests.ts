@@ -6,18 +6,20 @@ import type { Filter } from './filter.ts';
 /** Characters of a response from which it counts to its user until it is sent. */
 const MIN_COUNTED_RESPONSE_LENGTH = 1024 * 1024;
 
-/** Counts the request to its user until it ends, and a large response until it is sent. TooManyRequests if the user has too many. */
+/**
+ * Counts the request to its sender until it ends, and a large response until it is sent. TooManyRequests if the sender has too many.
+ */
 export function limitOpenRequests(openRequests: OpenRequests): Filter {
   return async (request, next) => {
-    const openRequest = openRequests.open(request.user.name);
-    request.found.openRequest = openRequest;
+    request.found.openRequest = openRequests.open(request.sender.name);
     try {
       const answer = await next();
       // A write has happened: its client gets the response.
-      countResponse(openRequest, answer, request.response, { mayRefuse: request.incoming.method === 'GET' });
+      countResponse(request.openRequest, answer, request.response, { mayRefuse: request.incoming.method === 'GET' });
       return answer;
     } finally {
-      openRequest.close();
+      // By then it may count to another user.
+      request.openRequest.close();
     }
   };
 }
@@ -33,4 +35,16 @@ function countResponse(
   // Parts of a list are made while they are sent.
   const length = typeof body === 'string' || body instanceof Uint8Array ? body.length : 0;
   if (length > MIN_COUNTED_RESPONSE_LENGTH) response.once('close', openRequest.holdResponse(length, options));
+}
+
+/** Counts a request to the user that its sender impersonates, and no longer to the sender. TooManyRequests if that user has too many. */
+export function countToUser(openRequests: OpenRequests): Filter {
+  return async (request, next) => {
+    const { sender, user, openRequest } = request;
+    if (user.name !== sender.name) {
+      request.found.openRequest = openRequests.open(user.name);
+      openRequest.close();
+    }
+    return next();
+  };
 }

@@ -1,3 +1,4 @@
+import { untilEnded } from '../../foundation/until-ended.ts';
 import type { Services } from '../handlers/handler.ts';
 import { handlerOf } from '../handlers/handler-of.ts';
 import { dryRunOf } from '../handlers/query-options.ts';
@@ -54,7 +55,10 @@ function reviewHandler(
   if (info.verb !== 'create') throw methodNotAllowed(['POST']);
   return async () => {
     const { value } = decodeBody(request.body, decodeProtobuf);
-    return jsonResponse(201, await review.answer(request.user, value, info.namespace));
+    return jsonResponse(
+      201,
+      await untilEnded(request.aborted.signal, () => review.answer(request.user, value, info.namespace)),
+    );
   };
 }
 

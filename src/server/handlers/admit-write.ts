@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { untilEnded } from '../../foundation/until-ended.ts';
 import type { ApiRequest } from '../request/api-request.ts';
 import type { PlannedWrite, Services } from './handler.ts';
 
@@ -8,7 +9,7 @@ export async function admitWrite(
   { admit }: Services,
   write: PlannedWrite,
 ): Promise<void> {
-  await admit(write);
+  await untilEnded(signal, () => admit(write));
   // The client got a Timeout, or has left, and does not expect the write any more.
   if (signal?.aborted === true) throw new SluiceError('Timeout', 'the request ended before its write was admitted');
 }

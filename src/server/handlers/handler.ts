@@ -56,6 +56,10 @@ export function keyOfRequest({ info, resource }: ApiRequest): ObjectKey {
 }
 
 /** Refuses the request if its user may not do this, too, at the same place. */
-export function requireVerb({ info, user }: ApiRequest, { authorizer }: Services, verb: string): Promise<void> {
-  return requireAllowed(authorizer, { ...info, verb, user });
+export function requireVerb(
+  { info, user, aborted }: ApiRequest,
+  { authorizer }: Services,
+  verb: string,
+): Promise<void> {
+  return requireAllowed(authorizer, { ...info, verb, user }, aborted.signal);
 }

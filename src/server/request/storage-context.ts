@@ -27,22 +27,23 @@ const PACKAGE_REVISION = {
 /** What storages get with each call for a request. Their decisions are made when they are first needed. */
 export function storageContext(request: ApiRequest, authorizer: Authorizer): RequestContext {
   const { info, user, aborted, isDryRun } = request;
+  const { signal } = aborted;
   const { name, groups } = user;
   // The right is one on the package revision, also where its files are what is written.
   const mayUpdate = async (subResource: string) => {
     const place = { namespace: info.namespace, name: info.name };
     for (const verb of ['update', 'patch'])
-      if (await isAllowed(authorizer, { ...PACKAGE_REVISION, verb, subResource, user, ...place })) return true;
+      if (await isAllowed(authorizer, { ...PACKAGE_REVISION, verb, subResource, user, ...place }, signal)) return true;
     return false;
   };
   return {
-    ...{ actor: { name, groups }, face: 'api', dryRun: isDryRun, signal: aborted.signal },
+    ...{ actor: { name, groups }, face: 'api', dryRun: isDryRun, signal },
     ...reasonOf(request.header(REASON_HEADER)),
     warn: (text) => request.warn(text),
     mayWriteStatus: once(() => mayUpdate('status')),
     mayApprove: once(() => mayUpdate('approval')),
-    mayReadOther: (name) => isAllowed(authorizer, { ...info, user, name }),
-    mayReadSecret: (secret) => isAllowed(authorizer, { ...GET_SECRET, ...secret, user }),
+    mayReadOther: (name) => isAllowed(authorizer, { ...info, user, name }, signal),
+    mayReadSecret: (secret) => isAllowed(authorizer, { ...GET_SECRET, ...secret, user }, signal),
   };
 }
 

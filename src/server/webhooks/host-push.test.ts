@@ -7,8 +7,14 @@ const ZERO = '0'.repeat(40);
 const update = { ref: 'refs/heads/drafts/app/v1', before: BEFORE, after: AFTER };
 const push = { ref: 'refs/heads/drafts/app/v1', before: BEFORE, after: AFTER };
 
+/** Of all kinds; whether each is right was verified before. */
+const SIGNATURES = {
+  ...{ 'x-hub-signature-256': '1', 'x-gitea-signature': '1', 'x-forgejo-signature': '1', 'x-gogs-signature': '1' },
+  ...{ 'x-gitlab-token': '1', 'x-sluice-signature': '1' },
+};
+
 function read(headers: Record<string, string>, body: unknown): ReturnType<typeof hostPushIn> {
-  return hostPushIn(headers, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
+  return hostPushIn({ ...SIGNATURES, ...headers }, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
 }
 
 const github = {
@@ -74,5 +80,20 @@ test.each([
 });
 
 test('a body that was too long to be kept names no user', () => {
-  expect(hostPushIn({ 'x-github-event': 'push' }, undefined)).toBeUndefined();
+  expect(hostPushIn({ ...SIGNATURES, 'x-github-event': 'push' }, undefined)).toBeUndefined();
+});
+
+test.each([
+  ['x-github-event', 'push', github, ['x-hub-signature-256']],
+  ['x-gitea-event', 'push', gitea, ['x-gitea-signature']],
+  ['x-forgejo-event', 'push', gitea, ['x-forgejo-signature']],
+  ['x-gogs-event', 'push', gogs, ['x-gogs-signature']],
+  ['x-gitlab-event', 'Push Hook', gitlab, ['x-gitlab-token', 'webhook-signature']],
+  ['', '', { ...update, host_user: 'octo' }, ['x-sluice-signature', 'webhook-signature']],
+])('the form of %s counts only with a signature that its sender sends', (header, event, body, own) => {
+  for (const signature of [...Object.keys(SIGNATURES), 'webhook-signature']) {
+    const headers = { ...(header === '' ? {} : { [header]: event }), [signature]: '1' };
+    const push = hostPushIn(headers, Buffer.from(JSON.stringify(body)));
+    expect([signature, push?.user]).toEqual([signature, own.includes(signature) ? 'octo' : undefined]);
+  }
 });

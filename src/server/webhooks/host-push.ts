@@ -39,33 +39,52 @@ const gitlab = update.extend({
 });
 const own = update.extend({ host_user: name });
 
+/** The hosts whose messages report pushes: the header that names the event, the event of a push, and the signatures that the host sends. */
+const FORMS = [
+  { provider: 'forgejo', header: 'x-forgejo-event', event: 'push', signatures: ['x-forgejo-signature'] },
+  { provider: 'gitea', header: 'x-gitea-event', event: 'push', signatures: ['x-gitea-signature'] },
+  { provider: 'gogs', header: 'x-gogs-event', event: 'push', signatures: ['x-gogs-signature'] },
+  // A system hook speaks of all projects of the host.
+  {
+    ...{ provider: 'gitlab', header: 'x-gitlab-event', event: 'Push Hook' },
+    signatures: ['x-gitlab-token', 'webhook-signature'],
+  },
+  { provider: 'github', header: 'x-github-event', event: 'push', signatures: ['x-hub-signature-256'] },
+] as const;
+/** Those of a hook on a server of its own, which names no event. */
+const OWN_SIGNATURES = ['x-sluice-signature', 'webhook-signature'];
+
 /**
- * Who pushed, as the body of a genuine message reports it; undefined for every message that reports no push to a branch by a named
- * account. Hosts that are compatible with others send the headers of those too: the own one decides.
+ * Whose form the body of a genuine message has; undefined if it reports no push. Hosts that are compatible with others send the headers of
+ * those too: the own one decides. The header that names the event is not signed, so that the form of a host counts only with the
+ * signature that this host sends.
  */
+export function pushFormOf(headers: IncomingHttpHeaders): (typeof FORMS)[number]['provider'] | 'own' | undefined {
+  const isSigned = (signatures: readonly string[]) => signatures.some((name) => headers[name] !== undefined);
+  const form = FORMS.find(({ header }) => headers[header] !== undefined);
+  if (form === undefined) return isSigned(OWN_SIGNATURES) ? 'own' : undefined;
+  return headers[form.header] === form.event && isSigned(form.signatures) ? form.provider : undefined;
+}
+
+/** Who pushed, as a genuine message reports it; undefined for every message that reports no push to a branch by a named account. */
 export function hostPushIn(headers: IncomingHttpHeaders, body: Buffer | undefined): HostPush | undefined {
-  const value = body === undefined ? undefined : parseJson(body);
-  if (value === undefined) return undefined;
-  for (const provider of ['forgejo', 'gitea', 'gogs'] as const) {
-    const event = headers[`x-${provider}-event`];
-    if (event === undefined) continue;
-    const { data } = gitea.safeParse(value);
-    if (event !== 'push' || data === undefined) return undefined;
-    return pushOf(provider, data.pusher, data, data.repository.full_name);
+  const provider = pushFormOf(headers);
+  const value = body === undefined || provider === undefined ? undefined : parseJson(body);
+  if (provider === undefined || value === undefined) return undefined;
+  if (provider === 'own') {
+    const { data } = own.safeParse(value);
+    return data && pushOf(provider, data.host_user, data, undefined);
   }
-  if (headers['x-gitlab-event'] !== undefined) {
+  if (provider === 'gitlab') {
     const { data } = gitlab.safeParse(value);
-    // A system hook speaks of all projects of the host.
-    if (headers['x-gitlab-event'] !== 'Push Hook' || data === undefined) return undefined;
-    return pushOf('gitlab', data.user_username, data, data.project.path_with_namespace);
+    return data && pushOf(provider, data.user_username, data, data.project.path_with_namespace);
   }
-  if (headers['x-github-event'] !== undefined) {
+  if (provider === 'github') {
     const { data } = github.safeParse(value);
-    if (headers['x-github-event'] !== 'push' || data === undefined) return undefined;
-    return pushOf('github', data.sender, data, data.repository.full_name);
+    return data && pushOf(provider, data.sender, data, data.repository.full_name);
   }
-  const { data } = own.safeParse(value);
-  return data === undefined ? undefined : pushOf('own', data.host_user, data, undefined);
+  const { data } = gitea.safeParse(value);
+  return data && pushOf(provider, data.pusher, data, data.repository.full_name);
 }
 
 function pushOf(

@@ -7,7 +7,8 @@ import { keyText, type ObjectKey } from '../../resource/object/object.ts';
 import { type ApiResponse, textResponse } from '../http/answer.ts';
 import { methodNotAllowed } from '../http/request-errors.ts';
 import type { PathHandler } from '../request/path-handler.ts';
-import { type HostPush, hostPushIn } from './host-push.ts';
+import { ArrivingBodies, type ArrivingBody } from './arriving-bodies.ts';
+import { type HostPush, hostPushIn, pushFormOf } from './host-push.ts';
 import { SeenMessages } from './seen-messages.ts';
 import { REPLAY_WINDOW, SignatureCheck } from './signature-check.ts';
 import { repositoryAt } from './webhook-path.ts';
@@ -31,6 +32,10 @@ export interface WebhookOptions {
   readonly onMessage: (repository: ObjectKey, scope: HintedScope | undefined) => void;
   /** Called with each push to a branch whose pusher a genuine message names, before `onMessage`. Must not reject. */
   readonly onPush?: (repository: ObjectKey, push: HostPush) => Promise<void>;
+  /** Called instead for a push whose message is longer than the bodies that are kept, so that its pusher is lost. Must not reject. */
+  readonly onUnreadablePush?: (repository: ObjectKey, maxBytes: number) => Promise<void>;
+  /** What all bodies that arrive may hold together, in bytes; default 64 MiB. */
+  readonly maxArrivingBytes?: number;
 }
 
 /** The most that GitHub sends. A body is not kept while it is verified. */
@@ -39,15 +44,16 @@ const MAX_BODY_BYTES = 25 * 1024 * 1024;
 const KEPT_BYTES = 1024 * 1024;
 /** Milliseconds for a body to arrive; forges give up on us after as long. */
 const BODY_TIMEOUT = 10_000;
-const MAX_IN_FLIGHT = 64;
-/** Milliseconds after which a body that still arrives makes way where many do: forges send theirs at once. */
-const PATIENCE = 1000;
+/** What all bodies that arrive may hold together. */
+const MAX_ARRIVING_BYTES = 64 * 1024 * 1024;
 const MAX_SEEN = 10_000;
 
-const ID_HEADERS = [
-  ...['x-github-delivery', 'x-gitea-delivery', 'x-forgejo-delivery', 'x-gogs-delivery'],
-  ...['idempotency-key', 'x-gitlab-event-uuid', 'webhook-id', 'webhook-timestamp', 'x-sluice-timestamp'],
-];
+/** The headers that each proof covers. The token of GitLab is the secret itself: only a sender who has it can write the headers beside it. */
+const PROVEN_HEADERS: Readonly<Record<string, readonly string[]>> = {
+  'webhook-signature': ['webhook-id', 'webhook-timestamp'],
+  'x-sluice-signature': ['x-sluice-timestamp'],
+  'x-gitlab-token': ['idempotency-key', 'x-gitlab-event-uuid'],
+};
 
 /**
  * Answers `POST /webhooks/git/<namespace>/<repository>`: a Git host reports a push. The sender needs no account, only the
@@ -57,14 +63,14 @@ const ID_HEADERS = [
  */
 export class WebhookEndpoint {
   readonly #options: WebhookOptions;
-  /** When each request that is being received began, oldest first. */
-  readonly #inFlight = new Map<IncomingMessage, number>();
+  readonly #bodies: ArrivingBodies;
   readonly #seen: SeenMessages;
   /** Stands in where there is no secret, so that no signature is right and each is judged. */
   readonly #nobodys = randomBytes(32).toString('base64');
 
   constructor(options: WebhookOptions) {
     this.#options = options;
+    this.#bodies = new ArrivingBodies(options.maxArrivingBytes ?? MAX_ARRIVING_BYTES);
     // A signed time may lie as far ahead as behind.
     this.#seen = new SeenMessages(options.clock, 2 * REPLAY_WINDOW, MAX_SEEN);
   }
@@ -73,41 +79,30 @@ export class WebhookEndpoint {
     const repository = repositoryAt(path);
     if (repository === undefined) return undefined;
     if (request.method !== 'POST') throw methodNotAllowed(['POST']);
-    this.#enter(request);
+    const body = this.#bodies.begin(request, KEPT_BYTES);
     try {
-      return await this.#receive(repository, request);
+      return await this.#receive(repository, request, body);
     } finally {
-      this.#inFlight.delete(request);
+      body.end();
     }
   };
 
-  /** Takes a place, that of a slow sender if there is no other: a sender that never finishes must not block the others. */
-  #enter(request: IncomingMessage): void {
-    const now = this.#options.clock.now();
-    const [oldest] = this.#inFlight;
-    if (oldest !== undefined && this.#inFlight.size >= MAX_IN_FLIGHT) {
-      const [slow, since] = oldest;
-      if (Math.abs(now - since) < PATIENCE)
-        throw new SluiceError('TooManyRequests', 'too many webhooks at once, please try again later');
-      this.#inFlight.delete(slow);
-      slow.destroy();
-    }
-    this.#inFlight.set(request, now);
-  }
-
-  async #receive(repository: ObjectKey, request: IncomingMessage): Promise<ApiResponse> {
-    const { client, clock, onMessage, onPush } = this.#options;
+  async #receive(repository: ObjectKey, request: IncomingMessage, arriving: ArrivingBody): Promise<ApiResponse> {
+    const { client, clock, onMessage, onPush, onUnreadablePush } = this.#options;
     const { headers } = request;
     const secrets = await webhookSecrets(client, repository);
     const check = new SignatureCheck(headers, secrets.length === 0 ? [this.#nobodys] : secrets, clock.now());
     const digest = createHash('sha256');
-    const body = await readThrough(request, clock, (chunk) => {
+    await readThrough(request, clock, (chunk) => {
       check.update(chunk);
       digest.update(chunk);
+      arriving.append(chunk);
     });
+    const body = arriving.end();
     if (!check.holds()) throw new SluiceError('Unauthenticated', 'Unauthorized');
     const id = messageId(repository, headers, digest.digest('base64'));
     if (!this.#seen.add(id)) return textResponse(202, 'text/plain; charset=utf-8', 'seen before\n');
+    if (body === undefined && pushFormOf(headers) !== undefined) await onUnreadablePush?.(repository, KEPT_BYTES);
     const push = onPush === undefined ? undefined : hostPushIn(headers, body);
     if (push !== undefined) await onPush?.(repository, push);
     onMessage(repository, syncHint(headers, body));
@@ -115,22 +110,24 @@ export class WebhookEndpoint {
   }
 }
 
-/** The same for a message that is sent again, and for no other: content alone may come twice, as when a branch goes to and fro. */
+/**
+ * The same for a message that is sent again, and for no other. Only what the sender has proven is part of it: an event or a delivery that
+ * other headers name could be exchanged in a message that was captured. So the same content counts once where no signed time tells two
+ * messages apart; the poll finds a branch that goes to and fro within the time that messages are remembered.
+ */
 function messageId(repository: ObjectKey, headers: IncomingHttpHeaders, bodyDigest: string): string {
-  const parts = [keyText(repository), bodyDigest, ...ID_HEADERS.map((name) => String(headers[name] ?? ''))];
+  const proven = Object.entries(PROVEN_HEADERS).flatMap(([proof, names]) =>
+    headers[proof] === undefined ? [] : names.map((name) => [name, String(headers[name] ?? '')]),
+  );
+  const parts = [keyText(repository), bodyDigest, proven];
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
 }
 
-/** Passes a body on part by part. Returns it, or undefined if it was too long to keep. */
-async function readThrough(
-  request: IncomingMessage,
-  clock: Clock,
-  take: (chunk: Buffer) => void,
-): Promise<Buffer | undefined> {
+/** Passes a body on part by part. */
+async function readThrough(request: IncomingMessage, clock: Clock, take: (chunk: Buffer) => void): Promise<void> {
   const tooLarge = () => new SluiceError('LimitExceeded', `a webhook may have at most ${MAX_BODY_BYTES} bytes`);
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const cancel = clock.schedule(BODY_TIMEOUT, () => request.destroy());
-  let kept: Buffer[] | undefined = [];
   let length = 0;
   try {
     // Leaving the loop must not tear down the socket: the answer still has to go through it.
@@ -138,8 +135,6 @@ async function readThrough(
       length += chunk.length;
       if (length > MAX_BODY_BYTES) throw tooLarge();
       take(chunk);
-      if (length > KEPT_BYTES) kept = undefined;
-      else kept?.push(chunk);
     }
   } catch (error) {
     if (isSluiceError(error)) throw error;
@@ -147,7 +142,6 @@ async function readThrough(
   } finally {
     cancel();
   }
-  return kept === undefined ? undefined : Buffer.concat(kept, length);
 }
 
 /**
@@ -155,11 +149,16 @@ async function readThrough(
  * keep. What it says decides only how much is looked at: whatever is unclear means everything.
  */
 function syncHint(headers: IncomingHttpHeaders, body: Buffer | undefined): HintedScope | undefined {
-  const event = EVENT_HEADERS.map((name) => headers[name]).find((value) => value !== undefined);
-  if (event !== undefined && !EVENTS_OF_REFS.has(String(event))) return undefined;
+  if (!movesRefs(headers)) return undefined;
   const ref = refIn(body);
   // The other refs are tags; they are many, so Sluice reads them only if a message names them.
   return ref?.startsWith('refs/heads/') || ref?.startsWith('refs/sluice/') ? 'branches' : 'everything';
+}
+
+/** Whether the event that the headers name, if any, reports refs. */
+function movesRefs(headers: IncomingHttpHeaders): boolean {
+  const event = EVENT_HEADERS.map((name) => headers[name]).find((value) => value !== undefined);
+  return event === undefined || EVENTS_OF_REFS.has(String(event));
 }
 
 function refIn(body: Buffer | undefined): string | undefined {

@@ -1,0 +1,106 @@
+import type { IncomingMessage } from 'node:http';
+
+/** What a request costs whose body arrives, besides what is kept of the body. */
+const REQUEST_BYTES = 16 * 1024;
+/** The first part of a body that is kept; it doubles as the body grows. */
+const FIRST_BYTES = 4 * 1024;
+
+/**
+ * The bodies that arrive now, of senders that have proven nothing yet. Their number is not limited, but what they hold is: beyond that,
+ * those that began first are disconnected, whoever sends them. A genuine message arrives at once, so that others keep it out only by sending
+ * as much as all may hold in the time that it takes; slow senders, however many, only disconnect each other. The address of a sender says
+ * little: all messages have the same one behind an ingress, and an attacker may have many.
+ */
+export class ArrivingBodies {
+  readonly #maxBytes: number;
+  /** In the order in which they began. */
+  readonly #bodies = new Map<ArrivingBody, IncomingMessage>();
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** What all of them hold. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Begins a body, of which at most `maxKeptBytes` are kept. It must be ended, whatever happens to the request. */
+  begin(request: IncomingMessage, maxKeptBytes: number): ArrivingBody {
+    const body = new ArrivingBody(maxKeptBytes, {
+      hold: (bytes) => this.#hold(body, bytes),
+      end: (bytes) => {
+        if (this.#bodies.delete(body)) this.#bytes -= bytes + REQUEST_BYTES;
+      },
+    });
+    this.#bodies.set(body, request);
+    this.#hold(body, REQUEST_BYTES);
+    return body;
+  }
+
+  #hold(body: ArrivingBody, bytes: number): void {
+    // What still comes in after it was disconnected is dropped with it.
+    if (!this.#bodies.has(body)) return;
+    this.#bytes += bytes;
+    for (const [oldest, request] of this.#bodies) {
+      if (this.#bytes <= this.#maxBytes) break;
+      oldest.end();
+      request.destroy();
+    }
+  }
+}
+
+interface Account {
+  readonly hold: (bytes: number) => void;
+  readonly end: (bytes: number) => void;
+}
+
+/** One body. It is kept in one piece of memory: a sender chooses how small the parts are, and each would cost more than it holds. */
+export class ArrivingBody {
+  readonly #maxBytes: number;
+  readonly #account: Account;
+  #kept: Buffer | undefined = Buffer.alloc(0);
+  #length = 0;
+  #heldBytes = 0;
+
+  constructor(maxBytes: number, account: Account) {
+    this.#maxBytes = maxBytes;
+    this.#account = account;
+  }
+
+  append(chunk: Buffer): void {
+    if (this.#kept === undefined) return;
+    const length = this.#length + chunk.length;
+    if (length > this.#maxBytes) {
+      this.#kept = undefined;
+      this.#hold(0);
+      return;
+    }
+    if (length > this.#kept.length) {
+      const size = Math.min(this.#maxBytes, Math.max(length, 2 * this.#kept.length, FIRST_BYTES));
+      const grown = Buffer.allocUnsafeSlow(size);
+      this.#kept.copy(grown, 0, 0, this.#length);
+      this.#kept = grown;
+    }
+    chunk.copy(this.#kept, this.#length);
+    this.#length = length;
+    // Last: this body itself may be what is given up.
+    this.#hold(this.#kept.length);
+  }
+
+  /** The whole body; undefined if it was too long to keep. It counts no longer. */
+  end(): Buffer | undefined {
+    this.#account.end(this.#heldBytes);
+    const kept = this.#kept?.subarray(0, this.#length);
+    this.#kept = undefined;
+    return kept;
+  }
+
+  #hold(bytes: number): void {
+    const change = bytes - this.#heldBytes;
+    if (change === 0) return;
+    this.#heldBytes = bytes;
+    this.#account.hold(change);
+  }
+}
