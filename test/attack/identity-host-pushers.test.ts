@@ -52,9 +52,9 @@ const hosted = join(configuration, 'team');
 let world: TrustWorld;
 let hooks: string;
 beforeAll(async () => {
-  const repository = (name: string, annotations: string, namespace = 'default') => {
+  const repository = (name: string, annotations: string, namespace = 'default', branch = 'main') => {
     execFileSync('git', ['init', '--quiet', '--bare', '-b', 'main', join(hosted, `${name}.git`)], { stdio: 'ignore' });
-    const git = `{repo: ${join(hosted, `${name}.git`)}, createBranch: true}`;
+    const git = `{repo: ${join(hosted, `${name}.git`)}, branch: ${branch}, createBranch: true}`;
     return `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata:\n  name: ${name}\n  namespace: ${namespace}\n  annotations: {${annotations}}\nspec: {git: ${git}}\n`;
   };
   const repositories = [
@@ -63,12 +63,14 @@ beforeAll(async () => {
     repository('shared', 'sluice.dev/webhook-secret: apps-hook, sluice.dev/host-users: people'),
     repository('shared', 'sluice.dev/webhook-secret: tenant-hook, sluice.dev/host-users: people', 'tenant'),
     repository('silent', 'sluice.dev/webhook-secret: apps-hook'),
+    repository('branched', 'sluice.dev/webhook-secret: apps-hook, sluice.dev/host-users: people'),
+    repository('branched', 'sluice.dev/webhook-secret: tenant-hook, sluice.dev/host-users: people', 'tenant', 'other'),
   ];
   writeFileSync(join(configuration, 'more.yaml'), [CONFIGURATION, ...repositories].join('---\n'));
   world = await TrustWorld.start('--config', join(configuration, 'more.yaml'), '--webhook-listen', '127.0.0.1:0');
   await world.said(/POST \/webhooks\/git/);
   hooks = hooksOf(world);
-  for (const name of ['apps', 'other', 'shared', 'silent']) {
+  for (const name of ['apps', 'other', 'shared', 'silent', 'branched']) {
     await world.ok('repo', 'sync', name);
     execFileSync('git', ['clone', '--quiet', join(hosted, `${name}.git`), world.clone(name)]);
   }
@@ -177,18 +179,27 @@ test('an approval that a pusher gave before the report came does not hold', asyn
   expect(contributors).toMatchObject([{ name: 'eve', attributedBy: 'gitea:eve-h' }]);
 });
 
-test('where another namespace has registered the same repository, its reports attribute nothing, here or there', async () => {
-  const pushed = await drafted('tenant', 1, 'shared');
-  const there = { secret: OTHER_SECRET, to: 'shared', namespace: 'tenant' };
-  expect((await report({ ...pushed, user: 'anna-h', named: 'shared' }, there)).status).toBe(202);
-  // Records are shared too.
-  for (const step of [
-    ['propose', 'shared.tenant.v1'],
-    ['reject', 'shared.tenant.v1', '--reason', 'x'],
-  ])
-    await world.ok('rpkg', ...step, '--namespace', 'tenant');
-  await expectUnknown('shared.tenant.v1');
-});
+test.each([
+  ['the same branch', 'shared'],
+  ['another branch', 'branched'],
+])(
+  'where another namespace has registered %s of the repository, its reports attribute nothing, here or there',
+  async (_, repository) => {
+    const pushed = await drafted('tenant', 1, repository);
+    const there = { secret: OTHER_SECRET, to: repository, namespace: 'tenant' };
+    expect((await report({ ...pushed, user: 'anna-h', named: repository }, there)).status).toBe(202);
+    // Records are shared too.
+    const name = `${repository}.tenant.v1`;
+    await world.ok('repo', 'sync', repository, '--namespace', 'tenant');
+    for (const step of [
+      ['propose', name],
+      ['reject', name, '--reason', 'x'],
+    ])
+      await world.ok('rpkg', ...step, '--namespace', 'tenant');
+    await world.ok('repo', 'sync', repository);
+    await expectUnknown(name);
+  },
+);
 
 test('a report by a person without the secret attributes nothing', async () => {
   const pushed = await drafted('forged');

@@ -48,10 +48,10 @@ async function bare(name: string, packageName = 'web'): Promise<string> {
 }
 
 /** Registers and opens a repository, as the repository controller would. */
-async function register(namespace: string, name: string, repo: string, annotations = {}): Promise<void> {
+async function register(namespace: string, name: string, repo: string, annotations = {}, git = {}): Promise<void> {
   const object = await session.client.create(repositoryKind, {
     metadata: { name, namespace, annotations },
-    spec: { git: { repo } },
+    spec: { git: { repo, ...git } },
   });
   await session.openRepository(`${namespace}/${name}`);
   const lastFullSyncTime = new Date().toISOString();
@@ -106,6 +106,62 @@ test('the policies of one namespace are not gone around by registering its repos
   ]);
   await session.store.repository('team-b/other').sync();
   expect(session.store.find('team-b/other.of-packages.v1')).toBeDefined();
+});
+
+test('another branch of the repository in another namespace does not bypass policies either: drafts and records are shared', async () => {
+  const line = (name: string) => `${name} ${newSigner().publicKey}`;
+  const list = (namespace: string, text: string) =>
+    session.client.create(configMapKind, { metadata: { name: 'people', namespace }, data: { allowed_signers: text } });
+  await list('team-a', `${line('anna')}\n`);
+  await list('tenant', `${line('anna')}\n`);
+  const repo = await bare('shared');
+  const annotations = { 'sluice.dev/allowed-signers': 'people' };
+  await register('team-a', 'packages', repo, { ...annotations, 'sluice.dev/host-users': 'people' });
+  await session.client.create(packagePolicyKind, {
+    metadata: { name: 'eyes', namespace: 'team-a' },
+    spec: {
+      requiredGates: [{ conditionType: 'reviewed' }],
+      givers: [{ conditionType: 'reviewed', actors: ['anna'] }],
+      approval: { forbidSelfApproval: true },
+    },
+  });
+  const gatesOff = { 'sluice.dev/gates': 'off', 'sluice.dev/host-users': 'people' };
+  const other = { branch: 'other', createBranch: true };
+  await register('tenant', 'packages', repo, { ...annotations, ...gatesOff }, other);
+  await session.client.create(packagePolicyKind, {
+    metadata: { name: 'mine', namespace: 'tenant' },
+    spec: { pushMayGive: true },
+  });
+  const source = { type: 'init' } as const;
+  await session.store.create('team-a/packages', { package: 'app', workspace: 'v1', source }, session.context());
+  // It is the same draft in both.
+  await session.store.repository('tenant/packages').sync();
+  const { policy } = await session.store.evaluate('tenant/packages.app.v1');
+  expect(policy).toMatchObject({ enforcement: 'enforce', forbidSelfApproval: true, hostUsers: undefined });
+  expect(policy.requiredGates).toMatchObject([{ conditionType: 'reviewed', policy: 'team-a/eyes' }]);
+  expect(policy.givers).toMatchObject([{ conditionType: 'reviewed', actors: ['anna'] }]);
+  // "anna" is another key in the other namespace, so that neither list identifies her there.
+  expect(policy.people.signers).toEqual([]);
+  expect((await session.store.evaluate('team-a/packages.app.v1')).policy.hostUsers).toBeUndefined();
+  // The branches have publications of their own: controllers act in both.
+  expect(session.store.repositories().map(({ id, follows }) => `${id} ${follows}`)).toEqual([
+    'team-a/packages false',
+    'tenant/packages false',
+  ]);
+});
+
+test('in one namespace a repository is registered with two branches, each under its own policies', async () => {
+  const repo = await bare('packages');
+  await register('team-a', 'main', repo);
+  await register('team-a', 'next', repo, { 'sluice.dev/gates': 'off' }, { branch: 'next', createBranch: true });
+  const source = { type: 'init' } as const;
+  for (const [name, enforcement] of [
+    ['main', 'enforce'],
+    ['next', 'off'],
+  ] as const) {
+    await session.store.create(`team-a/${name}`, { package: name, workspace: 'v1', source }, session.context());
+    expect((await session.store.evaluate(`team-a/${name}.${name}.v1`)).policy.enforcement).toBe(enforcement);
+  }
 });
 
 test('the keys of people that one namespace lists count where another one restricts issuers or approvers only if it lists them too', async () => {
