@@ -150,6 +150,41 @@ test('another branch of the repository in another namespace does not bypass poli
   ]);
 });
 
+test.each([
+  ['the same branch', {}],
+  ['another branch', { branch: 'other', createBranch: true }],
+])(
+  'an approval that was given in another namespace with %s of the repository does not count in the first one',
+  async (_, git) => {
+    const repo = await bare('shared');
+    await register('team-a', 'packages', repo);
+    await session.client.create(packagePolicyKind, {
+      metadata: { name: 'eyes', namespace: 'team-a' },
+      spec: { approval: { forbidSelfApproval: true } },
+    });
+    await register('tenant', 'packages', repo, {}, git);
+    const branch = 'drafts/app/v1';
+    const pushed = await initRepository(join(folder, 'shared.git'));
+    await commitFiles(pushed, { 'app/Kptfile': KPTFILE }, Date.now(), { branch, from: 'refs/heads/main' });
+    await pushed.close();
+    const act = async (namespace: string, name: string, action: 'propose' | 'approve') => {
+      await session.store.repository(`${namespace}/packages`).sync();
+      const id = `${namespace}/packages.app.v1`;
+      return session.store.update(id, { action }, { ...session.context(), actor: { name } });
+    };
+    const lifecycle = () => session.store.find('team-a/packages.app.v1')?.lifecycle;
+    await session.store.repository('team-a/packages').sync();
+    await act('team-a', 'carl', 'propose');
+    await act('tenant', 'mallory', 'approve');
+    await act('team-a', 'bob', 'approve');
+    expect(lifecycle()).toBe('Proposed');
+    await act('team-a', 'dora', 'approve');
+    expect(lifecycle()).toBe('Published');
+    const statement = session.store.find('team-a/packages.app.v1')?.tip.facts;
+    expect(JSON.stringify(statement)).not.toContain('mallory');
+  },
+);
+
 test('in one namespace a repository is registered with two branches, each under its own policies', async () => {
   const repo = await bare('packages');
   await register('team-a', 'main', repo);

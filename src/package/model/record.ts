@@ -99,6 +99,8 @@ export const approvalSchema = z.object({
   face: z.string(),
   /** Where it can be looked up, such as the address of a review. */
   evidence: z.string().optional(),
+  /** The namespace in which it was given: rights are granted by namespace. Records of earlier versions have none. */
+  namespace: z.string().optional(),
 });
 
 const recordSchema = z.object({
@@ -230,6 +232,17 @@ export function rejectionOf(
   const last = steps.findLast(({ action }) => action !== 'push');
   if (last?.action !== 'reject') return undefined;
   return (last.content === undefined ? last.commit === commit : last.content === content) ? last : undefined;
+}
+
+/**
+ * The approvals that count in a namespace. Namespaces that have registered the same repository share its records, and who may approve
+ * in one of them need not have that right in the other.
+ */
+export function approvalsIn(
+  { approvals = [] }: Pick<RevisionRecord, 'approvals'>,
+  namespace: string | undefined,
+): Approval[] {
+  return approvals.filter((one) => one.namespace === undefined || one.namespace === namespace);
 }
 
 /** Adds the actor of a change of content. Controllers carry on what others wrote, and are none. */
