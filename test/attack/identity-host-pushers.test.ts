@@ -246,6 +246,29 @@ test('what was on the branch before a reported push stays that of an unknown per
   expect(await world.refused('rpkg', 'approve', 'apps.before.v1', '--as', 'anna')).toContain('must not approve it');
 });
 
+test('a branch that is created again on what Sluice had read of an unknown person does not attribute that to its pusher', async () => {
+  const { ref, after } = await drafted('again');
+  expect(await changedBy('apps.again.v1')).toBe('push (git)');
+  const next = world.edit('apps', after, { 'again/y.yaml': '# anna\n' });
+  await world.push('apps', `:refs/heads/${ref}`);
+  await world.push('apps', `${next}:refs/heads/${ref}`);
+  expect((await report({ ref, after: next, user: 'anna-h' })).status).toBe(202);
+  expect(await changedBy('apps.again.v1')).toBe('push (git), anna (git)');
+  await propose('apps.again.v1');
+  expect(await world.ok('rpkg', 'approve', 'apps.again.v1', '--as', 'eve')).toContain('approval 1 of 2 recorded');
+});
+
+test('a report on another branch does not explain a commit that Sluice had read of an unknown person', async () => {
+  const { ref, after } = await drafted('shift');
+  expect(await changedBy('apps.shift.v1')).toBe('push (git)');
+  await world.push('apps', `${after}:refs/heads/proposed/shift/v1`, `:refs/heads/${ref}`);
+  expect((await report({ ref: 'proposed/shift/v1', after, user: 'anna-h' })).status).toBe(202);
+  expect(await changedBy('apps.shift.v1')).toBe('push (git)');
+  // The late report on the branch where it was read first.
+  expect((await report({ ref, after, user: 'eve-h' })).status).toBe(202);
+  expect(await changedBy('apps.shift.v1')).toBe('eve (git)');
+});
+
 test('a user of the host who is not listed stays unknown, whatever the name', async () => {
   for (const [name, user] of [
     ['unlisted', 'mallory'],

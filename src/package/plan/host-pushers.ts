@@ -30,6 +30,9 @@ export async function withHostPushers(
 ): Promise<RevisionRecord> {
   const unknown = record.contributors?.find(({ name }) => name === PUSH_ACTOR);
   if (hostUsers === undefined || unknown?.commits === undefined) return record;
+  // A report explains only what was not there before.
+  if (unknown.commits.includes(revision.commit))
+    repo.trust.noteLook(`${repo.namespace}/${repo.repository}`, revision.ref, revision.commit);
   const pushes = hostPushes(repo, revision);
   if (pushes.length === 0) return record;
   const pushesOf = await pushesByCommit(repo, pushes, unknown.commits);
@@ -113,10 +116,12 @@ function hostPushes(
 
 /**
  * Which pushes brought a commit: those that ended with it, and those that ended with a later one and began before it. A push brings what
- * lies between its two ends on the line of first parents, and only where both ends are there.
+ * lies between its two ends on the line of first parents, and only where both ends are there. It does not bring what Sluice read before as
+ * the tip of another branch, or below its end as the tip of this one: of a push on top of such a commit, only the tip is known to have come
+ * with it.
  */
 async function pushesByCommit(
-  { git }: Pick<RepositorySources, 'git'>,
+  { git, trust, namespace, repository }: Omit<RepositorySources, 'layout'>,
   pushes: readonly AttributedPush[],
   commits: readonly Oid[],
 ): Promise<Map<Oid, AttributedPush[]>> {
@@ -128,7 +133,11 @@ async function pushesByCommit(
     let oid: Oid | undefined = push.after;
     const budget = Math.min(reads, MAX_COMMITS_OF_PUSH);
     let left = budget;
+    let wasThere = false;
     while (oid !== undefined && oid !== push.before && left > 0) {
+      const seenOn = trust.firstLook(`${namespace}/${repository}`, oid);
+      wasThere = seenOn !== undefined && (oid !== push.after || seenOn !== push.ref);
+      if (wasThere) break;
       if (wanted.has(oid)) brought.push(oid);
       // All of a new branch came with its first push.
       if (push.before === undefined && brought.length === wanted.size) break;
@@ -137,7 +146,7 @@ async function pushesByCommit(
     }
     reads -= budget - left;
     // Of a branch that was set to something else only the tip is known to have come this way.
-    const isWhole = push.before === undefined || oid === push.before;
+    const isWhole = !wasThere && (push.before === undefined || oid === push.before);
     for (const commit of isWhole ? brought : brought.filter((one) => one === push.after))
       found.set(commit, [...(found.get(commit) ?? []), push]);
   }
