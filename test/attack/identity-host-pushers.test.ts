@@ -246,6 +246,24 @@ test('what was on the branch before a reported push stays that of an unknown per
   expect(await world.refused('rpkg', 'approve', 'apps.before.v1', '--as', 'anna')).toContain('must not approve it');
 });
 
+test('the report of a second pusher of a commit counts too after a record names the first one', async () => {
+  const pushed = await drafted('second');
+  const name = 'apps.second.v1';
+  expect((await report({ ...pushed, user: 'anna-h' })).status).toBe(202);
+  await world.ok('rpkg', 'propose', name, '--as', 'carl');
+  const contributors = async () => JSON.parse(await world.ok('rpkg', 'get', name, '-o', 'json')).status.contributors;
+  expect(await contributors()).toMatchObject([{ name: 'anna' }]);
+  expect((await report(pushed)).status).toBe(202);
+  expect(await changedBy(name)).toBe('anna (git), eve (git)');
+  await expect.poll(contributors).toMatchObject([{ name: 'anna' }, { name: 'eve' }]);
+  // A user who is not listed is unknown.
+  expect((await report({ ...pushed, user: 'mallory' })).status).toBe(202);
+  expect(await changedBy(name)).toBe('anna (git), eve (git), push (git)');
+  await world.ok('rpkg', 'condition', 'set', name, 'reviewed', 'True', '--as', 'anna');
+  expect(await world.refused('rpkg', 'approve', name, '--as', 'eve')).toContain('must not approve it');
+  expect(await world.ok('rpkg', 'approve', name, '--as', 'bob')).toContain('approval 1 of 2 recorded');
+});
+
 test('a branch that is created again on what Sluice had read of an unknown person does not attribute that to its pusher', async () => {
   const { ref, after } = await drafted('again');
   expect(await changedBy('apps.again.v1')).toBe('push (git)');

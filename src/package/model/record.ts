@@ -83,7 +83,8 @@ export const contributorSchema = z.object({
   attributedBy: z.string().optional(),
   /**
    * Of `push`: the commits of unknown persons, oldest first, of which the Git host may still report who pushed them. Absent where
-   * not all are known: then nothing can make the pusher known.
+   * not all are known: then nothing can make the pusher known. Of a person whom the host reported: the commits that this rests on,
+   * which others can have pushed too.
    */
   commits: listOf(z.string()).optional(),
 });
