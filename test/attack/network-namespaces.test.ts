@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { packageRepositoryAt } from '../../controllers/delivery/package-branches.ts';
 import { dataFolder } from '../../src/app/data-folder.ts';
 import { Session } from '../../src/app/session.ts';
 import { HostRules } from '../../src/git/network/host-rules.ts';
@@ -267,4 +268,13 @@ test('in one namespace an alias of an address is the same repository, and is ref
       code: 'Refused',
       message: expect.stringMatching(/conflict with existing repository: team-a\//),
     });
+});
+
+test('a target that names a repository of another namespace does not learn under which name it is registered there', async () => {
+  const repo = await bare('shared');
+  await register('team-a', 'secret-name', repo);
+  const repositories = (await session.client.list(repositoryKind)).items;
+  const found = (namespace: string) => packageRepositoryAt({ repo, branch: 'main' } as never, repositories, namespace);
+  expect(await found('team-a')).toBe('Repository team-a/secret-name');
+  expect(await found('tenant')).toBe('a Repository of another namespace');
 });
