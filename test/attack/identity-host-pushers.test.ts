@@ -336,6 +336,13 @@ test('a push to what is proposed, reported by the host, makes its pusher a contr
   expect(await world.ok('rpkg', 'approve', name, '--as', 'bob', '--commit', commit)).toBe(`${name} approved\n`);
 });
 
+test('names that Sluice gives to unknown pushers and to controllers are no names of approvers', async () => {
+  await drafted('reserved');
+  await propose('apps.reserved.v1');
+  for (const name of ['push', 'controller:approval', 'system:admin'])
+    expect(await world.refused('rpkg', 'approve', 'apps.reserved.v1', '--as', name)).toContain('the name is reserved');
+});
+
 test('reports outlive the server', async () => {
   const pushed = await drafted('kept');
   expect((await report(pushed)).status).toBe(202);
