@@ -106,9 +106,9 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   async function deliver(target: Stored<DeliveryTarget>, signal: AbortSignal): Promise<DeliveryReport> {
     const { git } = target.spec;
     const { items } = await client.list(repositoryKind);
-    const registered = await packageRepositoryAt(git, items);
+    const registered = await packageRepositoryAt(git, items, target.metadata.namespace);
     if (registered !== undefined) {
-      const message = `branch ${git.branch} of ${git.repo} belongs to the packages of Repository ${registered}; deliver into another branch or repository`;
+      const message = `branch ${git.branch} of ${git.repo} belongs to the packages of ${registered}; deliver into another branch or repository`;
       return { reason: 'TargetIsPackages', message };
     }
     const credentials = credentialsOf(client, target, git.secretRef);

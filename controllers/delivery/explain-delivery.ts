@@ -110,10 +110,10 @@ async function explainTarget(
   const { name } = settings;
   const notDelivered = (message: string): DeliveryExplanation => ({ target: name, state: 'NotDelivered', message });
   if (target.spec.suspend === true) return notDelivered('the target is suspended (spec.suspend)');
-  const registered = await packageRepositoryAt(target.spec.git, part.repositories());
+  const registered = await packageRepositoryAt(target.spec.git, part.repositories(), revision.namespace);
   if (registered !== undefined) {
     const { repo, branch } = target.spec.git;
-    return notDelivered(`branch ${branch} of ${repo} belongs to the packages of Repository ${registered}`);
+    return notDelivered(`branch ${branch} of ${repo} belongs to the packages of ${registered}`);
   }
   const timeout = AbortSignal.timeout(part.patience);
   const signal = request === undefined ? timeout : AbortSignal.any([timeout, request]);

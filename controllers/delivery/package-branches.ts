@@ -6,16 +6,23 @@ import { keyOf, keyText } from '../../src/resource/object/object.ts';
 /** Branches that hold drafts, proposals and records in every repository of packages. */
 const PACKAGE_BRANCH = /^(?:drafts|proposed|deletionProposed|sluice-records)\//;
 
-/** The registered repository whose packages live on the branch of a target, whatever its directory; undefined if there is none. */
+/**
+ * The registered repository whose packages live on the branch of a target, whatever its directory, as it follows `belongs to the packages
+ * of`; undefined if there is none. One of another namespace is not named: users of this one may not know what is registered there.
+ */
 export async function packageRepositoryAt(
   target: DeliveryTarget['spec']['git'],
   repositories: readonly Repository[],
+  namespace: string | undefined,
 ): Promise<string | undefined> {
   const address = await canonicalAddress(target.repo);
+  let isElsewhere = false;
   for (const repository of repositories) {
     const { git } = repository.spec;
     if (git === undefined || (git.branch !== target.branch && !PACKAGE_BRANCH.test(target.branch))) continue;
-    if ((await canonicalAddress(git.repo)) === address) return keyText(keyOf(repository));
+    if ((await canonicalAddress(git.repo)) !== address) continue;
+    if (repository.metadata.namespace === namespace) return `Repository ${keyText(keyOf(repository))}`;
+    isElsewhere = true;
   }
-  return undefined;
+  return isElsewhere ? 'a Repository of another namespace' : undefined;
 }

@@ -46,6 +46,10 @@ function namespaceOf({ metadata }: Repository): string {
   return metadata.namespace ?? DEFAULT_NAMESPACE;
 }
 
+/**
+ * Registrations with other branches publish other packages and have their own lists of these, so that both are open and controllers act
+ * for each. They share drafts and records: the policies of each namespace apply in the other whatever the branch, see session-policy.ts.
+ */
 async function isSamePlace(
   { spec: { git: one } }: Repository,
   { spec: { git: other } }: Repository,

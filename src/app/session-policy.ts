@@ -28,7 +28,7 @@ const addresses = new LruCache<string, { readonly canonical: string; readonly un
 /**
  * The policies for a revision of a repository in this namespace, as the readers show them. Throws Unavailable before they were read.
  * Rights are given by namespace, so policies and repositories of others do not count, except where two namespaces have registered the
- * same packages: then the requirements of each hold in the other, or a user could bypass one through the other.
+ * same packages, on whichever branches: then the requirements of each hold in the other, or a user could bypass one through the other.
  */
 export function policyOf(readers: ObjectReaders, revision: PackageRevision, namespace: string): EffectivePolicy {
   const repository = readers.repositories.get({ namespace, name: revision.key.repository });
@@ -67,15 +67,16 @@ function hostUsersFor(readers: ObjectReaders, repository: Stored<Repository>): H
 }
 
 /**
- * Repositories of other namespaces with the same address and branch, and folders that overlap, which have been read once: an object
- * alone, of a namespace that cannot even read the repository, demands nothing.
+ * Repositories of other namespaces with the same address, and folders that overlap, which have been read once: an object alone, of a
+ * namespace that cannot even read the repository, demands nothing. The branch does not matter: drafts, proposals, records and tags are
+ * those of the repository, so that what one registration writes into a record is read by all of them.
  */
 function sharingRepositories(all: readonly Stored<Repository>[], own: Stored<Repository>): Stored<Repository>[] {
   const { git } = own.spec;
   if (git === undefined) return [];
   const candidates = all.filter(({ metadata, spec, status }) => {
     const isOther = metadata.namespace !== own.metadata.namespace && status?.lastFullSyncTime != null;
-    return isOther && spec.git?.branch === git.branch && foldersOverlap(spec.git.directory, git.directory);
+    return isOther && spec.git !== undefined && foldersOverlap(spec.git.directory, git.directory);
   });
   if (candidates.length === 0) return [];
   const address = addressOf(git.repo);

@@ -52,9 +52,9 @@ const hosted = join(configuration, 'team');
 let world: TrustWorld;
 let hooks: string;
 beforeAll(async () => {
-  const repository = (name: string, annotations: string, namespace = 'default') => {
+  const repository = (name: string, annotations: string, namespace = 'default', branch = 'main') => {
     execFileSync('git', ['init', '--quiet', '--bare', '-b', 'main', join(hosted, `${name}.git`)], { stdio: 'ignore' });
-    const git = `{repo: ${join(hosted, `${name}.git`)}, createBranch: true}`;
+    const git = `{repo: ${join(hosted, `${name}.git`)}, branch: ${branch}, createBranch: true}`;
     return `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata:\n  name: ${name}\n  namespace: ${namespace}\n  annotations: {${annotations}}\nspec: {git: ${git}}\n`;
   };
   const repositories = [
@@ -63,12 +63,14 @@ beforeAll(async () => {
     repository('shared', 'sluice.dev/webhook-secret: apps-hook, sluice.dev/host-users: people'),
     repository('shared', 'sluice.dev/webhook-secret: tenant-hook, sluice.dev/host-users: people', 'tenant'),
     repository('silent', 'sluice.dev/webhook-secret: apps-hook'),
+    repository('branched', 'sluice.dev/webhook-secret: apps-hook, sluice.dev/host-users: people'),
+    repository('branched', 'sluice.dev/webhook-secret: tenant-hook, sluice.dev/host-users: people', 'tenant', 'other'),
   ];
   writeFileSync(join(configuration, 'more.yaml'), [CONFIGURATION, ...repositories].join('---\n'));
   world = await TrustWorld.start('--config', join(configuration, 'more.yaml'), '--webhook-listen', '127.0.0.1:0');
   await world.said(/POST \/webhooks\/git/);
   hooks = hooksOf(world);
-  for (const name of ['apps', 'other', 'shared', 'silent']) {
+  for (const name of ['apps', 'other', 'shared', 'silent', 'branched']) {
     await world.ok('repo', 'sync', name);
     execFileSync('git', ['clone', '--quiet', join(hosted, `${name}.git`), world.clone(name)]);
   }
@@ -177,18 +179,27 @@ test('an approval that a pusher gave before the report came does not hold', asyn
   expect(contributors).toMatchObject([{ name: 'eve', attributedBy: 'gitea:eve-h' }]);
 });
 
-test('where another namespace has registered the same repository, its reports attribute nothing, here or there', async () => {
-  const pushed = await drafted('tenant', 1, 'shared');
-  const there = { secret: OTHER_SECRET, to: 'shared', namespace: 'tenant' };
-  expect((await report({ ...pushed, user: 'anna-h', named: 'shared' }, there)).status).toBe(202);
-  // Records are shared too.
-  for (const step of [
-    ['propose', 'shared.tenant.v1'],
-    ['reject', 'shared.tenant.v1', '--reason', 'x'],
-  ])
-    await world.ok('rpkg', ...step, '--namespace', 'tenant');
-  await expectUnknown('shared.tenant.v1');
-});
+test.each([
+  ['the same branch', 'shared'],
+  ['another branch', 'branched'],
+])(
+  'where another namespace has registered %s of the repository, its reports attribute nothing, here or there',
+  async (_, repository) => {
+    const pushed = await drafted('tenant', 1, repository);
+    const there = { secret: OTHER_SECRET, to: repository, namespace: 'tenant' };
+    expect((await report({ ...pushed, user: 'anna-h', named: repository }, there)).status).toBe(202);
+    // Records are shared too.
+    const name = `${repository}.tenant.v1`;
+    await world.ok('repo', 'sync', repository, '--namespace', 'tenant');
+    for (const step of [
+      ['propose', name],
+      ['reject', name, '--reason', 'x'],
+    ])
+      await world.ok('rpkg', ...step, '--namespace', 'tenant');
+    await world.ok('repo', 'sync', repository);
+    await expectUnknown(name);
+  },
+);
 
 test('a report by a person without the secret attributes nothing', async () => {
   const pushed = await drafted('forged');
@@ -246,6 +257,47 @@ test('what was on the branch before a reported push stays that of an unknown per
   expect(await world.refused('rpkg', 'approve', 'apps.before.v1', '--as', 'anna')).toContain('must not approve it');
 });
 
+test('the report of a second pusher of a commit counts too after a record names the first one', async () => {
+  const pushed = await drafted('second');
+  const name = 'apps.second.v1';
+  expect((await report({ ...pushed, user: 'anna-h' })).status).toBe(202);
+  await world.ok('rpkg', 'propose', name, '--as', 'carl');
+  const contributors = async () => JSON.parse(await world.ok('rpkg', 'get', name, '-o', 'json')).status.contributors;
+  expect(await contributors()).toMatchObject([{ name: 'anna' }]);
+  expect((await report(pushed)).status).toBe(202);
+  expect(await changedBy(name)).toBe('anna (git), eve (git)');
+  await expect.poll(contributors).toMatchObject([{ name: 'anna' }, { name: 'eve' }]);
+  // A user who is not listed is unknown.
+  expect((await report({ ...pushed, user: 'mallory' })).status).toBe(202);
+  expect(await changedBy(name)).toBe('anna (git), eve (git), push (git)');
+  await world.ok('rpkg', 'condition', 'set', name, 'reviewed', 'True', '--as', 'anna');
+  expect(await world.refused('rpkg', 'approve', name, '--as', 'eve')).toContain('must not approve it');
+  expect(await world.ok('rpkg', 'approve', name, '--as', 'bob')).toContain('approval 1 of 2 recorded');
+});
+
+test('a branch that is created again on what Sluice had read of an unknown person does not attribute that to its pusher', async () => {
+  const { ref, after } = await drafted('again');
+  expect(await changedBy('apps.again.v1')).toBe('push (git)');
+  const next = world.edit('apps', after, { 'again/y.yaml': '# anna\n' });
+  await world.push('apps', `:refs/heads/${ref}`);
+  await world.push('apps', `${next}:refs/heads/${ref}`);
+  expect((await report({ ref, after: next, user: 'anna-h' })).status).toBe(202);
+  expect(await changedBy('apps.again.v1')).toBe('push (git), anna (git)');
+  await propose('apps.again.v1');
+  expect(await world.ok('rpkg', 'approve', 'apps.again.v1', '--as', 'eve')).toContain('approval 1 of 2 recorded');
+});
+
+test('a report on another branch does not explain a commit that Sluice had read of an unknown person', async () => {
+  const { ref, after } = await drafted('shift');
+  expect(await changedBy('apps.shift.v1')).toBe('push (git)');
+  await world.push('apps', `${after}:refs/heads/proposed/shift/v1`, `:refs/heads/${ref}`);
+  expect((await report({ ref: 'proposed/shift/v1', after, user: 'anna-h' })).status).toBe(202);
+  expect(await changedBy('apps.shift.v1')).toBe('push (git)');
+  // The late report on the branch where it was read first.
+  expect((await report({ ref, after, user: 'eve-h' })).status).toBe(202);
+  expect(await changedBy('apps.shift.v1')).toBe('eve (git)');
+});
+
 test('a user of the host who is not listed stays unknown, whatever the name', async () => {
   for (const [name, user] of [
     ['unlisted', 'mallory'],
@@ -293,6 +345,13 @@ test('a push to what is proposed, reported by the host, makes its pusher a contr
     'must not approve it',
   );
   expect(await world.ok('rpkg', 'approve', name, '--as', 'bob', '--commit', commit)).toBe(`${name} approved\n`);
+});
+
+test('names that Sluice gives to unknown pushers and to controllers are no names of approvers', async () => {
+  await drafted('reserved');
+  await propose('apps.reserved.v1');
+  for (const name of ['push', 'controller:approval', 'system:admin'])
+    expect(await world.refused('rpkg', 'approve', 'apps.reserved.v1', '--as', name)).toContain('the name is reserved');
 });
 
 test('reports outlive the server', async () => {

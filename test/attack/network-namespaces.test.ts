@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { packageRepositoryAt } from '../../controllers/delivery/package-branches.ts';
 import { dataFolder } from '../../src/app/data-folder.ts';
 import { Session } from '../../src/app/session.ts';
 import { HostRules } from '../../src/git/network/host-rules.ts';
@@ -48,10 +49,10 @@ async function bare(name: string, packageName = 'web'): Promise<string> {
 }
 
 /** Registers and opens a repository, as the repository controller would. */
-async function register(namespace: string, name: string, repo: string, annotations = {}): Promise<void> {
+async function register(namespace: string, name: string, repo: string, annotations = {}, git = {}): Promise<void> {
   const object = await session.client.create(repositoryKind, {
     metadata: { name, namespace, annotations },
-    spec: { git: { repo } },
+    spec: { git: { repo, ...git } },
   });
   await session.openRepository(`${namespace}/${name}`);
   const lastFullSyncTime = new Date().toISOString();
@@ -106,6 +107,97 @@ test('the policies of one namespace are not gone around by registering its repos
   ]);
   await session.store.repository('team-b/other').sync();
   expect(session.store.find('team-b/other.of-packages.v1')).toBeDefined();
+});
+
+test('another branch of the repository in another namespace does not bypass policies either: drafts and records are shared', async () => {
+  const line = (name: string) => `${name} ${newSigner().publicKey}`;
+  const list = (namespace: string, text: string) =>
+    session.client.create(configMapKind, { metadata: { name: 'people', namespace }, data: { allowed_signers: text } });
+  await list('team-a', `${line('anna')}\n`);
+  await list('tenant', `${line('anna')}\n`);
+  const repo = await bare('shared');
+  const annotations = { 'sluice.dev/allowed-signers': 'people' };
+  await register('team-a', 'packages', repo, { ...annotations, 'sluice.dev/host-users': 'people' });
+  await session.client.create(packagePolicyKind, {
+    metadata: { name: 'eyes', namespace: 'team-a' },
+    spec: {
+      requiredGates: [{ conditionType: 'reviewed' }],
+      givers: [{ conditionType: 'reviewed', actors: ['anna'] }],
+      approval: { forbidSelfApproval: true },
+    },
+  });
+  const gatesOff = { 'sluice.dev/gates': 'off', 'sluice.dev/host-users': 'people' };
+  const other = { branch: 'other', createBranch: true };
+  await register('tenant', 'packages', repo, { ...annotations, ...gatesOff }, other);
+  await session.client.create(packagePolicyKind, {
+    metadata: { name: 'mine', namespace: 'tenant' },
+    spec: { pushMayGive: true },
+  });
+  const source = { type: 'init' } as const;
+  await session.store.create('team-a/packages', { package: 'app', workspace: 'v1', source }, session.context());
+  // It is the same draft in both.
+  await session.store.repository('tenant/packages').sync();
+  const { policy } = await session.store.evaluate('tenant/packages.app.v1');
+  expect(policy).toMatchObject({ enforcement: 'enforce', forbidSelfApproval: true, hostUsers: undefined });
+  expect(policy.requiredGates).toMatchObject([{ conditionType: 'reviewed', policy: 'team-a/eyes' }]);
+  expect(policy.givers).toMatchObject([{ conditionType: 'reviewed', actors: ['anna'] }]);
+  // "anna" is another key in the other namespace, so that neither list identifies her there.
+  expect(policy.people.signers).toEqual([]);
+  expect((await session.store.evaluate('team-a/packages.app.v1')).policy.hostUsers).toBeUndefined();
+  // The branches have publications of their own: controllers act in both.
+  expect(session.store.repositories().map(({ id, follows }) => `${id} ${follows}`)).toEqual([
+    'team-a/packages false',
+    'tenant/packages false',
+  ]);
+});
+
+test.each([
+  ['the same branch', {}],
+  ['another branch', { branch: 'other', createBranch: true }],
+])(
+  'an approval that was given in another namespace with %s of the repository does not count in the first one',
+  async (_, git) => {
+    const repo = await bare('shared');
+    await register('team-a', 'packages', repo);
+    await session.client.create(packagePolicyKind, {
+      metadata: { name: 'eyes', namespace: 'team-a' },
+      spec: { approval: { forbidSelfApproval: true } },
+    });
+    await register('tenant', 'packages', repo, {}, git);
+    const branch = 'drafts/app/v1';
+    const pushed = await initRepository(join(folder, 'shared.git'));
+    await commitFiles(pushed, { 'app/Kptfile': KPTFILE }, Date.now(), { branch, from: 'refs/heads/main' });
+    await pushed.close();
+    const act = async (namespace: string, name: string, action: 'propose' | 'approve') => {
+      await session.store.repository(`${namespace}/packages`).sync();
+      const id = `${namespace}/packages.app.v1`;
+      return session.store.update(id, { action }, { ...session.context(), actor: { name } });
+    };
+    const lifecycle = () => session.store.find('team-a/packages.app.v1')?.lifecycle;
+    await session.store.repository('team-a/packages').sync();
+    await act('team-a', 'carl', 'propose');
+    await act('tenant', 'mallory', 'approve');
+    await act('team-a', 'bob', 'approve');
+    expect(lifecycle()).toBe('Proposed');
+    await act('team-a', 'dora', 'approve');
+    expect(lifecycle()).toBe('Published');
+    const statement = session.store.find('team-a/packages.app.v1')?.tip.facts;
+    expect(JSON.stringify(statement)).not.toContain('mallory');
+  },
+);
+
+test('in one namespace a repository is registered with two branches, each under its own policies', async () => {
+  const repo = await bare('packages');
+  await register('team-a', 'main', repo);
+  await register('team-a', 'next', repo, { 'sluice.dev/gates': 'off' }, { branch: 'next', createBranch: true });
+  const source = { type: 'init' } as const;
+  for (const [name, enforcement] of [
+    ['main', 'enforce'],
+    ['next', 'off'],
+  ] as const) {
+    await session.store.create(`team-a/${name}`, { package: name, workspace: 'v1', source }, session.context());
+    expect((await session.store.evaluate(`team-a/${name}.${name}.v1`)).policy.enforcement).toBe(enforcement);
+  }
 });
 
 test('the keys of people that one namespace lists count where another one restricts issuers or approvers only if it lists them too', async () => {
@@ -176,4 +268,13 @@ test('in one namespace an alias of an address is the same repository, and is ref
       code: 'Refused',
       message: expect.stringMatching(/conflict with existing repository: team-a\//),
     });
+});
+
+test('a target that names a repository of another namespace does not learn under which name it is registered there', async () => {
+  const repo = await bare('shared');
+  await register('team-a', 'secret-name', repo);
+  const repositories = (await session.client.list(repositoryKind)).items;
+  const found = (namespace: string) => packageRepositoryAt({ repo, branch: 'main' } as never, repositories, namespace);
+  expect(await found('team-a')).toBe('Repository team-a/secret-name');
+  expect(await found('tenant')).toBe('a Repository of another namespace');
 });

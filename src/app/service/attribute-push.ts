@@ -3,7 +3,6 @@ import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { canonicalAddressNow, comparableAddress } from '../../git/open/repository-address.ts';
 import { parseRef } from '../../package/model/layout.ts';
 import { revisionId } from '../../package/model/package-revision.ts';
-import { PUSH_ACTOR } from '../../package/model/verdict.ts';
 import { hostUsersNameOf } from '../../package/store/policy-objects.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
@@ -62,8 +61,8 @@ async function updateRecord({ store }: Pick<Session, 'store'>, key: ObjectKey, r
   const revision = [...repository.index.ofPackage(meaning.package)].find(
     ({ key }) => key.workspace === meaning.workspace,
   );
-  const pusher = revision?.record?.contributors?.find(({ name }) => name === PUSH_ACTOR);
-  if (revision === undefined || pusher?.commits === undefined) return;
+  const isOpen = revision?.record?.contributors?.some(({ commits }) => commits !== undefined);
+  if (revision === undefined || isOpen !== true) return;
   try {
     await store.change(
       revisionId(revision),

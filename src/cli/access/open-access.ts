@@ -45,7 +45,7 @@ export async function openAccess({
     const found = await findClusterAccess({ kubeconfig, context, environment, clock: systemClock });
     const connection = new Connection(found, { onWarning });
     // Such a server knows who asks; only what is said on the command line asks for more.
-    const actor = options.as === undefined ? undefined : actorOf(options, environment);
+    const actor = options.as === undefined ? undefined : actorOf(options, environment, true);
     try {
       return await ServerAccess.open({ connection, namespace, actor });
     } catch (error) {

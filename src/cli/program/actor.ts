@@ -5,13 +5,24 @@ import type { ActorOptions } from './invocation.ts';
 
 const LONGEST_NAME = 253;
 
+/** Names that Sluice writes itself: `push` is an unknown person, and controllers and resolvers are no people. */
+const RESERVED = /^(?:push$|(?:controller|resolver|group):)/;
+/** Users of Kubernetes that are no people. A cluster may let a user impersonate one; a data folder knows none. */
+const SYSTEM = /^system:/;
+
 /** The actor: --as, else SLUICE_USER, else the user of the system. This proves nothing; the audit trail records it. */
-export function actorOf(options: ActorOptions, environment: NodeJS.ProcessEnv): Actor {
+export function actorOf(options: ActorOptions, environment: NodeJS.ProcessEnv, isImpersonation = false): Actor {
   const name = options.as ?? (environment.SLUICE_USER || systemUser());
   if (name === '' || name.length > LONGEST_NAME || /[\s\u0000-\u001f\u007f-\u009f]/.test(name)) {
     throw new SluiceError(
       'InvalidInput',
       `${JSON.stringify(name)} cannot be the name of an actor: use 1 to ${LONGEST_NAME} characters without spaces`,
+    );
+  }
+  if (RESERVED.test(name) || (SYSTEM.test(name) && !isImpersonation)) {
+    throw new SluiceError(
+      'InvalidInput',
+      `${JSON.stringify(name)} cannot be the name of an actor: the name is reserved; name a user with --as`,
     );
   }
   return options.asGroup === undefined ? { name } : { name, groups: [...options.asGroup] };

@@ -8,6 +8,7 @@ import type { OwnerReference } from '../../resource/object/object.ts';
 import { publisherOf } from '../model/attribution.ts';
 import { publishedRecordOf } from '../model/commit-message.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../model/package-revision.ts';
+import { approvalsIn } from '../model/record.ts';
 import type { PackageRepository } from '../store/package-repository.ts';
 
 /** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
@@ -91,9 +92,11 @@ function flawsOf({
 /** Who changed a pending revision and who approved it, from the record, which does not have what others pushed since. */
 function peopleOf({
   lifecycle,
+  namespace,
   record,
 }: PackageRevision): Pick<RevisionObject['status'] & {}, 'contributors' | 'approvals'> {
-  const { contributors = [], approvals = [], proposal } = record ?? {};
+  const { contributors = [], proposal } = record ?? {};
+  const approvals = approvalsIn(record ?? {}, namespace);
   if (lifecycle !== 'Draft' && lifecycle !== 'Proposed') return {};
   const needed = proposal?.approvalsNeeded;
   return {

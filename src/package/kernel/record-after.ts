@@ -1,6 +1,6 @@
 import { evaluateGates } from '../model/gates.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
-import { type Approval, type LifecycleStep, type RevisionRecord, withStep } from '../model/record.ts';
+import { type Approval, approvalsIn, type LifecycleStep, type RevisionRecord, withStep } from '../model/record.ts';
 import type { Allowed, RevisionState } from '../model/types.ts';
 
 /** What a decision was made on, and what the actor approves if it is an approval; undefined where the package cannot be read. */
@@ -33,12 +33,14 @@ export function recordAfter(
   }
   if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || approval === undefined)
     return withStep(rest, taken);
-  return withStep({ ...rest, approvals: approvalsWith(record, approval) }, taken);
+  const counted = { ...record, approvals: approvalsIn(record, approval.namespace) };
+  return withStep({ ...rest, approvals: approvalsWith(counted, approval) }, taken);
 }
 
-/** The approvals that still hold, without an earlier one of the same person, and the new one. */
+/** The approvals that still hold, without an earlier one of the same person in the same namespace, and the new one. */
 function approvalsWith({ approvals = [] }: RevisionRecord, approval: Approval | undefined): Approval[] {
   if (approval === undefined) return [...approvals];
-  const { subject, content } = approval;
-  return [...approvals.filter((other) => other.content === content && other.subject !== subject), approval];
+  const { subject, content, namespace } = approval;
+  const isReplaced = (other: Approval) => other.subject === subject && other.namespace === namespace;
+  return [...approvals.filter((other) => other.content === content && !isReplaced(other)), approval];
 }

@@ -4,7 +4,7 @@ import type { GateFacts } from '../model/gates.ts';
 import type { PackageInputs } from '../model/inputs.ts';
 import { deletionProposedRef, draftRef, mainRef, proposedRef, type RepositoryLayout, tagRef } from '../model/layout.ts';
 import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
-import type { RevisionRecord } from '../model/record.ts';
+import { approvalsIn, type RevisionRecord } from '../model/record.ts';
 import type { Lifecycle, PushedSince, RevisionState, Sibling } from '../model/types.ts';
 import { PUSH_ACTOR } from '../model/verdict.ts';
 
@@ -17,7 +17,8 @@ export interface KptfileFacts {
 /** A revision and its surroundings, read from refs, commits and records at one point in time. */
 export interface StateSources {
   readonly layout: RepositoryLayout;
-  readonly revision: Pick<PackageRevision, 'name' | 'key' | 'lifecycle' | 'revision' | 'commit' | 'ref'>;
+  readonly revision: Pick<PackageRevision, 'name' | 'key' | 'lifecycle' | 'revision' | 'commit' | 'ref'> &
+    Partial<Pick<PackageRevision, 'namespace'>>;
   readonly kptfile: KptfileFacts;
   /** Why the package cannot be read; undefined if it can. */
   readonly problem: string | undefined;
@@ -52,7 +53,7 @@ export function stateFrom(sources: StateSources): RevisionState {
     pushedSince: sources.pushedSince,
     publishedBy: sources.publishedBy,
     contributors: record.contributors ?? [],
-    approvals: record.approvals ?? [],
+    approvals: approvalsIn(record, revision.namespace),
     siblings: sources.ofPackage.filter((other) => other.name !== name),
     nestedWith: sources.nestedWith,
     dependents: sources.dependents,

@@ -83,7 +83,8 @@ export const contributorSchema = z.object({
   attributedBy: z.string().optional(),
   /**
    * Of `push`: the commits of unknown persons, oldest first, of which the Git host may still report who pushed them. Absent where
-   * not all are known: then nothing can make the pusher known.
+   * not all are known: then nothing can make the pusher known. Of a person whom the host reported: the commits that this rests on,
+   * which others can have pushed too.
    */
   commits: listOf(z.string()).optional(),
 });
@@ -99,6 +100,8 @@ export const approvalSchema = z.object({
   face: z.string(),
   /** Where it can be looked up, such as the address of a review. */
   evidence: z.string().optional(),
+  /** The namespace in which it was given: rights are granted by namespace. Records of earlier versions have none. */
+  namespace: z.string().optional(),
 });
 
 const recordSchema = z.object({
@@ -230,6 +233,17 @@ export function rejectionOf(
   const last = steps.findLast(({ action }) => action !== 'push');
   if (last?.action !== 'reject') return undefined;
   return (last.content === undefined ? last.commit === commit : last.content === content) ? last : undefined;
+}
+
+/**
+ * The approvals that count in a namespace. Namespaces that have registered the same repository share its records, and who may approve
+ * in one of them need not have that right in the other.
+ */
+export function approvalsIn(
+  { approvals = [] }: Pick<RevisionRecord, 'approvals'>,
+  namespace: string | undefined,
+): Approval[] {
+  return approvals.filter((one) => one.namespace === undefined || one.namespace === namespace);
 }
 
 /** Adds the actor of a change of content. Controllers carry on what others wrote, and are none. */

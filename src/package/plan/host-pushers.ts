@@ -1,5 +1,6 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid } from '../../git/git-repository.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
 import { claimed } from '../model/attribution.ts';
 import { type HostUsers, personBehind } from '../model/host-users.ts';
 import { draftRef, proposedRef } from '../model/layout.ts';
@@ -29,33 +30,66 @@ export async function withHostPushers(
   hostUsers: HostUsers | undefined,
 ): Promise<RevisionRecord> {
   const unknown = record.contributors?.find(({ name }) => name === PUSH_ACTOR);
-  if (hostUsers === undefined || unknown?.commits === undefined) return record;
+  // What was attributed can have been pushed by others too, whose reports come later.
+  const attributed = (record.contributors ?? []).filter(({ name }) => name !== PUSH_ACTOR);
+  const unknownCommits = unknown?.commits ?? [];
+  const commits = [...new Set([...unknownCommits, ...attributed.flatMap((one) => one.commits ?? [])])];
+  if (hostUsers === undefined || commits.length === 0) return record;
+  // A report explains only what was not there before.
+  if (unknownCommits.includes(revision.commit))
+    repo.trust.noteLook(`${repo.namespace}/${repo.repository}`, revision.ref, revision.commit);
   const pushes = hostPushes(repo, revision);
   if (pushes.length === 0) return record;
-  const pushesOf = await pushesByCommit(repo, pushes, unknown.commits);
+  const pushesOf = await pushesByCommit(repo, pushes, commits);
   const rest: Oid[] = [];
-  const people = new Map<string, AttributedPush & { readonly commit: Oid }>();
-  for (const commit of unknown.commits) {
+  const people = new Map<string, { readonly push: AttributedPush; readonly commits: Oid[] }>();
+  for (const commit of commits) {
     const found = pushesOf.get(commit) ?? [];
     const persons = found.map(({ user }) => personBehind(hostUsers, user));
-    if (found.length === 0 || persons.includes(undefined)) rest.push(commit);
+    const isUnknown = unknownCommits.includes(commit);
+    if (persons.includes(undefined) || (isUnknown && found.length === 0)) rest.push(commit);
     for (const [index, push] of found.entries()) {
       const person = persons[index];
-      if (person !== undefined && !people.has(person)) people.set(person, { ...push, commit });
+      if (person === undefined) continue;
+      const entry = people.get(person) ?? { push, commits: [] };
+      people.set(person, entry);
+      if (!entry.commits.includes(commit)) entry.commits.push(commit);
     }
   }
-  if (people.size === 0) return record;
-  const contributors = (record.contributors ?? []).flatMap((one): Contributor[] => {
-    if (one !== unknown) return [one];
-    const [commit] = rest;
-    return commit === undefined ? [] : [{ ...one, commit, commits: rest }];
-  });
-  for (const [name, { provider, user, commit }] of people) {
-    if (contributors.some((one) => one.name === name)) continue;
-    contributors.push({ name, face: 'git', since: unknown.since, commit, attributedBy: `${provider}:${user}` });
-  }
+  if (people.size === 0 && rest.length <= unknownCommits.length) return record;
+  const contributors = contributorsWith(record.contributors ?? [], people, rest);
+  if (sameValue(contributors, record.contributors)) return record;
   const known = { ...record, contributors, steps: knownSteps(record, pushesOf, hostUsers) };
-  return withApprovals(known, new Set(people.keys()), rest.length === 0);
+  const areAllKnown = !contributors.some(({ name }) => name === PUSH_ACTOR);
+  return withApprovals(known, new Set(people.keys()), areAllKnown);
+}
+
+/** `people` are those whom the host reports, `rest` the commits of unknown pushers that remain. */
+function contributorsWith(
+  before: readonly Contributor[],
+  people: ReadonlyMap<string, { readonly push: AttributedPush; readonly commits: readonly Oid[] }>,
+  rest: readonly Oid[],
+): Contributor[] {
+  const [first] = rest;
+  const unknown = before.find(({ name }) => name === PUSH_ACTOR);
+  const contributors = before.flatMap((one): Contributor[] => {
+    // Not all commits are known: nothing makes the pusher known.
+    if (one === unknown && one.commits !== undefined)
+      return first === undefined ? [] : [{ ...one, commit: first, commits: [...rest] }];
+    const commits = people.get(one.name)?.commits;
+    return [commits === undefined ? one : { ...one, commits: [...new Set([...(one.commits ?? []), ...commits])] }];
+  });
+  const since = (commit: Oid | undefined) =>
+    (unknown ?? before.find(({ commits = [] }) => commit !== undefined && commits.includes(commit)))?.since ?? '';
+  if (unknown === undefined && first !== undefined)
+    contributors.push({ name: PUSH_ACTOR, face: 'git', since: since(first), commit: first, commits: [...rest] });
+  for (const [name, { push, commits }] of people) {
+    if (contributors.some((one) => one.name === name)) continue;
+    const [commit] = commits;
+    const entry = { name, face: 'git', since: since(commit), ...(commit === undefined ? {} : { commit }) };
+    contributors.push({ ...entry, attributedBy: `${push.provider}:${push.user}`, commits: [...commits] });
+  }
+  return contributors;
 }
 
 /** Approvals that were recorded while it was not known that their givers had pushed do not hold; fewer may be needed now. */
@@ -113,10 +147,12 @@ function hostPushes(
 
 /**
  * Which pushes brought a commit: those that ended with it, and those that ended with a later one and began before it. A push brings what
- * lies between its two ends on the line of first parents, and only where both ends are there.
+ * lies between its two ends on the line of first parents, and only where both ends are there. It does not bring what Sluice read before as
+ * the tip of another branch, or below its end as the tip of this one: of a push on top of such a commit, only the tip is known to have come
+ * with it.
  */
 async function pushesByCommit(
-  { git }: Pick<RepositorySources, 'git'>,
+  { git, trust, namespace, repository }: Omit<RepositorySources, 'layout'>,
   pushes: readonly AttributedPush[],
   commits: readonly Oid[],
 ): Promise<Map<Oid, AttributedPush[]>> {
@@ -128,7 +164,11 @@ async function pushesByCommit(
     let oid: Oid | undefined = push.after;
     const budget = Math.min(reads, MAX_COMMITS_OF_PUSH);
     let left = budget;
+    let wasThere = false;
     while (oid !== undefined && oid !== push.before && left > 0) {
+      const seenOn = trust.firstLook(`${namespace}/${repository}`, oid);
+      wasThere = seenOn !== undefined && (oid !== push.after || seenOn !== push.ref);
+      if (wasThere) break;
       if (wanted.has(oid)) brought.push(oid);
       // All of a new branch came with its first push.
       if (push.before === undefined && brought.length === wanted.size) break;
@@ -137,7 +177,7 @@ async function pushesByCommit(
     }
     reads -= budget - left;
     // Of a branch that was set to something else only the tip is known to have come this way.
-    const isWhole = push.before === undefined || oid === push.before;
+    const isWhole = !wasThere && (push.before === undefined || oid === push.before);
     for (const commit of isWhole ? brought : brought.filter((one) => one === push.after))
       found.set(commit, [...(found.get(commit) ?? []), push]);
   }

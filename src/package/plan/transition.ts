@@ -79,6 +79,7 @@ export async function planTransition(
   const { content } = reading;
   const approval = content && {
     ...{ subject: context.actor.name, content: content.content, tree: content.tree, at, face: context.face },
+    namespace: revision.namespace,
   };
   const step = {
     ...{ action, by: context.actor.name, face: context.face, at, commit: revision.commit },

@@ -32,6 +32,10 @@ export interface AttributedPushes {
   note(push: AttributedPush): void;
   /** The latest reports on a branch, newest first. */
   latest(place: Pick<AttributedPush, 'repository' | 'registration' | 'ref'>): readonly AttributedPush[];
+  /** Keeps that a commit of an unknown pusher was read as the tip of a branch. The first look at a commit stays. Durable when it returns. */
+  noteLook(look: Pick<AttributedPush, 'repository' | 'registration' | 'ref'> & { readonly commit: Oid }): void;
+  /** The branch at whose tip a commit was read first; undefined if it never was. */
+  firstLook(look: Pick<AttributedPush, 'repository' | 'registration'> & { readonly commit: Oid }): string | undefined;
   /** Releases the resources. */
   close(): void;
 }
@@ -40,3 +44,5 @@ export interface AttributedPushes {
 export const MAX_PUSHES_OF_REF = 50;
 /** Reports of one registration that are kept, so that one does not take the place of the others. */
 export const MAX_PUSHES_OF_REGISTRATION = 10_000;
+/** Looks of one registration that are kept. */
+export const MAX_LOOKS_OF_REGISTRATION = 10_000;

@@ -129,6 +129,16 @@ export class RepositoryTrust {
     return this.#options.pushes?.latest({ repository: this.repository, registration, ref }) ?? [];
   }
 
+  /** Keeps that a commit of an unknown pusher was read as the tip of a branch. */
+  noteLook(registration: string, ref: string, commit: string): void {
+    this.#options.pushes?.noteLook({ repository: this.repository, registration, ref, commit });
+  }
+
+  /** The branch at whose tip a commit of an unknown pusher was read first. */
+  firstLook(registration: string, commit: string): string | undefined {
+    return this.#options.pushes?.firstLook({ repository: this.repository, registration, commit });
+  }
+
   /** What an operator should know about the keys of this repository. */
   problems(): readonly string[] {
     return this.#options.problems?.() ?? [];

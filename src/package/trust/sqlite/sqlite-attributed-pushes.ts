@@ -5,6 +5,7 @@ import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import {
   type AttributedPush,
   type AttributedPushes,
+  MAX_LOOKS_OF_REGISTRATION,
   MAX_PUSHES_OF_REF,
   MAX_PUSHES_OF_REGISTRATION,
 } from '../attributed-pushes.ts';
@@ -26,6 +27,18 @@ const TABLES = `
   ) STRICT;
   CREATE INDEX pushesByRef ON pushes (registration, repository, ref, position);
   PRAGMA user_version = ${SCHEMA_VERSION};
+`;
+
+/** Not part of the version: versions that do not know it ignore it. */
+const LOOKS = `
+  CREATE TABLE IF NOT EXISTS looks (
+    position INTEGER PRIMARY KEY,
+    registration TEXT NOT NULL,
+    repository TEXT NOT NULL,
+    oid TEXT NOT NULL,
+    ref TEXT NOT NULL,
+    UNIQUE (registration, repository, oid)
+  ) STRICT;
 `;
 
 const rowSchema = z.object({
@@ -90,6 +103,32 @@ export class SqliteAttributedPushes implements AttributedPushes {
     });
   }
 
+  noteLook(look: Parameters<AttributedPushes['noteLook']>[0]): void {
+    if (this.firstLook(look) !== undefined) return;
+    const { registration, repository, commit, ref } = look;
+    this.#use((database) => {
+      database.exec('BEGIN IMMEDIATE');
+      database
+        .prepare('INSERT OR IGNORE INTO looks (registration, repository, oid, ref) VALUES (?, ?, ?, ?)')
+        .run(registration, repository, commit, ref);
+      database
+        .prepare(
+          'DELETE FROM looks WHERE position IN (SELECT position FROM looks WHERE registration = ? ORDER BY position DESC LIMIT -1 OFFSET ?)',
+        )
+        .run(registration, MAX_LOOKS_OF_REGISTRATION);
+      database.exec('COMMIT');
+    });
+  }
+
+  firstLook({ registration, repository, commit }: Parameters<AttributedPushes['firstLook']>[0]): string | undefined {
+    const row = this.#use((database) =>
+      database
+        .prepare('SELECT ref FROM looks WHERE registration = ? AND repository = ? AND oid = ?')
+        .get(registration, repository, commit),
+    );
+    return row === undefined ? undefined : z.object({ ref: z.string() }).parse(row).ref;
+  }
+
   close(): void {
     this.#database?.close();
     this.#database = undefined;
@@ -125,6 +164,7 @@ function open(path: string): DatabaseSync {
         'Unsupported',
         `the file has version ${version}, and this version of sluice reads ${SCHEMA_VERSION}`,
       );
+    database.exec(LOOKS);
     database.exec('COMMIT');
     return database;
   } catch (error) {
