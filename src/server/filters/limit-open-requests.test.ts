@@ -12,7 +12,7 @@ const MEBIBYTE = 1024 * 1024;
 function requestOf(method: string): ApiRequest {
   const incoming = Object.assign(new IncomingMessage(new Socket()), { method });
   const request = new ApiRequest(incoming, new ServerResponse(incoming), 'id', 0);
-  request.found.user = { name: 'anna', groups: [] };
+  request.found.sender = { name: 'anna', groups: [] };
   return request;
 }
 
