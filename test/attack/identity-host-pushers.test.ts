@@ -316,7 +316,7 @@ test('where a Repository does not ask for them, reports attribute nothing', asyn
   await expectUnknown('silent.quiet.v1');
 });
 
-test('a report makes nobody the giver of a condition', async () => {
+test('a report makes no user the issuer of a condition', async () => {
   world.git('apps', 'fetch', '--quiet', 'origin');
   const status = 'status:\n  conditions:\n    - type: reviewed\n      status: "True"\n';
   const tip = world.edit('apps', 'origin/main', { 'given/Kptfile': KPTFILE('given') + status });

@@ -104,7 +104,7 @@ function withApprovals(record: RevisionRecord, pushers: ReadonlySet<string>, are
   };
 }
 
-/** What a known person pushed stands for their proposal. */
+/** A push by a known person counts as a proposal by that person. */
 function knownSteps(
   { steps }: RevisionRecord,
   pushesOf: ReadonlyMap<Oid, readonly AttributedPush[]>,

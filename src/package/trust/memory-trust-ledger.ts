@@ -17,7 +17,7 @@ export class MemoryTrustLedger implements TrustLedger {
   #keysVersion = 0;
   #order = 0;
   readonly #keys = new Map<string, TrustedKey>();
-  /** By id; what was put last stands last. */
+  /** By id, in the order of the writes. */
   readonly #repositories = new Map<string, KnownRepository>();
   readonly #marks = new Map<string, Mark>();
   readonly #raised = new RaiseLog();

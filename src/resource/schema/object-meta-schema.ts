@@ -23,7 +23,7 @@ export const OBJECT_META_SCHEMA: StructuralSchema = {
       format: 'int64',
       description: 'Grows with every change of the desired state, not with the status. Set by the server.',
     },
-    creationTimestamp: time('When the object was made. Set by the server.'),
+    creationTimestamp: time('When the object was created. Set by the server.'),
     deletionTimestamp: time(
       'When the deletion of the object was requested, which waits for its finalizers. Set by the server.',
     ),

@@ -6,10 +6,10 @@ const REQUEST_BYTES = 16 * 1024;
 const FIRST_BYTES = 4 * 1024;
 
 /**
- * The bodies that arrive now, of senders that have proven nothing yet. Their number is not limited, but what they hold is: beyond that,
- * those that began first are disconnected, whoever sends them. A genuine message arrives at once, so that others keep it out only by sending
- * as much as all may hold in the time that it takes; slow senders, however many, only disconnect each other. The address of a sender says
- * little: all messages have the same one behind an ingress, and an attacker may have many.
+ * Bodies of requests that are not authenticated yet. Their number is not limited, but the bytes that they occupy are: beyond the limit the
+ * oldest requests are disconnected, independent of their sender. A genuine message arrives within milliseconds, so an attacker must send the
+ * whole limit in that time to displace it; slow senders displace only each other. There is no limit for each address: behind an ingress
+ * all messages have the same one, and an attacker may have many.
  */
 export class ArrivingBodies {
   readonly #maxBytes: number;

@@ -111,9 +111,9 @@ export class WebhookEndpoint {
 }
 
 /**
- * The same for a message that is sent again, and for no other. Only what the sender has proven is part of it: an event or a delivery that
- * other headers name could be exchanged in a message that was captured. So the same content counts once where no signed time tells two
- * messages apart; the poll finds a branch that goes to and fro within the time that messages are remembered.
+ * Identifies a message, so that a repetition has the same id. It contains signed values only: an attacker could replace the event and delivery
+ * headers of a captured message. Without a signed time, messages with equal bodies therefore count once; polling finds a branch that
+ * returned to an earlier commit while its message was remembered.
  */
 function messageId(repository: ObjectKey, headers: IncomingHttpHeaders, bodyDigest: string): string {
   const proven = Object.entries(PROVEN_HEADERS).flatMap(([proof, names]) =>

@@ -14,7 +14,7 @@ export const NAME_COLUMN: PrinterColumn<KubernetesObject> = {
 export const AGE_COLUMN: PrinterColumn<KubernetesObject> = {
   name: 'Age',
   type: 'date',
-  description: 'Time since the object was made.',
+  description: 'Time since the object was created.',
   jsonPath: '.metadata.creationTimestamp',
   value: (object) => object.metadata.creationTimestamp,
 };
@@ -23,7 +23,7 @@ export const AGE_COLUMN: PrinterColumn<KubernetesObject> = {
 export const CREATED_AT_COLUMN: PrinterColumn<KubernetesObject> = {
   name: 'Created At',
   type: 'string',
-  description: 'When the object was made.',
+  description: 'When the object was created.',
   value: (object) => object.metadata.creationTimestamp,
 };
 
