@@ -1,6 +1,6 @@
 import { EventRecorder } from '../src/controller/event-recorder.ts';
 import { Manager } from '../src/controller/manager.ts';
-import { type Clock, systemClock } from '../src/foundation/clock.ts';
+import { type Clock, systemClock } from '../src/foundation/time/clock.ts';
 import { RegistryClient } from '../src/resource/client/registry-client.ts';
 import { eventKind } from '../src/resource/kinds/core/event.ts';
 import { OBJECT_KINDS } from '../src/resource/kinds/index.ts';

@@ -33,6 +33,7 @@ const ORDER = [
  * The same for the sub-folders of a folder; `.` are its own files. A part that is not listed is in no folder of the architecture.
  */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
+  'src/foundation': ['.', 'time', 'concurrency', 'text', 'files'],
   'src/starlark': ['machine', 'values', 'library', 'syntax', 'compile', 'modules', '.'],
   'src/git': [
     ...[

@@ -1,4 +1,4 @@
-import { timestamp } from '../../src/foundation/clock.ts';
+import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type Explainer, sluiceCommand } from '../../src/package/api/explainer.ts';
 import { type ApprovalStatus, approvalStatus } from '../../src/package/kernel/approvals.ts';
 import { proposerOf } from '../../src/package/kernel/revision-state.ts';

@@ -1,4 +1,4 @@
-import { mapLimited } from '../../src/foundation/map-limited.ts';
+import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { customKind } from '../../src/resource/kinds/apiextensions/custom-kind.ts';
 import type { CustomResourceDefinition } from '../../src/resource/kinds/apiextensions/custom-resource-definition.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import { customResourceDefinitionKind } from '../../src/resource/kinds/apiextensions/custom-resource-definition.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';

@@ -1,6 +1,6 @@
 import type { DesiredRevision } from '../../src/delivery/desired.ts';
 import { packageKey } from '../../src/delivery/select-revisions.ts';
-import { inSlices } from '../../src/foundation/in-slices.ts';
+import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { keyOf, keyText } from '../../src/resource/object/object.ts';
 
 interface TargetName {

@@ -11,7 +11,7 @@ import {
   selectInSteps,
 } from '../../src/delivery/select-revisions.ts';
 import type { GateVerdict } from '../../src/delivery/trailers.ts';
-import { inSlices } from '../../src/foundation/in-slices.ts';
+import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import { runInSlices } from '../../src/package/index/steps.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { timestamp } from '../../src/foundation/clock.ts';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { timestamp } from '../../src/foundation/time/clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { eventKind } from '../../src/resource/kinds/core/event.ts';
 import { objectBench } from '../testing-objects.ts';
 import { type EventExpiryOptions, eventExpiryController } from './event-expiry-controller.ts';

@@ -1,8 +1,8 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { Source } from '../../src/controller/source.ts';
-import type { Clock } from '../../src/foundation/clock.ts';
-import { mapLimited } from '../../src/foundation/map-limited.ts';
+import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type Event, eventKind, lastSeen } from '../../src/resource/kinds/core/event.ts';
 import { keyOf, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';

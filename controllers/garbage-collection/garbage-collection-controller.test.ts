@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../src/foundation/clock.ts';
-import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../src/foundation/time/clock.ts';
+import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { eventKind } from '../../src/resource/kinds/core/event.ts';
 import { namespaceKind } from '../../src/resource/kinds/core/namespace.ts';

@@ -1,4 +1,4 @@
-import { mapLimited } from '../../src/foundation/map-limited.ts';
+import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { eventV1Kind } from '../../src/resource/kinds/events/event-v1.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { eventKind } from '../../src/resource/kinds/core/event.ts';
 import { type Namespace, namespaceKind } from '../../src/resource/kinds/core/namespace.ts';

@@ -2,8 +2,8 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
 import { writeStatus } from '../../src/controller/write-status.ts';
-import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import {
   NAMESPACE_FINALIZER,

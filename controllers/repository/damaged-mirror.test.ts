@@ -2,7 +2,7 @@ import { chmodSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { HostPauses } from './host-pauses.ts';
 

@@ -1,6 +1,6 @@
-import type { Clock } from '../../src/foundation/clock.ts';
-import { elapsed } from '../../src/foundation/elapsed.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import { elapsed } from '../../src/foundation/time/elapsed.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 

@@ -1,7 +1,7 @@
-import type { Clock } from '../../src/foundation/clock.ts';
-import { elapsed } from '../../src/foundation/elapsed.ts';
-import { Mutex } from '../../src/foundation/mutex.ts';
+import { Mutex } from '../../src/foundation/concurrency/mutex.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import { elapsed } from '../../src/foundation/time/elapsed.ts';
 import type { DiskUse, GitRepository } from '../../src/git/git-repository.ts';
 import { gitDisk } from '../../src/git/process/git-operations.ts';
 

@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/foundation/clock.ts';
-import { elapsed } from '../../src/foundation/elapsed.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import { elapsed } from '../../src/foundation/time/elapsed.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { IndexChange } from '../../src/package/index/revision-index.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';

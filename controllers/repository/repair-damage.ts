@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { Clock } from '../../src/foundation/clock.ts';
-import { elapsed } from '../../src/foundation/elapsed.ts';
-import { readFileIfPresent } from '../../src/foundation/file-system.ts';
+import { readFileIfPresent } from '../../src/foundation/files/file-system.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import { elapsed } from '../../src/foundation/time/elapsed.ts';
 import { DamageError } from '../../src/git/errors.ts';
 import type { MirrorRepair } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { eventKind } from '../../src/resource/kinds/core/event.ts';
 import { secretKind } from '../../src/resource/kinds/core/secret.ts';

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
-import type { Clock } from '../../src/foundation/clock.ts';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { repositoryKind, TRANSPORT_CONDITION } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';

@@ -1,4 +1,4 @@
-import { timestamp } from '../../src/foundation/clock.ts';
+import { timestamp } from '../../src/foundation/time/clock.ts';
 import type { RemoteNote } from '../../src/git/git-repository.ts';
 import type { RefusedPush } from '../../src/package/store/package-repository.ts';
 import {

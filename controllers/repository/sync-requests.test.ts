@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { keyText } from '../../src/resource/object/object.ts';
 import { SyncRequests } from './sync-requests.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/foundation/clock.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
 /** See `PackageRepository.sync`. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/foundation/clock.ts';
 import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 import { checkPath } from '../../src/git/objects/paths.ts';
 import { bindInputs, type PackageInputs } from '../../src/package/model/inputs.ts';
 import { matchesPattern } from '../../src/package/model/policy.ts';

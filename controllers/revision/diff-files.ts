@@ -1,4 +1,4 @@
-import { lineSteps } from '../../src/foundation/line-steps.ts';
+import { lineSteps } from '../../src/foundation/text/line-steps.ts';
 import type { RunState } from './run-state.ts';
 
 /** Lines of the diff in a condition; more would not help its readers. */

@@ -1,4 +1,4 @@
-import { timestamp } from '../../src/foundation/clock.ts';
+import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type Explainer, type Surroundings, sluiceCommand } from '../../src/package/api/explainer.ts';
 import type { GateExplanation } from '../../src/package/model/explanation.ts';
 import type { Gate } from '../../src/package/model/gates.ts';

@@ -1,4 +1,4 @@
-import { timestamp } from '../../src/foundation/clock.ts';
+import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type Explainer, sluiceCommand } from '../../src/package/api/explainer.ts';
 import type { Reason } from '../../src/package/model/explanation.ts';
 import { rejectionOf } from '../../src/package/model/record.ts';

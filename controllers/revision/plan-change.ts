@@ -1,5 +1,5 @@
 import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
-import { timestamp } from '../../src/foundation/clock.ts';
+import { timestamp } from '../../src/foundation/time/clock.ts';
 import { needsRenewal } from '../../src/package/model/gates.ts';
 import { bindsContent, type EffectivePolicy, refuseIssuer } from '../../src/package/model/policy.ts';
 import { verdictOf } from '../../src/package/model/record.ts';

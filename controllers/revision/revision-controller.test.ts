@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { triggerSource } from '../../src/controller/source.ts';
-import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import type { ObjectKey } from '../../src/resource/object/object.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { KPTFILE, resolverOf } from './testing.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import type { Renderer, Rendering } from '../../src/package/plan/renderer.ts';
 import type { Resolution, Resolver } from '../../src/package/plan/resolver.ts';
 import { runs } from '../../test/support/runs.ts';

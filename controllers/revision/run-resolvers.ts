@@ -1,6 +1,6 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
-import type { Clock } from '../../src/foundation/clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 import { evaluateGates } from '../../src/package/model/gates.ts';
 import { matchesPattern } from '../../src/package/model/policy.ts';
 import { forContent, namesFunctions, permittedRendering, RENDERED } from '../../src/package/plan/render.ts';

@@ -1,5 +1,5 @@
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
-import type { Clock } from '../../src/foundation/clock.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { PackageRevision } from '../../src/package/model/package-revision.ts';
 import { revisionId } from '../../src/package/model/package-revision.ts';
 

@@ -1,6 +1,6 @@
 import { conditionsOf, contentOf, gatesOf, readKptfile } from '../../kptfile-schema/index.ts';
-import { canonicalJson, digest } from '../../src/foundation/canonical-json.ts';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { canonicalJson, digest } from '../../src/foundation/text/canonical-json.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { formatConditionType } from '../../src/package/model/condition-type.ts';
 import type { PackageContent } from '../../src/package/model/content.ts';
 import { evaluateGates } from '../../src/package/model/gates.ts';

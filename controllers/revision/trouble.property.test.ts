@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { runs } from '../../test/support/runs.ts';
 import { PIPELINE_SETTLED_TYPE, SETTLED_TYPE } from './settlement.ts';

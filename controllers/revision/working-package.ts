@@ -6,8 +6,8 @@ import {
   type KptfileEdit,
   readKptfile,
 } from '../../kptfile-schema/index.ts';
-import { canonicalJson } from '../../src/foundation/canonical-json.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { canonicalJson } from '../../src/foundation/text/canonical-json.ts';
 import { parseConditionType } from '../../src/package/model/condition-type.ts';
 import type { PackageContent } from '../../src/package/model/content.ts';
 import type { PackageInputs } from '../../src/package/model/inputs.ts';

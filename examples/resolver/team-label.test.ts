@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { revisionController } from '../../controllers/revision/revision-controller.ts';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { ANNA, fixture } from '../../test/support/fixture.ts';
 import teamLabel from './team-label.ts';
 

@@ -1,4 +1,4 @@
-import { timestamp } from '../foundation/clock.ts';
+import { timestamp } from '../foundation/time/clock.ts';
 import type { AllocationTable } from './allocation-table.ts';
 import { type Claim, claimedRange, describeOwner, type Holding, ownerText, wantsPrefix } from './claim.ts';
 import type { InstanceTable, PoolState } from './instance-table.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CliFixture, cliFixture } from '../cli/testing.ts';
-import { systemClock } from '../foundation/clock.ts';
+import { systemClock } from '../foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../git/network/git-network.ts';
 import type { PackageRevision } from '../package/model/package-revision.ts';
 import { RegistryClient } from '../resource/client/registry-client.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../foundation/clock.ts';
+import { systemClock } from '../foundation/time/clock.ts';
 import { DEFAULT_FUNCTION_LIMITS } from '../function/model/pipeline.ts';
 
 /** What every function that is a program is held to. */

@@ -1,7 +1,7 @@
 import type { Manager } from '../controller/manager.ts';
 import { ObjectReader } from '../controller/object-reader.ts';
-import type { Clock } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
+import type { Clock } from '../foundation/time/clock.ts';
 import { allowedSignersOf, hostUsersNameOf } from '../package/store/policy-objects.ts';
 import type { Client } from '../resource/client/client.ts';
 import { configMapKind } from '../resource/kinds/core/config-map.ts';

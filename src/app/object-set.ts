@@ -1,6 +1,6 @@
-import { type Clock, timestamp } from '../foundation/clock.ts';
-import { ProcessLock } from '../foundation/process-lock.ts';
+import { ProcessLock } from '../foundation/files/process-lock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import { type Clock, timestamp } from '../foundation/time/clock.ts';
 import type { Client } from '../resource/client/client.ts';
 import { RegistryClient } from '../resource/client/registry-client.ts';
 import { OBJECT_KINDS } from '../resource/kinds/index.ts';

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { type Clock, systemClock } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../foundation/time/clock.ts';
 import { generateSshKey } from '../git/signing/generate-ssh-key.ts';
 import type { AttributedPushes } from '../package/trust/attributed-pushes.ts';
 import { type KeySource, OwnKey } from '../package/trust/own-key.ts';

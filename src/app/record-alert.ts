@@ -1,6 +1,6 @@
 import { EventRecorder } from '../controller/event-recorder.ts';
-import type { Clock } from '../foundation/clock.ts';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import type { Clock } from '../foundation/time/clock.ts';
 import type { Client } from '../resource/client/client.ts';
 import type { KubernetesObject } from '../resource/object/object.ts';
 

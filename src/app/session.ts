@@ -5,8 +5,8 @@ import {
   deliverabilityJudge,
   describeRefusal,
 } from '../../controllers/revision/resolvers/deliverable/deliverability.ts';
-import { type Clock, systemClock } from '../foundation/clock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../foundation/time/clock.ts';
 import { type GitNetwork, PUBLIC_NETWORK } from '../git/network/git-network.ts';
 import { canonicalAddressNow } from '../git/open/repository-address.ts';
 import { packageStorages } from '../package/api/package-storages.ts';

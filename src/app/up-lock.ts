@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { lockHolder } from '../foundation/process-lock.ts';
+import { lockHolder } from '../foundation/files/process-lock.ts';
 import type { DataFolder } from './data-folder.ts';
 
 /** What a running `sluice up` says about itself in its lock, for commands in other terminals. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Clock } from '../foundation/clock.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
+import type { Clock } from '../foundation/time/clock.ts';
 import type { GitNetwork } from '../git/network/git-network.ts';
 import { secretCredentials } from '../package/upstream/credentials.ts';
 import { UpstreamMirrors } from '../package/upstream/upstream-mirrors.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { settle } from '../foundation/manual-clock.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
+import { settle } from '../foundation/time/manual-clock.ts';
 import { keyText, type ObjectKey } from '../resource/object/object.ts';
 import { widgetKind } from '../resource/schema/testing.ts';
 import { specChanged } from './predicates.ts';

@@ -1,7 +1,7 @@
-import type { Clock } from '../foundation/clock.ts';
-import { yieldToEventLoop } from '../foundation/in-slices.ts';
-import { measurement } from '../foundation/measurement.ts';
+import { yieldToEventLoop } from '../foundation/concurrency/in-slices.ts';
 import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import type { Clock } from '../foundation/time/clock.ts';
+import { measurement } from '../foundation/time/measurement.ts';
 import { keyText, type ObjectKey } from '../resource/object/object.ts';
 import { backoffDelay, sleep } from './backoff.ts';
 import { type ReconcileResult, type Reconciler, TerminalError } from './reconciler.ts';

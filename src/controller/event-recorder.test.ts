@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../foundation/manual-clock.ts';
+import { ManualClock } from '../foundation/time/manual-clock.ts';
 import { RegistryClient } from '../resource/client/registry-client.ts';
 import { eventKind } from '../resource/kinds/core/event.ts';
 import { widgetKind } from '../resource/schema/testing.ts';

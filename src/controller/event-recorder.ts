@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../foundation/clock.ts';
-import { Mutex } from '../foundation/mutex.ts';
+import { Mutex } from '../foundation/concurrency/mutex.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
+import type { Clock } from '../foundation/time/clock.ts';
 import type { Client } from '../resource/client/client.ts';
 import { eventKind } from '../resource/kinds/core/event.ts';
 import { DEFAULT_NAMESPACE, type KubernetesObject, type ObjectKey } from '../resource/object/object.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../test/support/runs.ts';
-import { settle } from '../foundation/manual-clock.ts';
+import { settle } from '../foundation/time/manual-clock.ts';
 import { keyOf, keyText } from '../resource/object/object.ts';
 import { type Widget, widgetKind } from '../resource/schema/testing.ts';
 import { Informer, type InformerOptions } from './informer.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../foundation/clock.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
+import type { Clock } from '../foundation/time/clock.ts';
 import type { Client, SelectOptions } from '../resource/client/client.ts';
 import type { KubernetesObject, ObjectKey } from '../resource/object/object.ts';
 import type { Kind } from '../resource/schema/kind.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { settle } from '../foundation/manual-clock.ts';
+import { settle } from '../foundation/time/manual-clock.ts';
 import { type Widget, widgetKind } from '../resource/schema/testing.ts';
 import { ObjectReader } from './object-reader.ts';
 import { settled, testBench } from './testing.ts';

@@ -1,5 +1,5 @@
-import { ManualClock, settle } from '../foundation/manual-clock.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
+import { ManualClock, settle } from '../foundation/time/manual-clock.ts';
 import { RegistryClient } from '../resource/client/registry-client.ts';
 import type { KubernetesObject } from '../resource/object/object.ts';
 import type { RequestContext } from '../resource/object/request-context.ts';

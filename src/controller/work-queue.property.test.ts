@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../test/support/runs.ts';
-import { ManualClock, settle } from '../foundation/manual-clock.ts';
+import { ManualClock, settle } from '../foundation/time/manual-clock.ts';
 import { WorkQueue } from './work-queue.ts';
 
 function setUp(options: { baseDelay?: number; maxDelay?: number } = {}) {

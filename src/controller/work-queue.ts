@@ -1,4 +1,4 @@
-import type { Clock } from '../foundation/clock.ts';
+import type { Clock } from '../foundation/time/clock.ts';
 
 export interface WorkQueueOptions<Item> {
   readonly clock: Clock;

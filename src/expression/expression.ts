@@ -1,7 +1,7 @@
 import { CelScalar, celEnv, celFunc, isCelError, parse, plan } from '@bufbuild/cel';
-import { cpuMilliseconds } from '../foundation/cpu-time.ts';
 import { LruCache } from '../foundation/lru-cache.ts';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import { cpuMilliseconds } from '../foundation/time/cpu-time.ts';
 import { type Ast, inspect, METER_FUNCTION, meterLoops } from './ast.ts';
 import { fromCel, toCel } from './values.ts';
 

@@ -1,4 +1,4 @@
-import { retryConflicts } from '../foundation/retry-conflicts.ts';
+import { retryConflicts } from '../foundation/concurrency/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError, unlessMissing } from '../foundation/sluice-error.ts';
 import type {
   CallOptions,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Informer } from '../controller/informer.ts';
-import { type Clock, systemClock } from '../foundation/clock.ts';
+import { type Clock, systemClock } from '../foundation/time/clock.ts';
 import { keyOf, keyText } from '../resource/object/object.ts';
 import { type Widget, widgetKind } from '../resource/schema/testing.ts';
 import type { Connection } from './connection/connection.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ManualClock } from '../foundation/manual-clock.ts';
+import { ManualClock } from '../foundation/time/manual-clock.ts';
 import { type Widget, widgetKind } from '../resource/schema/testing.ts';
 import type { WatchEvent } from '../resource/storage/storage.ts';
 import type { Connection } from './connection/connection.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../foundation/clock.ts';
+import type { Clock } from '../foundation/time/clock.ts';
 import type { Registry } from '../resource/storage/registry.ts';
 import type { Authenticator } from './authentication/authenticator.ts';
 import type { User } from './authentication/user.ts';

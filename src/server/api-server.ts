@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { KeyedMutex } from '../foundation/mutex.ts';
+import { KeyedMutex } from '../foundation/concurrency/mutex.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { type ApiServerOptions, DEFAULT_LIMITS, type ServerLimits } from './api-server-options.ts';
 import { filterChain } from './filter-chain.ts';

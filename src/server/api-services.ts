@@ -1,6 +1,6 @@
-import { type Clock, timestamp } from '../foundation/clock.ts';
-import { Mutex } from '../foundation/mutex.ts';
+import { Mutex } from '../foundation/concurrency/mutex.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
+import { type Clock, timestamp } from '../foundation/time/clock.ts';
 import type { Client } from '../resource/client/client.ts';
 import { apiServiceKind } from '../resource/kinds/apiregistration/api-service.ts';
 import { serviceKind } from '../resource/kinds/core/service.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { skipFor } from '../../test/support/skip.ts';
-import { systemClock } from '../foundation/clock.ts';
+import { systemClock } from '../foundation/time/clock.ts';
 import { configMapKind } from '../resource/kinds/core/config-map.ts';
 import { namespaceKind } from '../resource/kinds/core/namespace.ts';
 import type { Kind } from '../resource/schema/kind.ts';

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../test/support/git/git-cli.ts';
-import { systemClock } from '../foundation/clock.ts';
+import { systemClock } from '../foundation/time/clock.ts';
 import { openPki, type Pki } from './certificates/open-pki.ts';
 import { type Listener, listen } from './listener.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../foundation/manual-clock.ts';
+import { ManualClock } from '../foundation/time/manual-clock.ts';
 import { podKind } from '../resource/kinds/core/pod.ts';
 import { Registry } from '../resource/storage/registry.ts';
 import { EventLog } from '../resource/watch/event-log.ts';

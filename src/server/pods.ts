@@ -1,4 +1,4 @@
-import type { Clock } from '../foundation/clock.ts';
+import type { Clock } from '../foundation/time/clock.ts';
 import { podKind } from '../resource/kinds/core/pod.ts';
 import { memoryCommitter } from '../resource/storage/memory/commit.ts';
 import { ObjectStorage } from '../resource/storage/memory/object-storage.ts';

@@ -1,4 +1,4 @@
-import { systemClock } from '../foundation/clock.ts';
+import { systemClock } from '../foundation/time/clock.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import { widgetKind } from '../resource/schema/testing.ts';
 import { MemoryStorage } from '../resource/storage/memory/memory-storage.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import { issueCertificate } from '../../src/server/certificates/issue-certificate.ts';
 import { openPki } from '../../src/server/certificates/open-pki.ts';
 import { allowed, bind, HERE, RBAC, rbac, useUsers } from '../faults/users-fixture.ts';

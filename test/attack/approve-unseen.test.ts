@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { narrateChanges } from '../../src/app/service/narrate-changes.ts';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { IndexChange } from '../../src/package/index/revision-index.ts';
 import { lastRequestOf } from '../../src/package/model/attribution.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';

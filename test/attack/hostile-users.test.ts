@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import { addToken } from '../../src/server/authentication/token-file.ts';
 import { eventually } from '../support/api/eventually.ts';
 import { type KubeApi, MERGE_PATCH } from '../support/api/kube-api.ts';

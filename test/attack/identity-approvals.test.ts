@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { approvalController } from '../../controllers/approval/approval-controller.ts';
 import { proposalController } from '../../controllers/proposal/proposal-controller.ts';
-import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import { BREAK_GLASS_ANNOTATION } from '../../src/package/api/revision-object.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/lifecycle-annotations.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';

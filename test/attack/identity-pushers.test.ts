@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import type { PackageRevision } from '../../src/package/model/package-revision.ts';
 import { ALLOWED_SIGNERS_ANNOTATION, peopleOf } from '../../src/package/model/people.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { approvalController } from '../../controllers/approval/approval-controller.ts';
-import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../src/resource/kinds/porch/package-revision-resources.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';

@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
-import { lockHolder, ProcessLock } from '../../src/foundation/process-lock.ts';
+import { lockHolder, ProcessLock } from '../../src/foundation/files/process-lock.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import { replaceTokens } from '../../src/server/authentication/token-file.ts';
 
 let folder: string;
@@ -37,7 +37,7 @@ test('of tokens that several processes make at once none is lost, whatever a kil
   const writers = ['a', 'b', 'c'].map((name) =>
     start(`
       const { addToken } = await load('server/authentication/token-file.ts');
-      const { systemClock } = await load('foundation/clock.ts');
+      const { systemClock } = await load('foundation/time/clock.ts');
       for (let number = 0; number < 20; number += 1)
         await addToken(${JSON.stringify(path)}, { user: '${name}' + number }, systemClock);
     `),
@@ -59,7 +59,7 @@ test('of tokens that several processes make at once none is lost, whatever a kil
 test('the lock of a process that was killed is free at once, whatever machine it says it was on', async () => {
   const path = join(folder, 'up-lock');
   const holder = start(`
-    const { ProcessLock } = await load('foundation/process-lock.ts');
+    const { ProcessLock } = await load('foundation/files/process-lock.ts');
     await ProcessLock.acquire(${JSON.stringify(path)}, { holder: { since: '2026-01-01T00:00:00Z' } });
     console.log('held');
     setInterval(() => {}, 1000);

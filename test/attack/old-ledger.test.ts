@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openTrust, type Trust } from '../../src/app/open-trust.ts';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 
 const kptfile = (name: string) =>

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import type { Action } from '../../src/package/model/types.ts';
 import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { recordRef, tombstoneRef } from '../../src/package/model/layout.ts';
 import { emptyRecord, formatRecord, type RecordStatement } from '../../src/package/model/record.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement.ts';

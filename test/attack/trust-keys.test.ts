@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ledgerPath, openTrust, statementKeyPath, type Trust } from '../../src/app/open-trust.ts';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import { SqliteTrustLedger } from '../../src/package/trust/sqlite/sqlite-trust-ledger.ts';
 import { payloadOf } from '../../src/package/trust/statement.ts';

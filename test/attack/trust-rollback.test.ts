@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { wasDeleted } from '../../controllers/delivery/deletion-proof.ts';
 import { openTrust, statementKeyPath, type Trust } from '../../src/app/open-trust.ts';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import { provesDeletion } from '../../src/package/index/deletion-proof.ts';
 import type { PublicationStatement } from '../../src/package/model/commit-message.ts';

@@ -1,6 +1,6 @@
 // The floor for the API: a plain HTTPS server with the same TLS and constant answers. PUT sets its responses.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { systemClock } from '../../src/foundation/clock.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import { openPki, serverNames } from '../../src/server/certificates/open-pki.ts';
 import { listen } from '../../src/server/listener.ts';
 

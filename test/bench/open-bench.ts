@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/foundation/clock.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
 import { openRepository } from '../../src/git/open/open-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/model/policy.ts';

@@ -2,7 +2,7 @@ import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
-import { lockHolder } from '../../src/foundation/process-lock.ts';
+import { lockHolder } from '../../src/foundation/files/process-lock.ts';
 import { sluice } from '../support/cli.ts';
 import { Up } from '../support/up.ts';
 

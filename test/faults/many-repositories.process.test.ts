@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
 import type { Answer, KubeApi } from '../support/api/kube-api.ts';
 import { RunningUp } from '../support/api/running-up.ts';

@@ -1,8 +1,8 @@
 // Writes objects into a database until it is killed, and reports the begin and the end of each write.
 // Arguments: the database, a name for this run.
 import { writeSync } from 'node:fs';
-import { systemClock } from '../../src/foundation/clock.ts';
 import { isSluiceError, unlessMissing } from '../../src/foundation/sluice-error.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { ObjectDatabase } from '../../src/resource/storage/sqlite/object-database.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';

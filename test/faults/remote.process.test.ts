@@ -1,8 +1,8 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../src/foundation/clock.ts';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { type Clock, systemClock } from '../../src/foundation/time/clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { openRepository } from '../../src/git/open/open-repository.ts';
 import { DEFAULT_TIMEOUTS } from '../../src/git/process/engine-options.ts';
 import { packageStorages } from '../../src/package/api/package-storages.ts';

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { isUnknownOutcome } from '../../src/git/errors.ts';
 import { commitOf } from '../../src/git/git-repository.conformance.ts';
 import type { GitRemote, GitRepository, Oid, RefUpdate } from '../../src/git/git-repository.ts';

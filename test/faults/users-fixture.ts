@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import { addToken } from '../../src/server/authentication/token-file.ts';
 import { eventually } from '../support/api/eventually.ts';
 import type { Answer, KubeApi } from '../support/api/kube-api.ts';

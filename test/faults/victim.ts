@@ -1,6 +1,6 @@
 // A process that runs the scenario from the current state of the repository, and stops at a numbered place to be killed.
 // Arguments: folder of the data, address of the repository, number of the place (0: never).
-import { systemClock } from '../../src/foundation/clock.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';

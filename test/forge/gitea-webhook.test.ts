@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, inject, test, vi } from 'vitest';
 import { serveWebhooks } from '../../src/app/service/serve-webhooks.ts';
-import { systemClock } from '../../src/foundation/clock.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
 import { secretKind } from '../../src/resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { Informer } from '../../src/controller/informer.ts';
 import { Manager } from '../../src/controller/manager.ts';
-import { type Clock, systemClock } from '../../src/foundation/clock.ts';
+import { type Clock, systemClock } from '../../src/foundation/time/clock.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
 import { packageStorages } from '../../src/package/api/package-storages.ts';
 import type { PackageRevision } from '../../src/package/model/package-revision.ts';

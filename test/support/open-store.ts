@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/foundation/clock.ts';
+import { systemClock } from '../../src/foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { DEFAULT_POLICY } from '../../src/package/model/policy.ts';
 import { type OpenOptions, openPackageRepository } from '../../src/package/store/open-package-repository.ts';

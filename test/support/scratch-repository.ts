@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
 import { initRepository, openRepository } from '../../src/git/open/open-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/model/policy.ts';

@@ -1,5 +1,5 @@
-import { timestamp } from '../../foundation/clock.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import { canonicalAddressNow, comparableAddress } from '../../git/open/repository-address.ts';
 import { parseRef } from '../../package/model/layout.ts';
 import { revisionId } from '../../package/model/package-revision.ts';

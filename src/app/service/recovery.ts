@@ -1,5 +1,5 @@
-import { counted } from '../../foundation/counted.ts';
-import type { LockHolder } from '../../foundation/process-lock.ts';
+import type { LockHolder } from '../../foundation/files/process-lock.ts';
+import { counted } from '../../foundation/text/counted.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
 import { isPlaceholder } from '../../package/model/package-revision.ts';
 import type { Session } from '../session.ts';

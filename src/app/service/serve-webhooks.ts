@@ -1,5 +1,5 @@
-import type { Clock } from '../../foundation/clock.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import { ApiServer } from '../../server/api-server.ts';
 import { type Listener, listen } from '../../server/listener.ts';

@@ -4,7 +4,7 @@ import { sleep } from '../../controller/backoff.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
 import { EventRecorder } from '../../controller/event-recorder.ts';
 import { Manager } from '../../controller/manager.ts';
-import type { ProcessLock } from '../../foundation/process-lock.ts';
+import type { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';

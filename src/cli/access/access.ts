@@ -1,4 +1,4 @@
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
 import type { PackageContents } from './package-contents.ts';
 import type { Repositories } from './repositories.ts';

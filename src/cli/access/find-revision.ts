@@ -1,5 +1,5 @@
-import { nearMisses } from '../../foundation/near-misses.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';

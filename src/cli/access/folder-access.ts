@@ -1,5 +1,5 @@
 import type { Session } from '../../app/session.ts';
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
 import type { Access } from './access.ts';
 import { FolderContents } from './folder-contents.ts';

@@ -1,6 +1,6 @@
 import type { Session } from '../../app/session.ts';
-import { timestamp } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import { keyOf, keyText } from '../../resource/object/object.ts';

@@ -1,7 +1,7 @@
 import type { OpenFailure } from '../../app/open-failure.ts';
 import { signingChoice } from '../../app/signing-choice.ts';
 import { runningUp } from '../../app/up-lock.ts';
-import { systemClock } from '../../foundation/clock.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { actorOf } from '../program/actor.ts';
 import type { ActorOptions, PlaceOptions } from '../program/invocation.ts';

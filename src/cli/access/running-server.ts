@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DataFolder } from '../../app/data-folder.ts';
 import { runningUp } from '../../app/up-lock.ts';
-import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { findClusterAccess } from '../../kubernetes/access/kubeconfig.ts';
 import { Connection } from '../../kubernetes/connection/connection.ts';
 import type { Actor } from '../../resource/object/request-context.ts';

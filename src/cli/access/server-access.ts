@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import type { Connection } from '../../kubernetes/connection/connection.ts';
 import { HttpClient } from '../../kubernetes/http-client.ts';
 import type { Client } from '../../resource/client/client.ts';

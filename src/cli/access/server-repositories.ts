@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Clock, timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, timestamp } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { type Condition, findCondition } from '../../resource/object/condition.ts';

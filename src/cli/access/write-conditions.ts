@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { nearMisses } from '../../foundation/near-misses.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { AFFIRM_ANNOTATION } from '../../package/api/revision-object.ts';
 import type { IssuedCondition } from '../../package/model/verdict.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';

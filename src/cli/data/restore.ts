@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { createDataFolder, type DataFolder, exists } from '../../app/data-folder.ts';
 import { ledgerPath } from '../../app/open-trust.ts';
-import { systemClock, timestamp } from '../../foundation/clock.ts';
-import { ProcessLock } from '../../foundation/process-lock.ts';
+import { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { systemClock, timestamp } from '../../foundation/time/clock.ts';
 import { type CheckedLedger, checkLedgerCopy } from '../../package/trust/sqlite/ledger-backup.ts';
 import { readAttachment, restore as restoreDatabase } from '../../resource/storage/sqlite/restore.ts';
 import { folderOf } from '../access/place.ts';

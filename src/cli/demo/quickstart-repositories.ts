@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitRepository, Oid, TreeEdit } from '../../git/git-repository.ts';
 import { initRepository } from '../../git/open/open-repository.ts';
 

@@ -1,4 +1,4 @@
-import { nearMisses } from '../../foundation/near-misses.ts';
+import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { builtIns } from '../../function/built-in/index.ts';
 import { parseImageName } from '../../function/catalog/image-name.ts';
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { abandonedFolders, makeOwnFolder } from '../../foundation/own-folder.ts';
+import { abandonedFolders, makeOwnFolder } from '../../foundation/files/own-folder.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { isResourcePath } from '../../function/resource/resource-path.ts';
 import { checkPath } from '../../git/objects/paths.ts';

@@ -1,5 +1,5 @@
-import { systemClock, timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { systemClock, timestamp } from '../../foundation/time/clock.ts';
 import { printable } from '../output/printable.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';
 import { inKeyRing, type KeyOptions, type KeyRing, keyOf, printedAsData } from './in-key-ring.ts';

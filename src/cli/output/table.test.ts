@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { nearMisses } from '../../foundation/near-misses.ts';
+import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { toJson, toYaml } from './structured.ts';
 import { table } from './table.ts';
 import { type OutputStream, Terminal } from './terminal.ts';

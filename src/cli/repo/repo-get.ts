@@ -1,5 +1,5 @@
-import { nearMisses } from '../../foundation/near-misses.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';

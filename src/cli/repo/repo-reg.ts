@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { conflictingRepository } from '../../../controllers/repository/repository-conflict.ts';
-import { counted } from '../../foundation/counted.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { counted } from '../../foundation/text/counted.ts';
 import { looksLikeSsh } from '../../git/network/ssh-address.ts';
 import { isCopyMessage } from '../../package/store/open-repository-trust.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';

@@ -1,5 +1,5 @@
-import { counted } from '../../foundation/counted.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { counted } from '../../foundation/text/counted.ts';
 import { revisionsOf } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { dataFolder } from '../../app/data-folder.ts';
 import { ObjectSet } from '../../app/object-set.ts';
-import { systemClock } from '../../foundation/clock.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 

@@ -1,4 +1,4 @@
-import { mapLimited } from '../../foundation/map-limited.ts';
+import { mapLimited } from '../../foundation/concurrency/map-limited.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';

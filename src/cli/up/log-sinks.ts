@@ -1,5 +1,5 @@
 import type { LogEntry, LogSink } from '../../app/service/log-entry.ts';
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import { printable } from '../output/printable.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
 

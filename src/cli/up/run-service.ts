@@ -8,9 +8,9 @@ import { type StopSignal, untilStopped } from '../../app/service/until-stopped.t
 import { Session } from '../../app/session.ts';
 import type { SigningChoice } from '../../app/signing-choice.ts';
 import type { UpAbout } from '../../app/up-lock.ts';
-import { systemClock, timestamp } from '../../foundation/clock.ts';
-import { ProcessLock } from '../../foundation/process-lock.ts';
+import { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { systemClock, timestamp } from '../../foundation/time/clock.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import type { Resolver } from '../../package/plan/resolver.ts';
 import type { Actor } from '../../resource/object/request-context.ts';

@@ -1,7 +1,7 @@
 import { HOUSEKEEPERS } from '../../app/housekeepers.ts';
 import type { Service } from '../../app/service/service.ts';
 import type { Session } from '../../app/session.ts';
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import type { Explanation } from '../../package/model/explanation.ts';
 import { isPlaceholder } from '../../package/model/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';

@@ -1,4 +1,4 @@
-import { age } from '../../foundation/age.ts';
+import { age } from '../../foundation/time/age.ts';
 import type { DeliveryExplanation, Explanation, GateExplanation } from '../../package/model/explanation.ts';
 import { printable } from '../output/printable.ts';
 import type { Style, Terminal } from '../output/terminal.ts';

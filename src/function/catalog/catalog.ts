@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { KptFunction } from '../../../kptfile-schema/index.ts';
-import { canonicalJson } from '../../foundation/canonical-json.ts';
+import { canonicalJson } from '../../foundation/text/canonical-json.ts';
 import type { KrmFunction } from '../model/function.ts';
 import type { FunctionRule, FunctionRules } from '../model/function-rules.ts';
 import { type FunctionVersion, parseVersion } from '../model/function-version.ts';

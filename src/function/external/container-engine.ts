@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import type { Clock } from '../../foundation/clock.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { ENGINES, type EngineName } from './container-arguments.ts';
 import { runProcess } from './run-process.ts';
 

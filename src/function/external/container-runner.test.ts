@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../foundation/clock.ts';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { containerArguments } from './container-arguments.ts';
 import { type Engine, engineEnvironment, findEngine } from './container-engine.ts';
 import { type ContainerOptions, ContainerRunner } from './container-runner.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { checkImage, isPinned } from './check-image.ts';
 import { containerArguments, type EngineName } from './container-arguments.ts';
 import { type Engine, type EngineSearch, engineMessage, findEngine } from './container-engine.ts';

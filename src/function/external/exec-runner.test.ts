@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { skipFor } from '../../../test/support/skip.ts';
-import { systemClock } from '../../foundation/clock.ts';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { type ExecOptions, ExecRunner } from './exec-runner.ts';
 import { isAlive, type ProgramFolder, programFolder } from './testing-programs.ts';
 

@@ -1,8 +1,8 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import type { Clock } from '../../foundation/clock.ts';
-import { abandonedFolders, makeOwnFolder } from '../../foundation/own-folder.ts';
+import { abandonedFolders, makeOwnFolder } from '../../foundation/files/own-folder.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { ExternalAnswer } from './external-runner.ts';
 import { type AllowedPrograms, locateProgram } from './locate-program.ts';
 import { withMemoryBound } from './memory-bound.ts';

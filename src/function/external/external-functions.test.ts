@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../../foundation/clock.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
 import { externalFunctions } from './external-functions.ts';
 import { programFolder } from './testing-programs.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { contentOf, gatesOf, readKptfile } from '../../../kptfile-schema/index.ts';
-import { canonicalJson } from '../../foundation/canonical-json.ts';
 import { LruCache } from '../../foundation/lru-cache.ts';
+import { canonicalJson } from '../../foundation/text/canonical-json.ts';
 import { namesFunctions, RENDERED } from '../../package/plan/render.ts';
 import type { Renderer, Rendering, RenderRequest } from '../../package/plan/renderer.ts';
 import type { Catalog } from '../catalog/catalog.ts';

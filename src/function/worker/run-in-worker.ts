@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
-import type { Clock } from '../../foundation/clock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { ExternalRunner } from '../external/external-runner.ts';
 import type { FunctionLimits, PipelineEvent, PipelineInput, PipelineOutcome, PipelineStep } from '../model/pipeline.ts';
 import type { FromWorker, PlainError } from './messages.ts';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../foundation/clock.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
 import { externalFunctions } from '../external/external-functions.ts';
 import type { ExternalRunner } from '../external/external-runner.ts';
 import { programFolder } from '../external/testing-programs.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { gone, image, never, open, packageWith, until } from './testing-runner.ts';
 
 test('starts nothing before the first package, and keeps its worker warm', async () => {

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { type Clock, systemClock } from '../../foundation/clock.ts';
+import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import type { ExternalRunner } from '../external/external-runner.ts';
 import { DEFAULT_FUNCTION_LIMITS, type FunctionLimits, type PipelineRunner } from '../model/pipeline.ts';
 import { runInWorker } from './run-in-worker.ts';

@@ -1,4 +1,4 @@
-import { Limiter } from '../../foundation/limiter.ts';
+import { Limiter } from '../../foundation/concurrency/limiter.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type WorkerOptions, WorkerProcess } from './worker-process.ts';
 

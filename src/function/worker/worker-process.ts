@@ -3,7 +3,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { withMemoryBound } from '../external/memory-bound.ts';
 import type { FromWorker, ToWorker } from './messages.ts';
 

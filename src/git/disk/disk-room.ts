@@ -1,5 +1,5 @@
 import { statfsSync } from 'node:fs';
-import { errnoOf, isMissing } from '../../foundation/file-system.ts';
+import { errnoOf, isMissing } from '../../foundation/files/file-system.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
 /** Below this no operation begins that writes objects: one that stops in the middle costs more than one that did not begin. */

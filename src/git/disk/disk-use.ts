@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing, readFolder } from '../../foundation/file-system.ts';
+import { isMissing, readFolder } from '../../foundation/files/file-system.ts';
 import type { DiskUse } from '../git-repository.ts';
 
 /** What the smallest file takes on most file systems. */

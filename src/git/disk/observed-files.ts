@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { isMissing } from '../../foundation/file-system.ts';
+import { isMissing } from '../../foundation/files/file-system.ts';
 
 /** A file that was replaced, renamed or written to since is another one. The identity is only compared. */
 interface Observation {

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, readFile, realpath, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing, syncFolder } from '../../foundation/file-system.ts';
+import { isMissing, syncFolder } from '../../foundation/files/file-system.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
 const TRUE = new Set(['true', 'yes', 'on', '1']);

@@ -1,6 +1,6 @@
-import { timed } from '../../foundation/measurement.ts';
-import { Mutex } from '../../foundation/mutex.ts';
+import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import type { SluiceError } from '../../foundation/sluice-error.ts';
+import { timed } from '../../foundation/time/measurement.ts';
 import { diskUse } from '../disk/disk-use.ts';
 import { DamageError, RefConflictError } from '../errors.ts';
 import type {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { nextFileTime } from '../../../test/support/git/file-clock.ts';
 import { fsck, git, initBare, temporaryFolder } from '../../../test/support/git/git-cli.ts';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import type { GitRepository } from '../git-repository.ts';
 import { openRepository } from '../open/open-repository.ts';
 

@@ -1,8 +1,8 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../foundation/clock.ts';
-import { isMissing, readFolder, removeFile, syncFolder } from '../../foundation/file-system.ts';
+import { isMissing, readFolder, removeFile, syncFolder } from '../../foundation/files/file-system.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { diskUse, statOf } from '../disk/disk-use.ts';
 import type { ObservedFiles } from '../disk/observed-files.ts';
 import { runGit } from '../process/git-process.ts';

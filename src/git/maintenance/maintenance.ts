@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../foundation/clock.ts';
-import { readFolder } from '../../foundation/file-system.ts';
+import { readFolder } from '../../foundation/files/file-system.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { isDiskFullMessage, requireFreeSpace } from '../disk/disk-room.ts';
 import { diskUse, statOf } from '../disk/disk-use.ts';
 import type { ObservedFiles } from '../disk/observed-files.ts';

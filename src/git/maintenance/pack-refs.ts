@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { removeFile } from '../../foundation/file-system.ts';
+import { removeFile } from '../../foundation/files/file-system.ts';
 import { RefConflictError } from '../errors.ts';
 import type { ObjectStat, Oid, Ref } from '../git-repository.ts';
 import { withPackedRefs } from '../refs/packed-refs-file.ts';

@@ -1,6 +1,6 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readFileIfPresent, readFolder, removeFile, syncFolder } from '../../foundation/file-system.ts';
+import { readFileIfPresent, readFolder, removeFile, syncFolder } from '../../foundation/files/file-system.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { requireFreeSpace } from '../disk/disk-room.ts';
 import { diskUse } from '../disk/disk-use.ts';

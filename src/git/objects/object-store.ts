@@ -1,6 +1,6 @@
-import { errnoOf } from '../../foundation/file-system.ts';
-import { inSlices } from '../../foundation/in-slices.ts';
-import { Mutex } from '../../foundation/mutex.ts';
+import { inSlices } from '../../foundation/concurrency/in-slices.ts';
+import { Mutex } from '../../foundation/concurrency/mutex.ts';
+import { errnoOf } from '../../foundation/files/file-system.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { LooseObjectWriter } from './loose-object-writer.ts';
 import type { NewObject } from './object-source.ts';

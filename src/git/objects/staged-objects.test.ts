@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Clock } from '../../foundation/clock.ts';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { hashObject } from './object-id.ts';
 import type { NewObject } from './object-source.ts';
 import { StagedObjects } from './staged-objects.ts';

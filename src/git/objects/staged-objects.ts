@@ -1,4 +1,4 @@
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { Oid } from '../git-repository.ts';
 import type { NewObject } from './object-source.ts';
 

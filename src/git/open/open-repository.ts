@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { checkRepository, createRepository } from '../disk/repository-format.ts';
 import { checkUsable } from '../engines/isomorphic/check-usable.ts';
 import { NativeRepository } from '../engines/native/native-repository.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { ObjectSigner } from '../git-repository.ts';
 import type { GitNetwork } from '../network/git-network.ts';
 import type { Quarantine } from './git-process.ts';

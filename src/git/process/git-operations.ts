@@ -1,4 +1,4 @@
-import { measurement } from '../../foundation/measurement.ts';
+import { measurement } from '../../foundation/time/measurement.ts';
 
 export interface GitOperation {
   /** `fetch`, `list`, `push` on a remote, or a `transaction` on local refs. */

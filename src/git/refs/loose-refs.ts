@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { errnoOf, isMissing, readFolderSync } from '../../foundation/file-system.ts';
-import { createPacer } from '../../foundation/in-slices.ts';
+import { createPacer } from '../../foundation/concurrency/in-slices.ts';
+import { errnoOf, isMissing, readFolderSync } from '../../foundation/files/file-system.ts';
 import { DamageError } from '../errors.ts';
 import type { Oid } from '../git-repository.ts';
 import { isRefName } from '../ref-name.ts';

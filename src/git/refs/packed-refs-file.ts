@@ -2,7 +2,7 @@ import { closeSync, openSync, renameSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { errnoOf, removeFile, syncFolder } from '../../foundation/file-system.ts';
+import { errnoOf, removeFile, syncFolder } from '../../foundation/files/file-system.ts';
 import type { PackedRefs } from './packed-refs.ts';
 import type { RefFiles } from './ref-files.ts';
 import { lockedError } from './ref-updates.ts';

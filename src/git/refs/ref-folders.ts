@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isMissing, syncFolder } from '../../foundation/file-system.ts';
-import { mapLimited } from '../../foundation/map-limited.ts';
+import { mapLimited } from '../../foundation/concurrency/map-limited.ts';
+import { isMissing, syncFolder } from '../../foundation/files/file-system.ts';
 import type { RefUpdate } from '../git-repository.ts';
 
 const MAX_PARALLEL_SYNCS = 8;

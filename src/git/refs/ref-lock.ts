@@ -1,6 +1,6 @@
 import { closeSync, linkSync, mkdirSync, openSync, rmdirSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { errnoOf, isMissing } from '../../foundation/file-system.ts';
+import { errnoOf, isMissing } from '../../foundation/files/file-system.ts';
 import { ancestors, lockedError } from './ref-updates.ts';
 
 const MAX_ATTEMPTS = 5;

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { firstFileBelow, removeFile, syncFolder } from '../../foundation/file-system.ts';
-import { inSlices } from '../../foundation/in-slices.ts';
-import { mapLimited } from '../../foundation/map-limited.ts';
+import { inSlices } from '../../foundation/concurrency/in-slices.ts';
+import { mapLimited } from '../../foundation/concurrency/map-limited.ts';
+import { firstFileBelow, removeFile, syncFolder } from '../../foundation/files/file-system.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { diskError } from '../disk/disk-room.ts';
 import { RefConflictError } from '../errors.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { removeFile } from '../../foundation/file-system.ts';
+import { removeFile } from '../../foundation/files/file-system.ts';
 import { ObservedFiles } from '../disk/observed-files.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { PrivateKey } from 'openpgp';
-import type { Clock } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { ObjectSigner } from '../git-repository.ts';
 
 /** A key with many subkeys and signatures of others has some 100 KB. */

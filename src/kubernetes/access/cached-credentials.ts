@@ -1,4 +1,4 @@
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { Credentials, Proof } from './cluster-access.ts';
 
 /** Caches a proof for `lifetime` milliseconds; concurrent callers share one `make`. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import type { Clock } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { cached } from './cached-credentials.ts';
 import type { Credentials, Proof } from './cluster-access.ts';
 import { type KubeconfigUser, pluginCredentials } from './plugin-credentials.ts';

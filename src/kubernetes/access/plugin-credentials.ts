@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import type { Clock } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { cached } from './cached-credentials.ts';
 import type { Credentials, Proof } from './cluster-access.ts';
 import type { UserEntry } from './kubeconfig-file.ts';

@@ -1,6 +1,6 @@
 import { type Dispatcher, errors } from 'undici';
-import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import type { ClusterAccess, Proof } from '../access/cluster-access.ts';
 import { connectionError, isReset } from './connection-error.ts';
 import { openPool } from './open-pool.ts';

@@ -1,4 +1,4 @@
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import { decide } from '../kernel/decide.ts';
 import { lastRequestOf } from '../model/attribution.ts';
 import { publishedRecordOf } from '../model/commit-message.ts';

@@ -1,4 +1,4 @@
-import { commandLine } from '../../foundation/command-line.ts';
+import { commandLine } from '../../foundation/text/command-line.ts';
 import type {
   ApprovalExplanation,
   DeliveryExplanation,

@@ -1,6 +1,6 @@
-import type { Clock } from '../../foundation/clock.ts';
-import { Limiter } from '../../foundation/limiter.ts';
+import { Limiter } from '../../foundation/concurrency/limiter.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { nextExpiry } from '../model/gates.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import { evaluatedCondition, isUnpublished, notEvaluated, requiresGates } from './ready-condition.ts';

@@ -1,5 +1,5 @@
 import type { RenderStatus } from '../../../kptfile-schema/index.ts';
-import { mapLimited } from '../../foundation/map-limited.ts';
+import { mapLimited } from '../../foundation/concurrency/map-limited.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { PackageRevision as RevisionObject } from '../../resource/kinds/porch/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';

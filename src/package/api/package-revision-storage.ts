@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import {
   packageRevisionKind,
   type PackageRevision as RevisionObject,

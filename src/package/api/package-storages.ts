@@ -1,4 +1,4 @@
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { EventLog } from '../../resource/watch/event-log.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import type { FieldOwners } from './field-owners.ts';

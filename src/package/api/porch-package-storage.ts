@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { porchPackageKind } from '../../resource/kinds/porch/porch-package.ts';
 import { deepFreeze, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';

@@ -1,5 +1,5 @@
 import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import {
   LATEST_REVISION_LABEL,
   type PackageRevision as RevisionObject,

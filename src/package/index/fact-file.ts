@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { yieldToEventLoop } from '../../foundation/in-slices.ts';
+import { yieldToEventLoop } from '../../foundation/concurrency/in-slices.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { RecordStatement, RevisionRecord } from '../model/record.ts';
 import type { Signer } from '../trust/repository-trust.ts';

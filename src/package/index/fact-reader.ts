@@ -1,5 +1,5 @@
-import { createPacer, inSlices, yieldToEventLoop } from '../../foundation/in-slices.ts';
-import { mapLimited } from '../../foundation/map-limited.ts';
+import { createPacer, inSlices, yieldToEventLoop } from '../../foundation/concurrency/in-slices.ts';
+import { mapLimited } from '../../foundation/concurrency/map-limited.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { GitObject, GitRepository, ObjectStat, Oid } from '../../git/git-repository.ts';
 import { parseCommit } from '../../git/objects/commit-codec.ts';

@@ -1,4 +1,4 @@
-import { inSlices } from '../../foundation/in-slices.ts';
+import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import type { Oid, RefChange } from '../../git/git-repository.ts';
 import { DELETION_PROPOSED, recordRef } from '../model/layout.ts';
 import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';

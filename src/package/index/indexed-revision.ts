@@ -1,5 +1,5 @@
 import type { Kptfile } from '../../../kptfile-schema/index.ts';
-import { digest } from '../../foundation/canonical-json.ts';
+import { digest } from '../../foundation/text/canonical-json.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { RevisionKey } from '../model/identity.ts';
 import { type CommitInfo, isPlaceholder, type OutOfBand, type PackageRevision } from '../model/package-revision.ts';

@@ -1,4 +1,4 @@
-import { inSlices } from '../../foundation/in-slices.ts';
+import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { Candidate } from './candidate.ts';
 import { FactCache, type FolderFact } from './fact-cache.ts';

@@ -1,4 +1,4 @@
-import { inSlices } from '../../foundation/in-slices.ts';
+import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { deletedIn, type RepositoryLayout, tombstoneRef } from '../model/layout.ts';
 import {

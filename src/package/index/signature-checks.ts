@@ -1,4 +1,4 @@
-import { createPacer } from '../../foundation/in-slices.ts';
+import { createPacer } from '../../foundation/concurrency/in-slices.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { RecordFact } from './record-fact.ts';

@@ -1,4 +1,4 @@
-import { createPacer } from '../../foundation/in-slices.ts';
+import { createPacer } from '../../foundation/concurrency/in-slices.ts';
 
 /** Runs all steps without a pause. */
 export function runAtOnce<Result>(steps: Generator<void, Result>): Result {

@@ -1,5 +1,5 @@
 import type { Condition } from '../../../kptfile-schema/index.ts';
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { type CommitFacts, publishedRecordOf } from '../model/commit-message.ts';

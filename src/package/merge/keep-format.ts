@@ -1,4 +1,4 @@
-import { lineSteps } from '../../foundation/line-steps.ts';
+import { lineSteps } from '../../foundation/text/line-steps.ts';
 
 /** Lines of the plain text, from `from` to before `to`, that are other ones in another text. */
 interface Change {

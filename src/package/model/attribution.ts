@@ -1,4 +1,4 @@
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import { publishedRecordOf } from './commit-message.ts';
 import { isPublished, type PackageRevision } from './package-revision.ts';

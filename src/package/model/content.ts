@@ -1,6 +1,6 @@
 import { contentOf, type Kptfile } from '../../../kptfile-schema/index.ts';
-import { canonicalJson, digest } from '../../foundation/canonical-json.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { canonicalJson, digest } from '../../foundation/text/canonical-json.ts';
 import type { FileEntry, GitRepository, Oid, TreeEntry } from '../../git/git-repository.ts';
 import { isOid } from '../../git/objects/object-id.ts';
 import { formatConditionType, parseConditionType } from './condition-type.ts';

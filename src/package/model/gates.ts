@@ -1,5 +1,5 @@
 import type { Condition } from '../../../kptfile-schema/index.ts';
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import { lookalikeProblem } from '../../resource/object/lookalike.ts';
 import type { Face } from '../../resource/object/request-context.ts';
 import { CONTENT_INPUT, changedInputs, type PackageInputs } from './inputs.ts';

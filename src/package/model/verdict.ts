@@ -1,5 +1,5 @@
 import type { Condition } from '../../../kptfile-schema/index.ts';
-import { canonicalJson } from '../../foundation/canonical-json.ts';
+import { canonicalJson } from '../../foundation/text/canonical-json.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { bindInputs, CONTENT_INPUT, defaultInputs, type InputReference, type PackageInputs } from './inputs.ts';
 import {

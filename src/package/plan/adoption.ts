@@ -1,5 +1,5 @@
 import { matchesGlob } from 'node:path';
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { judgeTombstone } from '../index/deletion-proof.ts';

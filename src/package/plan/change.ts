@@ -1,6 +1,6 @@
 import { conditionsOf, gatesOf, type Kptfile, type RenderStatus } from '../../../kptfile-schema/index.ts';
-import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { formatCommitMessage } from '../model/commit-message.ts';

@@ -1,4 +1,4 @@
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import type { Commit, Oid } from '../../git/git-repository.ts';
 import { approvalOf, areAllKnown, authorOf, claimed, writersOf } from '../model/attribution.ts';
 import { parseCommitMessage, publishedRecordOf } from '../model/commit-message.ts';

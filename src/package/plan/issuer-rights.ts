@@ -1,6 +1,6 @@
 import { conditionsOf, gatesOf, type Kptfile } from '../../../kptfile-schema/index.ts';
-import { nearMisses } from '../../foundation/near-misses.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { knownTypes, lookalikeProblem } from '../../resource/object/lookalike.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';

@@ -1,5 +1,5 @@
 import { conditionsOf, type Kptfile, readKptfile } from '../../../kptfile-schema/index.ts';
-import { yieldToEventLoop } from '../../foundation/in-slices.ts';
+import { yieldToEventLoop } from '../../foundation/concurrency/in-slices.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import {

@@ -1,4 +1,4 @@
-import { type Clock, timestamp } from '../../foundation/clock.ts';
+import { type Clock, timestamp } from '../../foundation/time/clock.ts';
 import type { GitRepository, Oid, RefUpdate, Signature } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { RevisionIndex } from '../index/revision-index.ts';

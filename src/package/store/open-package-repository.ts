@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { DamageError } from '../../git/errors.ts';
 import type { GitCredentials, GitRemote, GitRepository, MirrorRepair } from '../../git/git-repository.ts';
 import { readRemoteUrl } from '../../git/network/remote-url.ts';

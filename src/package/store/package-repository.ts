@@ -1,6 +1,6 @@
-import type { Clock } from '../../foundation/clock.ts';
-import { Limiter } from '../../foundation/limiter.ts';
+import { Limiter } from '../../foundation/concurrency/limiter.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
 import type { Face, RequestContext } from '../../resource/object/request-context.ts';

@@ -1,4 +1,4 @@
-import { yieldToEventLoop } from '../../foundation/in-slices.ts';
+import { yieldToEventLoop } from '../../foundation/concurrency/in-slices.ts';
 import type { IndexChange } from '../index/revision-index.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import type { PackageRepository } from './package-repository.ts';

@@ -1,4 +1,4 @@
-import { Mutex } from '../../foundation/mutex.ts';
+import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import type { IndexChange, RevisionIndex } from '../index/revision-index.ts';
 import type { TrackedRefs } from '../transaction/tracked-refs.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';

@@ -8,7 +8,7 @@ import { startGitServer } from '../../../test/support/git/git-server.ts';
 import { gpgVerifier, isInstalled, sshKey, type Verify } from '../../../test/support/git/signing-keys.ts';
 import { repositoryControllerOf } from '../../../test/support/repository-controller.ts';
 import { skipFor } from '../../../test/support/skip.ts';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { SIGNING_ANNOTATION } from '../../resource/kinds/common/git-location.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';

@@ -1,6 +1,6 @@
-import type { Clock } from '../../foundation/clock.ts';
-import { elapsed } from '../../foundation/elapsed.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
+import { elapsed } from '../../foundation/time/elapsed.ts';
 import type { ObjectSigner } from '../../git/git-repository.ts';
 import { openPgpSigner } from '../../git/signing/openpgp-signer.ts';
 import { sshSigner } from '../../git/signing/ssh-signer.ts';

@@ -1,4 +1,4 @@
-import { measurement } from '../../foundation/measurement.ts';
+import { measurement } from '../../foundation/time/measurement.ts';
 import type { Action } from '../model/types.ts';
 
 /** The kernel's decision on a lifecycle step that a client requested. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Mutex } from '../../foundation/mutex.ts';
+import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { isUnknownOutcome } from '../../git/errors.ts';
 import type {

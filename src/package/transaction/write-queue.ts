@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Clock } from '../../foundation/clock.ts';
-import type { Mutex } from '../../foundation/mutex.ts';
-import { conflictDelayMs, MAX_CONFLICT_RETRIES } from '../../foundation/retry-conflicts.ts';
+import type { Mutex } from '../../foundation/concurrency/mutex.ts';
+import { conflictDelayMs, MAX_CONFLICT_RETRIES } from '../../foundation/concurrency/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
 import type { PackageRevision } from '../model/package-revision.ts';

@@ -1,5 +1,5 @@
-import { type Clock, timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, timestamp } from '../../foundation/time/clock.ts';
 import type { StatementSigner } from './statement-signature.ts';
 import { statementSigner } from './statement-signer.ts';
 import type { TrustLedger } from './trust-ledger.ts';

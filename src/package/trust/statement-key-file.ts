@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { errnoOf } from '../../foundation/file-system.ts';
+import { errnoOf } from '../../foundation/files/file-system.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 
 /** The largest RSA keys take a fifth of it. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { canonicalJson } from '../../foundation/canonical-json.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { canonicalJson } from '../../foundation/text/canonical-json.ts';
 import type { StatementScope } from './trust-ledger.ts';
 
 /** Version of the statements that this code writes and understands; what names another one is not trusted. */

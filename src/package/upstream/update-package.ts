@@ -1,6 +1,6 @@
 import { contentOf, readKptfile } from '../../../kptfile-schema/index.ts';
-import { canonicalJson } from '../../foundation/canonical-json.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { canonicalJson } from '../../foundation/text/canonical-json.ts';
 import { withoutMergeKeys } from '../merge/merge-key-comment.ts';
 import { mergeKptfile } from '../merge/merge-kptfile.ts';
 import { type MergedPackage, mergePackage } from '../merge/merge-package.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../foundation/clock.ts';
-import { Mutex } from '../../foundation/mutex.ts';
+import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitCredentials, GitRemote, GitRepository, Oid } from '../../git/git-repository.ts';
 import { PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import { readRemoteUrl } from '../../git/network/remote-url.ts';

@@ -4,7 +4,7 @@ import { configMap, publish, publishNext, remove } from '../../../test/support/d
 import { ANNA, type Fixture, fixture } from '../../../test/support/fixture.ts';
 import { git as gitCli } from '../../../test/support/git/git-cli.ts';
 import { newServerTrust, newSigner } from '../../../test/support/trust.ts';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { ZERO_OID } from '../../git/git-repository.ts';
 import { probeRef, RECORD_BRANCHES } from '../model/layout.ts';
 import { emptyRecord } from '../model/record.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { configMapKind } from '../kinds/core/config-map.ts';
 import type { KubernetesObject, Stored } from '../object/object.ts';
 import type { RequestContext } from '../object/request-context.ts';

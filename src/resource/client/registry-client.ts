@@ -1,4 +1,4 @@
-import { retryConflicts } from '../../foundation/retry-conflicts.ts';
+import { retryConflicts } from '../../foundation/concurrency/retry-conflicts.ts';
 import { SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { invalidObject, invalidValue } from '../object/invalid-object.ts';
 import { DEFAULT_NAMESPACE, deepFreeze, type KubernetesObject, type ObjectKey, type Stored } from '../object/object.ts';

@@ -1,4 +1,4 @@
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 

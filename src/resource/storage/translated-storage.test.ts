@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { eventKind } from '../kinds/core/event.ts';
 import { type EventV1, eventV1Kind, eventV1Translation } from '../kinds/events/event-v1.ts';
 import type { RequestContext } from '../object/request-context.ts';

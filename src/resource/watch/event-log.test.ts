@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ManualClock, settle } from '../../foundation/manual-clock.ts';
+import { ManualClock, settle } from '../../foundation/time/manual-clock.ts';
 import type { RequestContext } from '../object/request-context.ts';
 import { widgetKind } from '../schema/testing.ts';
 import { MemoryStorage } from '../storage/memory/memory-storage.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { KubernetesObject, Stored } from '../object/object.ts';
 import type { WatchEvent } from '../storage/storage.ts';
 import type { IndexKey } from './index-key.ts';

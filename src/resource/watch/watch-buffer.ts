@@ -1,5 +1,5 @@
-import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { LogEntry } from './log-entry.ts';
 
 /** What waits for one watcher: a bounded queue of references. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dump, load } from 'js-yaml';
 import { expect, onTestFinished, test } from 'vitest';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { ensureAdminAccess } from './admin-access.ts';
 import { tokenInKubeconfig } from './kubeconfig.ts';
 import { TokenAuthenticator } from './token-authenticator.ts';

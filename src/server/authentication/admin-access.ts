@@ -1,4 +1,4 @@
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { readPrivateFile } from '../certificates/private-file.ts';
 import { tokenInKubeconfig, writeKubeconfig } from './kubeconfig.ts';
 import { hashOfToken, MAX_TOKEN_FILE_BYTES, parseTokenFile, replaceTokens } from './token-file.ts';

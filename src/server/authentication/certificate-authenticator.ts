@@ -1,5 +1,5 @@
 import { type DetailedPeerCertificate, type PeerCertificate, TLSSocket } from 'node:tls';
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { AuthenticationRequest, Authenticator } from './authenticator.ts';
 import type { User } from './user.ts';
 

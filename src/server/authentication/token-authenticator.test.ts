@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { bearerToken, TokenAuthenticator } from './token-authenticator.ts';
 import { addToken, hashOfToken, replaceTokens } from './token-file.ts';
 

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
-import type { Clock } from '../../foundation/clock.ts';
-import { isMissing } from '../../foundation/file-system.ts';
+import { isMissing } from '../../foundation/files/file-system.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { readPrivateFile } from '../certificates/private-file.ts';
 import type { AuthenticationRequest, Authenticator } from './authenticator.ts';
 import { hashOfToken, MAX_TOKEN_FILE_BYTES, parseTokenFile, type TokenEntry } from './token-file.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { addToken, hashOfToken, MAX_TOKEN_FILE_BYTES, parseTokenFile, replaceTokens } from './token-file.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'sluice-tokens-'));

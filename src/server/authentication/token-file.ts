@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type Clock, timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, timestamp } from '../../foundation/time/clock.ts';
 import { changePrivateFile } from '../certificates/private-file.ts';
 import type { User } from './user.ts';
 

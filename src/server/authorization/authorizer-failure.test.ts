@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ManualClock } from '../../foundation/manual-clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { createWidget, MERGE_PATCH, send, startTestServer, type TestServer, WIDGETS, widgetBody } from '../testing.ts';
 import type { Authorizer, RequestAttributes } from './authorizer.ts';
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { ManualClock, settle } from '../../foundation/manual-clock.ts';
+import { ManualClock, settle } from '../../foundation/time/manual-clock.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
 import { defineKind } from '../../resource/schema/define-kind.ts';
 import type { Kind } from '../../resource/schema/kind.ts';

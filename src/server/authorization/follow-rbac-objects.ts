@@ -1,5 +1,5 @@
 import { Informer } from '../../controller/informer.ts';
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { RbacIndex } from './rbac-index.ts';

@@ -1,5 +1,5 @@
+import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { untilEnded } from '../../foundation/until-ended.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { User } from '../authentication/user.ts';
 import type { Authorizer, Decision, RequestAttributes } from './authorizer.ts';

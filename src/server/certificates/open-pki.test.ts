@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { openPki, serverNames } from './open-pki.ts';
 
 const DAY = 86_400_000;

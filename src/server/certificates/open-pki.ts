@@ -1,8 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { type Clock, timestamp } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, timestamp } from '../../foundation/time/clock.ts';
 import { DNS_SUBDOMAIN, followsRule } from '../../resource/object/name-rules.ts';
 import { issueCertificate, type KeyPair } from './issue-certificate.ts';
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from './private-file.ts';

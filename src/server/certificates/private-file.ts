@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { isMissing, readFolder, syncFolder } from '../../foundation/file-system.ts';
-import { ProcessLock } from '../../foundation/process-lock.ts';
+import { isMissing, readFolder, syncFolder } from '../../foundation/files/file-system.ts';
+import { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 
 /** Milliseconds within which another process must finish its change. */

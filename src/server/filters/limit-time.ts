@@ -1,5 +1,5 @@
-import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { Filter } from './filter.ts';
 
 /** Rejects with Timeout when the time of a request is up, and aborts what still runs for it. A watch has only to begin in time. */

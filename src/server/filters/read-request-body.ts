@@ -1,4 +1,4 @@
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { EMPTY_BODY, readBody } from '../http/request-body.ts';
 import type { Filter } from './filter.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { RequestInfo } from '../http/request-path.ts';
 import type { ApiRequest } from '../request/api-request.ts';
 import type { RequestRecord } from '../request/request-record.ts';

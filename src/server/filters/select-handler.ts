@@ -1,4 +1,4 @@
-import { untilEnded } from '../../foundation/until-ended.ts';
+import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import type { Services } from '../handlers/handler.ts';
 import { handlerOf } from '../handlers/handler-of.ts';
 import { dryRunOf } from '../handlers/query-options.ts';

@@ -1,5 +1,5 @@
+import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { untilEnded } from '../../foundation/until-ended.ts';
 import type { ApiRequest } from '../request/api-request.ts';
 import type { PlannedWrite, Services } from './handler.ts';
 

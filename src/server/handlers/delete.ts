@@ -1,4 +1,4 @@
-import { retryConflicts } from '../../foundation/retry-conflicts.ts';
+import { retryConflicts } from '../../foundation/concurrency/retry-conflicts.ts';
 import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import { checkPreconditions, isHeld } from '../../resource/storage/memory/object-rules.ts';

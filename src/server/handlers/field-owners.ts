@@ -1,4 +1,4 @@
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import { trackUpdate } from '../../resource/apply/track-update.ts';
 import type { KubernetesObject, Stored } from '../../resource/object/object.ts';
 import { structuralSchemaOf } from '../../resource/schema/schema-of-kind.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../foundation/clock.ts';
-import type { KeyedMutex } from '../../foundation/mutex.ts';
+import type { KeyedMutex } from '../../foundation/concurrency/mutex.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { KubernetesObject, ObjectKey, Stored } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { User } from '../authentication/user.ts';

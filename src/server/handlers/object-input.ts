@@ -1,4 +1,4 @@
-import { inSlices } from '../../foundation/in-slices.ts';
+import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { fieldPath, invalidObject } from '../../resource/object/invalid-object.ts';
 import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.ts';

@@ -1,5 +1,5 @@
-import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { timestamp } from '../../foundation/time/clock.ts';
 import { serverSideApply } from '../../resource/apply/server-side-apply.ts';
 import { invalidValue } from '../../resource/object/invalid-object.ts';
 import type { KubernetesObject, Stored } from '../../resource/object/object.ts';

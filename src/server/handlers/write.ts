@@ -1,4 +1,4 @@
-import { retryConflicts } from '../../foundation/retry-conflicts.ts';
+import { retryConflicts } from '../../foundation/concurrency/retry-conflicts.ts';
 import { type ErrorCode, isSluiceError, SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { invalidObject, invalidValue } from '../../resource/object/invalid-object.ts';
 import type { KubernetesObject, Stored } from '../../resource/object/object.ts';

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { load } from 'js-yaml';
-import type { Clock } from '../../foundation/clock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { type DecodedText, decodeJson } from './json-text.ts';
 import { parseMediaType } from './media-type.ts';
 

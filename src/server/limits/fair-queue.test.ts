@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { FairQueue, type FairQueueLimits } from './fair-queue.ts';
 
 const LIMITS: FairQueueLimits = {

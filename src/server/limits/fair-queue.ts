@@ -1,5 +1,5 @@
-import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 
 export interface FairQueueLimits {
   /** Requests that run at once, of all users together. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import { FairQueue } from './fair-queue.ts';
 
 /** Requests of a lane share its slots: those that change something, those that read, and those of controllers. */

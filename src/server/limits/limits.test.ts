@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../../foundation/clock.ts';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { widgetKind } from '../../resource/schema/testing.ts';

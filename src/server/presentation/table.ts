@@ -1,5 +1,5 @@
-import { age } from '../../foundation/age.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { age } from '../../foundation/time/age.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { PrinterColumn } from '../../resource/schema/kind-schema.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../foundation/manual-clock.ts';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { SeenMessages } from './seen-messages.ts';
 
 test('messages are remembered for a time, and at most so many', () => {

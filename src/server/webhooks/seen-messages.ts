@@ -1,4 +1,4 @@
-import type { Clock } from '../../foundation/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 
 /** Remembers messages for a while, and at most so many of them: beyond that the oldest is forgotten. */
 export class SeenMessages {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { type ClientRequest, request } from 'node:http';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../foundation/clock.ts';
+import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';

@@ -1,6 +1,6 @@
 import type { RE2JS } from 're2js';
-import { linearRegex } from '../../foundation/linear-regex.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
+import { linearRegex } from '../../foundation/text/linear-regex.ts';
 import { unpack, wantInt, wantString } from '../library/arguments.ts';
 import { fail, type Machine } from '../machine/machine.ts';
 import { newList, newTuple } from '../values/iterate.ts';

@@ -10,9 +10,9 @@ import {
 } from '../../../../src/allocation/claim.ts';
 import { type Range, rangeKey } from '../../../../src/allocation/ipv4.ts';
 import type { Outcome } from '../../../../src/allocation/outcome.ts';
-import type { Clock } from '../../../../src/foundation/clock.ts';
-import { Mutex } from '../../../../src/foundation/mutex.ts';
+import { Mutex } from '../../../../src/foundation/concurrency/mutex.ts';
 import { isSluiceError, messageOf } from '../../../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../../../src/foundation/time/clock.ts';
 import { publishedRecordOf } from '../../../../src/package/model/commit-message.ts';
 import { formatConditionType } from '../../../../src/package/model/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';

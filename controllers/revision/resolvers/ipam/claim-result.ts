@@ -1,6 +1,6 @@
 import { type Claim, claimFromObject, ownerText } from '../../../../src/allocation/claim.ts';
 import type { Allocated } from '../../../../src/allocation/outcome.ts';
-import { canonicalJson } from '../../../../src/foundation/canonical-json.ts';
+import { canonicalJson } from '../../../../src/foundation/text/canonical-json.ts';
 import { formatConditionType } from '../../../../src/package/model/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';
 import type { PackageRevision } from '../../../../src/package/model/package-revision.ts';

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadAll } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ManualClock } from '../../../../src/foundation/manual-clock.ts';
+import { ManualClock } from '../../../../src/foundation/time/manual-clock.ts';
 import { ipPrefixKind, networkInstanceKind } from '../../../../src/resource/kinds/ipam/ipam.ts';
 import { type Fixture, fixture } from '../../../../test/support/fixture.ts';
 import { skipFor } from '../../../../test/support/skip.ts';

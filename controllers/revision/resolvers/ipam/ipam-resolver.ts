@@ -1,6 +1,6 @@
 import { type Source, watchKind } from '../../../../src/controller/source.ts';
-import type { Clock } from '../../../../src/foundation/clock.ts';
 import { messageOf } from '../../../../src/foundation/sluice-error.ts';
+import type { Clock } from '../../../../src/foundation/time/clock.ts';
 import { formatConditionType } from '../../../../src/package/model/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';
 import { setKrmStatus } from '../../../../src/package/model/krm/krm-edit.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ManualClock, settle } from '../../../../src/foundation/manual-clock.ts';
+import { ManualClock, settle } from '../../../../src/foundation/time/manual-clock.ts';
 import { repositoryKind } from '../../../../src/resource/kinds/porch/repository.ts';
 import { ANNA, type Fixture, fixture } from '../../../../test/support/fixture.ts';
 import { runs } from '../../../../test/support/runs.ts';

@@ -1,7 +1,7 @@
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
 import type { EventRecorder } from '../../../../src/controller/event-recorder.ts';
 import type { Manager } from '../../../../src/controller/manager.ts';
-import type { Clock } from '../../../../src/foundation/clock.ts';
+import type { Clock } from '../../../../src/foundation/time/clock.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../../src/resource/client/client.ts';
 import { ipPrefixKind } from '../../../../src/resource/kinds/ipam/ipam.ts';

@@ -1,4 +1,4 @@
-import { linearRegex } from '../../../foundation/linear-regex.ts';
+import { linearRegex } from '../../../foundation/text/linear-regex.ts';
 
 /** `[name=web]`: items of a list by a field; `[=--debug]`: by what they are. */
 export interface ItemStep {

@@ -1,5 +1,5 @@
-import { linearRegex } from '../../../foundation/linear-regex.ts';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import { linearRegex } from '../../../foundation/text/linear-regex.ts';
 import { type LabelSelector, labelSelector, matchesLabels } from '../../../resource/selector/label-selector.ts';
 import type { Resource } from '../../resource/resource.ts';
 import type { ReplacementSource, ReplacementTarget, TargetSelector } from './replacement-config.ts';

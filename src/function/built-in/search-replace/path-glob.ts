@@ -1,5 +1,5 @@
 import type { RE2JS } from 're2js';
-import { linearRegex } from '../../../foundation/linear-regex.ts';
+import { linearRegex } from '../../../foundation/text/linear-regex.ts';
 
 const TOKEN = /\*\*\/|\*\*|\*|\?|\[[!^]?[^\]/]+\]|\{|\}|,|\\.|./gsu;
 

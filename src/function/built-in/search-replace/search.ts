@@ -1,5 +1,5 @@
 import type { RE2JS } from 're2js';
-import { linearRegex } from '../../../foundation/linear-regex.ts';
+import { linearRegex } from '../../../foundation/text/linear-regex.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { invalidConfig } from '../support/function-config.ts';
 import { pathGlob } from './path-glob.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { readFileIfPresent, readFolder } from '../../../foundation/file-system.ts';
+import { readFileIfPresent, readFolder } from '../../../foundation/files/file-system.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { diskUse } from '../../disk/disk-use.ts';
 

@@ -1,7 +1,7 @@
 import fs, { statSync } from 'node:fs';
 import { join } from 'node:path';
 import git from 'isomorphic-git';
-import { createPacer } from '../../../foundation/in-slices.ts';
+import { createPacer } from '../../../foundation/concurrency/in-slices.ts';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import { EMPTY_TREE, type GitObject, type ObjectStat, type ObjectType, type Oid } from '../../git-repository.ts';
 import { parseCommit } from '../../objects/commit-codec.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing, readFolder } from '../../../foundation/file-system.ts';
+import { isMissing, readFolder } from '../../../foundation/files/file-system.ts';
 import { LruCache } from '../../../foundation/lru-cache.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { ObjectType, Oid } from '../../git-repository.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { inSlices } from '../../../foundation/in-slices.ts';
+import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import type { ObjectType, Oid } from '../../git-repository.ts';
 import { hashObject } from '../../objects/object-id.ts';
 import { applyDelta, contentOf, type PackEntry, PackFormatError, readEntry } from './pack-entries.ts';

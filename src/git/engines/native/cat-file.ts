@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { setImmediate } from 'node:timers/promises';
-import type { Clock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
 import { DamageError, HOW_TO_REPAIR } from '../../errors.ts';
 import type { GitObject, ObjectStat, ObjectType } from '../../git-repository.ts';
 import { batchTooLarge, MAX_BATCH_BYTES, MAX_OBJECT_BYTES, objectTooLarge } from '../../objects/object-source.ts';

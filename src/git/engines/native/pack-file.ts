@@ -1,6 +1,6 @@
 import { mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { removeFile, syncFolder } from '../../../foundation/file-system.ts';
+import { removeFile, syncFolder } from '../../../foundation/files/file-system.ts';
 import { diskError, requireFreeSpace } from '../../disk/disk-room.ts';
 import type { NewObject } from '../../objects/object-source.ts';
 import { encodePackIndex } from '../../objects/pack/pack-index.ts';

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fsck, git, initBare, temporaryFolder } from '../../../../test/support/git/git-cli.ts';
-import { systemClock } from '../../../foundation/clock.ts';
+import { systemClock } from '../../../foundation/time/clock.ts';
 import { hashObject } from '../../objects/object-id.ts';
 import { type PackedObject, writePack } from '../../objects/pack/pack-writer.ts';
 import { encodeTree, rawEntry } from '../../objects/tree-codec.ts';

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
-import type { Clock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
 import { type RefUpdate, ZERO_OID } from '../../git-repository.ts';
 import { collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit, startError } from '../../process/git-process.ts';
 import { idleProcesses, type ProcessOwner } from '../../process/idle-processes.ts';

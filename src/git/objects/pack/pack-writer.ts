@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
-import { inSlices } from '../../../foundation/in-slices.ts';
+import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import type { ObjectType, Oid } from '../../git-repository.ts';
 import { spliceDelta } from './splice-delta.ts';
 

@@ -1,4 +1,4 @@
-import { inSlices } from '../../../foundation/in-slices.ts';
+import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { GitObject, Oid } from '../../git-repository.ts';
 import { parseCommit } from '../../objects/commit-codec.ts';

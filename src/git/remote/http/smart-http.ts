@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import type { Clock } from '../../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
 import type { BasicCredentials, GitCredentials } from '../../git-repository.ts';
 import type { GitNetwork } from '../../network/git-network.ts';
 import { readCredentials } from '../../network/remote-credentials.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
 import type { GitRemote } from '../../git-repository.ts';
 
 /** One operation at a remote, with all its requests. */

@@ -12,8 +12,8 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml';
-import { canonicalJson } from '../../../foundation/canonical-json.ts';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import { canonicalJson } from '../../../foundation/text/canonical-json.ts';
 import { isRecord } from './krm.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type Node, parseAllDocuments, type Document as YamlDocument } from 'yaml';
-import { digest } from '../../../foundation/canonical-json.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { digest } from '../../../foundation/text/canonical-json.ts';
 import { isYamlPath, type KrmObject } from './krm.ts';
 import { readsAlike } from './line-breaks.ts';
 

@@ -1,6 +1,6 @@
 import { conditionsOf, type KptfileEdit, readKptfile } from '../../../../kptfile-schema/index.ts';
-import { timestamp } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { timestamp } from '../../../foundation/time/clock.ts';
 import type { Oid, RefUpdate } from '../../../git/git-repository.ts';
 import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runs } from '../../../../test/support/runs.ts';
-import { ManualClock } from '../../../foundation/manual-clock.ts';
+import { ManualClock } from '../../../foundation/time/manual-clock.ts';
 import { headAmong, headOf } from '../main-heads.ts';
 import { describeTrustLedger, key, raiseOf, scope } from '../trust-ledger.conformance.ts';
 import type { Mark, NewMark } from '../trust-ledger.ts';

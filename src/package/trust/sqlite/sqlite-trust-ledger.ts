@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { type Clock, systemClock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../../foundation/time/clock.ts';
 import { withHead } from '../main-heads.ts';
 import { isStatementDigest, raisedMark, scopeText } from '../marks.ts';
 import { unknownKey } from '../memory-trust-ledger.ts';

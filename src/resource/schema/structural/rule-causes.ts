@@ -1,6 +1,6 @@
 import { compileExpression, type Expression } from '../../../expression/expression.ts';
-import { cpuMilliseconds } from '../../../foundation/cpu-time.ts';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import { cpuMilliseconds } from '../../../foundation/time/cpu-time.ts';
 import { type FieldCause, fieldPath } from '../../object/invalid-object.ts';
 import { celView } from './cel-view.ts';
 import { invalid } from './keyword-rules.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
 import type { KubernetesObject, Stored } from '../../object/object.ts';
 import type { ListOptions, ListResult } from '../storage.ts';
 

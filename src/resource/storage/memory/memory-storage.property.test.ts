@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { runs } from '../../../../test/support/runs.ts';
-import { ManualClock, settle } from '../../../foundation/manual-clock.ts';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import { ManualClock, settle } from '../../../foundation/time/manual-clock.ts';
 import type { Stored } from '../../object/object.ts';
 import type { RequestContext } from '../../object/request-context.ts';
 import { type Widget, widgetKind } from '../../schema/testing.ts';

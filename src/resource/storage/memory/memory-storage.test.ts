@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ManualClock } from '../../../foundation/manual-clock.ts';
+import { ManualClock } from '../../../foundation/time/manual-clock.ts';
 import type { RequestContext } from '../../object/request-context.ts';
 import { type Widget, widgetKind } from '../../schema/testing.ts';
 import { EventLog } from '../../watch/event-log.ts';

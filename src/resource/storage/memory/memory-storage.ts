@@ -1,4 +1,4 @@
-import type { Clock } from '../../../foundation/clock.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
 import type { KubernetesObject } from '../../object/object.ts';
 import type { Kind } from '../../schema/kind.ts';
 import type { EventLog } from '../../watch/event-log.ts';

@@ -1,5 +1,5 @@
-import { timestamp } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { timestamp } from '../../../foundation/time/clock.ts';
 import { invalidObject, invalidValue } from '../../object/invalid-object.ts';
 import type { KubernetesObject, ObjectMeta, Stored, StoredMeta } from '../../object/object.ts';
 import { sameValue } from '../../object/same-value.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Clock } from '../../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
 import { type Attachments, writeAttachments } from './attachments.ts';
 import { ObjectDatabase } from './object-database.ts';
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Clock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
 import { deepFreeze, type KubernetesObject, type Stored } from '../../object/object.ts';
 import type { EventJournal } from '../../watch/event-log.ts';
 import type { LogEntry, LoggedChange } from '../../watch/log-entry.ts';

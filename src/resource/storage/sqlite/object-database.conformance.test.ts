@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ManualClock } from '../../../foundation/manual-clock.ts';
+import { ManualClock } from '../../../foundation/time/manual-clock.ts';
 import { widgetKind } from '../../schema/testing.ts';
 import { EventLog } from '../../watch/event-log.ts';
 import { describeStorage } from '../storage.conformance.ts';

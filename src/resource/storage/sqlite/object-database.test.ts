@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ManualClock } from '../../../foundation/manual-clock.ts';
+import { ManualClock } from '../../../foundation/time/manual-clock.ts';
 import type { Stored } from '../../object/object.ts';
 import type { RequestContext } from '../../object/request-context.ts';
 import { type Widget, widgetKind } from '../../schema/testing.ts';

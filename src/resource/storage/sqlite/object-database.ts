@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { Clock } from '../../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
 import type { KubernetesObject } from '../../object/object.ts';
 import type { Kind } from '../../schema/kind.ts';
 import type { EventJournal, EventLog } from '../../watch/event-log.ts';

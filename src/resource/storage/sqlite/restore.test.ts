@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ManualClock } from '../../../foundation/manual-clock.ts';
+import { ManualClock } from '../../../foundation/time/manual-clock.ts';
 import type { RequestContext } from '../../object/request-context.ts';
 import { widgetKind } from '../../schema/testing.ts';
 import { EventLog } from '../../watch/event-log.ts';

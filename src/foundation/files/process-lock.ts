@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { messageOf, SluiceError } from './sluice-error.ts';
+import { messageOf, SluiceError } from '../sluice-error.ts';
 
 const holderSchema = z.object({
   host: z.string(),

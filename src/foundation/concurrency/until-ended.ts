@@ -1,4 +1,4 @@
-import { SluiceError } from './sluice-error.ts';
+import { SluiceError } from '../sluice-error.ts';
 
 /**
  * What `work` resolves to; Timeout as soon as `signal` aborts, so that what is open for a request closes also while the work itself still

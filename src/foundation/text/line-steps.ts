@@ -1,4 +1,4 @@
-import { createPacer } from './in-slices.ts';
+import { createPacer } from '../concurrency/in-slices.ts';
 
 /** Above this many differing lines the middle counts as replaced whole: the exact search is quadratic in them. */
 const MAX_EDITS = 5_000;

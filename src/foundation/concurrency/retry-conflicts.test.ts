@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { SluiceError } from '../sluice-error.ts';
 import { conflictDelayMs, MAX_CONFLICT_RETRIES, retryConflicts } from './retry-conflicts.ts';
-import { SluiceError } from './sluice-error.ts';
 
 const conflict = new SluiceError('Conflict', 'another writer was faster');
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { runs } from '../../test/support/runs.ts';
+import { runs } from '../../../test/support/runs.ts';
+import { ManualClock } from '../time/manual-clock.ts';
 import { Limiter } from './limiter.ts';
-import { ManualClock } from './manual-clock.ts';
 
 const never = () => new AbortController().signal;
 const settle = () => new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../time/clock.ts';
 
 export interface LimiterOptions {
   /** How many sections run at a time, as long as none is slow. */

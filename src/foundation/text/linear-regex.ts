@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { RE2JS } from 're2js';
-import { messageOf, SluiceError } from './sluice-error.ts';
+import { messageOf, SluiceError } from '../sluice-error.ts';
 
 /** Longer than any pattern that a person writes, and short enough to be compiled in microseconds. */
 const MAX_LENGTH = 1000;

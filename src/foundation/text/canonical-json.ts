@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { SluiceError } from './sluice-error.ts';
+import { SluiceError } from '../sluice-error.ts';
 
 /** YAML aliases share nodes, so a small text can stand for an endless value; no real object comes near this many nodes. */
 const MAX_NODES = 1_000_000;

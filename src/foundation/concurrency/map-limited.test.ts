@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { settle } from './manual-clock.ts';
+import { settle } from '../time/manual-clock.ts';
 import { mapLimited } from './map-limited.ts';
 
 test('keeps the order and the limit', async () => {

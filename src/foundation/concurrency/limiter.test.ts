@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { ManualClock, settle } from '../time/manual-clock.ts';
 import { Limiter } from './limiter.ts';
-import { ManualClock, settle } from './manual-clock.ts';
 
 test('so many run at a time, in order, and one that takes too long does not count', async () => {
   const clock = new ManualClock();

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { isSluiceError } from './sluice-error.ts';
+import { isSluiceError } from '../sluice-error.ts';
 
 /** How often a write is tried again after it lost to another writer. */
 export const MAX_CONFLICT_RETRIES = 5;
