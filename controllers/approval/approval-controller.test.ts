@@ -3,7 +3,7 @@ import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import {
   APPROVAL_DELAY_ANNOTATION,
   APPROVAL_POLICY_ANNOTATION,
-} from '../../src/package/model/lifecycle-annotations.ts';
+} from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { type ApprovalOptions, approvalController } from './approval-controller.ts';

@@ -2,12 +2,12 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { EventType } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { nextExpiry } from '../../src/package/model/gates.ts';
+import { nextExpiry } from '../../src/package/model/gates/gates.ts';
 import {
   APPROVAL_DELAY_ANNOTATION,
   APPROVAL_POLICY_ANNOTATION,
-} from '../../src/package/model/lifecycle-annotations.ts';
-import { isPublished, repositoryIdOf } from '../../src/package/model/package-revision.ts';
+} from '../../src/package/model/revision/lifecycle-annotations.ts';
+import { isPublished, repositoryIdOf } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';

@@ -1,12 +1,12 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import type { Surroundings } from '../../src/package/api/explainer.ts';
-import type { Reason } from '../../src/package/model/explanation.ts';
+import type { Reason } from '../../src/package/model/revision/explanation.ts';
 import {
   APPROVAL_DELAY_ANNOTATION,
   APPROVAL_POLICY_ANNOTATION,
   lifecycleAnnotation,
-} from '../../src/package/model/lifecycle-annotations.ts';
-import { isPublished, type PackageRevision } from '../../src/package/model/package-revision.ts';
+} from '../../src/package/model/revision/lifecycle-annotations.ts';
+import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import { obstacleTo } from '../proposal/readiness.ts';

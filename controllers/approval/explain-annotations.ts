@@ -2,7 +2,7 @@ import type { Explainer } from '../../src/package/api/explainer.ts';
 import {
   APPROVAL_POLICY_ANNOTATION,
   AUTO_LIFECYCLE_ANNOTATION,
-} from '../../src/package/model/lifecycle-annotations.ts';
+} from '../../src/package/model/revision/lifecycle-annotations.ts';
 
 /** Annotations of the Kptfile that have no effect because no policy enables them. */
 export const annotationExplainer: Explainer = {

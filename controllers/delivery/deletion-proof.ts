@@ -1,6 +1,6 @@
 import type { Oid } from '../../src/git/git-repository.ts';
 import { provesDeletion } from '../../src/package/index/deletion-proof.ts';
-import { packagePath, tombstoneRef } from '../../src/package/model/layout.ts';
+import { packagePath, tombstoneRef } from '../../src/package/model/identity/layout.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 
 /** Whether a published revision whose tag is gone was deleted through Sluice; see `provesDeletion`. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
-import type { PackageRevision } from '../../src/package/model/package-revision.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import {

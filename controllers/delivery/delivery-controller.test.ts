@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
-import type { PackageRevision } from '../../src/package/model/package-revision.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { APPROVAL_POLICY_ANNOTATION } from '../../src/package/model/lifecycle-annotations.ts';
+import { APPROVAL_POLICY_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import {

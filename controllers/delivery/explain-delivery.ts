@@ -7,13 +7,13 @@ import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { GitNetwork } from '../../src/git/network/git-network.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';
 import type { Explainer } from '../../src/package/api/explainer.ts';
-import type { DeliveryExplanation, Reason } from '../../src/package/model/explanation.ts';
+import type { DeliveryExplanation, Reason } from '../../src/package/model/revision/explanation.ts';
 import {
   isPublished,
   type PackageRevision,
   repositoryIdOf,
   revisionId,
-} from '../../src/package/model/package-revision.ts';
+} from '../../src/package/model/revision/package-revision.ts';
 import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
 import { selects } from '../../src/package/store/policy-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';

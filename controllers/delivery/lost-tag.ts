@@ -1,11 +1,11 @@
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { localPath } from '../../src/git/open/open-location.ts';
 import type { Explainer } from '../../src/package/api/explainer.ts';
-import { parseCommitMessage } from '../../src/package/model/commit-message.ts';
-import type { Reason } from '../../src/package/model/explanation.ts';
-import { packageName, revisionName } from '../../src/package/model/identity.ts';
-import { packagePath } from '../../src/package/model/layout.ts';
-import type { PackageRevision } from '../../src/package/model/package-revision.ts';
+import { packageName, revisionName } from '../../src/package/model/identity/identity.ts';
+import { packagePath } from '../../src/package/model/identity/layout.ts';
+import { parseCommitMessage } from '../../src/package/model/record/commit-message.ts';
+import type { Reason } from '../../src/package/model/revision/explanation.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';

@@ -4,8 +4,8 @@ import {
   type Surroundings,
   sluiceCommand,
 } from '../../src/package/api/explainer.ts';
-import type { Reason } from '../../src/package/model/explanation.ts';
-import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/lifecycle-annotations.ts';
+import type { Reason } from '../../src/package/model/revision/explanation.ts';
+import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { APPROVAL_ACTOR } from '../approval/approval-controller.ts';
 import { approvalOutlook, ownAnnotation } from '../approval/approval-outlook.ts';
 import { obstacleTo } from './readiness.ts';

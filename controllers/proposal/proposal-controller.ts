@@ -1,8 +1,8 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { type Gate, nextExpiry } from '../../src/package/model/gates.ts';
-import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/lifecycle-annotations.ts';
+import { type Gate, nextExpiry } from '../../src/package/model/gates/gates.ts';
+import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';

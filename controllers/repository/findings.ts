@@ -3,10 +3,15 @@ import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 import type { IndexChange, RevisionIndex } from '../../src/package/index/revision-index.ts';
 import { classify, type Finding, type Knowledge } from '../../src/package/kernel/classify.ts';
 import type { PublicationFacts } from '../../src/package/kernel/publication.ts';
-import { deletionProposedRef, mainRef, type RepositoryLayout, recordRef } from '../../src/package/model/layout.ts';
-import { lookalikesOf } from '../../src/package/model/lookalikes.ts';
-import { isPlaceholder, type PackageRevision } from '../../src/package/model/package-revision.ts';
-import type { EffectivePolicy } from '../../src/package/model/policy.ts';
+import {
+  deletionProposedRef,
+  mainRef,
+  type RepositoryLayout,
+  recordRef,
+} from '../../src/package/model/identity/layout.ts';
+import { lookalikesOf } from '../../src/package/model/policy/lookalikes.ts';
+import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
+import { isPlaceholder, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { Distrust } from '../../src/package/trust/repository-trust.ts';
 
 /** Commits that are read to distinguish a rewritten draft from one that advanced. */

@@ -1,4 +1,4 @@
-import { matchesPattern } from '../../src/package/model/policy.ts';
+import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import { mayNameFunctions, namesFunctions } from '../../src/package/plan/render.ts';
 import type { Resolver, ResolverSubject } from '../../src/package/plan/resolver.ts';
 import { RENDERER } from './run-state.ts';

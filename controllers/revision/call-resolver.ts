@@ -1,9 +1,9 @@
 import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { checkPath } from '../../src/git/objects/paths.ts';
-import { bindInputs, type PackageInputs } from '../../src/package/model/inputs.ts';
-import { matchesPattern } from '../../src/package/model/policy.ts';
-import { oneLine } from '../../src/package/model/record.ts';
+import { bindInputs, type PackageInputs } from '../../src/package/model/content/inputs.ts';
+import { matchesPattern } from '../../src/package/model/policy/policy.ts';
+import { oneLine } from '../../src/package/model/record/record.ts';
 import type { Resolution, ResolverContext } from '../../src/package/plan/resolver.ts';
 
 const MAX_MESSAGE_CHARACTERS = 300;

@@ -1,9 +1,9 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type Explainer, type Surroundings, sluiceCommand } from '../../src/package/api/explainer.ts';
-import type { GateExplanation } from '../../src/package/model/explanation.ts';
-import type { Gate } from '../../src/package/model/gates.ts';
-import { matchesPattern } from '../../src/package/model/policy.ts';
-import { RENDER_ACTOR } from '../../src/package/model/verdict.ts';
+import type { Gate } from '../../src/package/model/gates/gates.ts';
+import { RENDER_ACTOR } from '../../src/package/model/gates/verdict.ts';
+import { matchesPattern } from '../../src/package/model/policy/policy.ts';
+import type { GateExplanation } from '../../src/package/model/revision/explanation.ts';
 import { RENDERED } from '../../src/package/plan/render.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { OWN_TYPES } from './settlement.ts';

@@ -1,7 +1,7 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
 import { type Explainer, sluiceCommand } from '../../src/package/api/explainer.ts';
-import type { Reason } from '../../src/package/model/explanation.ts';
-import { rejectionOf } from '../../src/package/model/record.ts';
+import { rejectionOf } from '../../src/package/model/record/record.ts';
+import type { Reason } from '../../src/package/model/revision/explanation.ts';
 import { rejectionMessage } from '../proposal/readiness.ts';
 import { isMarked, OWN_TYPES } from './settlement.ts';
 

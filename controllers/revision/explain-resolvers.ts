@@ -1,8 +1,8 @@
 import { conditionsOf } from '../../kptfile-schema/index.ts';
 import type { Explainer } from '../../src/package/api/explainer.ts';
-import { formatConditionType } from '../../src/package/model/condition-type.ts';
-import type { Reason, ResolverExplanation } from '../../src/package/model/explanation.ts';
-import { matchesPattern } from '../../src/package/model/policy.ts';
+import { formatConditionType } from '../../src/package/model/policy/condition-type.ts';
+import { matchesPattern } from '../../src/package/model/policy/policy.ts';
+import type { Reason, ResolverExplanation } from '../../src/package/model/revision/explanation.ts';
 import { namesFunctions, RENDERED } from '../../src/package/plan/render.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { arrangeResolvers, type Claims } from './arrange-resolvers.ts';

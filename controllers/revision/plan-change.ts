@@ -1,9 +1,9 @@
 import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
 import { timestamp } from '../../src/foundation/time/clock.ts';
-import { needsRenewal } from '../../src/package/model/gates.ts';
-import { bindsContent, type EffectivePolicy, refuseIssuer } from '../../src/package/model/policy.ts';
-import { verdictOf } from '../../src/package/model/record.ts';
-import { type IssuedCondition, issueVerdict } from '../../src/package/model/verdict.ts';
+import { needsRenewal } from '../../src/package/model/gates/gates.ts';
+import { type IssuedCondition, issueVerdict } from '../../src/package/model/gates/verdict.ts';
+import { bindsContent, type EffectivePolicy, refuseIssuer } from '../../src/package/model/policy/policy.ts';
+import { verdictOf } from '../../src/package/model/record/record.ts';
 import type { RevisionChange } from '../../src/package/plan/change.ts';
 import { issueRendered } from '../../src/package/plan/render.ts';
 import type { Rendering } from '../../src/package/plan/renderer.ts';

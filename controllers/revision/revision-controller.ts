@@ -5,9 +5,9 @@ import type { ReconcileContext, ReconcileResult } from '../../src/controller/rec
 import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { nextExpiry } from '../../src/package/model/gates.ts';
-import type { PackageRevision } from '../../src/package/model/package-revision.ts';
-import { revisionId } from '../../src/package/model/package-revision.ts';
+import { nextExpiry } from '../../src/package/model/gates/gates.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import { revisionId } from '../../src/package/model/revision/package-revision.ts';
 import { failedEdit } from '../../src/package/plan/edit-kptfile-text.ts';
 import { describeKptfileProblems, kptfileProblems } from '../../src/package/plan/kptfile-problems.ts';
 import type { Renderer } from '../../src/package/plan/renderer.ts';

@@ -1,8 +1,8 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import { evaluateGates } from '../../src/package/model/gates.ts';
-import { matchesPattern } from '../../src/package/model/policy.ts';
+import { evaluateGates } from '../../src/package/model/gates/gates.ts';
+import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import { forContent, namesFunctions, permittedRendering, RENDERED } from '../../src/package/plan/render.ts';
 import type { Renderer, Rendering } from '../../src/package/plan/renderer.ts';
 import type { Resolver, ResolverContext } from '../../src/package/plan/resolver.ts';

@@ -1,7 +1,7 @@
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
-import type { PackageRevision } from '../../src/package/model/package-revision.ts';
-import { revisionId } from '../../src/package/model/package-revision.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import { revisionId } from '../../src/package/model/revision/package-revision.ts';
 
 /** A state of a draft in which nothing is left to do, until `due` (milliseconds since the epoch) if it is set. */
 interface SettledState {

@@ -1,10 +1,10 @@
+import type { IssuedCondition } from '../../src/package/model/gates/verdict.ts';
+import { verdictOf } from '../../src/package/model/record/record.ts';
 import {
   APPROVAL_POLICY_ANNOTATION,
   AUTO_LIFECYCLE_ANNOTATION,
   lifecycleAnnotation,
-} from '../../src/package/model/lifecycle-annotations.ts';
-import { verdictOf } from '../../src/package/model/record.ts';
-import type { IssuedCondition } from '../../src/package/model/verdict.ts';
+} from '../../src/package/model/revision/lifecycle-annotations.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { MAX_ROUNDS, type RunOutcome } from './run-resolvers.ts';
 import { RENDERER } from './run-state.ts';

@@ -8,11 +8,11 @@ import {
 } from '../../kptfile-schema/index.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { canonicalJson } from '../../src/foundation/text/canonical-json.ts';
-import { parseConditionType } from '../../src/package/model/condition-type.ts';
-import type { PackageContent } from '../../src/package/model/content.ts';
-import type { PackageInputs } from '../../src/package/model/inputs.ts';
+import type { PackageContent } from '../../src/package/model/content/content.ts';
+import type { PackageInputs } from '../../src/package/model/content/inputs.ts';
 import { isYamlPath, type KrmObject, readKrmFile } from '../../src/package/model/krm/krm.ts';
-import type { PackageRevision } from '../../src/package/model/package-revision.ts';
+import { parseConditionType } from '../../src/package/model/policy/condition-type.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { ResolverSubject } from '../../src/package/plan/resolver.ts';
 
 const KPTFILE = 'Kptfile';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CliFixture, cliFixture } from '../cli/testing.ts';
 import { systemClock } from '../foundation/time/clock.ts';
 import { DEFAULT_NETWORK } from '../git/network/git-network.ts';
-import type { PackageRevision } from '../package/model/package-revision.ts';
+import type { PackageRevision } from '../package/model/revision/package-revision.ts';
 import { RegistryClient } from '../resource/client/registry-client.ts';
 import { configMapKind } from '../resource/kinds/core/config-map.ts';
 import { OBJECT_KINDS } from '../resource/kinds/index.ts';

@@ -10,7 +10,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import { explainRevision } from '../package/api/explain-revision.ts';
 import { kernelExplainer, stateExplainer } from '../package/api/explain-state.ts';
 import type { Explainer, Surroundings } from '../package/api/explainer.ts';
-import type { Explanation } from '../package/model/explanation.ts';
+import type { Explanation } from '../package/model/revision/explanation.ts';
 import type { ObjectKey } from '../resource/object/object.ts';
 import { BUILT_IN_RESOLVERS } from './built-in-resolvers.ts';
 

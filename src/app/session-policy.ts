@@ -1,9 +1,9 @@
 import { LruCache } from '../foundation/lru-cache.ts';
 import { canonicalAddressNow, foldersOverlap } from '../git/open/repository-address.ts';
-import type { HostUsers } from '../package/model/host-users.ts';
-import type { PackageRevision } from '../package/model/package-revision.ts';
-import type { People } from '../package/model/people.ts';
-import type { EffectivePolicy } from '../package/model/policy.ts';
+import type { HostUsers } from '../package/model/policy/host-users.ts';
+import type { People } from '../package/model/policy/people.ts';
+import type { EffectivePolicy } from '../package/model/policy/policy.ts';
+import type { PackageRevision } from '../package/model/revision/package-revision.ts';
 import {
   allowedSignersOf,
   combinePolicies,

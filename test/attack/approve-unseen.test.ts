@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { narrateChanges } from '../../src/app/service/narrate-changes.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { IndexChange } from '../../src/package/index/revision-index.ts';
-import { lastRequestOf } from '../../src/package/model/attribution.ts';
+import { lastRequestOf } from '../../src/package/model/revision/attribution.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';

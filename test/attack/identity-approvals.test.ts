@@ -3,7 +3,7 @@ import { approvalController } from '../../controllers/approval/approval-controll
 import { proposalController } from '../../controllers/proposal/proposal-controller.ts';
 import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import { BREAK_GLASS_ANNOTATION } from '../../src/package/api/revision-object.ts';
-import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/lifecycle-annotations.ts';
+import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';

@@ -5,7 +5,7 @@ import { DEFAULT_FUNCTION_LIMITS } from '../../src/function/model/pipeline.ts';
 import { runPipeline } from '../../src/function/pipeline/run-pipeline.ts';
 import { FunctionRenderer } from '../../src/function/renderer/function-renderer.ts';
 import { openRepository } from '../../src/git/open/open-repository.ts';
-import { DEFAULT_POLICY, type EffectivePolicy } from '../../src/package/model/policy.ts';
+import { DEFAULT_POLICY, type EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import { anna, commitFiles, robot, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
 
 const TYPE = 'example.com/Valid';

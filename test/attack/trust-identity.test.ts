@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
-import { identityRef } from '../../src/package/model/layout.ts';
+import { identityRef } from '../../src/package/model/identity/layout.ts';
 import { openPackageRepository } from '../../src/package/store/open-package-repository.ts';
 import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';

@@ -8,8 +8,8 @@ import { openTrust, statementKeyPath, type Trust } from '../../src/app/open-trus
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import { provesDeletion } from '../../src/package/index/deletion-proof.ts';
-import type { PublicationStatement } from '../../src/package/model/commit-message.ts';
-import { formatRecord, parseRecord } from '../../src/package/model/record.ts';
+import type { PublicationStatement } from '../../src/package/model/record/commit-message.ts';
+import { formatRecord, parseRecord } from '../../src/package/model/record/record.ts';
 import {
   newRepositoryId,
   REPOSITORY_SCOPE,

@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/foundation/time/clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
 import { openRepository } from '../../src/git/open/open-repository.ts';
-import { DEFAULT_POLICY } from '../../src/package/model/policy.ts';
+import { DEFAULT_POLICY } from '../../src/package/model/policy/policy.ts';
 import { PackageRepository, type PackageRepositoryOptions } from '../../src/package/store/package-repository.ts';
 import { MAIN_LAYOUT, trustOf } from '../support/trust.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { GitRemote, GitRepository, Oid, RefUpdate } from '../../src/git/git-repository.ts';
 import { openRepository } from '../../src/git/open/open-repository.ts';
-import { branchesFirst, MIRROR_REFSPECS } from '../../src/package/model/mirror-refspecs.ts';
+import { branchesFirst, MIRROR_REFSPECS } from '../../src/package/model/identity/mirror-refspecs.ts';
 import { type Burst, burst } from './burst.ts';
 import { startServer } from './git-server-process.ts';
 import { git, kptfile, manifest, packageName, synthesize } from './synthetic-repository.ts';

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { isUnknownOutcome } from '../../src/git/errors.ts';
-import type { PackageRevision } from '../../src/package/model/package-revision.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { openStore } from '../support/open-store.ts';
 import { folderTrust } from '../support/trust.ts';

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
 import { initRepository, openRepository } from '../../src/git/open/open-repository.ts';
-import { DEFAULT_POLICY } from '../../src/package/model/policy.ts';
+import { DEFAULT_POLICY } from '../../src/package/model/policy/policy.ts';
 import { PackageRepository, type PackageRepositoryOptions } from '../../src/package/store/package-repository.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';

@@ -4,8 +4,8 @@ import { openTrust } from '../../src/app/open-trust.ts';
 import { type Clock, systemClock } from '../../src/foundation/time/clock.ts';
 import type { GitRemote, GitRepository } from '../../src/git/git-repository.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
-import type { RepositoryLayout } from '../../src/package/model/layout.ts';
-import { MIRROR_REFSPECS } from '../../src/package/model/mirror-refspecs.ts';
+import type { RepositoryLayout } from '../../src/package/model/identity/layout.ts';
+import { MIRROR_REFSPECS } from '../../src/package/model/identity/mirror-refspecs.ts';
 import {
   type OpenedTrust,
   openRepositoryTrust,

@@ -2,9 +2,14 @@ import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 import { openRepository } from '../../src/git/open/open-repository.ts';
 import { FactCache } from '../../src/package/index/fact-cache.ts';
 import { RevisionIndex } from '../../src/package/index/revision-index.ts';
-import { formatCommitMessage, type PublicationStatement } from '../../src/package/model/commit-message.ts';
-import { recordRef, watchedPrefixes } from '../../src/package/model/layout.ts';
-import { emptyRecord, formatRecord, type RecordStatement, type Verdict } from '../../src/package/model/record.ts';
+import { recordRef, watchedPrefixes } from '../../src/package/model/identity/layout.ts';
+import { formatCommitMessage, type PublicationStatement } from '../../src/package/model/record/commit-message.ts';
+import {
+  emptyRecord,
+  formatRecord,
+  type RecordStatement,
+  type Verdict,
+} from '../../src/package/model/record/record.ts';
 import { MemoryTrustLedger } from '../../src/package/trust/memory-trust-ledger.ts';
 import { STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
 import { fakeKey, fakeSigned, fakeTrust } from '../../src/package/trust/testing/fake-signatures.ts';

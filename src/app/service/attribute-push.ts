@@ -1,8 +1,8 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import { canonicalAddressNow, comparableAddress } from '../../git/open/repository-address.ts';
-import { parseRef } from '../../package/model/layout.ts';
-import { revisionId } from '../../package/model/package-revision.ts';
+import { parseRef } from '../../package/model/identity/layout.ts';
+import { revisionId } from '../../package/model/revision/package-revision.ts';
 import { hostUsersNameOf } from '../../package/store/policy-objects.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';

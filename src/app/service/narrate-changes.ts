@@ -1,9 +1,9 @@
 import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
-import { authorOf, lastRequestOf, moveOf } from '../../package/model/attribution.ts';
-import { publishedRecordOf } from '../../package/model/commit-message.ts';
-import { isPlaceholder, type PackageRevision, repositoryIdOf } from '../../package/model/package-revision.ts';
-import { verdictOf } from '../../package/model/record.ts';
+import { publishedRecordOf } from '../../package/model/record/commit-message.ts';
+import { verdictOf } from '../../package/model/record/record.ts';
+import { authorOf, lastRequestOf, moveOf } from '../../package/model/revision/attribution.ts';
+import { isPlaceholder, type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
 import type { LogEntry } from './log-entry.ts';
 
 /** If at least this many revisions appear together, the log contains only their number. */

@@ -1,4 +1,4 @@
-import type { Explanation } from '../../package/model/explanation.ts';
+import type { Explanation } from '../../package/model/revision/explanation.ts';
 
 /** An explanation whose commands `place` has completed. */
 export function placedExplanation(explanation: Explanation, place: (command: string) => string): Explanation {

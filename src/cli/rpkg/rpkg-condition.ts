@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { READY_TYPE } from '../../package/model/ready-type.ts';
+import { READY_TYPE } from '../../package/model/gates/ready-type.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
 import { withdrawCondition, writeCondition } from '../access/write-conditions.ts';

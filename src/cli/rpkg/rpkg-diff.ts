@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { diffBases } from '../../package/api/diff-base.ts';
-import { fileChanges } from '../../package/model/file-diff.ts';
-import { diffSchema } from '../../package/model/revision-readings.ts';
+import { fileChanges } from '../../package/model/diff/file-diff.ts';
+import { diffSchema } from '../../package/model/revision/revision-readings.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision, revisionsOf } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';

@@ -1,4 +1,4 @@
-import { historySchema } from '../../package/model/revision-readings.ts';
+import { historySchema } from '../../package/model/revision/revision-readings.ts';
 import { inAccess } from '../access/in-access.ts';
 import { readRevision } from '../access/read-revision.ts';
 import { toJson, toYaml } from '../output/structured.ts';

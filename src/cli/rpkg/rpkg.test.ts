@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MAX_COMPARED_FILE_BYTES } from '../../package/model/file-diff.ts';
+import { MAX_COMPARED_FILE_BYTES } from '../../package/model/diff/file-diff.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 let cli: CliFixture;

@@ -8,7 +8,7 @@ import type { GitRepository } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
 import type { Quarantine } from '../../git/process/git-process.ts';
 import { allowsSigning, parseAllowedSigners } from '../../git/signing/allowed-signers.ts';
-import { recordPrefixIn } from '../../package/model/layout.ts';
+import { recordPrefixIn } from '../../package/model/identity/layout.ts';
 import { takeRevokedKeys } from '../../package/trust/revoked-key-line.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement-signature.ts';

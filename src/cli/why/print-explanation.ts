@@ -1,5 +1,5 @@
 import { age } from '../../foundation/time/age.ts';
-import type { DeliveryExplanation, Explanation, GateExplanation } from '../../package/model/explanation.ts';
+import type { DeliveryExplanation, Explanation, GateExplanation } from '../../package/model/revision/explanation.ts';
 import { printable } from '../output/printable.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
 

@@ -1,5 +1,5 @@
 import type { KptFunction, PipelineStepResult } from '../../../kptfile-schema/index.ts';
-import type { PinnedValidator } from '../../package/model/policy.ts';
+import type { PinnedValidator } from '../../package/model/policy/policy.ts';
 import type { FunctionRules } from './function-rules.ts';
 
 /** A package to be rendered: plain data, so that it can go to another thread. */

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { PinnedValidator } from '../../package/model/policy.ts';
+import type { PinnedValidator } from '../../package/model/policy/policy.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { completeImage, parseImageName } from '../catalog/image-name.ts';
 import type { Resource } from '../resource/resource.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { RenderStatus } from '../../../kptfile-schema/index.ts';
 import { anna, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { DEFAULT_POLICY, type EffectivePolicy } from '../../package/model/policy.ts';
+import { DEFAULT_POLICY, type EffectivePolicy } from '../../package/model/policy/policy.ts';
 import { builtIns } from '../built-in/index.ts';
 import { Catalog } from '../catalog/catalog.ts';
 import type { ExternalRunner } from '../external/external-runner.ts';

@@ -5,7 +5,7 @@ import {
   type ResultItem,
   readKptfile,
 } from '../../../kptfile-schema/index.ts';
-import type { IssuedCondition } from '../../package/model/verdict.ts';
+import type { IssuedCondition } from '../../package/model/gates/verdict.ts';
 import { RENDERED } from '../../package/plan/render.ts';
 import type { Rendering } from '../../package/plan/renderer.ts';
 import { sameValue } from '../../resource/object/same-value.ts';

@@ -1,16 +1,16 @@
 import { timestamp } from '../../foundation/time/clock.ts';
 import { decide } from '../kernel/decide.ts';
-import { lastRequestOf } from '../model/attribution.ts';
-import { publishedRecordOf } from '../model/commit-message.ts';
-import type { Explanation, Reason } from '../model/explanation.ts';
+import { publishedRecordOf } from '../model/record/commit-message.ts';
+import { lastRequestOf } from '../model/revision/attribution.ts';
+import type { Explanation, Reason } from '../model/revision/explanation.ts';
 import {
   isPlaceholder,
   isPublished,
   type PackageRevision,
   repositoryIdOf,
   revisionId,
-} from '../model/package-revision.ts';
-import type { Action, Refusal } from '../model/types.ts';
+} from '../model/revision/package-revision.ts';
+import type { Action, Refusal } from '../model/revision/types.ts';
 import { stateOf } from '../plan/read-state.ts';
 import type { RevisionEvaluation, RevisionStore } from '../store/revision-store.ts';
 import { refusedPushesOf } from './explain-state.ts';

@@ -1,7 +1,7 @@
-import { publishedRecordOf } from '../model/commit-message.ts';
-import type { Reason } from '../model/explanation.ts';
-import { lookalikesOf } from '../model/lookalikes.ts';
-import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
+import { lookalikesOf } from '../model/policy/lookalikes.ts';
+import { publishedRecordOf } from '../model/record/commit-message.ts';
+import type { Reason } from '../model/revision/explanation.ts';
+import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type { RevisionEvaluation, RevisionStore } from '../store/revision-store.ts';
 import { type ExplainedRevision, type Explainer, type Findings, sluiceCommand } from './explainer.ts';
 import { hiddenRefsMessage } from './hidden-refs.ts';

@@ -5,9 +5,9 @@ import type {
   GateExplanation,
   Reason,
   ResolverExplanation,
-} from '../model/explanation.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
-import type { Refusal } from '../model/types.ts';
+} from '../model/revision/explanation.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
+import type { Refusal } from '../model/revision/types.ts';
 import type { Resolver } from '../plan/resolver.ts';
 import type { RevisionEvaluation } from '../store/revision-store.ts';
 

@@ -1,7 +1,7 @@
 import { Limiter } from '../../foundation/concurrency/limiter.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import { nextExpiry } from '../model/gates.ts';
+import { nextExpiry } from '../model/gates/gates.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import { evaluatedCondition, isUnpublished, notEvaluated, requiresGates } from './ready-condition.ts';
 import type { Readiness, RevisionEntry } from './revision-entry.ts';

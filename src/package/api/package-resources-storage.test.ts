@@ -5,7 +5,7 @@ import { draft, KPTFILE, outcomeOf, publish } from '../../../test/support/shop.t
 import { openRepository } from '../../git/open/open-repository.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
-import { DEFAULT_POLICY } from '../model/policy.ts';
+import { DEFAULT_POLICY } from '../model/policy/policy.ts';
 import type { Rendering } from '../plan/renderer.ts';
 
 const kind = packageRevisionResourcesKind;

@@ -17,8 +17,8 @@ import type {
   WatchEvent,
   WatchOptions,
 } from '../../resource/storage/storage.ts';
-import { revisionId } from '../model/package-revision.ts';
-import type { Lifecycle } from '../model/types.ts';
+import { revisionId } from '../model/revision/package-revision.ts';
+import type { Lifecycle } from '../model/revision/types.ts';
 import { isAppliedBefore } from '../plan/applied-before.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import { savedUnrendered } from '../plan/render-failure.ts';

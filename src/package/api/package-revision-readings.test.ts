@@ -6,8 +6,8 @@ import { packageRevisionKind } from '../../resource/kinds/porch/package-revision
 import { structuralProblems } from '../../resource/schema/structural/structural-problems.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import { EventLog } from '../../resource/watch/event-log.ts';
-import { MAX_COMPARED_FILE_BYTES } from '../model/file-diff.ts';
-import { diffSchema, historySchema } from '../model/revision-readings.ts';
+import { MAX_COMPARED_FILE_BYTES } from '../model/diff/file-diff.ts';
+import { diffSchema, historySchema } from '../model/revision/revision-readings.ts';
 import { PackageRevisionStorage } from './package-revision-storage.ts';
 
 async function setUp(scratch: Scratch) {

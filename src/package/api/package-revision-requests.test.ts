@@ -9,7 +9,7 @@ import {
 } from '../../resource/kinds/porch/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
 import type { ManagedFieldsEntry } from '../../resource/object/object.ts';
-import { APPROVAL_ANNOTATIONS } from '../model/lifecycle-annotations.ts';
+import { APPROVAL_ANNOTATIONS } from '../model/revision/lifecycle-annotations.ts';
 
 const kind = packageRevisionKind;
 const name = 'packages.shop.v1';

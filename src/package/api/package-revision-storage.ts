@@ -28,10 +28,10 @@ import type {
 } from '../../resource/storage/storage.ts';
 import type { EventLog } from '../../resource/watch/event-log.ts';
 import { narrowestKey } from '../../resource/watch/index-key.ts';
-import { DEFAULT_NAMESPACE, revisionName } from '../model/identity.ts';
-import { revisionId } from '../model/package-revision.ts';
-import { READY_TYPE } from '../model/ready-type.ts';
-import type { IssuedCondition } from '../model/verdict.ts';
+import { READY_TYPE } from '../model/gates/ready-type.ts';
+import type { IssuedCondition } from '../model/gates/verdict.ts';
+import { DEFAULT_NAMESPACE, revisionName } from '../model/identity/identity.ts';
+import { revisionId } from '../model/revision/package-revision.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { RevisionStore } from '../store/revision-store.ts';

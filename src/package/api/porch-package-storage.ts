@@ -27,8 +27,8 @@ import {
 } from '../../resource/watch/index-key.ts';
 import type { LoggedChange } from '../../resource/watch/log-entry.ts';
 import type { IndexChange } from '../index/revision-index.ts';
-import { packageName, packageUid } from '../model/identity.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
+import { packageName, packageUid } from '../model/identity/identity.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import { notSupported } from './not-supported.ts';
 import { createdAt } from './revision-object.ts';

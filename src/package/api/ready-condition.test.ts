@@ -3,7 +3,7 @@ import { packageKinds, revision, to } from '../../../test/support/package-kinds.
 import { anna, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
-import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy.ts';
+import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy/policy.ts';
 
 const key = { namespace: 'default', name: 'packages.shop.v1' };
 const gates = (...types: string[]) => ({

@@ -1,9 +1,9 @@
 import { type Condition, conditionsOf, gatesOf, isAcceptedByKpt } from '../../../kptfile-schema/index.ts';
-import { publishedRecordOf } from '../model/commit-message.ts';
-import type { Gate } from '../model/gates.ts';
-import { isPlaceholder, isPublished, type PackageRevision } from '../model/package-revision.ts';
-import { READY_TYPE } from '../model/ready-type.ts';
-import { RENDERED_TYPE } from '../model/verdict.ts';
+import type { Gate } from '../model/gates/gates.ts';
+import { READY_TYPE } from '../model/gates/ready-type.ts';
+import { RENDERED_TYPE } from '../model/gates/verdict.ts';
+import { publishedRecordOf } from '../model/record/commit-message.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
 import { describeKptfileProblems, kptfileProblems } from '../plan/kptfile-problems.ts';
 import type { PackageRepository } from '../store/package-repository.ts';
 

@@ -8,9 +8,9 @@ import { forbidden, invalidObject, invalidValue } from '../../resource/object/in
 import type { Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
-import { APPROVAL_ANNOTATIONS } from '../model/lifecycle-annotations.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
-import type { Action, Lifecycle } from '../model/types.ts';
+import { APPROVAL_ANNOTATIONS } from '../model/revision/lifecycle-annotations.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
+import type { Action, Lifecycle } from '../model/revision/types.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import { AFFIRM_ANNOTATION, BREAK_GLASS_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
 

@@ -3,7 +3,7 @@ import type { PackageRevision as RevisionObject } from '../../resource/kinds/por
 import type { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';
 import { deepFreeze, type ManagedFieldsEntry, type Stored } from '../../resource/object/object.ts';
 import type { ObjectOf } from '../../resource/schema/kind.ts';
-import type { PackageContent } from '../model/content.ts';
+import type { PackageContent } from '../model/content/content.ts';
 import { textsOf } from '../plan/replace-texts.ts';
 import { renderStatusOf } from './render-status.ts';
 import { PROBLEM_ANNOTATION } from './revision-object.ts';

@@ -7,8 +7,8 @@ import {
 import { deepFreeze, type ManagedFieldsEntry, type Stored } from '../../resource/object/object.ts';
 import { settledVersion } from '../../resource/object/settled-version.ts';
 import { type Indexed, type IndexKey, indexKeysOf, sharedKeysOf } from '../../resource/watch/index-key.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
-import { READY_TYPE } from '../model/ready-type.ts';
+import { READY_TYPE } from '../model/gates/ready-type.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { PackageRepository } from '../store/package-repository.ts';
 import { readyCondition } from './ready-condition.ts';
 import { revisionObject } from './revision-object.ts';

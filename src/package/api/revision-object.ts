@@ -5,10 +5,10 @@ import {
   type PackageRevision as RevisionObject,
 } from '../../resource/kinds/porch/package-revision.ts';
 import type { OwnerReference } from '../../resource/object/object.ts';
-import { publisherOf } from '../model/attribution.ts';
-import { publishedRecordOf } from '../model/commit-message.ts';
-import { isPlaceholder, isPublished, type PackageRevision } from '../model/package-revision.ts';
-import { approvalsIn } from '../model/record.ts';
+import { publishedRecordOf } from '../model/record/commit-message.ts';
+import { approvalsIn } from '../model/record/record.ts';
+import { publisherOf } from '../model/revision/attribution.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
 import type { PackageRepository } from '../store/package-repository.ts';
 
 /** The store puts it on revisions whose Kptfile cannot be read, with the reason. */

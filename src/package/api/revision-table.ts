@@ -12,7 +12,7 @@ import type { EventLog } from '../../resource/watch/event-log.ts';
 import type { IndexKey } from '../../resource/watch/index-key.ts';
 import type { LoggedChange } from '../../resource/watch/log-entry.ts';
 import type { IndexChange } from '../index/revision-index.ts';
-import { type PackageRevision, revisionId } from '../model/package-revision.ts';
+import { type PackageRevision, revisionId } from '../model/revision/package-revision.ts';
 import type { PackageRepository } from '../store/package-repository.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import type { FieldOwners } from './field-owners.ts';

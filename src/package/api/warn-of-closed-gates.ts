@@ -1,8 +1,8 @@
 import type { PackageRevision as RevisionObject } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
-import { publishedRecordOf } from '../model/commit-message.ts';
-import type { Action } from '../model/types.ts';
+import { publishedRecordOf } from '../model/record/commit-message.ts';
+import type { Action } from '../model/revision/types.ts';
 import { GATES_ANNOTATION } from '../store/policy-objects.ts';
 import type { RevisionEntry } from './revision-entry.ts';
 

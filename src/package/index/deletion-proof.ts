@@ -1,5 +1,5 @@
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
-import { readRecordAt } from '../model/read-record.ts';
+import { readRecordAt } from '../model/record/read-record.ts';
 import { parsePublicationDigest, publicationScope } from '../trust/publication-mark.ts';
 import { type Distrust, type RepositoryTrust, revoked, type StatementFact } from '../trust/repository-trust.ts';
 import { payloadOf, statementDigest } from '../trust/statement.ts';

@@ -1,6 +1,13 @@
 import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
-import { adoptionRef, mainRef, packagePath, parseRef, type RepositoryLayout, recordRef } from '../model/layout.ts';
+import {
+  adoptionRef,
+  mainRef,
+  packagePath,
+  parseRef,
+  type RepositoryLayout,
+  recordRef,
+} from '../model/identity/layout.ts';
 import { readAdoption } from '../trust/adoption.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import {

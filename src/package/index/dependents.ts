@@ -1,5 +1,5 @@
-import { type RevisionKey, revisionName, revisionUid } from '../model/identity.ts';
-import { deletedIn, parseRef, type RepositoryLayout, tagRef } from '../model/layout.ts';
+import { type RevisionKey, revisionName, revisionUid } from '../model/identity/identity.ts';
+import { deletedIn, parseRef, type RepositoryLayout, tagRef } from '../model/identity/layout.ts';
 import { deletedContentScope, type StatementScope } from '../trust/trust-ledger.ts';
 import type { Candidate } from './candidate.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { commitFiles, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import type { GitRepository } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
-import { watchedPrefixes } from '../model/layout.ts';
+import { watchedPrefixes } from '../model/identity/layout.ts';
 import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
 import { fakeKey, fakeTrust } from '../trust/testing/fake-signatures.ts';
 import { FactCache } from './fact-cache.ts';

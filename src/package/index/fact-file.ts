@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { yieldToEventLoop } from '../../foundation/concurrency/in-slices.ts';
 import type { Oid } from '../../git/git-repository.ts';
-import type { RecordStatement, RevisionRecord } from '../model/record.ts';
+import type { RecordStatement, RevisionRecord } from '../model/record/record.ts';
 import type { Signer } from '../trust/repository-trust.ts';
 import type { SignedStatement } from '../trust/statement.ts';
 import type { Origin } from './candidate.ts';

@@ -5,8 +5,8 @@ import type { GitObject, GitRepository, ObjectStat, Oid } from '../../git/git-re
 import { parseCommit } from '../../git/objects/commit-codec.ts';
 import { targetOfTag } from '../../git/objects/tag-codec.ts';
 import { encodeName, pickEntries, type RawTreeEntry } from '../../git/objects/tree-codec.ts';
-import { parseCommitMessage, unreadFacts } from '../model/commit-message.ts';
-import { parseRecord } from '../model/record.ts';
+import { parseCommitMessage, unreadFacts } from '../model/record/commit-message.ts';
+import { parseRecord } from '../model/record/record.ts';
 import type { FactCache } from './fact-cache.ts';
 import { KptfileFact } from './kptfile-fact.ts';
 import { LazyJson } from './lazy-json.ts';

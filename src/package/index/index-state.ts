@@ -1,7 +1,7 @@
 import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import type { Oid, RefChange } from '../../git/git-repository.ts';
-import { DELETION_PROPOSED, recordRef } from '../model/layout.ts';
-import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
+import { DELETION_PROPOSED, recordRef } from '../model/identity/layout.ts';
+import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type { Adoption } from '../trust/adoption.ts';
 import { deletedContentScope, type StatementScope } from '../trust/trust-ledger.ts';
 import { type Candidate, chooseCandidate, judgePlaceholder } from './candidate.ts';

@@ -1,10 +1,15 @@
 import type { Kptfile } from '../../../kptfile-schema/index.ts';
 import { digest } from '../../foundation/text/canonical-json.ts';
 import type { Oid } from '../../git/git-repository.ts';
-import type { RevisionKey } from '../model/identity.ts';
-import { type CommitInfo, isPlaceholder, type OutOfBand, type PackageRevision } from '../model/package-revision.ts';
-import type { RevisionRecord } from '../model/record.ts';
-import type { Lifecycle } from '../model/types.ts';
+import type { RevisionKey } from '../model/identity/identity.ts';
+import type { RevisionRecord } from '../model/record/record.ts';
+import {
+  type CommitInfo,
+  isPlaceholder,
+  type OutOfBand,
+  type PackageRevision,
+} from '../model/revision/package-revision.ts';
+import type { Lifecycle } from '../model/revision/types.ts';
 import type { Distrust, StatementFact } from '../trust/repository-trust.ts';
 import type { Candidate } from './candidate.ts';
 import type { KptfileFact } from './kptfile-fact.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { layout, NAME, RECORD, server, setUp, T } from '../../../test/support/trusted-index.ts';
 import type { Oid } from '../../git/git-repository.ts';
-import { recordRef, tombstoneRef } from '../model/layout.ts';
-import { emptyRecord } from '../model/record.ts';
+import { recordRef, tombstoneRef } from '../model/identity/layout.ts';
+import { emptyRecord } from '../model/record/record.ts';
 import { publicationDigest, publicationScope } from '../trust/publication-mark.ts';
 import type { RevisionIndex } from './revision-index.ts';
 

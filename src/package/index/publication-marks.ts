@@ -1,6 +1,6 @@
 import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
-import { deletedIn, type RepositoryLayout, tombstoneRef } from '../model/layout.ts';
+import { deletedIn, type RepositoryLayout, tombstoneRef } from '../model/identity/layout.ts';
 import {
   deletionDigest,
   parsePublicationDigest,

@@ -1,4 +1,4 @@
-import type { ReadRecord, RecordStatement, RevisionRecord } from '../model/record.ts';
+import type { ReadRecord, RecordStatement, RevisionRecord } from '../model/record/record.ts';
 import type { Signer, StatementFact } from '../trust/repository-trust.ts';
 import type { SignedStatement } from '../trust/statement.ts';
 

@@ -1,5 +1,5 @@
 import type { Oid } from '../../git/git-repository.ts';
-import { parseRef, type RepositoryLayout, recordRef } from '../model/layout.ts';
+import { parseRef, type RepositoryLayout, recordRef } from '../model/identity/layout.ts';
 import { ADOPTION_SCOPE } from '../trust/adoption.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { StatementHead } from '../trust/statement.ts';

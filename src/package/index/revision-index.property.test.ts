@@ -5,10 +5,10 @@ import { type Scratch, scratchRepository } from '../../../test/support/scratch-r
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid, Ref, RefUpdate } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
-import { formatCommitMessage, type PublicationStatement } from '../model/commit-message.ts';
-import { recordRef, watchedPrefixes } from '../model/layout.ts';
-import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
-import { emptyRecord, formatRecord, type RecordStatement } from '../model/record.ts';
+import { recordRef, watchedPrefixes } from '../model/identity/layout.ts';
+import { formatCommitMessage, type PublicationStatement } from '../model/record/commit-message.ts';
+import { emptyRecord, formatRecord, type RecordStatement } from '../model/record/record.ts';
+import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
 import { fakeKey, fakeSigned, fakeTrust } from '../trust/testing/fake-signatures.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { commitFiles, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
-import { watchedPrefixes } from '../model/layout.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
+import { watchedPrefixes } from '../model/identity/layout.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
 import { fakeTrust } from '../trust/testing/fake-signatures.ts';
 import { FactCache } from './fact-cache.ts';

@@ -1,7 +1,7 @@
 import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
-import { adoptionRef, identityRef, mainRef, type RepositoryLayout } from '../model/layout.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
+import { adoptionRef, identityRef, mainRef, type RepositoryLayout } from '../model/identity/layout.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption } from '../trust/adoption.ts';
 import { keptScope, publicationDigest } from '../trust/publication-mark.ts';
 import { readRepositoryId } from '../trust/repository-id.ts';

@@ -1,5 +1,5 @@
 import type { Oid } from '../../git/git-repository.ts';
-import type { CommitInfo } from '../model/package-revision.ts';
+import type { CommitInfo } from '../model/revision/package-revision.ts';
 import type { Signer } from '../trust/repository-trust.ts';
 import type { LazyJson } from './lazy-json.ts';
 

@@ -1,7 +1,7 @@
 import type { Oid } from '../../git/git-repository.ts';
-import type { RepositoryLayout } from '../model/layout.ts';
-import { isPlaceholder, type OutOfBand, type PackageRevision } from '../model/package-revision.ts';
-import type { RevisionRecord } from '../model/record.ts';
+import type { RepositoryLayout } from '../model/identity/layout.ts';
+import type { RevisionRecord } from '../model/record/record.ts';
+import { isPlaceholder, type OutOfBand, type PackageRevision } from '../model/revision/package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../trust/adoption.ts';
 import {
   keptScope,

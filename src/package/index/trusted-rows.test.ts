@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { layout, NAME, RECORD, server, setUp, T, verdict } from '../../../test/support/trusted-index.ts';
-import { MAX_MESSAGE_LENGTH } from '../model/commit-message.ts';
-import { recordRef } from '../model/layout.ts';
-import { emptyRecord } from '../model/record.ts';
+import { recordRef } from '../model/identity/layout.ts';
+import { MAX_MESSAGE_LENGTH } from '../model/record/commit-message.ts';
+import { emptyRecord } from '../model/record/record.ts';
 import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
 import { loadFactCache, saveFactCache } from './fact-file.ts';

@@ -1,6 +1,6 @@
-import type { EffectivePolicy } from '../model/policy.ts';
-import type { Approval, Contributor } from '../model/record.ts';
-import { PUSH_ACTOR } from '../model/verdict.ts';
+import { PUSH_ACTOR } from '../model/gates/verdict.ts';
+import type { EffectivePolicy } from '../model/policy/policy.ts';
+import type { Approval, Contributor } from '../model/record/record.ts';
 
 /** What determines who may approve a revision and who has. */
 export interface ApprovalFacts {

@@ -8,8 +8,8 @@ import {
   type RefMeaning,
   type RepositoryLayout,
   tagRef,
-} from '../model/layout.ts';
-import { oneLine } from '../model/record.ts';
+} from '../model/identity/layout.ts';
+import { oneLine } from '../model/record/record.ts';
 import { judgePublication, type PublicationFacts, type PublicationFlaw } from './publication.ts';
 
 /*

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
-import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy.ts';
+import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy/policy.ts';
 import {
   ACTIONS,
   type Action,
@@ -10,7 +10,7 @@ import {
   type Lifecycle,
   type RevisionState,
   type TransitionRequest,
-} from '../model/types.ts';
+} from '../model/revision/types.ts';
 import { decide } from './decide.ts';
 
 const NOW = '2026-01-01T00:00:00Z';

@@ -1,6 +1,6 @@
-import { evaluateGates, type Gate } from '../model/gates.ts';
-import { MAX_REVISION } from '../model/layout.ts';
-import { type EffectivePolicy, isActor } from '../model/policy.ts';
+import { evaluateGates, type Gate } from '../model/gates/gates.ts';
+import { MAX_REVISION } from '../model/identity/layout.ts';
+import { type EffectivePolicy, isActor } from '../model/policy/policy.ts';
 import {
   ACTIONS,
   type Action,
@@ -13,7 +13,7 @@ import {
   type Refused,
   type RevisionState,
   type TransitionRequest,
-} from '../model/types.ts';
+} from '../model/revision/types.ts';
 import { type ApprovalFacts, approvalStatus } from './approvals.ts';
 
 /**

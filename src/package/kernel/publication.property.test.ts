@@ -7,7 +7,7 @@ import {
   type PackageAnnotation,
   type PublicationStatement,
   parseCommitMessage,
-} from '../model/commit-message.ts';
+} from '../model/record/commit-message.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
 import { fakeSigned } from '../trust/testing/fake-signatures.ts';
 import { judgePublication, type PublicationFacts } from './publication.ts';

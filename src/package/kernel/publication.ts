@@ -1,5 +1,5 @@
 import type { Oid } from '../../git/git-repository.ts';
-import type { CommitFacts } from '../model/commit-message.ts';
+import type { CommitFacts } from '../model/record/commit-message.ts';
 import type { TrustFlaw } from '../trust/repository-trust.ts';
 
 /** What a published tag and the commit it points to contain. */

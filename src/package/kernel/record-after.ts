@@ -1,7 +1,13 @@
-import { evaluateGates } from '../model/gates.ts';
-import type { EffectivePolicy } from '../model/policy.ts';
-import { type Approval, approvalsIn, type LifecycleStep, type RevisionRecord, withStep } from '../model/record.ts';
-import type { Allowed, RevisionState } from '../model/types.ts';
+import { evaluateGates } from '../model/gates/gates.ts';
+import type { EffectivePolicy } from '../model/policy/policy.ts';
+import {
+  type Approval,
+  approvalsIn,
+  type LifecycleStep,
+  type RevisionRecord,
+  withStep,
+} from '../model/record/record.ts';
+import type { Allowed, RevisionState } from '../model/revision/types.ts';
 
 /** What a decision was made on, and what the actor approves if it is an approval; undefined where the package cannot be read. */
 export interface DecidedOn {

@@ -2,11 +2,17 @@ import type { Condition } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
-import { type CommitFacts, publishedRecordOf } from '../model/commit-message.ts';
-import type { PackageInputs } from '../model/inputs.ts';
-import { type Contributor, emptyRecord, type RevisionRecord, withContributor, withStep } from '../model/record.ts';
-import type { Lifecycle } from '../model/types.ts';
-import { PUSH_ACTOR, recordAfterPush, syncVerdicts } from '../model/verdict.ts';
+import type { PackageInputs } from '../model/content/inputs.ts';
+import { PUSH_ACTOR, recordAfterPush, syncVerdicts } from '../model/gates/verdict.ts';
+import { type CommitFacts, publishedRecordOf } from '../model/record/commit-message.ts';
+import {
+  type Contributor,
+  emptyRecord,
+  type RevisionRecord,
+  withContributor,
+  withStep,
+} from '../model/record/record.ts';
+import type { Lifecycle } from '../model/revision/types.ts';
 
 /*
  * The record of a revision as it stands for its tip, without Git: the last record, and what was pushed since. The callers read commits

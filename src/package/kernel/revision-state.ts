@@ -1,12 +1,19 @@
 import type { Condition } from '../../../kptfile-schema/index.ts';
 import type { Oid } from '../../git/git-repository.ts';
-import type { GateFacts } from '../model/gates.ts';
-import type { PackageInputs } from '../model/inputs.ts';
-import { deletionProposedRef, draftRef, mainRef, proposedRef, type RepositoryLayout, tagRef } from '../model/layout.ts';
-import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
-import { approvalsIn, type RevisionRecord } from '../model/record.ts';
-import type { Lifecycle, PushedSince, RevisionState, Sibling } from '../model/types.ts';
-import { PUSH_ACTOR } from '../model/verdict.ts';
+import type { PackageInputs } from '../model/content/inputs.ts';
+import type { GateFacts } from '../model/gates/gates.ts';
+import { PUSH_ACTOR } from '../model/gates/verdict.ts';
+import {
+  deletionProposedRef,
+  draftRef,
+  mainRef,
+  proposedRef,
+  type RepositoryLayout,
+  tagRef,
+} from '../model/identity/layout.ts';
+import { approvalsIn, type RevisionRecord } from '../model/record/record.ts';
+import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
+import type { Lifecycle, PushedSince, RevisionState, Sibling } from '../model/revision/types.ts';
 
 /** What a Kptfile has of gates and conditions; of one that cannot be read, nothing. */
 export interface KptfileFacts {

@@ -3,11 +3,11 @@ import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { judgeTombstone } from '../index/deletion-proof.ts';
-import { adoptionRef, deletedIn, tombstonePrefix, tombstoneRef, unsignedRecordUid } from '../model/layout.ts';
-import { isPlaceholder, isPublished, type PackageRevision } from '../model/package-revision.ts';
-import { readRecordAt } from '../model/read-record.ts';
-import { hasObjectMetadata, type RevisionRecord } from '../model/record.ts';
-import { PUSH_ACTOR } from '../model/verdict.ts';
+import { PUSH_ACTOR } from '../model/gates/verdict.ts';
+import { adoptionRef, deletedIn, tombstonePrefix, tombstoneRef, unsignedRecordUid } from '../model/identity/layout.ts';
+import { readRecordAt } from '../model/record/read-record.ts';
+import { hasObjectMetadata, type RevisionRecord } from '../model/record/record.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
 import {
   ADOPTION_FILE,
   ADOPTION_SCOPE,

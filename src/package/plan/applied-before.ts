@@ -1,8 +1,8 @@
 import { conditionsOf, contentOf, gatesOf, readKptfile } from '../../../kptfile-schema/index.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
-import { parseCommitMessage } from '../model/commit-message.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
+import { parseCommitMessage } from '../model/record/commit-message.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { readCommit } from './record-chain.ts';
 import { RENDERED } from './render.ts';
 import { textsOf } from './replace-texts.ts';

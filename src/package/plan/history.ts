@@ -1,10 +1,10 @@
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { Commit, Oid } from '../../git/git-repository.ts';
-import { approvalOf, areAllKnown, authorOf, claimed, writersOf } from '../model/attribution.ts';
-import { parseCommitMessage, publishedRecordOf } from '../model/commit-message.ts';
-import { isPublished, type PackageRevision } from '../model/package-revision.ts';
-import type { LifecycleStep } from '../model/record.ts';
-import { ACTIONS } from '../model/types.ts';
+import { parseCommitMessage, publishedRecordOf } from '../model/record/commit-message.ts';
+import type { LifecycleStep } from '../model/record/record.ts';
+import { approvalOf, areAllKnown, authorOf, claimed, writersOf } from '../model/revision/attribution.ts';
+import { isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
+import { ACTIONS } from '../model/revision/types.ts';
 import { reportedPushers } from './host-pushers.ts';
 import { type ReadRecord, readCommit, recordsOf } from './record-chain.ts';
 import type { RepositoryContext } from './repository-context.ts';

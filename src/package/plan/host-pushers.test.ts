@@ -4,9 +4,9 @@ import { MAIN_LAYOUT, serverTrust, trustOf } from '../../../test/support/trust.t
 import type { GitRepository } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
 import { withUnknownPusher } from '../kernel/replay-record.ts';
-import { hostUsersOf } from '../model/host-users.ts';
-import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy.ts';
-import type { Contributor } from '../model/record.ts';
+import { hostUsersOf } from '../model/policy/host-users.ts';
+import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy/policy.ts';
+import type { Contributor } from '../model/record/record.ts';
 import { combinePolicies } from '../store/policy-objects.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import { SqliteAttributedPushes } from '../trust/sqlite/sqlite-attributed-pushes.ts';

@@ -1,12 +1,12 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
-import { claimed } from '../model/attribution.ts';
-import { type HostUsers, personBehind } from '../model/host-users.ts';
-import { draftRef, proposedRef } from '../model/layout.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
-import type { Contributor, RevisionRecord } from '../model/record.ts';
-import { PUSH_ACTOR } from '../model/verdict.ts';
+import { PUSH_ACTOR } from '../model/gates/verdict.ts';
+import { draftRef, proposedRef } from '../model/identity/layout.ts';
+import { type HostUsers, personBehind } from '../model/policy/host-users.ts';
+import type { Contributor, RevisionRecord } from '../model/record/record.ts';
+import { claimed } from '../model/revision/attribution.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { AttributedPush } from '../trust/attributed-pushes.ts';
 import type { RepositoryContext } from './repository-context.ts';
 

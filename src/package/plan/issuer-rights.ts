@@ -4,8 +4,8 @@ import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { knownTypes, lookalikeProblem } from '../../resource/object/lookalike.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
-import { type EffectivePolicy, refuseIssuer, typesOf } from '../model/policy.ts';
-import { RENDERED_TYPE } from '../model/verdict.ts';
+import { RENDERED_TYPE } from '../model/gates/verdict.ts';
+import { type EffectivePolicy, refuseIssuer, typesOf } from '../model/policy/policy.ts';
 
 /** Gates that a warning names. */
 const MAX_NAMED_GATES = 5;

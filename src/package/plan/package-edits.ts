@@ -1,10 +1,10 @@
 import { type Kptfile, type KptfileEdit, readKptfile } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, TreeEdit } from '../../git/git-repository.ts';
-import { derivePackage, type PackageContent } from '../model/content.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
-import { READY_TYPE } from '../model/ready-type.ts';
-import { type IssuedCondition, plainCondition } from '../model/verdict.ts';
+import { derivePackage, type PackageContent } from '../model/content/content.ts';
+import { READY_TYPE } from '../model/gates/ready-type.ts';
+import { type IssuedCondition, plainCondition } from '../model/gates/verdict.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { editKptfileText } from './edit-kptfile-text.ts';
 import { renderedKptfile } from './render.ts';
 import type { Rendering } from './renderer.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { anna, commitFiles, robot, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
-import { DEFAULT_POLICY } from '../model/policy.ts';
+import { DEFAULT_POLICY } from '../model/policy/policy.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 
 const NAME = 'packages.shop.v1';

@@ -10,13 +10,13 @@ import {
   publishedRecord,
   RecordReplay,
 } from '../kernel/replay-record.ts';
-import { parseCommitMessage } from '../model/commit-message.ts';
-import type { PackageContent } from '../model/content.ts';
-import { type PackageInputs, UNKNOWN_INPUTS } from '../model/inputs.ts';
-import { isPublished, type PackageRevision } from '../model/package-revision.ts';
-import { signerOf } from '../model/people.ts';
-import { bindsContent } from '../model/policy.ts';
-import type { RevisionRecord } from '../model/record.ts';
+import type { PackageContent } from '../model/content/content.ts';
+import { type PackageInputs, UNKNOWN_INPUTS } from '../model/content/inputs.ts';
+import { signerOf } from '../model/policy/people.ts';
+import { bindsContent } from '../model/policy/policy.ts';
+import { parseCommitMessage } from '../model/record/commit-message.ts';
+import type { RevisionRecord } from '../model/record/record.ts';
+import { isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
 import { withHostPushers } from './host-pushers.ts';
 import type { RepositoryContext } from './repository-context.ts';
 

@@ -1,9 +1,9 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Commit, Oid } from '../../git/git-repository.ts';
-import { areAllKnown } from '../model/attribution.ts';
-import type { FoldedRecord } from '../model/commit-message.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
-import { parseRecord, type RevisionRecord } from '../model/record.ts';
+import type { FoldedRecord } from '../model/record/commit-message.ts';
+import { parseRecord, type RevisionRecord } from '../model/record/record.ts';
+import { areAllKnown } from '../model/revision/attribution.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { payloadOf, statementDigest } from '../trust/statement.ts';
 import type { RepositoryContext } from './repository-context.ts';
 

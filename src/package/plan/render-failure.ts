@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { RevisionRecord } from '../model/record.ts';
+import type { RevisionRecord } from '../model/record/record.ts';
 
 /** Annotation of Porch: with the value `true` a push is saved although the package cannot be rendered. */
 export const PUSH_ON_RENDER_FAILURE = 'porch.kpt.dev/push-on-render-failure';

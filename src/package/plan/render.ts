@@ -9,10 +9,8 @@ import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Face, RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { isKptfilePath } from '../merge/package-files.ts';
-import { needsRenewal } from '../model/gates.ts';
-import { CONTENT_INPUT, type PackageInputs } from '../model/inputs.ts';
-import { DEFAULT_POLICY, type EffectivePolicy, refuseIssuer } from '../model/policy.ts';
-import type { Contributor, RevisionRecord } from '../model/record.ts';
+import { CONTENT_INPUT, type PackageInputs } from '../model/content/inputs.ts';
+import { needsRenewal } from '../model/gates/gates.ts';
 import {
   type IssuedCondition,
   type Issuer,
@@ -22,7 +20,9 @@ import {
   RENDER_ACTOR,
   RENDERED_TYPE,
   withdrawVerdict,
-} from '../model/verdict.ts';
+} from '../model/gates/verdict.ts';
+import { DEFAULT_POLICY, type EffectivePolicy, refuseIssuer } from '../model/policy/policy.ts';
+import type { Contributor, RevisionRecord } from '../model/record/record.ts';
 import type { Renderer, Rendering } from './renderer.ts';
 
 /** What kpt writes into the Kptfile of a package whose pipeline came through. */

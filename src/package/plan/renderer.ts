@@ -1,5 +1,5 @@
 import type { KptfileEdit, RenderStatus } from '../../../kptfile-schema/index.ts';
-import type { PinnedValidator } from '../model/policy.ts';
+import type { PinnedValidator } from '../model/policy/policy.ts';
 import type { Resolution } from './resolver.ts';
 
 /** A package, as it is to be rendered. */

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { checkPath } from '../../git/objects/paths.ts';
 import { invalidObject, invalidValue } from '../../resource/object/invalid-object.ts';
-import { MAX_BYTES, MAX_FILES, type PackageContent } from '../model/content.ts';
+import { MAX_BYTES, MAX_FILES, type PackageContent } from '../model/content/content.ts';
 
 /** The files of a package that a map of strings can hold, and the paths of those that it cannot. */
 export function textsOf(content: PackageContent): { texts: Record<string, string>; binary: string[] } {

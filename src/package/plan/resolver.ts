@@ -1,7 +1,7 @@
 import type { Condition, Kptfile } from '../../../kptfile-schema/index.ts';
+import type { IssuedCondition } from '../model/gates/verdict.ts';
 import type { KrmObject } from '../model/krm/krm.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
-import type { IssuedCondition } from '../model/verdict.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 
 /**
  * Settles one family of conditions. A resolver reads a package and returns what should change; it never writes. The runner

@@ -3,7 +3,7 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitRemote, GitRepository, Oid, Signature } from '../../git/git-repository.ts';
 import { canonicalAddressNow } from '../../git/open/repository-address.ts';
-import { identityRef, mainRef, otherIdentityRef, type RepositoryLayout } from '../model/layout.ts';
+import { identityRef, mainRef, otherIdentityRef, type RepositoryLayout } from '../model/identity/layout.ts';
 import type { AttributedPushes } from '../trust/attributed-pushes.ts';
 import { headOf, withHead } from '../trust/main-heads.ts';
 import {

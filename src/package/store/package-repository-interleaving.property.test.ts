@@ -5,8 +5,8 @@ import { runs } from '../../../test/support/runs.ts';
 import { anna, robot, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import { initRepository } from '../../git/open/open-repository.ts';
-import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
-import { ACTIONS } from '../model/types.ts';
+import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
+import { ACTIONS } from '../model/revision/types.ts';
 import type { PackageRepository } from './package-repository.ts';
 import type { RevisionStore } from './revision-store.ts';
 

@@ -3,7 +3,7 @@ import { anna, commitFiles, robot, scratchRepository } from '../../../test/suppo
 import { draft, KPTFILE, outcomeOf, publish } from '../../../test/support/shop.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
-import { DEFAULT_POLICY } from '../model/policy.ts';
+import { DEFAULT_POLICY } from '../model/policy/policy.ts';
 import type { RevisionStore } from './revision-store.ts';
 
 function text(value: string): Buffer {

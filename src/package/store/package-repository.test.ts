@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { anna, commitFiles, robot, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, KPTFILE, outcomeOf, publish } from '../../../test/support/shop.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
-import { DEFAULT_POLICY } from '../model/policy.ts';
+import { DEFAULT_POLICY } from '../model/policy/policy.ts';
 import type { RevisionStore } from './revision-store.ts';
 
 function text(value: string): Buffer {

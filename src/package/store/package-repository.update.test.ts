@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { anna, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, outcomeOf, publish } from '../../../test/support/shop.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { inSequence } from '../plan/update.ts';
 import type { PackageRepository } from './package-repository.ts';
 import type { RevisionStore } from './revision-store.ts';

@@ -4,10 +4,16 @@ import { parseDuration } from '../../resource/object/duration.ts';
 import type { DeepReadonly } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { labelSelector, matchesLabels } from '../../resource/selector/label-selector.ts';
-import { HOST_USERS_ANNOTATION, HOST_USERS_KEY, type HostUsers, hostUsersOf } from '../model/host-users.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
-import { ALLOWED_SIGNERS_ANNOTATION, ALLOWED_SIGNERS_KEY, NO_PEOPLE, type People, peopleOf } from '../model/people.ts';
-import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement, matchesPattern } from '../model/policy.ts';
+import { HOST_USERS_ANNOTATION, HOST_USERS_KEY, type HostUsers, hostUsersOf } from '../model/policy/host-users.ts';
+import {
+  ALLOWED_SIGNERS_ANNOTATION,
+  ALLOWED_SIGNERS_KEY,
+  NO_PEOPLE,
+  type People,
+  peopleOf,
+} from '../model/policy/people.ts';
+import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement, matchesPattern } from '../model/policy/policy.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 
 /** Annotation of a Repository: how far gates are enforced in it. */
 export const GATES_ANNOTATION = 'sluice.dev/gates';

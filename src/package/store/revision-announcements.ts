@@ -1,6 +1,6 @@
 import { yieldToEventLoop } from '../../foundation/concurrency/in-slices.ts';
 import type { IndexChange } from '../index/revision-index.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { PackageRepository } from './package-repository.ts';
 
 export type RevisionListener = (changes: readonly IndexChange[]) => void;

@@ -10,8 +10,8 @@ import type { Oid } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
 import { EventLog } from '../../resource/watch/event-log.ts';
 import { packageStorages } from '../api/package-storages.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
-import { DEFAULT_POLICY } from '../model/policy.ts';
+import { DEFAULT_POLICY } from '../model/policy/policy.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { PackageRepository } from './package-repository.ts';
 import { RevisionStore } from './revision-store.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Fixture, fixture } from '../../../test/support/fixture.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { UpstreamReferences } from './upstream-references.ts';
 
 let world: Fixture;

@@ -1,6 +1,6 @@
 import { comparableAddress } from '../../git/open/repository-address.ts';
 import { runAtOnce, runInSlices } from '../index/steps.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { PackageRepository } from './package-repository.ts';
 
 /**

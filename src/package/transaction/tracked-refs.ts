@@ -14,9 +14,9 @@ import type {
 } from '../../git/git-repository.ts';
 import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
 import type { IndexChange, RevisionIndex } from '../index/revision-index.ts';
-import { mainRef, parseRef, type RepositoryLayout, watchedPrefixes } from '../model/layout.ts';
-import { branchesFirst, MIRROR_REFSPECS } from '../model/mirror-refspecs.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
+import { mainRef, parseRef, type RepositoryLayout, watchedPrefixes } from '../model/identity/layout.ts';
+import { branchesFirst, MIRROR_REFSPECS } from '../model/identity/mirror-refspecs.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import { type RefusalNote, RefusedPushes } from './refused-pushes.ts';

@@ -1,5 +1,5 @@
 import type { KptfileEdit } from '../../../kptfile-schema/index.ts';
-import type { RevisionRecord } from '../model/record.ts';
+import type { RevisionRecord } from '../model/record/record.ts';
 
 /** A draft to be made. */
 export interface NewRevision {

@@ -2,8 +2,8 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { FileMode, GitRepository, TreeEdit } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { PackageFile, PackageFiles } from '../merge/package-files.ts';
-import { readPackage } from '../model/content.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
+import { readPackage } from '../model/content/content.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { UpstreamAddress } from './revision-source.ts';
 
 /** Where packages come from that a repository does not hold itself. */

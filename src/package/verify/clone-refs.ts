@@ -1,5 +1,5 @@
 import type { Ref } from '../../git/git-repository.ts';
-import { RECORD_REFS, type RepositoryLayout, recordPrefixIn } from '../model/layout.ts';
+import { RECORD_REFS, type RepositoryLayout, recordPrefixIn } from '../model/identity/layout.ts';
 
 /** The refs of the repository as far as they are here, and what is missing. */
 export interface FoundRefs {

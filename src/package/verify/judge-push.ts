@@ -18,8 +18,8 @@ import {
   tombstonePrefix,
   tombstoneRef,
   unsignedRecordUid,
-} from '../model/layout.ts';
-import type { PackageRevision } from '../model/package-revision.ts';
+} from '../model/identity/layout.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { ADOPTION_SCOPE, readAdoption } from '../trust/adoption.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { TrustLedger } from '../trust/trust-ledger.ts';

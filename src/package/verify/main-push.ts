@@ -1,8 +1,8 @@
 import { type GitRepository, type Oid, ZERO_OID } from '../../git/git-repository.ts';
 import { judgePublication } from '../kernel/publication.ts';
-import { parseCommitMessage, parseRemoval } from '../model/commit-message.ts';
-import type { RepositoryLayout } from '../model/layout.ts';
-import type { RecordStatement } from '../model/record.ts';
+import type { RepositoryLayout } from '../model/identity/layout.ts';
+import { parseCommitMessage, parseRemoval } from '../model/record/commit-message.ts';
+import type { RecordStatement } from '../model/record/record.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { SignedStatement } from '../trust/statement.ts';
 import type { PushedRef } from './pushed-ref.ts';

@@ -1,5 +1,5 @@
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
-import { readRecordAt } from '../model/read-record.ts';
+import { readRecordAt } from '../model/record/read-record.ts';
 import type { RepositoryTrust, StatementFact } from '../trust/repository-trust.ts';
 import { payloadOf, statementDigest } from '../trust/statement.ts';
 

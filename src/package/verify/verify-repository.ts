@@ -2,7 +2,6 @@ import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-
 import { judgeTombstone } from '../index/deletion-proof.ts';
 import { FactCache } from '../index/fact-cache.ts';
 import { RevisionIndex } from '../index/revision-index.ts';
-import { parseCommitMessage } from '../model/commit-message.ts';
 import {
   adoptionRef,
   deletedIn,
@@ -11,8 +10,9 @@ import {
   otherIdentityRef,
   type RepositoryLayout,
   unsignedRecordUid,
-} from '../model/layout.ts';
-import { isPlaceholder, isPublished, type PackageRevision } from '../model/package-revision.ts';
+} from '../model/identity/layout.ts';
+import { parseCommitMessage } from '../model/record/commit-message.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
 import type { TrustLedger } from '../trust/trust-ledger.ts';
 import { findId, readOnlyTrust } from './read-only-trust.ts';
 

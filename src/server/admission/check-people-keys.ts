@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { HOST_USERS_KEY } from '../../package/model/host-users.ts';
-import { ALLOWED_SIGNERS_KEY } from '../../package/model/people.ts';
+import { HOST_USERS_KEY } from '../../package/model/policy/host-users.ts';
+import { ALLOWED_SIGNERS_KEY } from '../../package/model/policy/people.ts';
 import { configMapKind } from '../../resource/kinds/core/config-map.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';

@@ -13,11 +13,15 @@ import type { Outcome } from '../../../../src/allocation/outcome.ts';
 import { Mutex } from '../../../../src/foundation/concurrency/mutex.ts';
 import { isSluiceError, messageOf } from '../../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../../src/foundation/time/clock.ts';
-import { publishedRecordOf } from '../../../../src/package/model/commit-message.ts';
-import { formatConditionType } from '../../../../src/package/model/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';
-import { isPublished, type PackageRevision, revisionId } from '../../../../src/package/model/package-revision.ts';
-import { verdictsByType } from '../../../../src/package/model/record.ts';
+import { formatConditionType } from '../../../../src/package/model/policy/condition-type.ts';
+import { publishedRecordOf } from '../../../../src/package/model/record/commit-message.ts';
+import { verdictsByType } from '../../../../src/package/model/record/record.ts';
+import {
+  isPublished,
+  type PackageRevision,
+  revisionId,
+} from '../../../../src/package/model/revision/package-revision.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { ClaimReader } from './claim-reader.ts';
 import { ownerRepository } from './claim-result.ts';

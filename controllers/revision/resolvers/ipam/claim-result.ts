@@ -1,9 +1,9 @@
 import { type Claim, claimFromObject, ownerText } from '../../../../src/allocation/claim.ts';
 import type { Allocated } from '../../../../src/allocation/outcome.ts';
 import { canonicalJson } from '../../../../src/foundation/text/canonical-json.ts';
-import { formatConditionType } from '../../../../src/package/model/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';
-import type { PackageRevision } from '../../../../src/package/model/package-revision.ts';
+import { formatConditionType } from '../../../../src/package/model/policy/condition-type.ts';
+import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import { DEFAULT_NAMESPACE } from '../../../../src/resource/object/object.ts';
 import { ownerOf, statusOf } from './ip-claim.ts';
 

@@ -1,5 +1,5 @@
-import { formatConditionType } from '../../../../src/package/model/condition-type.ts';
 import { isRecord, type KrmObject } from '../../../../src/package/model/krm/krm.ts';
+import { formatConditionType } from '../../../../src/package/model/policy/condition-type.ts';
 import { ipClaimKind } from '../../../../src/resource/kinds/ipam/ipam.ts';
 
 const { apiVersion: API_VERSION, kind: KIND } = ipClaimKind;

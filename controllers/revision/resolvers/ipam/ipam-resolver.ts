@@ -1,11 +1,11 @@
 import { type Source, watchKind } from '../../../../src/controller/source.ts';
 import { messageOf } from '../../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../../src/foundation/time/clock.ts';
-import { formatConditionType } from '../../../../src/package/model/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';
 import { setKrmStatus } from '../../../../src/package/model/krm/krm-edit.ts';
-import { revisionId } from '../../../../src/package/model/package-revision.ts';
-import { matchesPattern } from '../../../../src/package/model/policy.ts';
+import { formatConditionType } from '../../../../src/package/model/policy/condition-type.ts';
+import { matchesPattern } from '../../../../src/package/model/policy/policy.ts';
+import { revisionId } from '../../../../src/package/model/revision/package-revision.ts';
 import type { Resolver, ResolverContext, ResolverSubject } from '../../../../src/package/plan/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../../src/resource/client/client.ts';

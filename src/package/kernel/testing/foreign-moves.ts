@@ -1,5 +1,5 @@
 import type { Condition } from '../../../../kptfile-schema/index.ts';
-import { draftRef, proposedRef, tagRef } from '../../model/layout.ts';
+import { draftRef, proposedRef, tagRef } from '../../model/identity/layout.ts';
 import type { Draws } from './draws.ts';
 import { Forger } from './forger.ts';
 import type { Model } from './model.ts';

@@ -1,6 +1,6 @@
 import type { Oid } from '../../../git/git-repository.ts';
-import type { FoldedRecord, PublicationStatement } from '../../model/commit-message.ts';
-import type { RecordStatement, RevisionRecord } from '../../model/record.ts';
+import type { FoldedRecord, PublicationStatement } from '../../model/record/commit-message.ts';
+import type { RecordStatement, RevisionRecord } from '../../model/record/record.ts';
 import type { StatementFact } from '../../trust/repository-trust.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../trust/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';

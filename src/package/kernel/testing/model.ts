@@ -1,4 +1,4 @@
-import type { EffectivePolicy } from '../../model/policy.ts';
+import type { EffectivePolicy } from '../../model/policy/policy.ts';
 import { inputsSeen } from './inputs-seen.ts';
 import type { ModelRecords } from './model-records.ts';
 import { copyOf, type ModelRecord, type ModelRequest, type ModelRevision, type ModelVerdict } from './model-state.ts';

@@ -1,13 +1,13 @@
 import type { Condition } from '../../../../kptfile-schema/index.ts';
 import type { Oid } from '../../../git/git-repository.ts';
+import type { PackageInputs } from '../../model/content/inputs.ts';
 import {
   type CommitFacts,
   type FoldedRecord,
   formatCommitMessage,
   type PublicationStatement,
   parseCommitMessage,
-} from '../../model/commit-message.ts';
-import type { PackageInputs } from '../../model/inputs.ts';
+} from '../../model/record/commit-message.ts';
 import type { SignedStatement } from '../../trust/statement.ts';
 
 export const PACKAGE = 'net/upf';

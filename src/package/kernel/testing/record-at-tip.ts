@@ -1,6 +1,6 @@
 import type { Oid } from '../../../git/git-repository.ts';
-import { bindsContent, type EffectivePolicy } from '../../model/policy.ts';
-import type { RevisionRecord } from '../../model/record.ts';
+import { bindsContent, type EffectivePolicy } from '../../model/policy/policy.ts';
+import type { RevisionRecord } from '../../model/record/record.ts';
 import { type BranchCommit, findPushes, publishedRecord, RecordReplay } from '../replay-record.ts';
 import { inputsOf, type PackageData, treeOf } from './package-data.ts';
 import { type ListedRevision, recordRefOf } from './places.ts';

@@ -1,5 +1,5 @@
 import type { Oid } from '../../../git/git-repository.ts';
-import type { RecordStatement, RevisionRecord } from '../../model/record.ts';
+import type { RecordStatement, RevisionRecord } from '../../model/record/record.ts';
 import { MemoryTrustLedger } from '../../trust/memory-trust-ledger.ts';
 import type { Distrust, RepositoryTrust, Signer, StatementFact } from '../../trust/repository-trust.ts';
 import { STATEMENT_VERSION, type StatementHead, scopeOf } from '../../trust/statement.ts';

@@ -1,6 +1,6 @@
 import type { Oid, RefChange } from '../../../git/git-repository.ts';
-import type { CommitFacts } from '../../model/commit-message.ts';
-import { parseRef } from '../../model/layout.ts';
+import { parseRef } from '../../model/identity/layout.ts';
+import type { CommitFacts } from '../../model/record/commit-message.ts';
 import { type Distrust, revoked, type Signer } from '../../trust/repository-trust.ts';
 import { payloadOf } from '../../trust/statement.ts';
 import { fakeSigner } from '../../trust/testing/fake-signatures.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { readKptfile } from '../../../../kptfile-schema/index.ts';
-import { contentDigest } from '../content.ts';
+import { contentDigest } from '../content/content.ts';
 import { readKrmFile } from './krm.ts';
 import { ObjectDigests } from './object-digest.ts';
 

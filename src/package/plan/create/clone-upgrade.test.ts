@@ -4,7 +4,7 @@ import { anna, commitFiles, type Scratch, scratchRepository } from '../../../../
 import { outcomeOf, publish } from '../../../../test/support/shop.ts';
 import { MAIN_LAYOUT, trustOf } from '../../../../test/support/trust.ts';
 import { initRepository } from '../../../git/open/open-repository.ts';
-import { DEFAULT_POLICY } from '../../model/policy.ts';
+import { DEFAULT_POLICY } from '../../model/policy/policy.ts';
 import { PackageRepository } from '../../store/package-repository.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import type { RevisionSource, UpdateStrategy } from '../../upstream/revision-source.ts';

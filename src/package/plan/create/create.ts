@@ -4,18 +4,18 @@ import { timestamp } from '../../../foundation/time/clock.ts';
 import type { Oid, RefUpdate } from '../../../git/git-repository.ts';
 import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
-import { formatCommitMessage } from '../../model/commit-message.ts';
-import { readPackage } from '../../model/content.ts';
-import { type RevisionKey, revisionName } from '../../model/identity.ts';
-import { draftRef, mainRef, packagePath, recordRef } from '../../model/layout.ts';
+import { readPackage } from '../../model/content/content.ts';
+import { PUSH_ACTOR, syncVerdicts } from '../../model/gates/verdict.ts';
+import { type RevisionKey, revisionName } from '../../model/identity/identity.ts';
+import { draftRef, mainRef, packagePath, recordRef } from '../../model/identity/layout.ts';
+import { formatCommitMessage } from '../../model/record/commit-message.ts';
 import {
   type Contributor,
   emptyRecord,
   type RevisionRecord,
   type Verdict,
   withContributor,
-} from '../../model/record.ts';
-import { PUSH_ACTOR, syncVerdicts } from '../../model/verdict.ts';
+} from '../../model/record/record.ts';
 import type { NewRevision, RevisionSource } from '../../upstream/revision-source.ts';
 import type { UpstreamReader } from '../../upstream/upstream-reader.ts';
 import { editKptfileText } from '../edit-kptfile-text.ts';

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
-import { checkRevisionKey, type RevisionKey } from '../../model/identity.ts';
-import { deletionProposedRef, draftRef, proposedRef, tagRef } from '../../model/layout.ts';
+import { checkRevisionKey, type RevisionKey } from '../../model/identity/identity.ts';
+import { deletionProposedRef, draftRef, proposedRef, tagRef } from '../../model/identity/layout.ts';
 import type { NewRevision } from '../../upstream/revision-source.ts';
 import type { RepositoryContext } from '../repository-context.ts';
 

@@ -2,10 +2,10 @@ import { readKptfile } from '../../../../kptfile-schema/index.ts';
 import type { Oid, TreeEdit } from '../../../git/git-repository.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { isKptfilePath } from '../../merge/package-files.ts';
-import { contentDigest, MAX_FILES, readPackage } from '../../model/content.ts';
-import { UNKNOWN_INPUTS } from '../../model/inputs.ts';
-import { DEFAULT_POLICY } from '../../model/policy.ts';
-import type { RevisionRecord } from '../../model/record.ts';
+import { contentDigest, MAX_FILES, readPackage } from '../../model/content/content.ts';
+import { UNKNOWN_INPUTS } from '../../model/content/inputs.ts';
+import { DEFAULT_POLICY } from '../../model/policy/policy.ts';
+import type { RevisionRecord } from '../../model/record/record.ts';
 import {
   namesFunctions,
   type PackageTexts,

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
-import type { RevisionKey } from '../../model/identity.ts';
-import { packagePath } from '../../model/layout.ts';
-import { isPlaceholder, isPublished, type PackageRevision } from '../../model/package-revision.ts';
+import type { RevisionKey } from '../../model/identity/identity.ts';
+import { packagePath } from '../../model/identity/layout.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
 import type { RevisionSource } from '../../upstream/revision-source.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import type { RepositoryContext } from '../repository-context.ts';

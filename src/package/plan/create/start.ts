@@ -1,5 +1,5 @@
 import type { TreeEdit } from '../../../git/git-repository.ts';
-import type { RevisionRecord, Verdict } from '../../model/record.ts';
+import type { RevisionRecord, Verdict } from '../../model/record/record.ts';
 
 /** What a draft begins with. */
 export interface Start {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runs } from '../../../test/support/runs.ts';
+import { runs } from '../../../../test/support/runs.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
 const names = { before: 'a/f', after: 'b/f' };

@@ -1,9 +1,9 @@
-import { timestamp } from '../../foundation/time/clock.ts';
-import type { Oid } from '../../git/git-repository.ts';
-import { publishedRecordOf } from './commit-message.ts';
+import { timestamp } from '../../../foundation/time/clock.ts';
+import type { Oid } from '../../../git/git-repository.ts';
+import { PUSH_ACTOR } from '../gates/verdict.ts';
+import { publishedRecordOf } from '../record/commit-message.ts';
+import type { Contributor, LifecycleStep } from '../record/record.ts';
 import { isPublished, type PackageRevision } from './package-revision.ts';
-import type { Contributor, LifecycleStep } from './record.ts';
-import { PUSH_ACTOR } from './verdict.ts';
 
 /*
  * The authors of changes, for people to read. Git lets any user who may push write any name into a commit: a name counts as that of an

@@ -1,11 +1,11 @@
-import type { Condition } from '../../../kptfile-schema/index.ts';
-import { timestamp } from '../../foundation/time/clock.ts';
-import { lookalikeProblem } from '../../resource/object/lookalike.ts';
-import type { Face } from '../../resource/object/request-context.ts';
-import { CONTENT_INPUT, changedInputs, type PackageInputs } from './inputs.ts';
-import { bindsContent, type EffectivePolicy, matchesPattern, refuseIssuer } from './policy.ts';
+import type { Condition } from '../../../../kptfile-schema/index.ts';
+import { timestamp } from '../../../foundation/time/clock.ts';
+import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
+import type { Face } from '../../../resource/object/request-context.ts';
+import { CONTENT_INPUT, changedInputs, type PackageInputs } from '../content/inputs.ts';
+import { bindsContent, type EffectivePolicy, matchesPattern, refuseIssuer } from '../policy/policy.ts';
+import { type RevisionRecord, type Verdict, verdictOf } from '../record/record.ts';
 import { READY_TYPE } from './ready-type.ts';
-import { type RevisionRecord, type Verdict, verdictOf } from './record.ts';
 import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
 
 /**

@@ -1,7 +1,13 @@
-import type { Condition } from '../../../kptfile-schema/index.ts';
-import { canonicalJson } from '../../foundation/text/canonical-json.ts';
-import type { RequestContext } from '../../resource/object/request-context.ts';
-import { bindInputs, CONTENT_INPUT, defaultInputs, type InputReference, type PackageInputs } from './inputs.ts';
+import type { Condition } from '../../../../kptfile-schema/index.ts';
+import { canonicalJson } from '../../../foundation/text/canonical-json.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import {
+  bindInputs,
+  CONTENT_INPUT,
+  defaultInputs,
+  type InputReference,
+  type PackageInputs,
+} from '../content/inputs.ts';
 import {
   type ExternalFact,
   emptyRecord,
@@ -9,7 +15,7 @@ import {
   type Verdict,
   verdictOf,
   verdictsByType,
-} from './record.ts';
+} from '../record/record.ts';
 
 /** A condition as its issuer sets it. */
 export interface IssuedCondition extends Condition {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ALL_RUNS, runs } from '../../../test/support/runs.ts';
-import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { ALL_RUNS, runs } from '../../../../test/support/runs.ts';
+import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import { checkRevisionKey, type RevisionKey, revisionName, revisionUid } from './identity.ts';
 
 function key(packageName: string, workspace: string, repository = 'blueprints'): RevisionKey {

@@ -1,4 +1,4 @@
-import { createPacer } from '../../foundation/concurrency/in-slices.ts';
+import { createPacer } from '../../../foundation/concurrency/in-slices.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
 /** What became of a file between two versions of a package. */

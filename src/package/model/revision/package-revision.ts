@@ -1,9 +1,9 @@
-import type { Kptfile } from '../../../kptfile-schema/index.ts';
-import type { Oid } from '../../git/git-repository.ts';
-import type { Distrust, StatementFact } from '../trust/repository-trust.ts';
-import type { CommitFacts } from './commit-message.ts';
-import type { RevisionKey } from './identity.ts';
-import type { RevisionRecord } from './record.ts';
+import type { Kptfile } from '../../../../kptfile-schema/index.ts';
+import type { Oid } from '../../../git/git-repository.ts';
+import type { Distrust, StatementFact } from '../../trust/repository-trust.ts';
+import type { RevisionKey } from '../identity/identity.ts';
+import type { CommitFacts } from '../record/commit-message.ts';
+import type { RevisionRecord } from '../record/record.ts';
 import type { Lifecycle } from './types.ts';
 
 /** Why a publication does not count: the reason is one of `PublicationFlaw`. */

@@ -1,6 +1,6 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import { parseConditionType } from './condition-type.ts';
-import { OBJECT_DIGEST_PREFIX } from './krm/object-digest.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { OBJECT_DIGEST_PREFIX } from '../krm/object-digest.ts';
+import { parseConditionType } from '../policy/condition-type.ts';
 
 /**
  * A verdict belongs to its inputs. An input reference names the part of a package that a condition was set for, so that it

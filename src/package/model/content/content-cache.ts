@@ -1,6 +1,6 @@
-import { LruCache } from '../../foundation/lru-cache.ts';
+import { LruCache } from '../../../foundation/lru-cache.ts';
+import { isYamlPath } from '../krm/krm.ts';
 import type { PackageContent } from './content.ts';
-import { isYamlPath } from './krm/krm.ts';
 
 /** Bounds for one repository: packages in work are judged again and again, and most are small. */
 const MAX_ENTRIES = 256;

@@ -1,7 +1,7 @@
-import type { Oid } from '../../git/git-repository.ts';
-import type { Actor, Face } from '../../resource/object/request-context.ts';
-import type { Gate, GateFacts } from './gates.ts';
-import type { Approval, Contributor } from './record.ts';
+import type { Oid } from '../../../git/git-repository.ts';
+import type { Actor, Face } from '../../../resource/object/request-context.ts';
+import type { Gate, GateFacts } from '../gates/gates.ts';
+import type { Approval, Contributor } from '../record/record.ts';
 
 export const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed'] as const;
 export type Lifecycle = (typeof LIFECYCLES)[number];

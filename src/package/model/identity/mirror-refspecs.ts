@@ -1,4 +1,4 @@
-import type { FetchOptions, RefChange } from '../../git/git-repository.ts';
+import type { FetchOptions, RefChange } from '../../../git/git-repository.ts';
 
 const TAGS = '+refs/tags/*:refs/tags/*';
 const OTHERS = ['+refs/heads/*:refs/heads/*', '+refs/sluice/*:refs/sluice/*'] as const;

@@ -1,14 +1,14 @@
-import { contentOf, type Kptfile } from '../../../kptfile-schema/index.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import { canonicalJson, digest } from '../../foundation/text/canonical-json.ts';
-import type { FileEntry, GitRepository, Oid, TreeEntry } from '../../git/git-repository.ts';
-import { isOid } from '../../git/objects/object-id.ts';
-import { formatConditionType, parseConditionType } from './condition-type.ts';
+import { contentOf, type Kptfile } from '../../../../kptfile-schema/index.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { canonicalJson, digest } from '../../../foundation/text/canonical-json.ts';
+import type { FileEntry, GitRepository, Oid, TreeEntry } from '../../../git/git-repository.ts';
+import { isOid } from '../../../git/objects/object-id.ts';
+import { isYamlPath, type KrmObject, readKrmFile } from '../krm/krm.ts';
+import { prepareKrmFiles } from '../krm/krm-reader.ts';
+import { readsAlike } from '../krm/line-breaks.ts';
+import { ObjectDigests } from '../krm/object-digest.ts';
+import { formatConditionType, parseConditionType } from '../policy/condition-type.ts';
 import type { PackageInputs } from './inputs.ts';
-import { isYamlPath, type KrmObject, readKrmFile } from './krm/krm.ts';
-import { prepareKrmFiles } from './krm/krm-reader.ts';
-import { readsAlike } from './krm/line-breaks.ts';
-import { ObjectDigests } from './krm/object-digest.ts';
 
 /** Bounds for one package: what a person would call a package stays far below. */
 export const MAX_FILES = 10_000;

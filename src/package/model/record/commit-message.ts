@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import type { RequestContext } from '../../resource/object/request-context.ts';
+import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
 import {
   MAX_STATEMENT_LENGTH,
   payloadOf,
@@ -10,8 +10,8 @@ import {
   statementExcess,
   statementHeadSchema,
   statementMessage,
-} from '../trust/statement.ts';
-import { listOf } from '../trust/strict-schemas.ts';
+} from '../../trust/statement.ts';
+import { listOf } from '../../trust/strict-schemas.ts';
 import {
   type Approval,
   approvalSchema,

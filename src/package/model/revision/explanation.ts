@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DeepReadonly } from '../../resource/object/object.ts';
+import type { DeepReadonly } from '../../../resource/object/object.ts';
 
 // Why a revision is where it is, as data: what the sub-resource `explain` of PackageRevision returns and `sluice why` prints. Enumerations
 // are open texts, so that a client reads what a newer server says.

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
 
 /** What identifies a package revision for good: its repository, the package's path below the repository's directory, its workspace. */
 export interface RevisionKey {

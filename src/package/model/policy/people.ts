@@ -1,9 +1,9 @@
-import { LruCache } from '../../foundation/lru-cache.ts';
-import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
-import type { GitRepository, Oid } from '../../git/git-repository.ts';
-import { type AllowedSigner, allowsSigning, parseAllowedSigners } from '../../git/signing/allowed-signers.ts';
-import { signedCommit } from '../../git/signing/signed-commit.ts';
-import { parseSshSignature, type SshSignature, verifySshSignature } from '../../git/signing/ssh-signature.ts';
+import { LruCache } from '../../../foundation/lru-cache.ts';
+import { isSluiceError, messageOf } from '../../../foundation/sluice-error.ts';
+import type { GitRepository, Oid } from '../../../git/git-repository.ts';
+import { type AllowedSigner, allowsSigning, parseAllowedSigners } from '../../../git/signing/allowed-signers.ts';
+import { signedCommit } from '../../../git/signing/signed-commit.ts';
+import { parseSshSignature, type SshSignature, verifySshSignature } from '../../../git/signing/ssh-signature.ts';
 
 /** Annotation of a Repository: the ConfigMap in its namespace that lists the keys of people. */
 export const ALLOWED_SIGNERS_ANNOTATION = 'sluice.dev/allowed-signers';

@@ -1,5 +1,5 @@
-import { conditionsOf, gatesOf, type Kptfile } from '../../../kptfile-schema/index.ts';
-import { knownTypes, lookalikeProblem } from '../../resource/object/lookalike.ts';
+import { conditionsOf, gatesOf, type Kptfile } from '../../../../kptfile-schema/index.ts';
+import { knownTypes, lookalikeProblem } from '../../../resource/object/lookalike.ts';
 import { type EffectivePolicy, typesOf } from './policy.ts';
 
 /**

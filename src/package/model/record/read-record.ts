@@ -1,5 +1,5 @@
-import { isSluiceError } from '../../foundation/sluice-error.ts';
-import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import type { GitRepository, Oid } from '../../../git/git-repository.ts';
 import { parseRecord, type ReadRecord } from './record.ts';
 
 /** The record in a commit; undefined for something that is no record: any object can be pushed to where records are. */

@@ -1,5 +1,5 @@
-import { createPacer } from '../../foundation/concurrency/in-slices.ts';
-import { type LineStep, lineStepsInSlices } from '../../foundation/text/line-steps.ts';
+import { createPacer } from '../../../foundation/concurrency/in-slices.ts';
+import { type LineStep, lineStepsInSlices } from '../../../foundation/text/line-steps.ts';
 
 /** Lines around a change. */
 const CONTEXT = 3;

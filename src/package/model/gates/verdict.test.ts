@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { RequestContext } from '../../resource/object/request-context.ts';
-import type { PackageInputs } from './inputs.ts';
-import { emptyRecord, type RevisionRecord, type Verdict, verdictOf } from './record.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import type { PackageInputs } from '../content/inputs.ts';
+import { emptyRecord, type RevisionRecord, type Verdict, verdictOf } from '../record/record.ts';
 import {
   type IssuedCondition,
   issueVerdict,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import type { RequestContext } from '../../resource/object/request-context.ts';
+import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
 import {
   MAX_STATEMENT_LENGTH,
   payloadOf,
@@ -11,8 +11,8 @@ import {
   statementExcess,
   statementHeadSchema,
   statementMessage,
-} from '../trust/statement.ts';
-import { listOf, mapOf } from '../trust/strict-schemas.ts';
+} from '../../trust/statement.ts';
+import { listOf, mapOf } from '../../trust/strict-schemas.ts';
 
 /**
  * What Git must keep about a revision that the Kptfile has no field for. It is the body of a commit under the record ref: the

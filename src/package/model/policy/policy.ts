@@ -1,4 +1,4 @@
-import type { Actor, Face } from '../../resource/object/request-context.ts';
+import type { Actor, Face } from '../../../resource/object/request-context.ts';
 import { parseConditionType } from './condition-type.ts';
 import type { HostUsers } from './host-users.ts';
 import { NO_PEOPLE, type People } from './people.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Condition } from '../../../kptfile-schema/index.ts';
+import type { Condition } from '../../../../kptfile-schema/index.ts';
+import type { PackageInputs } from '../content/inputs.ts';
+import { DEFAULT_POLICY, type EffectivePolicy } from '../policy/policy.ts';
+import { emptyRecord, type Verdict } from '../record/record.ts';
 import { evaluateGates, type Gate, type GateFacts, type GateState } from './gates.ts';
-import type { PackageInputs } from './inputs.ts';
-import { DEFAULT_POLICY, type EffectivePolicy } from './policy.ts';
-import { emptyRecord, type Verdict } from './record.ts';
 
 const T = '2026-01-01T00:00:00Z';
 const HOUR = 3_600_000;

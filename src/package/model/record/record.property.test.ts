@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { runs } from '../../../test/support/runs.ts';
+import { runs } from '../../../../test/support/runs.ts';
 import {
   MAX_STATEMENT_VALUES,
   payloadOf,
   SIGNATURE_TRAILER,
   STATEMENT_VERSION,
   statementDigest,
-} from '../trust/statement.ts';
-import { fakeSigned, fakeSigner } from '../trust/testing/fake-signatures.ts';
+} from '../../trust/statement.ts';
+import { fakeSigned, fakeSigner } from '../../trust/testing/fake-signatures.ts';
 import {
   emptyRecord,
   formatRecord,
