@@ -1,5 +1,5 @@
 import type { Oid } from '../../src/git/git-repository.ts';
-import { provesDeletion } from '../../src/package/index/deletion-proof.ts';
+import { provesDeletion } from '../../src/package/index/trust/deletion-proof.ts';
 import { packagePath, tombstoneRef } from '../../src/package/model/identity/layout.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 

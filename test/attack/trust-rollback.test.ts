@@ -7,7 +7,7 @@ import { wasDeleted } from '../../controllers/delivery/deletion-proof.ts';
 import { openTrust, statementKeyPath, type Trust } from '../../src/app/open-trust.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
-import { provesDeletion } from '../../src/package/index/deletion-proof.ts';
+import { provesDeletion } from '../../src/package/index/trust/deletion-proof.ts';
 import type { PublicationStatement } from '../../src/package/model/record/commit-message.ts';
 import { formatRecord, parseRecord } from '../../src/package/model/record/record.ts';
 import {

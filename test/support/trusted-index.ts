@@ -1,6 +1,6 @@
 import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 import { openRepository } from '../../src/git/open/open-repository.ts';
-import { FactCache } from '../../src/package/index/fact-cache.ts';
+import { FactCache } from '../../src/package/index/facts/fact-cache.ts';
 import { RevisionIndex } from '../../src/package/index/revision-index.ts';
 import { recordRef, watchedPrefixes } from '../../src/package/model/identity/layout.ts';
 import { formatCommitMessage, type PublicationStatement } from '../../src/package/model/record/commit-message.ts';

@@ -18,14 +18,14 @@ import {
   placeholderCandidate,
   type RefTarget,
   refCandidate,
-} from './candidate.ts';
-import type { FactCache, FolderFact, ShownFact } from './fact-cache.ts';
-import { FactReader } from './fact-reader.ts';
-import { folderChanges } from './folder-changes.ts';
-import type { IndexDelta, IndexState, MainDelta } from './index-state.ts';
-import type { MainLines } from './main-lines.ts';
-import { checkSignatures, MAX_CHECKED_AT_ONCE, type Unchecked } from './signature-checks.ts';
-import type { TipFact } from './tip-fact.ts';
+} from './facts/candidate.ts';
+import type { FactCache, FolderFact, ShownFact } from './facts/fact-cache.ts';
+import { FactReader } from './facts/fact-reader.ts';
+import { folderChanges } from './facts/folder-changes.ts';
+import type { MainLines } from './facts/main-lines.ts';
+import type { TipFact } from './facts/tip-fact.ts';
+import type { IndexDelta, IndexState, MainDelta } from './state/index-state.ts';
+import { checkSignatures, MAX_CHECKED_AT_ONCE, type Unchecked } from './trust/signature-checks.ts';
 
 export interface DeltaReaderOptions {
   readonly origin: Origin;

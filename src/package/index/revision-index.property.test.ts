@@ -12,7 +12,7 @@ import { isPlaceholder, type PackageRevision } from '../model/revision/package-r
 import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
 import { fakeKey, fakeSigned, fakeTrust } from '../trust/testing/fake-signatures.ts';
-import { FactCache } from './fact-cache.ts';
+import { FactCache } from './facts/fact-cache.ts';
 import { type IndexChange, RevisionIndex } from './revision-index.ts';
 
 /** Names that lie inside each other, differ in case only, or give the same revision name. */

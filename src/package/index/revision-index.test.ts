@@ -5,7 +5,7 @@ import { watchedPrefixes } from '../model/identity/layout.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
 import { fakeTrust } from '../trust/testing/fake-signatures.ts';
-import { FactCache } from './fact-cache.ts';
+import { FactCache } from './facts/fact-cache.ts';
 import { RevisionIndex } from './revision-index.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\n';

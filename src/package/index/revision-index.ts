@@ -7,19 +7,19 @@ import { keptScope, publicationDigest } from '../trust/publication-mark.ts';
 import { readRepositoryId } from '../trust/repository-id.ts';
 import type { Distrust, RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
-import type { Candidate } from './candidate.ts';
 import { DeltaReader } from './delta-reader.ts';
-import type { FactCache } from './fact-cache.ts';
-import { type IndexChange, type IndexDelta, IndexState } from './index-state.ts';
-import { liveFacts } from './live-facts.ts';
-import { MainLines } from './main-lines.ts';
-import { PublicationMarks } from './publication-marks.ts';
-import { RecordMarks } from './record-marks.ts';
-import { checkSignatures, type Unchecked } from './signature-checks.ts';
+import type { Candidate } from './facts/candidate.ts';
+import type { FactCache } from './facts/fact-cache.ts';
+import { liveFacts } from './facts/live-facts.ts';
+import { MainLines } from './facts/main-lines.ts';
+import { PublicationMarks } from './marks/publication-marks.ts';
+import { RecordMarks } from './marks/record-marks.ts';
+import { type IndexChange, type IndexDelta, IndexState } from './state/index-state.ts';
 import { runAtOnce, runInSlices } from './steps.ts';
-import { publishedTagOf } from './trust-rules.ts';
+import { checkSignatures, type Unchecked } from './trust/signature-checks.ts';
+import { publishedTagOf } from './trust/trust-rules.ts';
 
-export type { IndexChange } from './index-state.ts';
+export type { IndexChange } from './state/index-state.ts';
 
 /** More changes than these are applied with pauses: a few milliseconds of work. */
 const MAX_CHANGES_WITHOUT_PAUSE = 512;

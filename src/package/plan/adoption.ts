@@ -2,7 +2,7 @@ import { matchesGlob } from 'node:path';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
-import { judgeTombstone } from '../index/deletion-proof.ts';
+import { judgeTombstone } from '../index/trust/deletion-proof.ts';
 import { PUSH_ACTOR } from '../model/gates/verdict.ts';
 import { adoptionRef, deletedIn, tombstonePrefix, tombstoneRef, unsignedRecordUid } from '../model/identity/layout.ts';
 import { readRecordAt } from '../model/record/read-record.ts';

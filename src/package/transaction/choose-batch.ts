@@ -1,4 +1,4 @@
-import { PackageFolders } from '../index/package-folders.ts';
+import { PackageFolders } from '../index/state/package-folders.ts';
 import type { PendingWrite } from './pending-write.ts';
 
 type Choice = Pick<PendingWrite, 'package' | 'wholePackage' | 'urgent'>;

@@ -1,7 +1,7 @@
 import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
-import { judgeTombstone } from '../index/deletion-proof.ts';
-import { FactCache } from '../index/fact-cache.ts';
+import { FactCache } from '../index/facts/fact-cache.ts';
 import { RevisionIndex } from '../index/revision-index.ts';
+import { judgeTombstone } from '../index/trust/deletion-proof.ts';
 import {
   adoptionRef,
   deletedIn,

@@ -1,5 +1,5 @@
-import { inSlices } from '../../foundation/concurrency/in-slices.ts';
-import type { Oid } from '../../git/git-repository.ts';
+import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
+import type { Oid } from '../../../git/git-repository.ts';
 import type { Candidate } from './candidate.ts';
 import { FactCache, type FolderFact } from './fact-cache.ts';
 import type { TipFact } from './tip-fact.ts';

@@ -1,4 +1,4 @@
-import { type Kptfile, type ReadResult, readKptfile } from '../../../kptfile-schema/index.ts';
+import { type Kptfile, type ReadResult, readKptfile } from '../../../../kptfile-schema/index.ts';
 import { LazyJson } from './lazy-json.ts';
 
 /** A Kptfile as read, or why it cannot be. */

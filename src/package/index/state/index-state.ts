@@ -1,17 +1,17 @@
-import { inSlices } from '../../foundation/concurrency/in-slices.ts';
-import type { Oid, RefChange } from '../../git/git-repository.ts';
-import { DELETION_PROPOSED, recordRef } from '../model/identity/layout.ts';
-import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
-import type { Adoption } from '../trust/adoption.ts';
-import { deletedContentScope, type StatementScope } from '../trust/trust-ledger.ts';
-import { type Candidate, chooseCandidate, judgePlaceholder } from './candidate.ts';
+import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
+import type { Oid, RefChange } from '../../../git/git-repository.ts';
+import { DELETION_PROPOSED, recordRef } from '../../model/identity/layout.ts';
+import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
+import type { Adoption } from '../../trust/adoption.ts';
+import { deletedContentScope, type StatementScope } from '../../trust/trust-ledger.ts';
+import { type Candidate, chooseCandidate, judgePlaceholder } from '../facts/candidate.ts';
+import { LazyJson } from '../facts/lazy-json.ts';
+import type { RecordFact } from '../facts/record-fact.ts';
+import type { TipFact } from '../facts/tip-fact.ts';
+import { TrustRules, type TrustView } from '../trust/trust-rules.ts';
 import { type CandidateLookup, dependentsOfMark, dependentsOfRef } from './dependents.ts';
 import { IndexedRevision } from './indexed-revision.ts';
-import { LazyJson } from './lazy-json.ts';
 import { PackageFolders } from './package-folders.ts';
-import type { RecordFact } from './record-fact.ts';
-import type { TipFact } from './tip-fact.ts';
-import { TrustRules, type TrustView } from './trust-rules.ts';
 
 export interface IndexChange {
   readonly before: PackageRevision | undefined;

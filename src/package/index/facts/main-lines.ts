@@ -1,6 +1,6 @@
-import { isSluiceError } from '../../foundation/sluice-error.ts';
-import { DamageError } from '../../git/errors.ts';
-import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import { DamageError } from '../../../git/errors.ts';
+import type { GitRepository, Oid } from '../../../git/git-repository.ts';
 
 /** Commits that one search keeps for the next one on the same heads. */
 const MAX_KEPT = 100_000;

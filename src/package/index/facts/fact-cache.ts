@@ -1,5 +1,5 @@
-import type { Oid } from '../../git/git-repository.ts';
-import type { OutOfBand } from '../model/revision/package-revision.ts';
+import type { Oid } from '../../../git/git-repository.ts';
+import type { OutOfBand } from '../../model/revision/package-revision.ts';
 import type { KptfileFact } from './kptfile-fact.ts';
 import type { LazyJson } from './lazy-json.ts';
 import type { RecordFact } from './record-fact.ts';

@@ -1,13 +1,13 @@
-import type { Oid } from '../../git/git-repository.ts';
-import { parseRef, type RepositoryLayout, recordRef } from '../model/identity/layout.ts';
-import { ADOPTION_SCOPE } from '../trust/adoption.ts';
-import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import type { StatementHead } from '../trust/statement.ts';
-import type { NewMark } from '../trust/trust-ledger.ts';
-import type { FactCache } from './fact-cache.ts';
-import type { IndexDelta } from './index-state.ts';
-import type { RecordFact } from './record-fact.ts';
-import type { Unchecked } from './signature-checks.ts';
+import type { Oid } from '../../../git/git-repository.ts';
+import { parseRef, type RepositoryLayout, recordRef } from '../../model/identity/layout.ts';
+import { ADOPTION_SCOPE } from '../../trust/adoption.ts';
+import type { RepositoryTrust } from '../../trust/repository-trust.ts';
+import type { StatementHead } from '../../trust/statement.ts';
+import type { NewMark } from '../../trust/trust-ledger.ts';
+import type { FactCache } from '../facts/fact-cache.ts';
+import type { RecordFact } from '../facts/record-fact.ts';
+import type { IndexDelta } from '../state/index-state.ts';
+import type { Unchecked } from '../trust/signature-checks.ts';
 
 /** Follows records with the trust ledger: which one of a revision is the last, and whether the ledger is older than the repository. */
 export class RecordMarks {

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { layout, NAME, RECORD, server, setUp, T, verdict } from '../../../test/support/trusted-index.ts';
-import { recordRef } from '../model/identity/layout.ts';
-import { MAX_MESSAGE_LENGTH } from '../model/record/commit-message.ts';
-import { emptyRecord } from '../model/record/record.ts';
-import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
-import { STATEMENT_VERSION } from '../trust/statement.ts';
-import { loadFactCache, saveFactCache } from './fact-file.ts';
+import { layout, NAME, RECORD, server, setUp, T, verdict } from '../../../../test/support/trusted-index.ts';
+import { recordRef } from '../../model/identity/layout.ts';
+import { MAX_MESSAGE_LENGTH } from '../../model/record/commit-message.ts';
+import { emptyRecord } from '../../model/record/record.ts';
+import { MemoryTrustLedger } from '../../trust/memory-trust-ledger.ts';
+import { STATEMENT_VERSION } from '../../trust/statement.ts';
+import { loadFactCache, saveFactCache } from '../facts/fact-file.ts';
 import { MAX_CHECKED_AT_ONCE } from './signature-checks.ts';
 
 test('a record is shown if it counts, and not what is put in its place', async () => {

@@ -1,7 +1,7 @@
-import { type RevisionKey, revisionName, revisionUid } from '../model/identity/identity.ts';
-import { deletedIn, parseRef, type RepositoryLayout, tagRef } from '../model/identity/layout.ts';
-import { deletedContentScope, type StatementScope } from '../trust/trust-ledger.ts';
-import type { Candidate } from './candidate.ts';
+import { type RevisionKey, revisionName, revisionUid } from '../../model/identity/identity.ts';
+import { deletedIn, parseRef, type RepositoryLayout, tagRef } from '../../model/identity/layout.ts';
+import { deletedContentScope, type StatementScope } from '../../trust/trust-ledger.ts';
+import type { Candidate } from '../facts/candidate.ts';
 
 /** Finds the revisions that a ref or a mark concerns. */
 export interface CandidateLookup {

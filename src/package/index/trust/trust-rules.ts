@@ -1,19 +1,19 @@
-import type { Oid } from '../../git/git-repository.ts';
-import type { RepositoryLayout } from '../model/identity/layout.ts';
-import type { RevisionRecord } from '../model/record/record.ts';
-import { isPlaceholder, type OutOfBand, type PackageRevision } from '../model/revision/package-revision.ts';
-import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../trust/adoption.ts';
+import type { Oid } from '../../../git/git-repository.ts';
+import type { RepositoryLayout } from '../../model/identity/layout.ts';
+import type { RevisionRecord } from '../../model/record/record.ts';
+import { isPlaceholder, type OutOfBand, type PackageRevision } from '../../model/revision/package-revision.ts';
+import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../../trust/adoption.ts';
 import {
   keptScope,
   type PublishedTag,
   parsePublicationDigest,
   publicationDigest,
   publicationScope,
-} from '../trust/publication-mark.ts';
-import { type RepositoryTrust, revoked } from '../trust/repository-trust.ts';
-import { DELETED, type Mark } from '../trust/trust-ledger.ts';
-import type { Candidate } from './candidate.ts';
-import type { RecordFact } from './record-fact.ts';
+} from '../../trust/publication-mark.ts';
+import { type RepositoryTrust, revoked } from '../../trust/repository-trust.ts';
+import { DELETED, type Mark } from '../../trust/trust-ledger.ts';
+import type { Candidate } from '../facts/candidate.ts';
+import type { RecordFact } from '../facts/record-fact.ts';
 
 /** What the rules depend on besides a candidate itself. */
 export interface TrustView {

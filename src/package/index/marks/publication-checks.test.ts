@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { layout, server, setUp } from '../../../test/support/trusted-index.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import { DamageError } from '../../git/errors.ts';
-import type { GitRepository, Oid } from '../../git/git-repository.ts';
-import { tombstoneRef } from '../model/identity/layout.ts';
-import { emptyRecord } from '../model/record/record.ts';
-import { loadFactCache, saveFactCache } from './fact-file.ts';
-import type { RevisionIndex } from './revision-index.ts';
-import { MAX_CHECKED_AT_ONCE } from './signature-checks.ts';
+import { layout, server, setUp } from '../../../../test/support/trusted-index.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { DamageError } from '../../../git/errors.ts';
+import type { GitRepository, Oid } from '../../../git/git-repository.ts';
+import { tombstoneRef } from '../../model/identity/layout.ts';
+import { emptyRecord } from '../../model/record/record.ts';
+import { loadFactCache, saveFactCache } from '../facts/fact-file.ts';
+import type { RevisionIndex } from '../revision-index.ts';
+import { MAX_CHECKED_AT_ONCE } from '../trust/signature-checks.ts';
 
 /** The same repository, but what reads a commit calls `before` first. */
 function observed(git: GitRepository, before: (oid: Oid) => void): GitRepository {

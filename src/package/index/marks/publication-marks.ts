@@ -1,18 +1,18 @@
-import { inSlices } from '../../foundation/concurrency/in-slices.ts';
-import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
-import { deletedIn, type RepositoryLayout, tombstoneRef } from '../model/identity/layout.ts';
+import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
+import type { GitRepository, Oid, RefChange } from '../../../git/git-repository.ts';
+import { deletedIn, type RepositoryLayout, tombstoneRef } from '../../model/identity/layout.ts';
 import {
   deletionDigest,
   parsePublicationDigest,
   publicationDigest,
   publicationScope,
-} from '../trust/publication-mark.ts';
-import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import type { Candidate } from './candidate.ts';
-import { judgeTombstone, provesDeletion } from './deletion-proof.ts';
-import type { IndexDelta, IndexState } from './index-state.ts';
-import type { MainLines } from './main-lines.ts';
-import { publishedTagOf } from './trust-rules.ts';
+} from '../../trust/publication-mark.ts';
+import type { RepositoryTrust } from '../../trust/repository-trust.ts';
+import type { Candidate } from '../facts/candidate.ts';
+import type { MainLines } from '../facts/main-lines.ts';
+import type { IndexDelta, IndexState } from '../state/index-state.ts';
+import { judgeTombstone, provesDeletion } from '../trust/deletion-proof.ts';
+import { publishedTagOf } from '../trust/trust-rules.ts';
 
 interface Surroundings {
   readonly git: GitRepository;

@@ -1,8 +1,8 @@
-import { createPacer } from '../../foundation/concurrency/in-slices.ts';
-import type { Oid } from '../../git/git-repository.ts';
-import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import type { RecordFact } from './record-fact.ts';
-import type { TipFact } from './tip-fact.ts';
+import { createPacer } from '../../../foundation/concurrency/in-slices.ts';
+import type { Oid } from '../../../git/git-repository.ts';
+import type { RepositoryTrust } from '../../trust/repository-trust.ts';
+import type { RecordFact } from '../facts/record-fact.ts';
+import type { TipFact } from '../facts/tip-fact.ts';
 
 /** Statements that are checked before their revisions are shown; more of them, as at a first start, are checked behind. */
 export const MAX_CHECKED_AT_ONCE = 256;

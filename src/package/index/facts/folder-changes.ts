@@ -1,6 +1,6 @@
-import type { GitObject, Oid, TreeEntry } from '../../git/git-repository.ts';
-import { treeWindow } from '../../git/objects/pack/tree-window.ts';
-import { decodeEntry, parseTree } from '../../git/objects/tree-codec.ts';
+import type { GitObject, Oid, TreeEntry } from '../../../git/git-repository.ts';
+import { treeWindow } from '../../../git/objects/pack/tree-window.ts';
+import { decodeEntry, parseTree } from '../../../git/objects/tree-codec.ts';
 import type { FolderFact } from './fact-cache.ts';
 import { type FactReader, type Inspection, inBatches } from './fact-reader.ts';
 

@@ -1,6 +1,6 @@
-import type { Oid } from '../../git/git-repository.ts';
-import type { CommitInfo } from '../model/revision/package-revision.ts';
-import type { Signer } from '../trust/repository-trust.ts';
+import type { Oid } from '../../../git/git-repository.ts';
+import type { CommitInfo } from '../../model/revision/package-revision.ts';
+import type { Signer } from '../../trust/repository-trust.ts';
 import type { LazyJson } from './lazy-json.ts';
 
 /** What is kept of a commit whatever the folder. */

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { commitFiles, scratchRepository } from '../../../test/support/scratch-repository.ts';
-import type { GitRepository } from '../../git/git-repository.ts';
-import { openRepository } from '../../git/open/open-repository.ts';
-import { watchedPrefixes } from '../model/identity/layout.ts';
-import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
-import { fakeKey, fakeTrust } from '../trust/testing/fake-signatures.ts';
+import { commitFiles, scratchRepository } from '../../../../test/support/scratch-repository.ts';
+import type { GitRepository } from '../../../git/git-repository.ts';
+import { openRepository } from '../../../git/open/open-repository.ts';
+import { watchedPrefixes } from '../../model/identity/layout.ts';
+import { MemoryTrustLedger } from '../../trust/memory-trust-ledger.ts';
+import { fakeKey, fakeTrust } from '../../trust/testing/fake-signatures.ts';
+import { RevisionIndex } from '../revision-index.ts';
 import { FactCache } from './fact-cache.ts';
 import { loadFactCache, saveFactCache } from './fact-file.ts';
-import { RevisionIndex } from './revision-index.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\n';
 const layout = { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' };

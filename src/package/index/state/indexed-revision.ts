@@ -1,20 +1,20 @@
-import type { Kptfile } from '../../../kptfile-schema/index.ts';
-import { digest } from '../../foundation/text/canonical-json.ts';
-import type { Oid } from '../../git/git-repository.ts';
-import type { RevisionKey } from '../model/identity/identity.ts';
-import type { RevisionRecord } from '../model/record/record.ts';
+import type { Kptfile } from '../../../../kptfile-schema/index.ts';
+import { digest } from '../../../foundation/text/canonical-json.ts';
+import type { Oid } from '../../../git/git-repository.ts';
+import type { RevisionKey } from '../../model/identity/identity.ts';
+import type { RevisionRecord } from '../../model/record/record.ts';
 import {
   type CommitInfo,
   isPlaceholder,
   type OutOfBand,
   type PackageRevision,
-} from '../model/revision/package-revision.ts';
-import type { Lifecycle } from '../model/revision/types.ts';
-import type { Distrust, StatementFact } from '../trust/repository-trust.ts';
-import type { Candidate } from './candidate.ts';
-import type { KptfileFact } from './kptfile-fact.ts';
-import type { LazyJson } from './lazy-json.ts';
-import type { TipFact } from './tip-fact.ts';
+} from '../../model/revision/package-revision.ts';
+import type { Lifecycle } from '../../model/revision/types.ts';
+import type { Distrust, StatementFact } from '../../trust/repository-trust.ts';
+import type { Candidate } from '../facts/candidate.ts';
+import type { KptfileFact } from '../facts/kptfile-fact.ts';
+import type { LazyJson } from '../facts/lazy-json.ts';
+import type { TipFact } from '../facts/tip-fact.ts';
 
 /** What a revision is besides what its ref shows. */
 interface Completion
