@@ -108,7 +108,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'upstream',
       'verify',
     ],
-    ...['plan', 'plan/create', 'transaction', 'store', 'api'],
+    ...['plan', 'plan/create', 'transaction', 'store'],
+    ...['api/explain', 'api/objects', 'api/requests', 'api/table', 'api/storages', 'api'],
   ],
   'src/function': [
     ...['yaml', 'resource', 'model', 'resource-list', 'schema', 'built-in/support', 'built-in/apply-replacements'],

@@ -1,5 +1,5 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
-import type { Surroundings } from '../../src/package/api/explainer.ts';
+import type { Surroundings } from '../../src/package/api/explain/explainer.ts';
 import type { Reason } from '../../src/package/model/revision/explanation.ts';
 import {
   APPROVAL_DELAY_ANNOTATION,

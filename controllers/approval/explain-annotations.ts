@@ -1,4 +1,4 @@
-import type { Explainer } from '../../src/package/api/explainer.ts';
+import type { Explainer } from '../../src/package/api/explain/explainer.ts';
 import {
   APPROVAL_POLICY_ANNOTATION,
   AUTO_LIFECYCLE_ANNOTATION,

@@ -1,5 +1,5 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
-import { type Explainer, sluiceCommand } from '../../src/package/api/explainer.ts';
+import { type Explainer, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
 import { type ApprovalStatus, approvalStatus } from '../../src/package/kernel/approvals.ts';
 import { proposerOf } from '../../src/package/kernel/revision-state.ts';
 import { PUSH_ACTOR } from '../../src/package/model/gates/verdict.ts';

@@ -6,7 +6,7 @@ import { Mutex } from '../../src/foundation/concurrency/mutex.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { GitNetwork } from '../../src/git/network/git-network.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';
-import type { Explainer } from '../../src/package/api/explainer.ts';
+import type { Explainer } from '../../src/package/api/explain/explainer.ts';
 import type { DeliveryExplanation, Reason } from '../../src/package/model/revision/explanation.ts';
 import {
   isPublished,

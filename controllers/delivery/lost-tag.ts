@@ -1,6 +1,6 @@
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { localPath } from '../../src/git/open/open-location.ts';
-import type { Explainer } from '../../src/package/api/explainer.ts';
+import type { Explainer } from '../../src/package/api/explain/explainer.ts';
 import { packageName, revisionName } from '../../src/package/model/identity/identity.ts';
 import { packagePath } from '../../src/package/model/identity/layout.ts';
 import { parseCommitMessage } from '../../src/package/model/record/commit-message.ts';

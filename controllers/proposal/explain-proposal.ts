@@ -3,7 +3,7 @@ import {
   type Explainer,
   type Surroundings,
   sluiceCommand,
-} from '../../src/package/api/explainer.ts';
+} from '../../src/package/api/explain/explainer.ts';
 import type { Reason } from '../../src/package/model/revision/explanation.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { APPROVAL_ACTOR } from '../approval/approval-controller.ts';

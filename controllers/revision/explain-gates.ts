@@ -1,5 +1,5 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
-import { type Explainer, type Surroundings, sluiceCommand } from '../../src/package/api/explainer.ts';
+import { type Explainer, type Surroundings, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
 import type { Gate } from '../../src/package/model/gates/gates.ts';
 import { RENDER_ACTOR } from '../../src/package/model/gates/verdict.ts';
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';

@@ -1,5 +1,5 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
-import { type Explainer, sluiceCommand } from '../../src/package/api/explainer.ts';
+import { type Explainer, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
 import { rejectionOf } from '../../src/package/model/record/record.ts';
 import type { Reason } from '../../src/package/model/revision/explanation.ts';
 import { rejectionMessage } from '../proposal/readiness.ts';

@@ -1,5 +1,5 @@
 import { conditionsOf } from '../../kptfile-schema/index.ts';
-import type { Explainer } from '../../src/package/api/explainer.ts';
+import type { Explainer } from '../../src/package/api/explain/explainer.ts';
 import { formatConditionType } from '../../src/package/model/policy/condition-type.ts';
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import type { Reason, ResolverExplanation } from '../../src/package/model/revision/explanation.ts';

@@ -1,5 +1,5 @@
-import type { FieldOwners } from '../package/api/field-owners.ts';
-import type { RevisionVersions } from '../package/api/revision-versions.ts';
+import type { FieldOwners } from '../package/api/objects/field-owners.ts';
+import type { RevisionVersions } from '../package/api/table/revision-versions.ts';
 import type { ManagedFieldsEntry } from '../resource/object/object.ts';
 import type { NoteTable } from '../resource/storage/sqlite/note-table.ts';
 import type { ObjectDatabase } from '../resource/storage/sqlite/object-database.ts';

@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../foundation/time/clock.ts';
 import { type GitNetwork, PUBLIC_NETWORK } from '../git/network/git-network.ts';
 import { canonicalAddressNow } from '../git/open/repository-address.ts';
 import { packageStorages } from '../package/api/package-storages.ts';
-import type { RevisionTable } from '../package/api/revision-table.ts';
+import type { RevisionTable } from '../package/api/table/revision-table.ts';
 import type { Explanation } from '../package/model/revision/explanation.ts';
 import { type PackageRevision, revisionId } from '../package/model/revision/package-revision.ts';
 import { openPackageRepository } from '../package/store/open-package-repository.ts';

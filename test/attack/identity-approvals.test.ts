@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { approvalController } from '../../controllers/approval/approval-controller.ts';
 import { proposalController } from '../../controllers/proposal/proposal-controller.ts';
 import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
-import { BREAK_GLASS_ANNOTATION } from '../../src/package/api/revision-object.ts';
+import { BREAK_GLASS_ANNOTATION } from '../../src/package/api/objects/revision-object.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/revision/lifecycle-annotations.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';

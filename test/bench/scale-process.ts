@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import { readKptfile } from '../../kptfile-schema/index.ts';
 import { systemClock } from '../../src/foundation/time/clock.ts';
-import { PackageRevisionStorage } from '../../src/package/api/package-revision-storage.ts';
+import { PackageRevisionStorage } from '../../src/package/api/storages/package-revision-storage.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { LATEST_REVISION_LABEL } from '../../src/resource/kinds/porch/package-revision.ts';

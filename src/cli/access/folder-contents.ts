@@ -1,7 +1,7 @@
 import type { RenderStatus } from '../../../kptfile-schema/index.ts';
 import type { Session } from '../../app/session.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { renderStatusOf } from '../../package/api/render-status.ts';
+import { renderStatusOf } from '../../package/api/objects/render-status.ts';
 import { authorOf } from '../../package/model/revision/attribution.ts';
 import { savedUnrendered } from '../../package/plan/render-failure.ts';
 import type { PackageRevision } from '../../resource/kinds/porch/package-revision.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
-import { AFFIRM_ANNOTATION } from '../../package/api/revision-object.ts';
+import { AFFIRM_ANNOTATION } from '../../package/api/objects/revision-object.ts';
 import type { IssuedCondition } from '../../package/model/gates/verdict.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';

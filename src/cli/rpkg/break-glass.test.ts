@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { dataFolder } from '../../app/data-folder.ts';
 import { Session } from '../../app/session.ts';
-import { BREAK_GLASS_ANNOTATION } from '../../package/api/revision-object.ts';
+import { BREAK_GLASS_ANNOTATION } from '../../package/api/objects/revision-object.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';

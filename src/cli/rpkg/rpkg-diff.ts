@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { diffBases } from '../../package/api/diff-base.ts';
+import { diffBases } from '../../package/api/storages/diff-base.ts';
 import { fileChanges } from '../../package/model/diff/file-diff.ts';
 import { diffSchema } from '../../package/model/revision/revision-readings.ts';
 import type { Access } from '../access/access.ts';

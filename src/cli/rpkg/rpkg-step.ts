@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { BREAK_GLASS_ANNOTATION } from '../../package/api/revision-object.ts';
-import { approverText } from '../../package/api/warn-of-closed-gates.ts';
+import { BREAK_GLASS_ANNOTATION } from '../../package/api/objects/revision-object.ts';
+import { approverText } from '../../package/api/requests/warn-of-closed-gates.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';

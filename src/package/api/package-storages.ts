@@ -1,12 +1,12 @@
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { EventLog } from '../../resource/watch/event-log.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
-import type { FieldOwners } from './field-owners.ts';
-import { PackageResourcesStorage } from './package-resources-storage.ts';
-import type { ExplainRevision } from './package-revision-readings.ts';
-import { type Alert, PackageRevisionStorage } from './package-revision-storage.ts';
-import { PorchPackageStorage } from './porch-package-storage.ts';
-import type { RevisionVersions } from './revision-versions.ts';
+import type { FieldOwners } from './objects/field-owners.ts';
+import { PackageResourcesStorage } from './storages/package-resources-storage.ts';
+import type { ExplainRevision } from './storages/package-revision-readings.ts';
+import { type Alert, PackageRevisionStorage } from './storages/package-revision-storage.ts';
+import { PorchPackageStorage } from './storages/porch-package-storage.ts';
+import type { RevisionVersions } from './table/revision-versions.ts';
 
 export interface PackageStoragesOptions {
   readonly store: RevisionStore;

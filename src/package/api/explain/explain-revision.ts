@@ -1,0 +1,118 @@
+import { timestamp } from '../../../foundation/time/clock.ts';
+import { decide } from '../../kernel/decide.ts';
+import { publishedRecordOf } from '../../model/record/commit-message.ts';
+import { lastRequestOf } from '../../model/revision/attribution.ts';
+import type { Explanation, Reason } from '../../model/revision/explanation.ts';
+import {
+  isPlaceholder,
+  isPublished,
+  type PackageRevision,
+  repositoryIdOf,
+  revisionId,
+} from '../../model/revision/package-revision.ts';
+import type { Action, Refusal } from '../../model/revision/types.ts';
+import { stateOf } from '../../plan/read-state.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../store/revision-store.ts';
+import { refusedPushesOf } from './explain-state.ts';
+import { type ExplainedRevision, type Explainer, type Surroundings, sluiceCommand } from './explainer.ts';
+
+/** Everything that keeps a revision where it is. Its repository is open; for dependents all should be. */
+export async function explainRevision(
+  store: RevisionStore,
+  revision: PackageRevision,
+  explainers: readonly Explainer[],
+  surroundings: Surroundings,
+): Promise<Explanation> {
+  const judgement = await store.evaluate(revisionId(revision));
+  const { repository, package: path, workspace } = revision.key;
+  const explained: ExplainedRevision = {
+    judgement,
+    siblings: store
+      .list({ repository: repositoryIdOf(revision), package: path })
+      .filter((other) => other.name !== revision.name),
+    refusals: await refusalsOf(store, judgement, surroundings.now),
+    recordFlaw: recordFlawOf(store, revision),
+  };
+  const findings = [];
+  for (const explainer of explainers) findings.push(await explainer.explain(explained, surroundings));
+  const approvals = findings.find((one) => one.approvals !== undefined)?.approvals;
+  const last = lastAction(judgement);
+  return {
+    name: revision.name,
+    repository,
+    package: path,
+    workspace,
+    lifecycle: revision.lifecycle,
+    revision: revision.revision,
+    latest: revision.latest,
+    commit: revision.commit,
+    ...(last === undefined ? {} : { last }),
+    enforcement: judgement.policy.enforcement,
+    gates: findings.flatMap(({ gates = [] }) => gates),
+    contributors: contributorsOf(judgement),
+    ...(approvals === undefined ? {} : { approvals }),
+    reasons: findings.flatMap(({ reasons = [] }) => reasons),
+    resolvers: findings.flatMap(({ resolvers = [] }) => resolvers),
+    delivery: findings.flatMap(({ delivery = [] }) => delivery),
+    next: nextSteps(store, revision, [...new Set(findings.flatMap(({ next = [] }) => next))]),
+  };
+}
+
+/** The Git host refuses the same command again until its rule is changed, which no command of Sluice does. */
+function nextSteps(store: RevisionStore, revision: PackageRevision, commands: readonly string[]): readonly string[] {
+  const { url } = store.repositoryOf(revision);
+  if (refusedPushesOf(store, revision).length === 0) return commands;
+  const permit = `permit Sluice's account what the Git host refused, at ${url} (branch protection, hooks, rights)`;
+  const [first, ...others] = commands;
+  return [first === undefined ? permit : `${permit}, then: ${first}`, ...others];
+}
+
+/** Why verdicts and approvals of a revision that is not published do not count, if they do not. */
+function recordFlawOf(store: RevisionStore, revision: PackageRevision): Reason | undefined {
+  const { name, key, path, lifecycle, recordDistrust, statement } = revision;
+  if (lifecycle !== 'Draft' && lifecycle !== 'Proposed') return undefined;
+  const what = lifecycle === 'Draft' ? 'draft' : 'proposal';
+  const affirm = sluiceCommand('rpkg', 'condition', 'set', name, 'TYPE', 'True');
+  const advice = `affirm the conditions, for example with "${affirm}"`;
+  if (recordDistrust !== undefined) {
+    const { reason, message } = recordDistrust;
+    const next = reason === 'Unverified' ? 'this takes a moment' : advice;
+    return { reason: 'RecordDoesNotCount', message: `the record of this ${what} does not count: ${message}; ${next}` };
+  }
+  const { trust } = store.repositoryOf(revision);
+  if (statement === undefined || trust.isProven({ package: path, workspace: key.workspace }, statement))
+    return undefined;
+  const message = `the record of this ${what} was there when the repository was first seen, so that it may be older than the last one, and its verdicts do not count; ${advice}`;
+  return { reason: 'RecordUnproven', message };
+}
+
+/** Who wrote what is published stands in its statement. */
+function contributorsOf({ revision, record }: RevisionEvaluation): Explanation['contributors'] {
+  const published = isPublished(revision) && revision.outOfBand === undefined;
+  const all = published ? publishedRecordOf(revision.tip.facts)?.contributors : record.contributors;
+  return (all ?? []).map(({ name, face, since }) => ({ name, face, since }));
+}
+
+/** What the kernel holds against the next step besides gates. */
+async function refusalsOf(
+  store: RevisionStore,
+  { revision, policy }: RevisionEvaluation,
+  now: number,
+): Promise<Refusal[]> {
+  const actions: Readonly<Record<string, Action>> = { Draft: 'propose', Proposed: 'approve' };
+  const action = actions[revision.lifecycle];
+  if (action === undefined) return [];
+  const state = await stateOf(store.repositoryOf(revision), revision);
+  // No person in particular: those whom a policy does not let approve are named apart from this.
+  const request = { action, actor: { name: 'any-user' }, face: 'cli' } as const;
+  const decision = decide(state, request, policy, timestamp(now));
+  if (decision.allowed) return [];
+  return decision.refusals.filter((refusal) => refusal.gate === undefined && refusal.code !== 'NotAllowed');
+}
+
+/** Undefined for the placeholder: the head of the main branch may be about another package. */
+function lastAction({ revision }: RevisionEvaluation): Explanation['last'] {
+  if (isPlaceholder(revision)) return undefined;
+  const { by, at, action } = lastRequestOf(revision);
+  return { by, at, action };
+}

@@ -1,0 +1,117 @@
+import { lookalikesOf } from '../../model/policy/lookalikes.ts';
+import { publishedRecordOf } from '../../model/record/commit-message.ts';
+import type { Reason } from '../../model/revision/explanation.ts';
+import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
+import type { RevisionEvaluation, RevisionStore } from '../../store/revision-store.ts';
+import { type ExplainedRevision, type Explainer, type Findings, sluiceCommand } from './explainer.ts';
+import { hiddenRefsMessage } from './hidden-refs.ts';
+
+/** What the repository, the record and the lifecycle say of a revision. */
+export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'dependentsOf' | 'find'>): Explainer {
+  return {
+    explain(explained) {
+      const { judgement, recordFlaw } = explained;
+      const { revision } = judgement;
+      const reasons: Reason[] = [
+        ...refusedPushesOf(store, revision).map(({ message }) => ({
+          reason: 'PushRefused',
+          message: `the last write was refused: ${message}`,
+        })),
+        ...(recordFlaw === undefined ? [] : [recordFlaw]),
+        ...stateReasons(judgement),
+      ];
+      if (isPlaceholder(revision)) return { reasons: [...reasons, placeholderReason(explained)] };
+      if (revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed') return { reasons };
+      reasons.push(...publicationReasons(judgement));
+      if (revision.lifecycle === 'Published') return { reasons };
+      const deletion = deletionFindings(judgement, dependentsIn(store, revision));
+      return { ...deletion, reasons: [...reasons, ...(deletion.reasons ?? [])] };
+    },
+  };
+}
+
+/** Writes of a revision that a rule of the Git host refused. */
+export function refusedPushesOf(store: Pick<RevisionStore, 'repositoryOf'>, revision: PackageRevision) {
+  const refused = store.repositoryOf(revision).refusedPushes();
+  return refused.filter((push) => push.revision === revision.name);
+}
+
+/** What the kernel holds against the next step, besides gates. */
+export const kernelExplainer: Explainer = {
+  explain({ refusals, judgement: { revision } }) {
+    const reasons = refusals.map(({ code, message }): Reason => ({ reason: code, message }));
+    if (refusals.length === 0 && revision.lifecycle === 'Draft' && revision.problem !== undefined)
+      reasons.push({ reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` });
+    return { reasons };
+  },
+};
+
+function stateReasons({ revision, record, policy }: RevisionEvaluation): Reason[] {
+  const reasons: Reason[] = [];
+  if (revision.outOfBand !== undefined) {
+    const { reason, message } = revision.outOfBand;
+    reasons.push({ reason: 'OutOfBand', message: `it did not come through the gates (${reason}): ${message}` });
+  }
+  if (revision.hides.length > 0) reasons.push({ reason: 'NameTaken', message: hiddenRefsMessage(revision.hides) });
+  if (record.deletionTimestamp !== undefined) {
+    const finalizers = record.finalizers?.join(', ') ?? '';
+    reasons.push({
+      reason: 'BeingDeleted',
+      message: `it is being deleted since ${record.deletionTimestamp} and waits for the finalizers ${finalizers}`,
+    });
+  }
+  // Conditions and gates that a push brought and that people could take for others. They open nothing.
+  for (const message of lookalikesOf(revision.kptfile, policy))
+    reasons.push({ reason: 'Lookalike', message: `${message}; look at it closely` });
+  return reasons;
+}
+
+function placeholderReason({ siblings }: ExplainedRevision): Reason {
+  const latest = siblings.find((sibling) => sibling.latest);
+  const more =
+    latest === undefined ? 'no revision of it is published' : `the latest published revision is ${latest.name}`;
+  return { reason: 'MainBranch', message: `it stands for the package on the main branch; ${more}` };
+}
+
+/** How it was published, where that is worth a word. */
+function publicationReasons({ record: { steps }, revision }: RevisionEvaluation): Reason[] {
+  const approved = steps.findLast(({ action }) => action === 'approve');
+  const broken = revision.outOfBand === undefined ? publishedRecordOf(revision.tip.facts)?.breakGlass : undefined;
+  if (broken !== undefined) {
+    const gates = approved?.gates?.join(', ') ?? '';
+    const message = `${broken.by} published it with closed gates, as a policy lets them (break-glass): ${gates}; reason: ${broken.reason}`;
+    return [{ reason: 'BreakGlass', message }];
+  }
+  if (approved?.gates === undefined || approved.gates.length === 0) return [];
+  const message = `${approved.by} approved it at ${approved.at} while gates were closed: ${approved.gates.join(', ')}`;
+  return [{ reason: 'GatesPassedBy', message }];
+}
+
+/** Packages that come from a revision; those of other namespaces, which its readers may not see, are only counted. */
+function dependentsIn(store: Pick<RevisionStore, 'dependentsOf' | 'find'>, revision: PackageRevision): string[] {
+  const all = store.dependentsOf(revision);
+  const own = all.filter((name) => store.find(`${revision.namespace}/${name}`) !== undefined);
+  const others = all.length - own.length;
+  return others === 0 ? own : [...own, `${others} in other namespaces`];
+}
+
+function deletionFindings({ revision }: RevisionEvaluation, dependents: readonly string[]): Findings {
+  const { name, record } = revision;
+  const step = record?.steps.findLast(({ action }) => action === 'propose-deletion');
+  const why = step?.reason === undefined ? '' : ` (${step.reason})`;
+  const by = step === undefined ? '' : ` since ${step.at}, by ${step.by}${why}`;
+  const inUse = `it cannot be deleted while other packages come from it: ${dependents.join(', ')}`;
+  return {
+    reasons: [
+      ...(dependents.length === 0 ? [] : [{ reason: 'InUse', message: inUse }]),
+      {
+        reason: 'WaitsForDeletion',
+        message: `it is proposed for deletion${by}, and waits for a person to delete or to keep it`,
+      },
+    ],
+    next: [
+      ...(dependents.length === 0 ? [sluiceCommand('rpkg', 'del', name)] : []),
+      sluiceCommand('rpkg', 'reject', name),
+    ],
+  };
+}

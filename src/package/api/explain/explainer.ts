@@ -1,0 +1,66 @@
+import { commandLine } from '../../../foundation/text/command-line.ts';
+import type {
+  ApprovalExplanation,
+  DeliveryExplanation,
+  GateExplanation,
+  Reason,
+  ResolverExplanation,
+} from '../../model/revision/explanation.ts';
+import type { PackageRevision } from '../../model/revision/package-revision.ts';
+import type { Refusal } from '../../model/revision/types.ts';
+import type { Resolver } from '../../plan/resolver.ts';
+import type { RevisionEvaluation } from '../../store/revision-store.ts';
+
+/** A revision that is explained, with what several explainers judge it on: read once for all of them. */
+export interface ExplainedRevision {
+  readonly judgement: RevisionEvaluation;
+  /** The other revisions of the package. */
+  readonly siblings: readonly PackageRevision[];
+  /** What the kernel answers to the next step, propose or approve, at this moment; gates are left out. */
+  readonly refusals: readonly Refusal[];
+  /** Why verdicts and approvals of the record do not count, if they do not. */
+  readonly recordFlaw: Reason | undefined;
+}
+
+/** What is known about the processes that work on packages. */
+export interface Surroundings {
+  /** The resolvers that run, or would run in `sluice up`. */
+  readonly resolvers: readonly Pick<Resolver, 'name' | 'claims' | 'waitsFor'>[];
+  /** Names of the controllers that do not run. */
+  readonly disabled: readonly string[];
+  /** Whether controllers work on these packages now. */
+  readonly running: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** The name of the caller. */
+  readonly actor: string;
+  /** Aborts what the explanation waits for. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What one part has to say about a revision. Absent fields say nothing. */
+export interface Findings {
+  readonly gates?: readonly GateExplanation[];
+  readonly approvals?: ApprovalExplanation;
+  readonly reasons?: readonly Reason[];
+  readonly resolvers?: readonly ResolverExplanation[];
+  readonly delivery?: readonly DeliveryExplanation[];
+  /** Commands, the most likely first; see `sluiceCommand`. */
+  readonly next?: readonly string[];
+}
+
+/**
+ * The port through which a part reports why a revision waits for it. Each part that can hold a revision back has one, beside its code;
+ * the application puts them together, in the order in which their findings are read.
+ *
+ * An explainer only reads. It rereads the state that its part acts on, so that both say the same, and it throws only if that state
+ * cannot be read and there is no finding to say so.
+ */
+export interface Explainer {
+  explain(explained: ExplainedRevision, surroundings: Surroundings): Findings | Promise<Findings>;
+}
+
+/** A command for a person, without the place that it works on: a client adds its own. */
+export function sluiceCommand(...words: readonly string[]): string {
+  return commandLine(['sluice', ...words]);
+}

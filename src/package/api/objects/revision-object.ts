@@ -1,0 +1,141 @@
+import { conditionsOf, gatesOf } from '../../../../kptfile-schema/index.ts';
+import { timestamp } from '../../../foundation/time/clock.ts';
+import {
+  LATEST_REVISION_LABEL,
+  type PackageRevision as RevisionObject,
+} from '../../../resource/kinds/porch/package-revision.ts';
+import type { OwnerReference } from '../../../resource/object/object.ts';
+import { publishedRecordOf } from '../../model/record/commit-message.ts';
+import { approvalsIn } from '../../model/record/record.ts';
+import { publisherOf } from '../../model/revision/attribution.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
+import type { PackageRepository } from '../../store/package-repository.ts';
+
+/** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
+export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
+/** In a request to the approval sub-resource: publish with closed gates, for this reason. It is never kept on the object. */
+/** On a write of the status: the type of a condition that counts as set again although nothing about it differs. It is not kept. */
+export const AFFIRM_ANNOTATION = 'sluice.dev/affirm';
+
+export const BREAK_GLASS_ANNOTATION = 'sluice.dev/break-glass';
+
+/** The Kubernetes object of a revision, as Porch shows it. */
+export function revisionObject(
+  revision: PackageRevision,
+  repository: Pick<PackageRepository, 'namespace' | 'deployment' | 'url'>,
+): RevisionObject {
+  const { kptfile } = revision;
+  const published = isPublished(revision);
+  const packageMetadata = {
+    ...(kptfile?.metadata?.labels === undefined ? {} : { labels: kptfile.metadata.labels }),
+    ...(kptfile?.metadata?.annotations === undefined ? {} : { annotations: kptfile.metadata.annotations }),
+  };
+  const gates = kptfile === undefined ? [] : gatesOf(kptfile);
+  const conditions = kptfile === undefined ? [] : [...conditionsOf(kptfile).values()];
+  const tasks = tasksOf(revision);
+  return {
+    apiVersion: 'porch.kpt.dev/v1alpha1',
+    kind: 'PackageRevision',
+    metadata: {
+      name: revision.name,
+      namespace: repository.namespace,
+      uid: revision.uid,
+      creationTimestamp: createdAt(revision),
+      ...objectMetadata(revision),
+    },
+    spec: {
+      packageName: revision.key.package,
+      repository: revision.key.repository,
+      workspaceName: revision.key.workspace,
+      ...(revision.revision === 0 ? {} : { revision: revision.revision }),
+      lifecycle: revision.lifecycle,
+      ...(tasks.length === 0 ? {} : { tasks: tasks as never }),
+      ...(gates.length === 0 ? {} : { readinessGates: gates.map((conditionType) => ({ conditionType })) }),
+      ...(Object.keys(packageMetadata).length === 0 ? {} : { packageMetadata }),
+    },
+    status: {
+      ...(kptfile?.upstreamLock === undefined ? {} : { upstreamLock: kptfile.upstreamLock as never }),
+      selfLock: {
+        type: 'git',
+        git: {
+          repo: repository.url,
+          directory: revision.path,
+          ref: revision.ref.replace(/^refs\/(heads|tags)\//, ''),
+          commit: revision.commit,
+        },
+      },
+      // Porch takes the date of the author, which a rebase or a cherry-pick keeps.
+      publishTimestamp: published ? timestamp(revision.tip.authorTime ?? revision.tip.time) : null,
+      // The head of the main branch may be about another package.
+      ...(published && !isPlaceholder(revision) ? { publishedBy: publisherOf(revision) } : {}),
+      ...(repository.deployment ? { deployment: true } : {}),
+      ...(conditions.length === 0 ? {} : { conditions }),
+      ...peopleOf(revision),
+      ...flawsOf(revision),
+    },
+  };
+}
+
+/** Why the publication or the record does not count. */
+function flawsOf({
+  outOfBand,
+  recordDistrust,
+}: PackageRevision): Pick<RevisionObject['status'] & {}, 'outOfBand' | 'recordDistrust'> {
+  return {
+    ...(outOfBand === undefined ? {} : { outOfBand: { reason: outOfBand.reason, message: outOfBand.message } }),
+    ...(recordDistrust === undefined
+      ? {}
+      : { recordDistrust: { reason: recordDistrust.reason, message: recordDistrust.message } }),
+  };
+}
+
+/** Who changed a pending revision and who approved it, from the record, which does not have what others pushed since. */
+function peopleOf({
+  lifecycle,
+  namespace,
+  record,
+}: PackageRevision): Pick<RevisionObject['status'] & {}, 'contributors' | 'approvals'> {
+  const { contributors = [], proposal } = record ?? {};
+  const approvals = approvalsIn(record ?? {}, namespace);
+  if (lifecycle !== 'Draft' && lifecycle !== 'Proposed') return {};
+  const needed = proposal?.approvalsNeeded;
+  return {
+    ...(contributors.length === 0
+      ? {}
+      : { contributors: contributors.map(({ name, face, since }) => ({ name, face, since })) }),
+    ...(lifecycle !== 'Proposed' || needed === undefined
+      ? {}
+      : { approvals: { needed, given: approvals.map(({ subject, face, at }) => ({ subject, face, at })) } }),
+  };
+}
+
+/** When a revision was made, RFC 3339. Of what others made it is when they touched it last. */
+export function createdAt({ record, tip }: PackageRevision): string {
+  return record?.createdAt ?? publishedRecordOf(tip.facts)?.createdAt ?? timestamp(tip.time);
+}
+
+/** How the revision was made. Sluice keeps it in the record, Porch in the commit at the tip. */
+function tasksOf(revision: PackageRevision): unknown[] {
+  const task = revision.record?.task ?? publishedRecordOf(revision.tip.facts)?.task;
+  if (task !== undefined) return [task];
+  return revision.tip.facts.annotations.flatMap((annotation) => annotation.task ?? []);
+}
+
+function objectMetadata(revision: PackageRevision) {
+  const { record } = revision;
+  const { ownerReferences = [], finalizers = [] } = record ?? {};
+  const labels = { ...record?.labels, ...(revision.latest ? { [LATEST_REVISION_LABEL]: 'true' } : {}) };
+  const { unread } = revision.tip.facts;
+  const problem = revision.problem ?? (unread && `the message of the commit was not read: ${unread}`);
+  const annotations = {
+    ...record?.annotations,
+    ...(problem === undefined ? {} : { [PROBLEM_ANNOTATION]: problem }),
+  };
+  return {
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    ...(ownerReferences.length === 0 ? {} : { ownerReferences: ownerReferences as unknown as OwnerReference[] }),
+    ...(finalizers.length === 0 ? {} : { finalizers }),
+    ...(record?.deletionTimestamp === undefined ? {} : { deletionTimestamp: record.deletionTimestamp }),
+  };
+}

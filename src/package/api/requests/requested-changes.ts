@@ -1,0 +1,262 @@
+import type { KptfileEdit } from '../../../../kptfile-schema/index.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import {
+  LATEST_REVISION_LABEL,
+  type PackageRevision as RevisionObject,
+} from '../../../resource/kinds/porch/package-revision.ts';
+import { forbidden, invalidObject, invalidValue } from '../../../resource/object/invalid-object.ts';
+import type { Stored } from '../../../resource/object/object.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { sameValue } from '../../../resource/object/same-value.ts';
+import { APPROVAL_ANNOTATIONS } from '../../model/revision/lifecycle-annotations.ts';
+import type { PackageRevision } from '../../model/revision/package-revision.ts';
+import type { Action, Lifecycle } from '../../model/revision/types.ts';
+import type { RevisionChange } from '../../plan/change.ts';
+import { AFFIRM_ANNOTATION, BREAK_GLASS_ANNOTATION, PROBLEM_ANNOTATION } from '../objects/revision-object.ts';
+
+/**
+ * Parts of a write that have another effect than requested are reported to the writer: names are the server's, and how a package came to be
+ * cannot be changed afterwards.
+ */
+export function warnOfIgnored(context: RequestContext, stored: RevisionObject, object: RevisionObject): void {
+  if (object.spec.tasks !== undefined && !sameValue(stored.spec.tasks ?? [], object.spec.tasks))
+    context.warn?.('spec.tasks of an existing package revision cannot change and was ignored');
+}
+
+/** The fields that identify a revision. */
+const IDENTITY = ['repository', 'packageName', 'workspaceName'] as const;
+
+export function refuseOtherIdentity(stored: RevisionObject, object: RevisionObject): void {
+  const causes = IDENTITY.filter((field) => object.spec[field] !== stored.spec[field]).map((field) =>
+    invalidValue(['spec', field], object.spec[field], 'field is immutable'),
+  );
+  if (causes.length > 0) throw invalidObject(subjectOf(object), causes);
+}
+
+/** What a new object has for its Kptfile, besides what its source brings. */
+export function kptfileOf({ spec }: RevisionObject): KptfileEdit[] {
+  const { labels = {}, annotations = {} } = spec.packageMetadata ?? {};
+  return [
+    ...(spec.readinessGates ?? []).map(({ conditionType }) => ({ op: 'addGate', conditionType }) as const),
+    ...Object.entries(labels).map(([key, value]) => ({ op: 'setLabel', key, value }) as const),
+    ...Object.entries(annotations).map(([key, value]) => ({ op: 'setAnnotation', key, value }) as const),
+  ];
+}
+
+/** The step that a change of `spec.lifecycle` through the main resource requests. */
+export function stepByUpdate(stored: RevisionObject, object: RevisionObject): Action | undefined {
+  const before = stored.spec.lifecycle;
+  const after = object.spec.lifecycle ?? before;
+  if (before === after) return undefined;
+  if (before === 'Draft' && after === 'Proposed') return 'propose';
+  if (before === 'Proposed' && after === 'Draft') return 'reject';
+  if (before === 'Published' && after === 'DeletionProposed') return 'propose-deletion';
+  if (before === 'DeletionProposed' && after === 'Published') return 'undo-deletion';
+  const published = before === 'Published' || before === 'DeletionProposed';
+  const rule = published
+    ? 'value can be only updated to Published,DeletionProposed'
+    : 'value can be only updated to Draft,Proposed; publishing is done through the approval sub-resource';
+  throw invalidRevision(object, ['spec', 'lifecycle'], after, rule);
+}
+
+/** The step that a write of the approval sub-resource requests. */
+export function stepByApproval(before: Lifecycle | undefined, object: RevisionObject): Action | undefined {
+  const after = object.spec.lifecycle;
+  if (before === 'Draft') return 'approve';
+  if (before === after) return undefined;
+  if (before === 'Proposed' && after === 'Published') return 'approve';
+  if (before === 'Proposed' && after === 'Draft') return 'reject';
+  if (before === 'Published' && after === 'DeletionProposed') return 'propose-deletion';
+  if (before === 'DeletionProposed' && after === 'Published') return 'undo-deletion';
+  throw invalidRevision(object, ['spec', 'lifecycle'], after, `cannot change from ${before}`);
+}
+
+/** Why the gates are to be passed although they are closed; undefined if the request does not contain that. */
+export function breakGlassOf({ metadata }: RevisionObject): string | undefined {
+  const { annotations } = metadata;
+  return annotations !== undefined && Object.hasOwn(annotations, BREAK_GLASS_ANNOTATION)
+    ? annotations[BREAK_GLASS_ANNOTATION]
+    : undefined;
+}
+
+/** The type of the condition that is given again as it is; undefined if the request names none. */
+export function affirmedTypeOf({ metadata }: RevisionObject): string | undefined {
+  const { annotations } = metadata;
+  return annotations !== undefined && Object.hasOwn(annotations, AFFIRM_ANNOTATION)
+    ? annotations[AFFIRM_ANNOTATION]
+    : undefined;
+}
+
+/** What else differs; undefined if nothing. */
+export function changeOf(
+  stored: RevisionObject,
+  object: RevisionObject,
+  revision: PackageRevision,
+): RevisionChange | undefined {
+  const kptfile = kptfileEdits(stored, object);
+  const metadata = metadataChange(stored, object);
+  if (kptfile.length > 0 && revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') {
+    throw invalidRevision(
+      object,
+      ['spec'],
+      '',
+      `spec can only update package with lifecycle value one of Draft,Proposed; this one is ${revision.lifecycle}`,
+    );
+  }
+  if (kptfile.length === 0 && metadata === undefined) return undefined;
+  return { kptfile, ...(metadata === undefined ? {} : { metadata }) };
+}
+
+function kptfileEdits(
+  stored: RevisionObject,
+  object: RevisionObject,
+): NonNullable<RevisionChange['kptfile']>[number][] {
+  const edits: NonNullable<RevisionChange['kptfile']>[number][] = [];
+  const before = (stored.spec.readinessGates ?? []).map((gate) => gate.conditionType);
+  const after = (object.spec.readinessGates ?? []).map((gate) => gate.conditionType);
+  for (const conditionType of after) if (!before.includes(conditionType)) edits.push({ op: 'addGate', conditionType });
+  for (const conditionType of before)
+    if (!after.includes(conditionType)) edits.push({ op: 'removeGate', conditionType });
+  // Clients that were compiled before the field existed leave it out, and mean nothing by that.
+  const old = stored.spec.packageMetadata ?? {};
+  const { labels = {}, annotations = {} } = object.spec.packageMetadata ?? old;
+  for (const [key, value] of differing(old.labels, labels)) {
+    edits.push(value === undefined ? { op: 'removeLabel', key } : { op: 'setLabel', key, value });
+  }
+  for (const [key, value] of differing(old.annotations, annotations)) {
+    edits.push(value === undefined ? { op: 'removeAnnotation', key } : { op: 'setAnnotation', key, value });
+  }
+  return edits;
+}
+
+function differing(
+  before: Readonly<Record<string, string>> = {},
+  after: Readonly<Record<string, string>>,
+): [string, string | undefined][] {
+  const changed = Object.entries(after).filter(([key, value]) => before[key] !== value);
+  const removed = Object.keys(before).filter((key) => after[key] === undefined);
+  return [...changed, ...removed.map((key): [string, undefined] => [key, undefined])];
+}
+
+function metadataChange(stored: RevisionObject, object: RevisionObject): RevisionChange['metadata'] | undefined {
+  const wanted = ownMetadata(object);
+  return sameValue(ownMetadata(stored), wanted) ? undefined : (wanted as unknown as RevisionChange['metadata']);
+}
+
+/** Earlier versions put it on revisions; objects that a client kept may still carry it. It is in the status now. */
+const EARLIER_OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
+
+/**
+ * Whether the caller may approve. It may take a query, so it is decided before the stored object is read: what is then judged against the
+ * stored object cannot be overtaken by other writers in the meantime.
+ */
+export async function mayApprove(context: RequestContext): Promise<boolean> {
+  return (await context.mayApprove?.()) !== false;
+}
+
+/**
+ * The object as it is wanted, with the annotations that request an approval as they were unless the caller may approve: what a
+ * controller approves because of them is approved by who set them.
+ */
+export function withApprovalRights<T extends RevisionObject>(
+  context: RequestContext,
+  stored: RevisionObject | undefined,
+  object: T,
+  approves: boolean,
+): T {
+  const before = stored?.metadata.annotations ?? {};
+  const wanted = object.metadata.annotations ?? {};
+  const changed = APPROVAL_ANNOTATIONS.filter((key) => before[key] !== wanted[key]);
+  if (changed.length === 0 || approves) return object;
+  context.warn?.(
+    `${changed.join(' and ')} was left as it was, since ${context.actor.name} may not update packagerevisions/approval`,
+  );
+  const annotations = { ...wanted };
+  for (const key of changed) {
+    const old = before[key];
+    if (old === undefined) delete annotations[key];
+    else annotations[key] = old;
+  }
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/**
+ * Targets select by labels what clusters get, so that labels of a publication are changed by who may publish. Porch lets every editor
+ * change them.
+ */
+export function refuseRelabelling(
+  context: RequestContext,
+  stored: RevisionObject,
+  object: RevisionObject,
+  approves: boolean,
+): void {
+  if (sameValue(ownMetadata(stored).labels, ownMetadata(object).labels)) return;
+  if (!approves) refusePublished(context, stored, 'its labels select where it is delivered');
+}
+
+/** Porch lets every editor delete what is proposed for deletion. Here it takes the right that it took to publish it. */
+export function refuseDeletion(context: RequestContext, stored: RevisionObject, mayApprove: boolean): void {
+  if (!mayApprove)
+    refusePublished(context, stored, 'it is published, and its deletion takes it off the clusters that have it');
+}
+
+function refusePublished(context: RequestContext, { metadata, spec }: RevisionObject, why: string): void {
+  if (spec.lifecycle !== 'Published' && spec.lifecycle !== 'DeletionProposed') return;
+  throw new SluiceError(
+    'Refused',
+    `packagerevisions.porch.kpt.dev ${JSON.stringify(metadata.name)} is forbidden: ${why}; that needs the verb "update" on packagerevisions/approval, which User ${JSON.stringify(context.actor.name)} does not have; ask a person who may approve`,
+    { details: { name: metadata.name, group: 'porch.kpt.dev', kind: 'packagerevisions' } },
+  );
+}
+
+/** Metadata without what the server itself puts there. */
+export function ownMetadata(object: RevisionObject) {
+  const { [LATEST_REVISION_LABEL]: _latest, ...labels } = object.metadata.labels ?? {};
+  const {
+    [EARLIER_OUT_OF_BAND_ANNOTATION]: _flag,
+    [PROBLEM_ANNOTATION]: _problem,
+    [BREAK_GLASS_ANNOTATION]: _breakGlass,
+    [AFFIRM_ANNOTATION]: _affirm,
+    ...annotations
+  } = object.metadata.annotations ?? {};
+  return {
+    labels,
+    annotations,
+    ownerReferences: [...(object.metadata.ownerReferences ?? [])],
+    finalizers: [...(object.metadata.finalizers ?? [])],
+  };
+}
+
+/** Porch's clients expect this label to be the server's own. */
+export function refuseManagedLabel(stored: RevisionObject | undefined, object: RevisionObject): void {
+  const before = stored?.metadata.labels?.[LATEST_REVISION_LABEL];
+  const after = object.metadata.labels?.[LATEST_REVISION_LABEL];
+  if (after === undefined || after === before) return;
+  const rule = `label is managed by the server and cannot be ${stored === undefined ? 'set' : 'modified'} by users`;
+  throw invalidObject(subjectOf(object), [forbidden(['metadata', 'labels', LATEST_REVISION_LABEL], rule)]);
+}
+
+/** A client that waits for the end of a deletion must not have to wait for more. */
+export function refuseLateFinalizer(stored: Stored<RevisionObject>, object: RevisionObject): void {
+  if (stored.metadata.deletionTimestamp === undefined) return;
+  const known = stored.metadata.finalizers ?? [];
+  const added = (object.metadata.finalizers ?? []).filter((finalizer) => !known.includes(finalizer));
+  if (added.length > 0) {
+    const rule = 'no finalizer can be added while the object is being deleted';
+    throw invalidRevision(object, ['metadata', 'finalizers'], added, rule);
+  }
+}
+
+/** An error about one field of a package revision. */
+export function invalidRevision(
+  object: RevisionObject,
+  path: readonly (string | number)[],
+  value: unknown,
+  message: string,
+): SluiceError {
+  return invalidObject(subjectOf(object), [invalidValue(path, value, message)]);
+}
+
+function subjectOf({ metadata }: RevisionObject): string {
+  return `PackageRevision.porch.kpt.dev ${JSON.stringify(metadata.name)}`;
+}

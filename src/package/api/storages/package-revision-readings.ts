@@ -1,0 +1,174 @@
+import type { z } from 'zod';
+import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
+import { packageRevisionKind } from '../../../resource/kinds/porch/package-revision.ts';
+import type { DeepReadonly, KubernetesObject, ObjectKey } from '../../../resource/object/object.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { wholeObject } from '../../../resource/schema/schema-of-kind.ts';
+import { structuralFromZod } from '../../../resource/schema/structural/structural-from-zod.ts';
+import { notFound, resourceName } from '../../../resource/storage/memory/object-rules.ts';
+import type { ReadOnlySubResource } from '../../../resource/storage/storage.ts';
+import { type FileChanges, fileChanges } from '../../model/diff/file-diff.ts';
+import type { Explanation } from '../../model/revision/explanation.ts';
+import { type PackageRevision, repositoryIdOf, revisionId } from '../../model/revision/package-revision.ts';
+import { diffSchema, explainSchema, historySchema } from '../../model/revision/revision-readings.ts';
+import type { OpenPurpose, RevisionStore } from '../../store/revision-store.ts';
+import type { RevisionEntry } from '../objects/revision-entry.ts';
+import type { RevisionTable } from '../table/revision-table.ts';
+import { diffBases } from './diff-base.ts';
+
+/** Explains why a revision is where it is. NotFound if there is none, with what is known of one that was. */
+export type ExplainRevision = (context: RequestContext, key: ObjectKey) => Promise<Explanation>;
+
+const GROUP = 'sluice.dev';
+const VERSION = 'v1alpha1';
+const DEFAULT_ENTRIES = 100;
+const MAX_ENTRIES = 10_000;
+
+/** The sub-resources of PackageRevision that are only read: its history, its difference from another revision, why it waits. */
+export function packageRevisionReadings(
+  store: RevisionStore,
+  table: Pick<RevisionTable, 'get'>,
+  explain: ExplainRevision | undefined,
+): ReadOnlySubResource[] {
+  const history = reading('history', 'PackageRevisionHistory', historySchema, {
+    description: 'What happened to a package revision, and who did it.',
+    parameters: [{ name: 'limit', description: `How many entries at most; ${DEFAULT_ENTRIES} if absent.` }],
+    read: async (_context, key, parameters) => {
+      const limit = limitOf(parameters);
+      const { revision } = await existing(store, table, key, 'look');
+      const entries = await store.history(revisionId(revision), limit);
+      return {
+        entries: entries.map(({ reason, ...entry }) => ({ ...entry, ...(reason === undefined ? {} : { reason }) })),
+      };
+    },
+  });
+  const diff = reading('diff', 'PackageRevisionDiff', diffSchema, {
+    description: 'The files in which a package revision differs from another one.',
+    parameters: [
+      {
+        name: 'with',
+        description:
+          'The other revision: a name, latest (the latest published revision of the package) or source (what the revision was made from, else the published revision before it). Default: source.',
+      },
+    ],
+    read: async (context, key, parameters) => {
+      const entry = await existing(store, table, key);
+      const base = await baseOf(store, table, entry, { context, word: parameters.get('with') || 'source' });
+      return {
+        ...(base === undefined ? {} : { from: base.name }),
+        to: key.name,
+        ...(await changesBetween(store, context, base, entry.revision)),
+      };
+    },
+  });
+  if (explain === undefined) return [history, diff];
+  const explanation = reading('explain', 'PackageRevisionExplanation', explainSchema, {
+    description: 'Why a package revision is where it is, and what would move it on.',
+    parameters: [],
+    read: async (context, key) => ({ explanation: await explain(context, key) }),
+  });
+  return [history, diff, explanation];
+}
+
+function reading<Schema extends z.ZodObject>(
+  name: string,
+  kind: string,
+  schema: Schema,
+  {
+    description,
+    parameters,
+    read,
+  }: Pick<ReadOnlySubResource, 'parameters'> & {
+    readonly description: string;
+    readonly read: (
+      context: RequestContext,
+      key: ObjectKey,
+      parameters: URLSearchParams,
+    ) => Promise<DeepReadonly<z.infer<Schema>>>;
+  },
+): ReadOnlySubResource {
+  const apiVersion = `${GROUP}/${VERSION}`;
+  return {
+    ...{ name, parameters, kind: { group: GROUP, version: VERSION, kind } },
+    schema: () => wholeObject(description, structuralFromZod(schema)),
+    read: async (context, key, query): Promise<KubernetesObject> => ({
+      ...{ apiVersion, kind, metadata: { name: key.name, ...(key.namespace && { namespace: key.namespace }) } },
+      ...(await read(context, key, query)),
+    }),
+  };
+}
+
+async function changesBetween(
+  store: RevisionStore,
+  { signal }: RequestContext,
+  base: PackageRevision | undefined,
+  revision: PackageRevision,
+): Promise<FileChanges> {
+  const before = base === undefined ? new Map<string, Buffer>() : (await store.content(revisionId(base))).files;
+  const { files: after } = await store.content(revisionId(revision));
+  return fileChanges(before, after, signal);
+}
+
+/** A right to read one revision is none to read the files of another, nor to learn which ones exist. */
+async function requireReadable({ mayReadOther }: RequestContext, name: string, word: string): Promise<void> {
+  if (mayReadOther === undefined || (await mayReadOther(name))) return;
+  const resource = resourceName(packageRevisionKind);
+  throw new SluiceError(
+    'Refused',
+    name === word
+      ? `${resource} ${JSON.stringify(name)} is forbidden: a comparison with it needs the right to get its sub-resource diff as well`
+      : `${resource} is forbidden: a comparison with ${word} needs the right to get the sub-resource diff of that revision as well`,
+  );
+}
+
+async function existing(
+  store: RevisionStore,
+  table: Pick<RevisionTable, 'get'>,
+  key: ObjectKey,
+  purpose: OpenPurpose = 'use',
+): Promise<RevisionEntry> {
+  await store.reach(`${key.namespace}/${repositoryOf(key.name)}`, purpose);
+  const found = table.get(key);
+  if (found === undefined) throw notFound(packageRevisionKind, key.name);
+  return found;
+}
+
+/** What a revision is compared with; undefined for a package that has nothing before it. */
+async function baseOf(
+  store: RevisionStore,
+  table: Pick<RevisionTable, 'get'>,
+  { revision, object }: RevisionEntry,
+  { context, word }: { readonly context: RequestContext; readonly word: string },
+): Promise<PackageRevision | undefined> {
+  const { namespace } = revision;
+  const ofPackage = store
+    .list({ repository: repositoryIdOf(revision), package: revision.key.package })
+    .flatMap(({ name }) => table.get({ namespace, name })?.object ?? []);
+  for (const name of diffBases(object, ofPackage, word)) {
+    // Before it is looked up: the refusal does not depend on whether it exists.
+    await requireReadable(context, name, word);
+    const isAsked = name === word;
+    try {
+      return (await existing(store, table, { namespace, name })).revision;
+    } catch (error) {
+      // A source that is gone, or whose repository is, leaves the published revision before.
+      if (isAsked || !isSluiceError(error, 'NotFound')) throw error;
+    }
+  }
+  return undefined;
+}
+
+/** The repository that the name of a revision begins with: names of repositories have no dot. */
+function repositoryOf(revisionName: string): string {
+  return revisionName.split('.', 1)[0] ?? '';
+}
+
+function limitOf(parameters: URLSearchParams): number {
+  const text = parameters.get('limit') || String(DEFAULT_ENTRIES);
+  const limit = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;
+  if (limit > 0) return Math.min(limit, MAX_ENTRIES);
+  throw new SluiceError(
+    'InvalidInput',
+    `the parameter limit must be a whole number above 0, not ${JSON.stringify(text.slice(0, 20))}`,
+  );
+}

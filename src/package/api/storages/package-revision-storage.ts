@@ -1,0 +1,317 @@
+import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../../foundation/time/clock.ts';
+import {
+  packageRevisionKind,
+  type PackageRevision as RevisionObject,
+} from '../../../resource/kinds/porch/package-revision.ts';
+import type { ObjectKey, Stored } from '../../../resource/object/object.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { sameValue } from '../../../resource/object/same-value.ts';
+import type { Kind } from '../../../resource/schema/kind.ts';
+import { ListPages } from '../../../resource/storage/memory/list-pages.ts';
+import {
+  checkPreconditions,
+  isHeld,
+  markedForDeletion,
+  notFound,
+  resourceName,
+} from '../../../resource/storage/memory/object-rules.ts';
+import { compileSelection } from '../../../resource/storage/selection.ts';
+import type {
+  DeleteOptions,
+  ListOptions,
+  ListResult,
+  ReadOnlySubResource,
+  Storage,
+  WatchEvent,
+  WatchOptions,
+} from '../../../resource/storage/storage.ts';
+import type { EventLog } from '../../../resource/watch/event-log.ts';
+import { narrowestKey } from '../../../resource/watch/index-key.ts';
+import { READY_TYPE } from '../../model/gates/ready-type.ts';
+import type { IssuedCondition } from '../../model/gates/verdict.ts';
+import { DEFAULT_NAMESPACE, revisionName } from '../../model/identity/identity.ts';
+import { revisionId } from '../../model/revision/package-revision.ts';
+import type { RevisionChange } from '../../plan/change.ts';
+import type { RevisionUpdate } from '../../plan/update.ts';
+import type { RevisionStore } from '../../store/revision-store.ts';
+import { type FieldOwners, memoryFieldOwners } from '../objects/field-owners.ts';
+import type { RevisionEntry } from '../objects/revision-entry.ts';
+import {
+  affirmedTypeOf,
+  breakGlassOf,
+  changeOf,
+  invalidRevision,
+  kptfileOf,
+  mayApprove,
+  ownMetadata,
+  refuseDeletion,
+  refuseLateFinalizer,
+  refuseManagedLabel,
+  refuseOtherIdentity,
+  refuseRelabelling,
+  stepByApproval,
+  stepByUpdate,
+  warnOfIgnored,
+  withApprovalRights,
+} from '../requests/requested-changes.ts';
+import { revisionSourceOf, sourceNames } from '../requests/revision-source-of.ts';
+import { warnOfClosedGates, warnOfPublication } from '../requests/warn-of-closed-gates.ts';
+import { REVISION_TOPIC, RevisionTable } from '../table/revision-table.ts';
+import type { RevisionVersions } from '../table/revision-versions.ts';
+import { type ExplainRevision, packageRevisionReadings } from './package-revision-readings.ts';
+
+/** How long, in milliseconds, a create waits for a repository that is being opened. */
+const ARRIVAL_TIMEOUT_MS = 10_000;
+
+export interface PackageStorageOptions {
+  readonly clock?: Clock;
+  /** One for each kind: an object of one kind has the uid of another. Default: in memory. */
+  readonly owners?: FieldOwners;
+  /** Default: versions start again with the process. */
+  readonly versions?: RevisionVersions;
+  readonly alert?: Alert | undefined;
+  readonly explain?: ExplainRevision | undefined;
+}
+
+/**
+ * Keeps a warning about a revision, durably, before something is done that must not go unnoticed. Throws if it cannot; then the step is
+ * not taken.
+ */
+export type Alert = (revision: Stored<RevisionObject>, reason: string, message: string) => Promise<void>;
+
+/**
+ * Package revisions as Kubernetes objects: reads show the store, writes go through the kernel.
+ *
+ * Errors have the texts that Porch's clients look for, after the prefix `Internal error occurred: ` that Porch puts before many of
+ * them: they compare by containment, and none of these is an internal error.
+ */
+export class PackageRevisionStorage implements Storage<RevisionObject> {
+  readonly kind = packageRevisionKind;
+  /** Clients of Porch make a revision from the object of another one. */
+  readonly ignoresVersionOnCreate = true;
+  readonly subResources: readonly string[] = ['status', 'approval'];
+  readonly readOnlySubResources: readonly ReadOnlySubResource[];
+  /** What the storages of files and packages show too. */
+  readonly table: RevisionTable;
+  readonly #store: RevisionStore;
+  readonly #log: EventLog;
+  readonly #clock: Clock;
+  readonly #alert: Alert;
+  readonly #pages: ListPages<RevisionEntry, RevisionObject>;
+
+  constructor(store: RevisionStore, log: EventLog, options: PackageStorageOptions = {}) {
+    this.#store = store;
+    this.#log = log;
+    this.#clock = options.clock ?? systemClock;
+    this.#alert = options.alert ?? (async () => undefined);
+    this.table = new RevisionTable(store, log, this.#clock, options.owners ?? memoryFieldOwners(), options.versions);
+    this.readOnlySubResources = packageRevisionReadings(store, this.table, options.explain);
+    this.#pages = new ListPages(this.#clock, (entry) => entry.object);
+  }
+
+  async get(_context: RequestContext, key: ObjectKey): Promise<Stored<RevisionObject>> {
+    const entry = await this.table.evaluated(key);
+    if (entry === undefined) throw notFound(this.kind, key.name);
+    return entry.object;
+  }
+
+  async list(_context: RequestContext, options: ListOptions = {}): Promise<ListResult<RevisionObject>> {
+    return this.listFor(this.kind, options);
+  }
+
+  watch(_context: RequestContext, options: WatchOptions): AsyncIterable<WatchEvent<RevisionObject>> {
+    return this.watchFor(this.kind, options);
+  }
+
+  /** The package revisions that a selection by the fields of another kind means, which has one object for each of them. */
+  listFor(kind: Pick<Kind, 'selectableFields'>, options: ListOptions): ListResult<RevisionObject> {
+    const narrow = narrowestKey(options, kind);
+    const { labelSelector, fieldSelector } = options;
+    const selective = (labelSelector?.requirements.length ?? 0) + (fieldSelector?.requirements.length ?? 0) > 0;
+    const selects = compileSelection(options, kind);
+    const find = () => this.table.select(narrow);
+    // Without selectors the index key is all that selects, and no object has to be compared.
+    return this.#pages.list(options, this.#log.version, find, selective ? selects : undefined);
+  }
+
+  watchFor(kind: Pick<Kind, 'selectableFields'>, options: WatchOptions): AsyncIterable<WatchEvent<RevisionObject>> {
+    const { resourceVersion, signal } = options;
+    const selects = compileSelection(options, kind);
+    const indexKey = narrowestKey(options, kind);
+    return this.#log.follow<RevisionObject>(REVISION_TOPIC, { resourceVersion, signal, selects, indexKey });
+  }
+
+  async create(context: RequestContext, asked: RevisionObject): Promise<Stored<RevisionObject>> {
+    const object = withApprovalRights(context, undefined, asked, await mayApprove(context));
+    // Decided here, so that the plan of the write does not wait for a query while it holds a slot of the repository.
+    if (context.mayWriteStatus !== undefined) await context.mayWriteStatus();
+    const { spec, metadata } = object;
+    if (spec.lifecycle !== undefined && spec.lifecycle !== 'Draft') {
+      throw invalidRevision(object, ['spec', 'lifecycle'], spec.lifecycle, 'value can be only created as Draft');
+    }
+    refuseManagedLabel(undefined, object);
+    const source = revisionSourceOf(object);
+    const namespace = metadata.namespace ?? this.#namespaceOf(spec.repository);
+    const repositoryId = `${namespace}/${spec.repository}`;
+    await this.#store.arrival(
+      repositoryId,
+      AbortSignal.any([AbortSignal.timeout(ARRIVAL_TIMEOUT_MS), ...(context.signal ? [context.signal] : [])]),
+    );
+    this.#checkNamespace(repositoryId, namespace, sourceNames(source));
+    const { repository, packageName, workspaceName } = spec;
+    const name = revisionName({ repository, package: packageName, workspace: workspaceName });
+    if (metadata.name !== '' && metadata.name !== name)
+      context.warn?.(`metadata.name ${JSON.stringify(metadata.name)} was ignored; the name is ${JSON.stringify(name)}`);
+    const wanted = {
+      ...{ package: packageName, workspace: workspaceName, source, kptfile: kptfileOf(object) },
+      metadata: ownMetadata(object) as unknown as NonNullable<RevisionChange['metadata']>,
+    };
+    const write = this.table.beginWrite(context, `${namespace}/${name}`, metadata.managedFields);
+    try {
+      const made = await write.finish(await this.#store.create(repositoryId, wanted, context));
+      return made?.object ?? this.#existing({ namespace, name }).object;
+    } finally {
+      write.end();
+    }
+  }
+
+  /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve, in one transaction. */
+  async update(context: RequestContext, asked: RevisionObject): Promise<Stored<RevisionObject>> {
+    const approves = await mayApprove(context);
+    const entry = this.#current(asked);
+    const stored = entry.object;
+    const object = withApprovalRights(context, stored, asked, approves);
+    refuseOtherIdentity(stored, object);
+    refuseManagedLabel(stored, object);
+    refuseLateFinalizer(stored, object);
+    refuseRelabelling(context, stored, object, approves);
+    warnOfIgnored(context, stored, object);
+    const action = stepByUpdate(stored, object);
+    const change = changeOf(stored, object, entry.revision);
+    const finished = stored.metadata.deletionTimestamp !== undefined && change?.metadata?.finalizers?.length === 0;
+    if (finished) return this.#remove(context, entry);
+    return this.#write(context, entry, object, {
+      ...(change === undefined ? {} : { change }),
+      ...(action === undefined ? {} : { action }),
+    });
+  }
+
+  async updateSubResource(
+    context: RequestContext,
+    name: string,
+    object: RevisionObject,
+  ): Promise<Stored<RevisionObject>> {
+    if (!this.subResources.includes(name))
+      throw new SluiceError('Unsupported', `packagerevisions have no sub-resource ${JSON.stringify(name)}`);
+    const entry = this.#current(object, name === 'approval' ? context.actor.name : undefined);
+    const stored = entry.object;
+    if (name === 'approval') {
+      const action = stepByApproval(stored.spec.lifecycle, object);
+      const breakGlass = breakGlassOf(object);
+      const reason = breakGlass === undefined || breakGlass.trim() === '' ? {} : { reason: breakGlass };
+      if (action === undefined && stored.spec.lifecycle === 'Published') warnOfPublication(context, stored);
+      const update: RevisionUpdate = {
+        ...(action === undefined ? {} : { action }),
+        ...(breakGlass === undefined ? {} : { breakGlass: true }),
+        isUnseen: context.namesNoVersion === true || object.metadata.resourceVersion === undefined,
+      };
+      if (breakGlass !== undefined && action === 'approve' && context.dryRun !== true) {
+        // A process that ends between the publication and its event must not leave the publication unnoticed.
+        await this.#write({ ...context, ...reason, dryRun: true }, entry, object, update);
+        const message = `${context.actor.name} publishes it with --break-glass: ${breakGlass}`;
+        await this.#alert(stored, 'BreakGlass', message);
+      }
+      return this.#write({ ...context, ...reason }, entry, object, update);
+    }
+    const before = new Map((stored.status?.conditions ?? []).map((condition) => [condition.type, condition]));
+    const after = object.status?.conditions ?? [];
+    const kept = new Set(after.map((condition) => condition.type));
+    const affirmed = affirmedTypeOf(object);
+    const isGiven = (given: IssuedCondition) => given.type === affirmed || !sameValue(before.get(given.type), given);
+    const change = {
+      // A client cannot set what Sluice computes.
+      conditions: (after as readonly IssuedCondition[]).filter((given) => given.type !== READY_TYPE && isGiven(given)),
+      withdraw: [...before.keys()].filter((type) => type !== READY_TYPE && !kept.has(type)),
+    };
+    return this.#write(context, entry, object, { change });
+  }
+
+  async delete(context: RequestContext, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<RevisionObject>> {
+    const approves = await mayApprove(context);
+    const entry = this.#existing(key);
+    const stored = entry.object;
+    checkPreconditions(this.kind, stored, options);
+    if (stored.spec.lifecycle === 'DeletionProposed') refuseDeletion(context, stored, approves);
+    const marked = markedForDeletion(stored, options, this.#clock.now());
+    if (!isHeld(this.kind, marked)) return this.#remove(context, entry);
+    if (sameValue(stored, marked)) return stored;
+    // What must not be deleted is not marked either.
+    await this.#remove({ ...context, dryRun: true }, entry);
+    const { deletionTimestamp, finalizers } = marked.metadata;
+    const metadata = { ...(deletionTimestamp && { deletionTimestamp }), finalizers: [...(finalizers ?? [])] };
+    return this.#write(context, entry, {}, { change: { metadata } });
+  }
+
+  /** A refusal has the form of Porch and of every Kubernetes server: what is forbidden, then why. */
+  async #remove(context: RequestContext, { revision, object }: RevisionEntry): Promise<Stored<RevisionObject>> {
+    const id = revisionId(revision);
+    try {
+      await this.#store.update(id, { action: 'delete', expectedCommit: revision.commit }, context);
+      return object;
+    } catch (error) {
+      if (!isSluiceError(error, 'Refused')) throw error;
+      const message = `${resourceName(this.kind)} ${JSON.stringify(revision.name)} is forbidden: ${error.message}`;
+      throw new SluiceError('Refused', message, { cause: error, details: error.details });
+    }
+  }
+
+  async #write(
+    context: RequestContext,
+    { revision, object: stored }: RevisionEntry,
+    { metadata }: { readonly metadata?: RevisionObject['metadata'] },
+    update: RevisionUpdate,
+  ): Promise<Stored<RevisionObject>> {
+    const id = revisionId(revision);
+    const write = this.table.beginWrite(context, id, metadata?.managedFields);
+    try {
+      const made = await write.finish(
+        await this.#store.update(id, { ...update, expectedCommit: revision.commit }, context),
+      );
+      if (made !== undefined && update.action !== undefined) warnOfClosedGates(context, made, update.action);
+      return made?.object ?? stored;
+    } finally {
+      write.end();
+    }
+  }
+
+  #existing(key: ObjectKey): RevisionEntry {
+    const found = this.table.get(key);
+    if (found === undefined) throw notFound(this.kind, key.name);
+    return found;
+  }
+
+  /** The entry that a write is about, if its preconditions hold. `steppedBy` is the caller of a write of the lifecycle alone. */
+  #current({ metadata }: RevisionObject, steppedBy?: string): RevisionEntry {
+    const entry = this.#existing(metadata);
+    const { resourceVersion, ...rest } = metadata;
+    const version =
+      steppedBy === undefined
+        ? entry.settledVersion(resourceVersion)
+        : entry.versionForStep(steppedBy, resourceVersion);
+    checkPreconditions(this.kind, entry.object, version === undefined ? rest : { ...rest, resourceVersion: version });
+    return entry;
+  }
+
+  /** Rights are given by namespace, so a package comes from and goes to repositories of its own. */
+  #checkNamespace(repositoryId: string, namespace: string, sources: readonly string[]): void {
+    this.#store.repository(repositoryId);
+    for (const name of sources) if (this.table.get({ name, namespace }) === undefined) throw notFound(this.kind, name);
+  }
+
+  /** Clients in the same process need not name the namespace of a repository that only one has. */
+  #namespaceOf(repository: string): string {
+    const found = this.#store.repositories().filter((one) => one.repository === repository);
+    return found.length === 1 ? (found[0]?.namespace ?? DEFAULT_NAMESPACE) : DEFAULT_NAMESPACE;
+  }
+}

@@ -1,0 +1,124 @@
+import { Limiter } from '../../../foundation/concurrency/limiter.ts';
+import { messageOf } from '../../../foundation/sluice-error.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
+import { nextExpiry } from '../../model/gates/gates.ts';
+import type { RevisionStore } from '../../store/revision-store.ts';
+import { evaluatedCondition, isUnpublished, notEvaluated, requiresGates } from '../objects/ready-condition.ts';
+import type { Readiness, RevisionEntry } from '../objects/revision-entry.ts';
+
+/** Evaluations at a time: each reads a package, and requests go first. */
+const MAX_EVALUATIONS = 2;
+const SLOW_AFTER_MS = 1000;
+
+interface Evaluation {
+  readonly etag: string;
+  readonly generation: number;
+  readonly over: Promise<void>;
+}
+
+export interface GateEvaluationsOptions {
+  readonly store: RevisionStore;
+  readonly clock: Clock;
+  /** The entry of an id as it is now. */
+  find(id: string): RevisionEntry | undefined;
+  /** Notes an evaluation of the entry that is there now. */
+  show(id: string, ready: Readiness): void;
+}
+
+/**
+ * Evaluates the gates of pending revisions for their condition `sluice.dev/Ready`: when a client reads one object, after each write, and,
+ * once started, whenever a revision or a policy changes and when a gate expires.
+ */
+export class GateEvaluations {
+  readonly #options: GateEvaluationsOptions;
+  readonly #limiter: Limiter;
+  /** Evaluations under way, by the id, with the state that each is of. */
+  readonly #running = new Map<string, Evaluation>();
+  /** Cancels the timer of an id. */
+  readonly #timers = new Map<string, () => void>();
+  #isStarted = false;
+  /** Counts changes of policies, so that an evaluation under way does not count for the new ones. */
+  #generation = 0;
+
+  constructor(options: GateEvaluationsOptions) {
+    this.#options = options;
+    this.#limiter = new Limiter({
+      ...{ maxRunning: MAX_EVALUATIONS, slowAfterMs: SLOW_AFTER_MS, clock: options.clock },
+    });
+  }
+
+  start(entries: Iterable<[string, RevisionEntry]>): void {
+    this.#isStarted = true;
+    for (const [id, entry] of entries) this.noteChange(id, entry);
+  }
+
+  /** Evaluates a changed revision in the background, if it is started. */
+  noteChange(id: string, entry: RevisionEntry): void {
+    this.forget(id);
+    if (this.#isStarted && this.#isDue(entry)) void this.#limiter.run(() => this.evaluate(id));
+  }
+
+  /** Ends the timer of a revision that is gone or changed. */
+  forget(id: string): void {
+    this.#timers.get(id)?.();
+    this.#timers.delete(id);
+  }
+
+  /** Evaluates all pending revisions again: a policy changed. What is shown stays until then. */
+  repeat(entries: Iterable<[string, RevisionEntry]>): void {
+    this.#generation += 1;
+    for (const [id, entry] of entries) {
+      if (!isUnpublished(entry.revision)) continue;
+      entry.noteReady({ condition: entry.ready.condition, isCurrent: false });
+      this.noteChange(id, entry);
+    }
+  }
+
+  /** Resolves when the gates of a revision, as it is now, are evaluated; at once where they are, or there are none. */
+  async evaluate(id: string): Promise<void> {
+    const entry = this.#options.find(id);
+    if (entry === undefined || !this.#isDue(entry)) return;
+    const { etag } = entry.revision;
+    const generation = this.#generation;
+    const running = this.#running.get(id);
+    if (running?.etag === etag && running.generation === generation) return running.over;
+    const over = this.#judge(id, etag).finally(() => {
+      if (this.#running.get(id)?.over === over) this.#running.delete(id);
+    });
+    this.#running.set(id, { etag, generation, over });
+    return over;
+  }
+
+  #isDue({ revision, repository, ready }: RevisionEntry): boolean {
+    if (!isUnpublished(revision)) return false;
+    if (ready.isCurrent) return ready.until !== undefined && ready.until <= this.#options.clock.now();
+    return ready.condition !== undefined || requiresGates(revision, repository);
+  }
+
+  async #judge(id: string, etag: string): Promise<void> {
+    const { store, clock, show, find } = this.#options;
+    const generation = this.#generation;
+    let ready: Readiness;
+    try {
+      const { gates, revision, content } = await store.evaluate(id);
+      // It changed meanwhile, which is evaluated for itself.
+      if (revision.etag !== etag) return;
+      const until = nextExpiry(gates);
+      ready = {
+        condition: evaluatedCondition(gates, content.files),
+        isCurrent: true,
+        ...(until === undefined ? {} : { until }),
+      };
+    } catch (error) {
+      // In the background no caller gets the error; the condition reports it.
+      ready = { condition: notEvaluated(messageOf(error)), isCurrent: true };
+    }
+    // Nothing is noted of a repository that was closed meanwhile.
+    if (store.find(id)?.etag !== etag || find(id)?.revision.etag !== etag || generation !== this.#generation) return;
+    show(id, ready);
+    if (!this.#isStarted || ready.until === undefined) return;
+    this.forget(id);
+    const repeat = () => void this.#limiter.run(() => this.evaluate(id));
+    this.#timers.set(id, clock.schedule(Math.max(1, ready.until - clock.now()), repeat));
+  }
+}
