@@ -140,7 +140,20 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     ...['webhooks', 'admission'],
   ],
   'src/kubernetes': ['access', 'connection', '.'],
-  'src/app': ['.', 'service'],
+  'src/app': [
+    ...[
+      '.',
+      'data',
+      'trust',
+      'repositories',
+      'policies',
+      'functions',
+      'resolvers',
+      'session',
+      'controllers',
+      'service',
+    ],
+  ],
   'src/cli': [
     'output',
     'program',

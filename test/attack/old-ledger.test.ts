@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openTrust, type Trust } from '../../src/app/open-trust.ts';
+import { openTrust, type Trust } from '../../src/app/trust/open-trust.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 

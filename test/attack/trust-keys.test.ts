@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ledgerPath, openTrust, statementKeyPath, type Trust } from '../../src/app/open-trust.ts';
+import { ledgerPath, openTrust, statementKeyPath, type Trust } from '../../src/app/trust/open-trust.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import { SqliteTrustLedger } from '../../src/package/trust/sqlite/sqlite-trust-ledger.ts';

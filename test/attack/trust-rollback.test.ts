@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { wasDeleted } from '../../controllers/delivery/deletion-proof.ts';
-import { openTrust, statementKeyPath, type Trust } from '../../src/app/open-trust.ts';
+import { openTrust, statementKeyPath, type Trust } from '../../src/app/trust/open-trust.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import { provesDeletion } from '../../src/package/index/trust/deletion-proof.ts';

@@ -1,7 +1,7 @@
 // Opens the trust of a data folder and writes into its ledger until it is killed, and reports each write that is durable.
 // Arguments: the data folder, a name for this run, "start" to end after the start.
 import { writeSync } from 'node:fs';
-import { openTrust } from '../../src/app/open-trust.ts';
+import { openTrust } from '../../src/app/trust/open-trust.ts';
 
 const [folder = '', life = '', mode = ''] = process.argv.slice(2);
 const report = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`);

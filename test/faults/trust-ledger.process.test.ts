@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { ledgerPath } from '../../src/app/open-trust.ts';
+import { ledgerPath } from '../../src/app/trust/open-trust.ts';
 import { SqliteTrustLedger } from '../../src/package/trust/sqlite/sqlite-trust-ledger.ts';
 
 const WRITER = fileURLToPath(new URL('./ledger-writer.ts', import.meta.url));

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { openTrust } from '../../src/app/open-trust.ts';
+import { openTrust } from '../../src/app/trust/open-trust.ts';
 import { type Clock, systemClock } from '../../src/foundation/time/clock.ts';
 import type { GitRemote, GitRepository } from '../../src/git/git-repository.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';

@@ -7,7 +7,7 @@ import { hostUsersNameOf } from '../../package/store/policy-objects.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
 import type { HostPush } from '../../server/webhooks/host-push.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../session/session.ts';
 
 /**
  * Keeps what a Git host reported on a push, where the Repository says that such reports count. Returns why it does not count where the

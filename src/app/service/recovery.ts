@@ -2,7 +2,7 @@ import type { LockHolder } from '../../foundation/files/process-lock.ts';
 import { counted } from '../../foundation/text/counted.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
 import { isPlaceholder } from '../../package/model/revision/package-revision.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../session/session.ts';
 import type { LogEntry } from './log-entry.ts';
 
 /** What is found and done after a process that ended without stopping, as two lines of the log. */

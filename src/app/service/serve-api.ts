@@ -35,7 +35,7 @@ import type { RequestRecord } from '../../server/request/request-record.ts';
 import { accessReviews } from '../../server/reviews/access-reviews.ts';
 import { selfSubjectReview, tokenReview } from '../../server/reviews/identity-reviews.ts';
 import { rulesReview } from '../../server/reviews/rules-review.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../session/session.ts';
 import { sluiceVersion } from '../sluice-version.ts';
 import type { ListenAddress } from './listen-address.ts';
 

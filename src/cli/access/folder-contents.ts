@@ -1,5 +1,5 @@
 import type { RenderStatus } from '../../../kptfile-schema/index.ts';
-import type { Session } from '../../app/session.ts';
+import type { Session } from '../../app/session/session.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { renderStatusOf } from '../../package/api/objects/render-status.ts';
 import { authorOf } from '../../package/model/revision/attribution.ts';

@@ -1,4 +1,4 @@
-import type { Session } from '../../app/session.ts';
+import type { Session } from '../../app/session/session.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';

@@ -1,4 +1,4 @@
-import { describeFailure, type OpenFailure } from '../../app/open-failure.ts';
+import { describeFailure, type OpenFailure } from '../../app/repositories/open-failure.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import type { ActorOptions, Invocation, PlaceOptions } from '../program/invocation.ts';

@@ -1,6 +1,6 @@
-import { gitNetworkOf } from '../../app/git-network.ts';
-import { Session } from '../../app/session.ts';
-import { signingChoice } from '../../app/signing-choice.ts';
+import { gitNetworkOf } from '../../app/repositories/git-network.ts';
+import { Session } from '../../app/session/session.ts';
+import { signingChoice } from '../../app/trust/signing-choice.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { printable } from '../output/printable.ts';
 import { actorOf } from '../program/actor.ts';

@@ -1,6 +1,6 @@
-import type { OpenFailure } from '../../app/open-failure.ts';
-import { signingChoice } from '../../app/signing-choice.ts';
-import { runningUp } from '../../app/up-lock.ts';
+import { runningUp } from '../../app/data/up-lock.ts';
+import type { OpenFailure } from '../../app/repositories/open-failure.ts';
+import { signingChoice } from '../../app/trust/signing-choice.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { actorOf } from '../program/actor.ts';
@@ -61,8 +61,8 @@ export async function openAccess({
     if (server !== undefined) return server;
   }
   const [{ Session }, { gitNetworkOf }, { FolderAccess }] = await Promise.all([
-    import('../../app/session.ts'),
-    import('../../app/git-network.ts'),
+    import('../../app/session/session.ts'),
+    import('../../app/repositories/git-network.ts'),
     import('./folder-access.ts'),
   ]);
   const signing = signingChoice(environment);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, delimiter, dirname } from 'node:path';
-import { type DataFolder, DEFAULT_DATA_FOLDER, dataFolder } from '../../app/data-folder.ts';
+import { type DataFolder, DEFAULT_DATA_FOLDER, dataFolder } from '../../app/data/data-folder.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { DataOptions, PlaceOptions } from '../program/invocation.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DataFolder } from '../../app/data-folder.ts';
-import { runningUp } from '../../app/up-lock.ts';
+import type { DataFolder } from '../../app/data/data-folder.ts';
+import { runningUp } from '../../app/data/up-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { findClusterAccess } from '../../kubernetes/access/kubeconfig.ts';

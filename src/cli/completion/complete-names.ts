@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { DataFolder } from '../../app/data-folder.ts';
+import type { DataFolder } from '../../app/data/data-folder.ts';
 import { localFolderOf, placeOf } from '../access/place.ts';
 
 /** More are no help to who completes a name. */

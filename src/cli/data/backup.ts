@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { exists, expectDataFolder } from '../../app/data-folder.ts';
-import { ledgerPath } from '../../app/open-trust.ts';
+import { exists, expectDataFolder } from '../../app/data/data-folder.ts';
+import { ledgerPath } from '../../app/trust/open-trust.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { copyLedger } from '../../package/trust/sqlite/ledger-backup.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { createDataFolder, type DataFolder, exists } from '../../app/data-folder.ts';
-import { ledgerPath } from '../../app/open-trust.ts';
+import { createDataFolder, type DataFolder, exists } from '../../app/data/data-folder.ts';
+import { ledgerPath } from '../../app/trust/open-trust.ts';
 import { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock, timestamp } from '../../foundation/time/clock.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { dump, load } from 'js-yaml';
 import { z } from 'zod';
-import { type DataFolder, expectDataFolder } from '../../app/data-folder.ts';
+import { type DataFolder, expectDataFolder } from '../../app/data/data-folder.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { parseDuration } from '../../resource/object/duration.ts';

@@ -1,4 +1,4 @@
-import { CONTAINER_BOUNDS, PROGRAM_BOUNDS } from '../../app/external-bounds.ts';
+import { CONTAINER_BOUNDS, PROGRAM_BOUNDS } from '../../app/functions/external-bounds.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { ENGINES } from '../../function/external/container-arguments.ts';
 import { engineEnvironment } from '../../function/external/container-engine.ts';

@@ -1,7 +1,7 @@
-import { exists, expectDataFolder } from '../../app/data-folder.ts';
-import { ObjectSet } from '../../app/object-set.ts';
-import { keySourceOf, ledgerPath, statementKeyPath } from '../../app/open-trust.ts';
-import { signingChoice, signingKeyOf } from '../../app/signing-choice.ts';
+import { exists, expectDataFolder } from '../../app/data/data-folder.ts';
+import { ObjectSet } from '../../app/data/object-set.ts';
+import { keySourceOf, ledgerPath, statementKeyPath } from '../../app/trust/open-trust.ts';
+import { signingChoice, signingKeyOf } from '../../app/trust/signing-choice.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';

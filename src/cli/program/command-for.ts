@@ -1,4 +1,4 @@
-import { DEFAULT_DATA_FOLDER } from '../../app/data-folder.ts';
+import { DEFAULT_DATA_FOLDER } from '../../app/data/data-folder.ts';
 import { commandLine } from '../../foundation/text/command-line.ts';
 import { isUnderNpm } from '../output/terminal.ts';
 import type { Invocation, PlaceOptions } from './invocation.ts';

@@ -1,4 +1,4 @@
-import type { Session } from '../../app/session.ts';
+import type { Session } from '../../app/session/session.ts';
 import type { Adoptable, AdoptableRecord } from '../../package/plan/adoption.ts';
 import type { PackageRepository } from '../../package/store/package-repository.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';

@@ -1,8 +1,8 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { dataFolder } from '../../app/data-folder.ts';
-import { ObjectSet } from '../../app/object-set.ts';
+import { dataFolder } from '../../app/data/data-folder.ts';
+import { ObjectSet } from '../../app/data/object-set.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';

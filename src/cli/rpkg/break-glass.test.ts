@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { dataFolder } from '../../app/data-folder.ts';
-import { Session } from '../../app/session.ts';
+import { dataFolder } from '../../app/data/data-folder.ts';
+import { Session } from '../../app/session/session.ts';
 import { BREAK_GLASS_ANNOTATION } from '../../package/api/objects/revision-object.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';

@@ -1,6 +1,6 @@
-import { HOUSEKEEPERS } from '../../app/housekeepers.ts';
+import { HOUSEKEEPERS } from '../../app/controllers/housekeepers.ts';
 import type { Service } from '../../app/service/service.ts';
-import type { Session } from '../../app/session.ts';
+import type { Session } from '../../app/session/session.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { Explanation } from '../../package/model/revision/explanation.ts';
 import { isPlaceholder } from '../../package/model/revision/package-revision.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type DataFolder, dataFolder } from '../../../src/app/data-folder.ts';
+import { type DataFolder, dataFolder } from '../../../src/app/data/data-folder.ts';
 import { KubeApi } from './kube-api.ts';
 
 const binary = fileURLToPath(new URL('../../../bin/sluice.js', import.meta.url));

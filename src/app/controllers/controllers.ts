@@ -1,0 +1,96 @@
+import { approvalController } from '../../../controllers/approval/approval-controller.ts';
+import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
+import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
+import { repositoryController } from '../../../controllers/repository/repository-controller.ts';
+import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
+import { claimants } from '../../../controllers/revision/arrange-resolvers.ts';
+import { deliverableResolver } from '../../../controllers/revision/resolvers/deliverable/deliverable-resolver.ts';
+import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
+import { revisionController } from '../../../controllers/revision/revision-controller.ts';
+import { subjectOf } from '../../../controllers/revision/working-package.ts';
+import type { ControllerOptions } from '../../controller/controller.ts';
+import type { Manager } from '../../controller/manager.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Resolver } from '../../package/plan/resolver.ts';
+import type { RevisionEvaluation } from '../../package/store/revision-store.ts';
+import { policyOf } from '../policies/session-policy.ts';
+import type { Session } from '../session/session.ts';
+import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
+
+/** They move packages. */
+const MOVERS = ['repository', 'revision', 'proposal', 'approval', 'delivery'] as const;
+const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
+
+export interface ControllerChoice {
+  /** Besides those that are built in. */
+  readonly resolvers: readonly Resolver[];
+  readonly disabled: readonly string[];
+  /** Run the housekeepers too. */
+  readonly housekeeping: boolean;
+  /** Bytes; see the repository controller. */
+  readonly diskBudget?: number | undefined;
+}
+
+export interface ControllerSettings extends ControllerChoice {
+  /** Called for each revision that a resolver cannot interpret. */
+  readonly onProblem: (revision: string, message: string) => void;
+  /** What webhooks ask for. */
+  readonly requests?: SyncRequests;
+}
+
+/** Throws InvalidInput for a name that no controller has. */
+export function checkDisabled(names: readonly string[]): void {
+  for (const name of names) {
+    if (CONTROLLERS.includes(name)) continue;
+    throw new SluiceError('InvalidInput', `there is no controller "${name}"; there are ${CONTROLLERS.join(', ')}`);
+  }
+}
+
+/** Names of the controllers that run. */
+export function chosenControllers({ disabled, housekeeping }: Omit<ControllerChoice, 'resolvers'>): string[] {
+  const names = housekeeping ? CONTROLLERS : MOVERS;
+  return names.filter((name) => !disabled.includes(name));
+}
+
+/** Puts all controllers that are not switched off into a manager. */
+export function addControllers(manager: Manager, session: Session, choice: ControllerSettings): void {
+  const { client, store, clock, folder, readers, renderer, trust } = session;
+  readers.share(manager);
+  const dataFolder = folder.path;
+  const git = { network: session.network };
+  const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
+  const deliverable = deliverableResolver({
+    store,
+    targets: () => readers.targets.list(),
+    repositoryOf: ({ namespace, key }) => readers.repositories.get({ namespace, name: key.repository }),
+    shipped: session.targetObjects,
+    requiredGates: (revision) =>
+      policyOf(readers, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType),
+  });
+  const resolvers = [ipam.resolver, deliverable.resolver, ...choice.resolvers];
+  const claimantsOf = ({ revision, content }: RevisionEvaluation) =>
+    revision.kptfile === undefined ? [] : claimants(resolvers, subjectOf(revision, content), true);
+  const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
+    repository: () =>
+      repositoryController({
+        ...{ client, store, clock, dataFolder, renderer, trust, git },
+        isRegistered: (address) => session.isRegistered(address),
+        policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
+        refreshPolicies: () => readers.refresh(),
+        dependentsOf: (revision) => store.dependentsOf(revision),
+        ...(choice.diskBudget === undefined ? {} : { diskBudget: choice.diskBudget }),
+        ...(choice.requests === undefined ? {} : { requests: choice.requests }),
+      }),
+    revision: () =>
+      revisionController({
+        ...{ client, store, clock, renderer },
+        resolvers,
+        sources: [...ipam.sources, ...deliverable.sources],
+      }),
+    proposal: () => proposalController({ client, store, clock, claimants: claimantsOf }),
+    approval: () => approvalController({ client, store, clock, claimants: claimantsOf }),
+    delivery: () => deliveryController({ client, store, clock, dataFolder, git, targetObjects: session.targetObjects }),
+  };
+  for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
+  if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);
+}

@@ -1,0 +1,75 @@
+import { CustomKinds } from '../../../controllers/custom-resource-definition/custom-kinds.ts';
+import { customResourceDefinitionController } from '../../../controllers/custom-resource-definition/custom-resource-definition-controller.ts';
+import { eventExpiryController } from '../../../controllers/event-expiry/event-expiry-controller.ts';
+import { garbageCollectionController } from '../../../controllers/garbage-collection/garbage-collection-controller.ts';
+import type { OwnerMemory } from '../../../controllers/garbage-collection/sort-owners.ts';
+import { namespaceController } from '../../../controllers/namespace/namespace-controller.ts';
+import type { Manager } from '../../controller/manager.ts';
+import { customResourceDefinitionKind } from '../../resource/kinds/apiextensions/custom-resource-definition.ts';
+import { PACKAGE_KINDS } from '../../resource/kinds/index.ts';
+import type { ObjectKey } from '../../resource/object/object.ts';
+import type { Session } from '../session/session.ts';
+
+/** Controllers that keep the objects of a server in order; a run that ends by itself has no use for them. */
+export const HOUSEKEEPERS = ['custom-resource-definition', 'namespace', 'garbage-collection', 'event-expiry'] as const;
+
+/** Owners of packages that are remembered. */
+const REMEMBERED = 100_000;
+
+/** Puts the housekeepers that are not switched off into a manager. */
+export function addHousekeepers(manager: Manager, session: Session, disabled: readonly string[]): void {
+  const { client, clock, registry } = session;
+  const add: Readonly<Record<(typeof HOUSEKEEPERS)[number], () => unknown>> = {
+    'custom-resource-definition': () => {
+      const kinds = customKinds(session);
+      // Before any controller looks for the kinds that were served last time.
+      const start = async () => kinds.restore((await client.list(customResourceDefinitionKind)).items);
+      manager.add({ name: 'custom-kinds', start });
+      manager.addController(customResourceDefinitionController({ client, clock, kinds }));
+    },
+    namespace: () => manager.addController(namespaceController({ client, clock, registry })),
+    'garbage-collection': () =>
+      manager.addController(
+        garbageCollectionController({
+          ...{ client, clock, registry },
+          mayBeHidden: (kind, key) => PACKAGE_KINDS.includes(kind) && !isOpen(session, key),
+          memory: ownerMemory(session),
+        }),
+      ),
+    'event-expiry': () => manager.addController(eventExpiryController({ client, clock })),
+  };
+  for (const name of HOUSEKEEPERS) if (!disabled.includes(name)) add[name]();
+}
+
+/** The kinds that users define. */
+function customKinds({ registry, objects }: Session): CustomKinds {
+  return new CustomKinds({
+    registry,
+    openStorage: (kind) => objects.add(kind),
+    closeStorage: (kind) => objects.remove(kind),
+  });
+}
+
+/** Owners of packages: a server that opens a repository of another server must not treat all its drafts as orphaned. */
+function ownerMemory({ objects }: Session): OwnerMemory {
+  const notes = objects.database.notes('owners');
+  const packages = new Set(PACKAGE_KINDS.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`));
+  return {
+    isFor: ({ apiVersion, kind }) => packages.has(`${apiVersion} ${kind}`),
+    knows: (uid) => notes.get(uid) !== undefined,
+    remember: (uid) => {
+      notes.set(uid, '');
+      // Of an owner that is forgotten the packages stay, and one that is there is remembered again.
+      for (const [oldest] of notes.entries()) {
+        if (notes.size <= REMEMBERED) break;
+        notes.delete(oldest);
+      }
+    },
+  };
+}
+
+/** Whether the repository of a package is open: names of packages begin with that of their repository, which has no dots. */
+function isOpen({ store }: Session, { namespace, name }: ObjectKey): boolean {
+  const [own] = name.split('.', 1);
+  return store.repositories().some((one) => one.repository === own && one.namespace === (namespace ?? one.namespace));
+}

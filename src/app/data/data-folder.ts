@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+
+/** Used where neither --data nor SLUICE_DATA names another folder. */
+export const DEFAULT_DATA_FOLDER = '.sluice';
+
+/** The places in a data folder. */
+export interface DataFolder {
+  /** Absolute. */
+  readonly path: string;
+  /** As the user wrote it, for commands that a message proposes. */
+  readonly shown: string;
+  /** All objects that are not packages, and their events: a SQLite file. */
+  readonly database: string;
+  /** Held by the one process that writes the database. */
+  readonly databaseLock: string;
+  /** Held by a running `sluice up`. */
+  readonly upLock: string;
+  /** How clients reach a running `sluice up`. */
+  readonly kubeconfig: string;
+  /** Keys and certificates of the API server. */
+  readonly pki: string;
+  /** Hashes of bearer tokens and whose they are. */
+  readonly tokens: string;
+  /** Every write through the API, a line each. */
+  readonly auditLog: string;
+}
+
+export function dataFolder(path: string): DataFolder {
+  const absolute = resolve(path);
+  return {
+    path: absolute,
+    shown: path,
+    database: join(absolute, 'objects.db'),
+    databaseLock: join(absolute, 'objects-lock'),
+    upLock: join(absolute, 'up-lock'),
+    kubeconfig: join(absolute, 'kubeconfig'),
+    pki: join(absolute, 'pki'),
+    tokens: join(absolute, 'tokens.csv'),
+    auditLog: join(absolute, 'audit.log'),
+  };
+}
+
+/** Where a mirror of a remote delivery target is kept for those who only look; it may be deleted at any time. */
+export function targetMirror({ path }: DataFolder, { spec }: DeliveryTarget): string {
+  const id = createHash('sha256').update(spec.git.repo).digest('hex').slice(0, 16);
+  return join(path, 'cache', 'targets', `${id}.git`);
+}
+
+/** Creates the folder. Only its owner may look inside: it holds credentials and copies of repositories. */
+export async function createDataFolder(folder: DataFolder): Promise<void> {
+  try {
+    await makeFolder(folder.path);
+  } catch (error) {
+    const message = `cannot make the data folder ${folder.path}: ${(error as Error).message}; name another one with --data or SLUICE_DATA`;
+    throw new SluiceError('Unavailable', message, { cause: error });
+  }
+}
+
+/** The recursive mkdir of Node.js 24 does not return where the file system refuses with ENOENT, as /proc does, so each level is made. */
+async function makeFolder(path: string): Promise<void> {
+  const missing: string[] = [];
+  for (let at = path; !(await isThere(at)) && dirname(at) !== at; at = dirname(at)) missing.push(at);
+  for (const at of missing.reverse()) {
+    try {
+      await mkdir(at, { mode: 0o700 });
+    } catch (error) {
+      // Another process made it meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+  // A file in its place.
+  if (!(await stat(path)).isDirectory())
+    throw Object.assign(new Error(`ENOTDIR: ${path} is a file`), { code: 'ENOTDIR' });
+}
+
+/**
+ * Throws NotFound with the next step if a data folder has no database. A server whose folder was removed makes parts of it again, and
+ * an empty list would be wrong there.
+ */
+export async function expectDatabase({ database, path }: DataFolder): Promise<void> {
+  if (await exists(database)) return;
+  throw new SluiceError(
+    'NotFound',
+    `the data folder ${path} has no database (${database}): it is new, or was removed while "sluice up" ran; register a first repository with "sluice repo reg", restore a backup, or name another folder with --data or SLUICE_DATA`,
+  );
+}
+
+/** Throws NotFound with the next step if there is no data folder. */
+export async function expectDataFolder(folder: DataFolder): Promise<void> {
+  try {
+    if ((await stat(folder.path)).isDirectory()) return;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+      throw new SluiceError('Unavailable', `cannot read the data folder ${folder.path}: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+    throw new SluiceError(
+      'NotFound',
+      `there is no data folder ${folder.path}; name another one with --data or SLUICE_DATA, or register a first repository with "sluice repo reg"`,
+      { cause: error },
+    );
+  }
+  throw new SluiceError('InvalidInput', `${folder.path} is not a folder; name another one with --data or SLUICE_DATA`);
+}
+
+/** True if something is at the path. */
+export async function exists(path: string): Promise<boolean> {
+  try {
+    return await isThere(path);
+  } catch (error) {
+    throw new SluiceError('Unavailable', `cannot read ${path}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** As `exists`, with the error of the system. */
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}

@@ -1,0 +1,109 @@
+import { LruCache } from '../../foundation/lru-cache.ts';
+import { canonicalAddressNow, foldersOverlap } from '../../git/open/repository-address.ts';
+import type { HostUsers } from '../../package/model/policy/host-users.ts';
+import type { People } from '../../package/model/policy/people.ts';
+import type { EffectivePolicy } from '../../package/model/policy/policy.ts';
+import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
+import {
+  allowedSignersOf,
+  combinePolicies,
+  effectivePolicy,
+  hostUsersIn,
+  hostUsersNameOf,
+  peopleIn,
+  type SelectedRevision,
+} from '../../package/store/policy-objects.ts';
+import type { Repository } from '../../resource/kinds/porch/repository.ts';
+import type { Stored } from '../../resource/object/object.ts';
+import type { ObjectReaders } from './object-readers.ts';
+
+/** How long the canonical form of an address is cached. */
+const CACHED_MS = 5000;
+const MAX_CACHED = 10_000;
+
+const addresses = new LruCache<string, { readonly canonical: string; readonly until: number }>({
+  maxEntries: MAX_CACHED,
+});
+
+/**
+ * The policies for a revision of a repository in this namespace, as the readers show them. Throws Unavailable before they were read.
+ * Rights are given by namespace, so policies and repositories of others do not count, except where two namespaces have registered the
+ * same packages, on whichever branches: then the requirements of each hold in the other, or a user could bypass one through the other.
+ */
+export function policyOf(readers: ObjectReaders, revision: PackageRevision, namespace: string): EffectivePolicy {
+  const repository = readers.repositories.get({ namespace, name: revision.key.repository });
+  const policiesOf = (where: string | undefined) =>
+    readers.policies.list().filter(({ metadata }) => metadata.namespace === where);
+  const people = repository === undefined ? undefined : peopleFor(readers, repository);
+  const hostUsers = repository === undefined ? undefined : hostUsersFor(readers, repository);
+  const own = effectivePolicy(revision, repository, policiesOf(namespace), people, hostUsers);
+  const others = repository === undefined ? [] : sharingRepositories(readers.repositories.list(), repository);
+  return others.reduce((policy, other) => {
+    const there = seenFrom(other, revision);
+    const { namespace: where } = other.metadata;
+    return there === undefined
+      ? policy
+      : combinePolicies(
+          policy,
+          effectivePolicy(there, other, policiesOf(where), peopleFor(readers, other)),
+          `${where}/`,
+        );
+  }, own);
+}
+
+/** The people whose keys a repository lists; undefined if it lists none. */
+function peopleFor(readers: ObjectReaders, repository: Stored<Repository>): People | undefined {
+  const name = allowedSignersOf(repository);
+  const { namespace } = repository.metadata;
+  const listed = name === undefined ? undefined : readers.configMaps.get({ namespace, name });
+  return listed === undefined ? undefined : peopleIn(listed);
+}
+
+/** Who is which user of the Git host of a repository; undefined where the reports of the host do not count. */
+function hostUsersFor(readers: ObjectReaders, repository: Stored<Repository>): HostUsers | undefined {
+  const name = hostUsersNameOf(repository);
+  const { namespace } = repository.metadata;
+  return name === undefined ? undefined : hostUsersIn(readers.configMaps.get({ namespace, name }));
+}
+
+/**
+ * Repositories of other namespaces with the same address, and folders that overlap, which have been read once: an object alone, of a
+ * namespace that cannot even read the repository, demands nothing. The branch does not matter: drafts, proposals, records and tags are
+ * those of the repository, so that what one registration writes into a record is read by all of them.
+ */
+function sharingRepositories(all: readonly Stored<Repository>[], own: Stored<Repository>): Stored<Repository>[] {
+  const { git } = own.spec;
+  if (git === undefined) return [];
+  const candidates = all.filter(({ metadata, spec, status }) => {
+    const isOther = metadata.namespace !== own.metadata.namespace && status?.lastFullSyncTime != null;
+    return isOther && spec.git !== undefined && foldersOverlap(spec.git.directory, git.directory);
+  });
+  if (candidates.length === 0) return [];
+  const address = addressOf(git.repo);
+  return candidates.filter(({ spec }) => spec.git !== undefined && addressOf(spec.git.repo) === address);
+}
+
+/** The revision as it is in a repository of another namespace; undefined if its folder does not hold the package. */
+function seenFrom({ metadata, spec }: Stored<Repository>, revision: PackageRevision): SelectedRevision | undefined {
+  const directory = spec.git?.directory ?? '/';
+  const prefix = directory === '/' ? '' : `${directory}/`;
+  if (!revision.path.startsWith(prefix)) return undefined;
+  const key = { ...revision.key, repository: metadata.name, package: revision.path.slice(prefix.length) };
+  return {
+    key,
+    record: revision.record,
+    // Computed on first access.
+    get kptfile() {
+      return revision.kptfile;
+    },
+  };
+}
+
+function addressOf(address: string): string {
+  const now = performance.now();
+  const known = addresses.get(address);
+  if (known !== undefined && known.until > now) return known.canonical;
+  const canonical = canonicalAddressNow(address);
+  addresses.set(address, { canonical, until: now + CACHED_MS });
+  return canonical;
+}

@@ -1,0 +1,12 @@
+import { messageOf } from '../../foundation/sluice-error.ts';
+
+/** A repository that could not be opened. */
+export interface OpenFailure {
+  readonly repository: string;
+  readonly error: unknown;
+}
+
+/** One line for it. */
+export function describeFailure({ repository, error }: OpenFailure): string {
+  return `repository ${repository}: ${messageOf(error)}`;
+}

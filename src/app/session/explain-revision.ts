@@ -1,0 +1,46 @@
+import { annotationExplainer } from '../../../controllers/approval/explain-annotations.ts';
+import { approvalExplainer } from '../../../controllers/approval/explain-approval.ts';
+import { type DeliveryExplainerOptions, deliveryExplainer } from '../../../controllers/delivery/explain-delivery.ts';
+import { lostTag, lostTagExplainer } from '../../../controllers/delivery/lost-tag.ts';
+import { proposalExplainer } from '../../../controllers/proposal/explain-proposal.ts';
+import { gateExplainer } from '../../../controllers/revision/explain-gates.ts';
+import { obstacleExplainer } from '../../../controllers/revision/explain-obstacles.ts';
+import { resolverExplainer } from '../../../controllers/revision/explain-resolvers.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { explainRevision } from '../../package/api/explain/explain-revision.ts';
+import { kernelExplainer, stateExplainer } from '../../package/api/explain/explain-state.ts';
+import type { Explainer, Surroundings } from '../../package/api/explain/explainer.ts';
+import type { Explanation } from '../../package/model/revision/explanation.ts';
+import type { ObjectKey } from '../../resource/object/object.ts';
+import { BUILT_IN_RESOLVERS } from '../resolvers/built-in-resolvers.ts';
+
+/** Explains revisions through the explainers of all parts, in the order in which their findings are read. */
+export class RevisionExplanations {
+  readonly #options: DeliveryExplainerOptions;
+  readonly #explainers: readonly Explainer[];
+
+  constructor(options: DeliveryExplainerOptions) {
+    this.#options = options;
+    this.#explainers = [
+      lostTagExplainer(options),
+      stateExplainer(options.store),
+      annotationExplainer,
+      kernelExplainer,
+      deliveryExplainer(options),
+      obstacleExplainer,
+      gateExplainer,
+      proposalExplainer,
+      approvalExplainer,
+      resolverExplainer(BUILT_IN_RESOLVERS),
+    ];
+  }
+
+  /** NotFound if there is no such revision, with what targets know of one whose tag is gone. */
+  async explain({ namespace = '', name }: ObjectKey, surroundings: Surroundings): Promise<Explanation> {
+    const { store } = this.#options;
+    const revision = store.find(`${namespace}/${name}`);
+    if (revision !== undefined) return explainRevision(store, revision, this.#explainers, surroundings);
+    const lost = await lostTag({ namespace, name }, this.#options);
+    throw new SluiceError('NotFound', `package revision "${name}" not found${lost === undefined ? '' : `: ${lost}`}`);
+  }
+}

@@ -1,0 +1,436 @@
+import { TargetObjects } from '../../../controllers/delivery/target-objects.ts';
+import { conflictingRepository, leadingRepository } from '../../../controllers/repository/repository-conflict.ts';
+import {
+  DELIVERABLE_TYPE,
+  deliverabilityJudge,
+  describeRefusal,
+} from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../foundation/time/clock.ts';
+import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
+import { canonicalAddressNow } from '../../git/open/repository-address.ts';
+import { packageStorages } from '../../package/api/package-storages.ts';
+import type { RevisionTable } from '../../package/api/table/revision-table.ts';
+import type { Explanation } from '../../package/model/revision/explanation.ts';
+import { type PackageRevision, revisionId } from '../../package/model/revision/package-revision.ts';
+import { openPackageRepository } from '../../package/store/open-package-repository.ts';
+import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
+import { type OpenPurpose, RevisionStore } from '../../package/store/revision-store.ts';
+import { Signers } from '../../package/store/signing.ts';
+import { credentialsOf } from '../../package/upstream/credentials.ts';
+import type { Client } from '../../resource/client/client.ts';
+import { RegistryClient } from '../../resource/client/registry-client.ts';
+import { eventKind } from '../../resource/kinds/core/event.ts';
+import { eventV1Kind, eventV1Translation } from '../../resource/kinds/events/event-v1.ts';
+import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
+import type { Actor, RequestContext } from '../../resource/object/request-context.ts';
+import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
+import { Registry } from '../../resource/storage/registry.ts';
+import type { Storage } from '../../resource/storage/storage.ts';
+import { TranslatedStorage } from '../../resource/storage/translated-storage.ts';
+import type { EventLog } from '../../resource/watch/event-log.ts';
+import {
+  createDataFolder,
+  type DataFolder,
+  expectDatabase,
+  expectDataFolder,
+  targetMirror,
+} from '../data/data-folder.ts';
+import { ObjectSet } from '../data/object-set.ts';
+import { PackageMemory } from '../data/package-memory.ts';
+import { runningUp, type UpAbout } from '../data/up-lock.ts';
+import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from '../functions/function-settings.ts';
+import { SessionRenderer } from '../functions/session-renderer.ts';
+import { ObjectReaders } from '../policies/object-readers.ts';
+import { policyOf } from '../policies/session-policy.ts';
+import { OnDemandStorage, type RepositoriesOnDemand } from '../repositories/on-demand-storage.ts';
+import type { OpenFailure } from '../repositories/open-failure.ts';
+import { upstreamAddresses } from '../repositories/upstreams.ts';
+import { BUILT_IN_RESOLVERS } from '../resolvers/built-in-resolvers.ts';
+import { openTrust } from '../trust/open-trust.ts';
+import { recordAlert } from '../trust/record-alert.ts';
+import { type SigningChoice, signingKeyOf } from '../trust/signing-choice.ts';
+import type { RevisionExplanations } from './explain-revision.ts';
+
+export interface SessionOptions {
+  readonly folder: DataFolder;
+  readonly actor: Actor;
+  /** Which Git hosts are connected to. Default: public ones. */
+  readonly network?: GitNetwork;
+  /** Write objects, not only packages; the data folder is made if it is not there. Without it a missing one is NotFound. */
+  readonly write?: boolean;
+  readonly clock?: Clock;
+  /** Controllers run that open every repository that is registered. */
+  readonly opens?: boolean;
+  /** How long, in milliseconds, a command that looks at several repositories waits for a remote one; default 10 s. */
+  readonly patience?: number;
+  /** What functions of packages may do outside of this process. */
+  readonly functions?: FunctionSettings;
+  /** Which key signs statements; default: that of the data folder. */
+  readonly signing?: SigningChoice;
+  /** What the objects of a namespace may be together. */
+  readonly quota?: Partial<QuotaLimits> | undefined;
+  /** What the `sluice up` that has this session says of itself. Absent where another process may run one, or none. */
+  readonly about?: UpAbout;
+  /** Called once for each limitation of the Git engine in use. */
+  readonly onNote?: (note: string) => void;
+  /** Called with each warning about a request, such as that its result is from an earlier fetch. */
+  readonly onWarning?: (text: string) => void;
+  /** Called for each repository that a request for all packages could not open. */
+  readonly onOpenFailure?: ((failure: OpenFailure) => void) | undefined;
+  /** Called with the error of a write in the background, which no caller awaits. */
+  readonly onError?: (error: unknown) => void;
+}
+
+const PATIENCE = 10_000;
+
+/** Objects, packages and the client to them, on a data folder. Every command works through one. */
+export class Session {
+  readonly folder: DataFolder;
+  readonly clock: Clock;
+  readonly actor: Actor;
+  readonly log: EventLog;
+  readonly objects: ObjectSet;
+  /** What decisions are made by. */
+  readonly readers: ObjectReaders;
+  /** Filled by the delivery controller of this process. */
+  readonly targetObjects = new TargetObjects();
+  readonly store: RevisionStore;
+  readonly registry: Registry;
+  readonly client: Client;
+  readonly renderer: SessionRenderer;
+  /** What statements are signed with, and what is known of keys and repositories. */
+  readonly trust: ServerTrust;
+
+  readonly patience: number;
+  readonly network: GitNetwork;
+
+  readonly #onOpenFailure: SessionOptions['onOpenFailure'];
+  readonly #about: UpAbout | undefined;
+  #explanations: RevisionExplanations | undefined;
+  #allReached: Promise<void> | undefined;
+  readonly #signers: Signers;
+  readonly #memory: PackageMemory | undefined;
+  readonly #revisions: RevisionTable;
+  readonly #notes = new Set<string>();
+  /** The version of the objects when this process opened them. */
+  readonly #startVersion: bigint;
+  readonly #onNote: (note: string) => void;
+  readonly #onWarning: ((text: string) => void) | undefined;
+
+  private constructor(options: SessionOptions, clock: Clock, objects: ObjectSet, trust: ServerTrust) {
+    this.folder = options.folder;
+    this.#onNote = options.onNote ?? (() => undefined);
+    this.#onWarning = options.onWarning;
+    this.#about = options.about;
+    this.#onOpenFailure = options.onOpenFailure;
+    this.actor = options.actor;
+    this.network = options.network ?? PUBLIC_NETWORK;
+    this.patience = options.patience ?? PATIENCE;
+    this.clock = clock;
+    this.trust = trust;
+    this.log = objects.log;
+    this.#startVersion = BigInt(objects.log.version);
+    this.objects = objects;
+    const judge = deliverabilityJudge({
+      targets: () => this.readers.targets.list(),
+      repositoryOf: ({ namespace, key }) => this.readers.repositories.get({ namespace, name: key.repository }),
+      packagesOf: (target, identity) => this.targetObjects.packagesOf(target, identity),
+    });
+    this.store = new RevisionStore({
+      address: upstreamAddresses(options.folder, clock, this.network, () => this.client),
+      isComing: (id) => options.opens === true && this.readers.repositories.get(keyOfId(id)) !== undefined,
+      ...(options.opens === true
+        ? {}
+        : { open: (id, purpose) => this.#reach(id, purpose), openAll: () => this.#reachAll() }),
+      approvalProblem: (revision, files) => {
+        const message = describeRefusal(judge(revision, files));
+        return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
+      },
+    });
+    this.registry = new Registry();
+    for (const storage of objects.storages()) this.registry.register(storage);
+    this.#memory = options.write === true ? new PackageMemory(objects.database) : undefined;
+    const { revisions, resources, packages } = packageStorages({
+      ...{ store: this.store, log: this.log, clock },
+      alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
+      explain: (context, key) => this.explain(context, key),
+      ...this.#memory,
+    });
+    this.#revisions = revisions.table;
+    for (const storage of [revisions, resources, packages] as unknown as Storage[])
+      this.registry.register(options.opens === true ? storage : new OnDemandStorage(storage, this.#onDemand()));
+    const events = this.registry.storage(eventKind);
+    this.registry.register(new TranslatedStorage(eventV1Kind, events, eventV1Translation));
+    this.client = new RegistryClient(this.registry, options.actor, 'cli', options.onWarning);
+    this.readers = new ObjectReaders({
+      client: this.client.as({ name: 'sluice' }, 'controller'),
+      clock,
+      signingSecret: options.signing?.secret,
+      ...(options.onError === undefined ? {} : { onError: options.onError }),
+    });
+    this.renderer = new SessionRenderer(this.readers, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
+    this.#signers = new Signers(this.client, clock);
+  }
+
+  static async open(options: SessionOptions): Promise<Session> {
+    const { folder, clock = systemClock, write = false, quota, onError } = options;
+    if (write) await createDataFolder(folder);
+    else {
+      await expectDataFolder(folder);
+      await expectDatabase(folder);
+    }
+    const objects = await ObjectSet.open({ folder, clock, write, quota, onError });
+    let session: Session | undefined;
+    try {
+      // A Secret is read when the first statement is signed, by the session that signs.
+      const key = signingKeyOf(options.signing ?? {}, () => session?.readers.signingSecret?.list()[0]);
+      const trust = await openTrust(folder.path, { key, clock, ...(onError === undefined ? {} : { onError }) });
+      session = new Session(options, clock, objects, trust);
+      // Nothing decides before the policies were read.
+      await session.readers.start();
+      return session;
+    } catch (error) {
+      await (session ?? objects).close();
+      throw error;
+    }
+  }
+
+  /** True for the address of a registered repository. */
+  async isRegistered(address: string): Promise<boolean> {
+    const repositories = await this.repositories();
+    return repositories.some(({ spec }) => canonicalAddressNow(spec.git?.repo ?? '') === address);
+  }
+
+  /** Why a revision is where it is, by its key. NotFound if there is none. */
+  async explain({ actor, signal }: RequestContext, key: ObjectKey): Promise<Explanation> {
+    const id = keyText(key);
+    await this.readers.refresh();
+    await this.store.reach(id.split('.', 1)[0] ?? '', 'look');
+    // Packages of other repositories may come from it.
+    if (this.store.find(id)?.lifecycle === 'DeletionProposed') await this.store.reachAll();
+    const { RevisionExplanations } = await import('./explain-revision.ts');
+    this.#explanations ??= new RevisionExplanations({
+      ...{ store: this.store, client: this.client, network: this.network, patience: this.patience },
+      dataFolder: this.folder.path,
+      mirrorOf: (target) => targetMirror(this.folder, target),
+      repositories: () => this.readers.repositories.list(),
+      targets: () => this.readers.targets.list(),
+    });
+    const about = this.#about ?? (await runningUp(this.folder));
+    return this.#explanations.explain(key, {
+      resolvers: about?.resolvers ?? BUILT_IN_RESOLVERS,
+      disabled: about?.disabled ?? [],
+      running: about !== undefined,
+      ...{ now: this.clock.now(), actor: actor.name, signal },
+    });
+  }
+
+  /** For calls of the store, with why. */
+  context(reason?: string): RequestContext {
+    const warn = this.#onWarning;
+    return {
+      ...{ actor: this.actor, face: 'cli' },
+      ...(reason === undefined ? {} : { reason }),
+      ...(warn === undefined ? {} : { warn }),
+    };
+  }
+
+  async repositories(): Promise<readonly Stored<Repository>[]> {
+    return (await this.client.list(repositoryKind)).items;
+  }
+
+  /** By `<namespace>/<name>`. */
+  repository(id: string): Promise<Stored<Repository> | undefined> {
+    return this.client.find(repositoryKind, keyOfId(id));
+  }
+
+  /**
+   * Opens one registered repository, with what its remote holds now. NotFound if it is not registered; Refused if another object
+   * holds the same packages, since its policies must not be passed by under a second name. `newId` makes a copy of another repository
+   * one of its own; `offline` reads what was fetched last.
+   */
+  async openRepository(
+    id: string,
+    signal?: AbortSignal,
+    { newId = false, offline = false }: { readonly newId?: boolean; readonly offline?: boolean } = {},
+  ): Promise<void> {
+    if (this.store.repositories().some((open) => open.id === id)) return;
+    const repositories = await this.repositories();
+    const object = repositories.find((repository) => keyText(keyOf(repository)) === id);
+    const [namespace, name] = id.split('/');
+    if (object === undefined) {
+      const own = repositories.filter(({ metadata }) => metadata.namespace === namespace);
+      const known = own.map((repository) => repository.metadata.name);
+      const list = known.length === 0 ? 'none is' : `registered are ${known.join(', ')}`;
+      throw new SluiceError('NotFound', `repository "${name}" is not registered; ${list}`);
+    }
+    const open = new Set(this.store.repositories().map((one) => one.id));
+    const other = await conflictingRepository(object, repositories, (one) => open.has(keyText(keyOf(one))));
+    if (other !== undefined) {
+      const key = keyText(keyOf(other));
+      throw new SluiceError(
+        'Refused',
+        `Repository conflict with existing repository: ${key}; its packages are reached under that name, and "sluice repo unreg ${name}" forgets this one`,
+      );
+    }
+    const leader = await leadingRepository(object, repositories);
+    const credentials = credentialsOf(this.client, object, object.spec.git?.secretRef);
+    const signer = this.#signers.of(object);
+    let added = false;
+    const repository = await openPackageRepository(object, {
+      dataFolder: this.folder.path,
+      trust: this.trust,
+      isRegistered: (address) => this.isRegistered(address),
+      follows: leader !== undefined,
+      ...{ newId, offline },
+      clock: this.clock,
+      renderer: this.renderer,
+      ...(credentials === undefined ? {} : { credentials }),
+      git: { network: this.network, ...(signer === undefined ? {} : { signer }) },
+      ...(signal === undefined ? {} : { signal }),
+      policyFor: (revision, namespace) => policyOf(this.readers, revision, namespace),
+      refreshPolicies: () => this.readers.refresh(),
+      dependentsOf: (revision) => this.store.dependentsOf(revision),
+      // What it finds while it opens is announced when it is added.
+      onChange: (changes) => {
+        if (added) this.store.announce(changes);
+      },
+    });
+    added = true;
+    try {
+      await this.store.add(repository);
+    } catch (error) {
+      await repository.close();
+      throw error;
+    }
+    this.note(repository.git.engineNote);
+  }
+
+  /** As `openRepository`, for those who look at many: a remote that does not answer is given up after a while, with Timeout. */
+  async openSoon(id: string): Promise<void> {
+    const signal = AbortSignal.timeout(this.patience);
+    try {
+      await this.openRepository(id, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      const message = `it did not answer within ${this.patience / 1000} s; "sluice repo sync ${id.split('/')[1]}" has more patience`;
+      throw new SluiceError('Timeout', message, { cause: error });
+    }
+  }
+
+  /** Opens all registered repositories. One that cannot be opened does not keep the others from being used. */
+  async openAll(): Promise<OpenFailure[]> {
+    const failures: OpenFailure[] = [];
+    const repositories = await this.repositories();
+    await Promise.all(
+      repositories.map(async (object) => {
+        try {
+          await this.openSoon(keyText(keyOf(object)));
+        } catch (error) {
+          failures.push({ repository: object.metadata.name, error });
+        }
+      }),
+    );
+    return failures.sort((a, b) => (a.repository < b.repository ? -1 : 1));
+  }
+
+  /** Opens a repository for a request; where its remote does not answer, a request that only looks gets what was read of it last. */
+  async #reach(id: string, purpose: OpenPurpose): Promise<void> {
+    if (purpose === 'use') return this.openRepository(id);
+    try {
+      await this.openSoon(id);
+    } catch (error) {
+      if (!isSluiceError(error, 'Unavailable') && !isSluiceError(error, 'Timeout')) throw error;
+      try {
+        await this.openRepository(id, undefined, { offline: true });
+      } catch {
+        // It was never read: why it cannot be now is what counts.
+        throw error;
+      }
+      this.#onWarning?.(`the remote cannot be read (${messageOf(error)}); this is what was read of it last`);
+    }
+  }
+
+  /** Opens all repositories for a request, once; those that cannot be opened are reported. */
+  #reachAll(): Promise<void> {
+    this.#allReached ??= this.openAll().then((failures) => {
+      for (const failure of failures) this.#onOpenFailure?.(failure);
+    });
+    return this.#allReached;
+  }
+
+  #onDemand(): RepositoriesOnDemand {
+    return {
+      open: (id) => this.store.reach(id),
+      openAll: () => this.store.reachAll(),
+      refresh: async (id) => {
+        await this.store.repository(id).sync();
+      },
+      named: async (name) => {
+        const repositories = await this.repositories();
+        return repositories.filter(({ metadata }) => metadata.name === name).map((object) => keyText(keyOf(object)));
+      },
+    };
+  }
+
+  /** From now on others may look at lists: a revision that arrives later is news to them. */
+  endQuiet(): void {
+    if (this.#memory !== undefined) this.#memory.versions.quiet = false;
+    const registered = new Set(this.readers.repositories.list().map((object) => keyText(keyOf(object))));
+    this.#revisions.forgetMissing((repository) => registered.has(repository));
+    this.log.forgetUnkept();
+    this.#revisions.startEvaluations();
+  }
+
+  /** Policies changed, and with them what opens a gate. */
+  repeatEvaluations(): void {
+    this.#revisions.repeatEvaluations();
+  }
+
+  /** True for an object that is as an earlier process left it. */
+  isFromBefore({ metadata }: Stored): boolean {
+    return BigInt(metadata.resourceVersion) <= this.#startVersion;
+  }
+
+  /** True for a revision that an earlier process knew as it is now. */
+  wasKnown(revision: PackageRevision): boolean {
+    const known = this.#memory?.versions.get(revisionId(revision));
+    return known !== undefined && BigInt(known.resourceVersion) <= this.#startVersion;
+  }
+
+  /** Passes a note on, once. */
+  note(text: string | undefined): void {
+    if (text === undefined || this.#notes.has(text)) return;
+    this.#notes.add(text);
+    this.#onNote(text);
+  }
+
+  /** Saves caches and ends child processes. */
+  async close(): Promise<void> {
+    // They follow the log. What is still being decided reads the objects by lists.
+    await this.readers.stop();
+    this.log.close();
+    try {
+      await this.renderer.close();
+    } finally {
+      try {
+        await this.store.close();
+      } finally {
+        try {
+          this.trust.pushes?.close();
+          this.trust.ledger.close();
+        } finally {
+          await this.objects.close();
+        }
+      }
+    }
+  }
+}
+
+/** The key of a repository's id, `<namespace>/<name>`. */
+function keyOfId(id: string): ObjectKey {
+  const [namespace = '', name = ''] = id.split('/');
+  return { namespace, name };
+}

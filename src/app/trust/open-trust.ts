@@ -1,0 +1,107 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../foundation/time/clock.ts';
+import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
+import type { AttributedPushes } from '../../package/trust/attributed-pushes.ts';
+import { type KeySource, OwnKey } from '../../package/trust/own-key.ts';
+import { SqliteAttributedPushes } from '../../package/trust/sqlite/sqlite-attributed-pushes.ts';
+import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
+import { createKeyFile, readKeyFile } from '../../package/trust/statement-key-file.ts';
+import type { StatementSigner, VerifySignature } from '../../package/trust/statement-signature.ts';
+import type { TrustLedger } from '../../package/trust/trust-ledger.ts';
+import { verifySignature } from '../../package/trust/verify-signature.ts';
+
+export interface TrustOptions {
+  /** Where the private key comes from, in place of the data folder. */
+  readonly key?: SigningKey | undefined;
+  readonly clock?: Clock;
+  /** Called with failures to write what need not be durable at once. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** A key that an operator provides. */
+export type SigningKey =
+  | { readonly file: string }
+  /** `secret` is `namespace/name`; `read` returns the text of its key, or throws a SluiceError with the next step. */
+  | { readonly secret: string; readonly read: () => string };
+
+/** What a server trusts, and what it signs with. */
+export interface Trust {
+  /**
+   * The key at hand; to be called for each statement, since it may have been rotated. Throws a SluiceError with the next step while
+   * there is no key that may sign.
+   */
+  readonly signer: () => StatementSigner;
+  readonly verify: VerifySignature;
+  /** To be closed by the caller. */
+  readonly ledger: TrustLedger;
+  /** To be closed by the caller. */
+  readonly pushes: AttributedPushes;
+}
+
+/** Path of the ledger in a data folder. */
+export function ledgerPath(dataFolder: string): string {
+  return join(dataFolder, 'trust.sqlite');
+}
+
+/** Path of what Git hosts reported on who pushed. */
+function pushesPath(dataFolder: string): string {
+  return join(dataFolder, 'pushes.sqlite');
+}
+
+/** Path of the server's own key in a data folder. */
+export function statementKeyPath(dataFolder: string): string {
+  return join(dataFolder, 'keys', 'statement-key');
+}
+
+/** What the own key is called in lists of keys. */
+export function ownKeyComment(): string {
+  return `sluice@${hostname().replace(/[^A-Za-z0-9._-]/g, '-') || 'localhost'}`;
+}
+
+/**
+ * Opens the ledger of a data folder, which must be there, and the key that signs; a missing key is made. Throws Refused for a key that
+ * others may read or that is revoked, InvalidInput for one that cannot sign. A Secret is read when the first statement is signed: it may
+ * be created later.
+ */
+export async function openTrust(dataFolder: string, options: TrustOptions = {}): Promise<Trust> {
+  const { key, clock = systemClock, onError } = options;
+  const path = ledgerPath(dataFolder);
+  const ledger = SqliteTrustLedger.open({ path, clock, ...(onError === undefined ? {} : { onError }) });
+  try {
+    const own = new OwnKey(keySourceOf(dataFolder, key), ledger, clock);
+    if (key === undefined || 'file' in key) own.current();
+    return {
+      signer: () => own.current(),
+      verify: verifySignature,
+      ledger,
+      pushes: new SqliteAttributedPushes(pushesPath(dataFolder)),
+    };
+  } catch (error) {
+    ledger.close();
+    throw error;
+  }
+}
+
+/** Where the private key of a data folder comes from; the file in it is made when it is read for the first time. */
+export function keySourceOf(dataFolder: string, key: SigningKey | undefined): KeySource {
+  const comment = ownKeyComment();
+  if (key === undefined) {
+    const path = statementKeyPath(dataFolder);
+    return { name: path, comment, volatile: false, read: () => readOrCreate(path, comment) };
+  }
+  if ('secret' in key) return { name: `Secret ${key.secret}`, comment, volatile: true, read: key.read };
+  return { name: key.file, comment, volatile: false, read: () => readKeyFile(key.file) };
+}
+
+/** A second process that starts at the same time gets the key of the first one. */
+function readOrCreate(path: string, comment: string): string {
+  try {
+    return readKeyFile(path);
+  } catch (error) {
+    if (!isSluiceError(error, 'NotFound')) throw error;
+  }
+  createKeyFile(path, generateSshKey(comment));
+  return readKeyFile(path);
+}
