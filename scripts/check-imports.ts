@@ -86,6 +86,9 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/package': [
     ...[
+      'trust/ledger',
+      'trust/statement',
+      'trust/keys',
       'trust',
       'trust/sqlite',
       'trust/testing',
@@ -108,7 +111,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'upstream',
       'verify',
     ],
-    ...['plan', 'plan/create', 'transaction', 'store'],
+    ...['plan/ports', 'plan/records', 'plan/edit', 'plan', 'plan/create', 'transaction', 'store'],
     ...['api/explain', 'api/objects', 'api/requests', 'api/table', 'api/storages', 'api'],
   ],
   'src/function': [

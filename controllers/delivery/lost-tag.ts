@@ -9,7 +9,7 @@ import type { PackageRevision } from '../../src/package/model/revision/package-r
 import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
-import { parsePublicationDigest, publicationScope } from '../../src/package/trust/publication-mark.ts';
+import { parsePublicationDigest, publicationScope } from '../../src/package/trust/ledger/publication-mark.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 
 /** Revision numbers that are searched in the ledger. */

@@ -21,7 +21,7 @@ import { verdictsByType } from '../../src/package/model/record/record.ts';
 import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { selects } from '../../src/package/store/policy-objects.ts';
-import { DELETED } from '../../src/package/trust/trust-ledger.ts';
+import { DELETED } from '../../src/package/trust/ledger/trust-ledger.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { type Built, BuiltFolders } from './built-folders.ts';

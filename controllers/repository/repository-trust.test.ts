@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
-import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
+import type { StatementSigner } from '../../src/package/trust/statement/statement-signature.ts';
 import { repositoryKind, TRUST_CONDITION, TRUSTED_KEYS_ANNOTATION } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { fixture } from '../../test/support/fixture.ts';

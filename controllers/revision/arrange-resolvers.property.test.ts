@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Resolver } from '../../src/package/plan/resolver.ts';
+import type { Resolver } from '../../src/package/plan/ports/resolver.ts';
 import { runs } from '../../test/support/runs.ts';
 import { arrangeResolvers, claimants, patternsOverlap } from './arrange-resolvers.ts';
 import { draftOf, resolverOf } from './testing.ts';

@@ -1,6 +1,6 @@
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
-import { mayNameFunctions, namesFunctions } from '../../src/package/plan/render.ts';
-import type { Resolver, ResolverSubject } from '../../src/package/plan/resolver.ts';
+import { mayNameFunctions, namesFunctions } from '../../src/package/plan/edit/render.ts';
+import type { Resolver, ResolverSubject } from '../../src/package/plan/ports/resolver.ts';
 import { RENDERER } from './run-state.ts';
 
 /** The fields of a resolver that determine the order. */

@@ -4,7 +4,7 @@ import { checkPath } from '../../src/git/objects/paths.ts';
 import { bindInputs, type PackageInputs } from '../../src/package/model/content/inputs.ts';
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import { oneLine } from '../../src/package/model/record/record.ts';
-import type { Resolution, ResolverContext } from '../../src/package/plan/resolver.ts';
+import type { Resolution, ResolverContext } from '../../src/package/plan/ports/resolver.ts';
 
 const MAX_MESSAGE_CHARACTERS = 300;
 

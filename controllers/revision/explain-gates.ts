@@ -4,7 +4,7 @@ import type { Gate } from '../../src/package/model/gates/gates.ts';
 import { RENDER_ACTOR } from '../../src/package/model/gates/verdict.ts';
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import type { GateExplanation } from '../../src/package/model/revision/explanation.ts';
-import { RENDERED } from '../../src/package/plan/render.ts';
+import { RENDERED } from '../../src/package/plan/edit/render.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { OWN_TYPES } from './settlement.ts';
 

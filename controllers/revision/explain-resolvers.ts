@@ -3,7 +3,7 @@ import type { Explainer } from '../../src/package/api/explain/explainer.ts';
 import { formatConditionType } from '../../src/package/model/policy/condition-type.ts';
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import type { Reason, ResolverExplanation } from '../../src/package/model/revision/explanation.ts';
-import { namesFunctions, RENDERED } from '../../src/package/plan/render.ts';
+import { namesFunctions, RENDERED } from '../../src/package/plan/edit/render.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { arrangeResolvers, type Claims } from './arrange-resolvers.ts';
 import { RENDERER } from './run-state.ts';

@@ -8,10 +8,10 @@ import type { Clock } from '../../src/foundation/time/clock.ts';
 import { nextExpiry } from '../../src/package/model/gates/gates.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { revisionId } from '../../src/package/model/revision/package-revision.ts';
-import { failedEdit } from '../../src/package/plan/edit-kptfile-text.ts';
-import { describeKptfileProblems, kptfileProblems } from '../../src/package/plan/kptfile-problems.ts';
-import type { Renderer } from '../../src/package/plan/renderer.ts';
-import type { Resolver } from '../../src/package/plan/resolver.ts';
+import { failedEdit } from '../../src/package/plan/edit/edit-kptfile-text.ts';
+import { describeKptfileProblems, kptfileProblems } from '../../src/package/plan/edit/kptfile-problems.ts';
+import type { Renderer } from '../../src/package/plan/ports/renderer.ts';
+import type { Resolver } from '../../src/package/plan/ports/resolver.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
-import type { Renderer, Rendering } from '../../src/package/plan/renderer.ts';
-import type { Resolution, Resolver } from '../../src/package/plan/resolver.ts';
+import type { Renderer, Rendering } from '../../src/package/plan/ports/renderer.ts';
+import type { Resolution, Resolver } from '../../src/package/plan/ports/resolver.ts';
 import { runs } from '../../test/support/runs.ts';
 import { MAX_ROUNDS } from './run-resolvers.ts';
 import { draftOf, KPTFILE, resolverOf, runOf, textOf } from './testing.ts';

@@ -3,9 +3,9 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { evaluateGates } from '../../src/package/model/gates/gates.ts';
 import { matchesPattern } from '../../src/package/model/policy/policy.ts';
-import { forContent, namesFunctions, permittedRendering, RENDERED } from '../../src/package/plan/render.ts';
-import type { Renderer, Rendering } from '../../src/package/plan/renderer.ts';
-import type { Resolver, ResolverContext } from '../../src/package/plan/resolver.ts';
+import { forContent, namesFunctions, permittedRendering, RENDERED } from '../../src/package/plan/edit/render.ts';
+import type { Renderer, Rendering } from '../../src/package/plan/ports/renderer.ts';
+import type { Resolver, ResolverContext } from '../../src/package/plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import {
   type Arrangement,

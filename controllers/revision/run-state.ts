@@ -1,6 +1,6 @@
 import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
 import { type IssuedCondition, plainCondition } from '../../src/package/model/gates/verdict.ts';
-import type { Resolution } from '../../src/package/plan/resolver.ts';
+import type { Resolution } from '../../src/package/plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import { WorkingPackage } from './working-package.ts';
 

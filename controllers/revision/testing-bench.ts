@@ -3,7 +3,7 @@ import type { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { settle } from '../../src/foundation/time/manual-clock.ts';
 import { verdictOf } from '../../src/package/model/record/record.ts';
-import type { Resolution, Resolver } from '../../src/package/plan/resolver.ts';
+import type { Resolution, Resolver } from '../../src/package/plan/ports/resolver.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';

@@ -13,7 +13,7 @@ import type { PackageInputs } from '../../src/package/model/content/inputs.ts';
 import { isYamlPath, type KrmObject, readKrmFile } from '../../src/package/model/krm/krm.ts';
 import { parseConditionType } from '../../src/package/model/policy/condition-type.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import type { ResolverSubject } from '../../src/package/plan/resolver.ts';
+import type { ResolverSubject } from '../../src/package/plan/ports/resolver.ts';
 
 const KPTFILE = 'Kptfile';
 

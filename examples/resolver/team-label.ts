@@ -1,5 +1,5 @@
 // A resolver is one module whose default export says which condition it issues, for which packages, and how.
-import type { Resolver } from '../../src/package/plan/resolver.ts';
+import type { Resolver } from '../../src/package/plan/ports/resolver.ts';
 
 const TYPE = 'example.com/TeamLabel';
 

@@ -6,8 +6,8 @@ import { openPackageRepository } from '../../src/package/store/open-package-repo
 import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { REPOSITORY_SCOPE, type RepositoryIdStatement } from '../../src/package/trust/repository-id.ts';
-import { formatStatement, payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
-import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
+import { formatStatement, payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement/statement.ts';
+import type { StatementSigner } from '../../src/package/trust/statement/statement-signature.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { type Fixture, fixture } from '../support/fixture.ts';
 import { git } from '../support/git/git-cli.ts';

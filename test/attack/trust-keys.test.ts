@@ -5,10 +5,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ledgerPath, openTrust, statementKeyPath, type Trust } from '../../src/app/trust/open-trust.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
+import { replaceKeyFile } from '../../src/package/trust/keys/statement-key-file.ts';
 import { SqliteTrustLedger } from '../../src/package/trust/sqlite/sqlite-trust-ledger.ts';
-import { payloadOf } from '../../src/package/trust/statement.ts';
-import { replaceKeyFile } from '../../src/package/trust/statement-key-file.ts';
-import { statementSigner } from '../../src/package/trust/statement-signer.ts';
+import { payloadOf } from '../../src/package/trust/statement/statement.ts';
+import { statementSigner } from '../../src/package/trust/statement/statement-signer.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 
 const AT = '2026-01-02T03:04:05Z';

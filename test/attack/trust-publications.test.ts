@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { payloadOf } from '../../src/package/trust/statement.ts';
-import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
-import { statementSigner } from '../../src/package/trust/statement-signer.ts';
+import { payloadOf } from '../../src/package/trust/statement/statement.ts';
+import type { StatementSigner } from '../../src/package/trust/statement/statement-signature.ts';
+import { statementSigner } from '../../src/package/trust/statement/statement-signer.ts';
 import { newSigner } from '../support/trust.ts';
 import { kptfile, TrustWorld } from './support/trust-world.ts';
 

@@ -10,14 +10,14 @@ import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import { provesDeletion } from '../../src/package/index/trust/deletion-proof.ts';
 import type { PublicationStatement } from '../../src/package/model/record/commit-message.ts';
 import { formatRecord, parseRecord } from '../../src/package/model/record/record.ts';
+import { replaceKeyFile } from '../../src/package/trust/keys/statement-key-file.ts';
 import {
   newRepositoryId,
   REPOSITORY_SCOPE,
   type RepositoryIdStatement,
 } from '../../src/package/trust/repository-id.ts';
-import { formatStatement, payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
-import { replaceKeyFile } from '../../src/package/trust/statement-key-file.ts';
-import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
+import { formatStatement, payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement/statement.ts';
+import type { StatementSigner } from '../../src/package/trust/statement/statement-signature.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 import { newSigner } from '../support/trust.ts';
 

@@ -11,10 +11,10 @@ import {
   openRepositoryTrust,
   type ServerTrust,
 } from '../../src/package/store/open-repository-trust.ts';
-import { MemoryTrustLedger } from '../../src/package/trust/memory-trust-ledger.ts';
-import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
-import { statementSigner } from '../../src/package/trust/statement-signer.ts';
-import { verifySignature } from '../../src/package/trust/verify-signature.ts';
+import { MemoryTrustLedger } from '../../src/package/trust/ledger/memory-trust-ledger.ts';
+import type { StatementSigner } from '../../src/package/trust/statement/statement-signature.ts';
+import { statementSigner } from '../../src/package/trust/statement/statement-signer.ts';
+import { verifySignature } from '../../src/package/trust/statement/verify-signature.ts';
 
 export const MAIN_LAYOUT: RepositoryLayout = { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' };
 

@@ -10,8 +10,8 @@ import {
   type RecordStatement,
   type Verdict,
 } from '../../src/package/model/record/record.ts';
-import { MemoryTrustLedger } from '../../src/package/trust/memory-trust-ledger.ts';
-import { STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
+import { MemoryTrustLedger } from '../../src/package/trust/ledger/memory-trust-ledger.ts';
+import { STATEMENT_VERSION } from '../../src/package/trust/statement/statement.ts';
 import { fakeKey, fakeSigned, fakeTrust } from '../../src/package/trust/testing/fake-signatures.ts';
 import { scratchRepository } from './scratch-repository.ts';
 

@@ -11,7 +11,7 @@ import { subjectOf } from '../../../controllers/revision/working-package.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { Resolver } from '../../package/plan/resolver.ts';
+import type { Resolver } from '../../package/plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../package/store/revision-store.ts';
 import { policyOf } from '../policies/session-policy.ts';
 import type { Session } from '../session/session.ts';

@@ -1,6 +1,6 @@
 import type { FunctionRule, FunctionRules } from '../../function/model/function-rules.ts';
-import { mayNameFunctions } from '../../package/plan/render.ts';
-import type { Renderer, Rendering, RenderRequest } from '../../package/plan/renderer.ts';
+import { mayNameFunctions } from '../../package/plan/edit/render.ts';
+import type { Renderer, Rendering, RenderRequest } from '../../package/plan/ports/renderer.ts';
 import type { ObjectReaders } from '../policies/object-readers.ts';
 import type { FunctionSettings } from './function-settings.ts';
 

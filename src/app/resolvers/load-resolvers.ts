@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import type { Resolver } from '../../package/plan/resolver.ts';
+import type { Resolver } from '../../package/plan/ports/resolver.ts';
 
 /**
  * Resolvers from modules: each exports one as `default` or `resolver`, or a list of them as `resolvers`. Their code runs with all

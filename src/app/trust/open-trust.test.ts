@@ -18,9 +18,9 @@ import { skipFor } from '../../../test/support/skip.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
-import { createKeyFile, replaceKeyFile } from '../../package/trust/statement-key-file.ts';
-import { statementSigner } from '../../package/trust/statement-signer.ts';
-import { verifySignature } from '../../package/trust/verify-signature.ts';
+import { createKeyFile, replaceKeyFile } from '../../package/trust/keys/statement-key-file.ts';
+import { statementSigner } from '../../package/trust/statement/statement-signer.ts';
+import { verifySignature } from '../../package/trust/statement/verify-signature.ts';
 import { ledgerPath, openTrust, statementKeyPath } from './open-trust.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sluice-trust-'));

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
-import type { AttributedPushes } from '../../package/trust/attributed-pushes.ts';
-import { type KeySource, OwnKey } from '../../package/trust/own-key.ts';
+import { type KeySource, OwnKey } from '../../package/trust/keys/own-key.ts';
+import { createKeyFile, readKeyFile } from '../../package/trust/keys/statement-key-file.ts';
+import type { AttributedPushes } from '../../package/trust/ledger/attributed-pushes.ts';
+import type { TrustLedger } from '../../package/trust/ledger/trust-ledger.ts';
 import { SqliteAttributedPushes } from '../../package/trust/sqlite/sqlite-attributed-pushes.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
-import { createKeyFile, readKeyFile } from '../../package/trust/statement-key-file.ts';
-import type { StatementSigner, VerifySignature } from '../../package/trust/statement-signature.ts';
-import type { TrustLedger } from '../../package/trust/trust-ledger.ts';
-import { verifySignature } from '../../package/trust/verify-signature.ts';
+import type { StatementSigner, VerifySignature } from '../../package/trust/statement/statement-signature.ts';
+import { verifySignature } from '../../package/trust/statement/verify-signature.ts';
 
 export interface TrustOptions {
   /** Where the private key comes from, in place of the data folder. */

@@ -3,7 +3,7 @@ import type { Session } from '../../app/session/session.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { renderStatusOf } from '../../package/api/objects/render-status.ts';
 import { authorOf } from '../../package/model/revision/attribution.ts';
-import { savedUnrendered } from '../../package/plan/render-failure.ts';
+import { savedUnrendered } from '../../package/plan/edit/render-failure.ts';
 import type { PackageRevision } from '../../resource/kinds/porch/package-revision.ts';
 import { keyOf, keyText, type Stored } from '../../resource/object/object.ts';
 import { movedSince } from './moved-since.ts';

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BINARY_FILES_ANNOTATION } from '../../package/api/objects/resources-object.ts';
-import { isSavedUnrendered } from '../../package/plan/render-failure.ts';
+import { isSavedUnrendered } from '../../package/plan/edit/render-failure.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/porch/package-revision-resources.ts';

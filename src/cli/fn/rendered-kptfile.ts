@@ -1,7 +1,7 @@
 import { readKptfile } from '../../../kptfile-schema/index.ts';
 import type { PipelineOutcome } from '../../function/model/pipeline.ts';
 import { renderingOf, withRenderStatus } from '../../function/renderer/rendering-of.ts';
-import { renderedKptfile as withRendering } from '../../package/plan/render.ts';
+import { renderedKptfile as withRendering } from '../../package/plan/edit/render.ts';
 
 /**
  * The root Kptfile after a render in place: what functions made of it, with the conditions and, where it is kept, the

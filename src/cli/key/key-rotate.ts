@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { TrustedKey } from '../../package/trust/trust-ledger.ts';
-import { trustedKeysOf, trusts } from '../../package/trust/trusted-keys.ts';
+import { trustedKeysOf, trusts } from '../../package/trust/keys/trusted-keys.ts';
+import type { TrustedKey } from '../../package/trust/ledger/trust-ledger.ts';
 import { TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import { keyText, keyOf as objectKeyOf } from '../../resource/object/object.ts';
 import { printable } from '../output/printable.ts';

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { formatRevokedKey } from '../../package/trust/revoked-key-line.ts';
-import { STATEMENT_NAMESPACE } from '../../package/trust/statement-signature.ts';
-import type { TrustedKey, TrustLedger } from '../../package/trust/trust-ledger.ts';
+import { formatRevokedKey } from '../../package/trust/keys/revoked-key-line.ts';
+import type { TrustedKey, TrustLedger } from '../../package/trust/ledger/trust-ledger.ts';
+import { STATEMENT_NAMESPACE } from '../../package/trust/statement/statement-signature.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';

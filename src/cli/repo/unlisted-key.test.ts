@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { dataFolder } from '../../app/data/data-folder.ts';
 import { Session } from '../../app/session/session.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
-import { statementSigner } from '../../package/trust/statement-signer.ts';
+import { statementSigner } from '../../package/trust/statement/statement-signer.ts';
 import { repositoryKind, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import { cliFixture } from '../testing.ts';
 

@@ -12,7 +12,7 @@ import { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock, timestamp } from '../../foundation/time/clock.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
-import type { Resolver } from '../../package/plan/resolver.ts';
+import type { Resolver } from '../../package/plan/ports/resolver.ts';
 import type { Actor } from '../../resource/object/request-context.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
 import { requireFreePort } from '../../server/listener.ts';

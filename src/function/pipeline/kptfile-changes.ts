@@ -7,7 +7,7 @@ import {
   kptfileEditSchema,
   readKptfile,
 } from '../../../kptfile-schema/index.ts';
-import { RENDERED } from '../../package/plan/render.ts';
+import { RENDERED } from '../../package/plan/edit/render.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 
 /** What functions changed in the Kptfile of the root package. */

@@ -6,8 +6,8 @@ import {
   readKptfile,
 } from '../../../kptfile-schema/index.ts';
 import type { IssuedCondition } from '../../package/model/gates/verdict.ts';
-import { RENDERED } from '../../package/plan/render.ts';
-import type { Rendering } from '../../package/plan/renderer.ts';
+import { RENDERED } from '../../package/plan/edit/render.ts';
+import type { Rendering } from '../../package/plan/ports/renderer.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { describeFinding } from '../model/describe-finding.ts';
 import type { PipelineOutcome, PipelineStep } from '../model/pipeline.ts';

@@ -3,7 +3,7 @@ import { layout, NAME, RECORD, server, setUp, T } from '../../../test/support/tr
 import type { Oid } from '../../git/git-repository.ts';
 import { recordRef, tombstoneRef } from '../model/identity/layout.ts';
 import { emptyRecord } from '../model/record/record.ts';
-import { publicationDigest, publicationScope } from '../trust/publication-mark.ts';
+import { publicationDigest, publicationScope } from '../trust/ledger/publication-mark.ts';
 import type { RevisionIndex } from './revision-index.ts';
 
 type Repository = Awaited<ReturnType<typeof setUp>>;

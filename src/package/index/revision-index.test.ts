@@ -3,7 +3,7 @@ import { commitFiles, scratchRepository } from '../../../test/support/scratch-re
 import { openRepository } from '../../git/open/open-repository.ts';
 import { watchedPrefixes } from '../model/identity/layout.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
-import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
+import { MemoryTrustLedger } from '../trust/ledger/memory-trust-ledger.ts';
 import { fakeTrust } from '../trust/testing/fake-signatures.ts';
 import { FactCache } from './facts/fact-cache.ts';
 import { RevisionIndex } from './revision-index.ts';

@@ -3,10 +3,10 @@ import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts'
 import { adoptionRef, identityRef, mainRef, type RepositoryLayout } from '../model/identity/layout.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption } from '../trust/adoption.ts';
-import { keptScope, publicationDigest } from '../trust/publication-mark.ts';
+import { keptScope, publicationDigest } from '../trust/ledger/publication-mark.ts';
+import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import { readRepositoryId } from '../trust/repository-id.ts';
 import type { Distrust, RepositoryTrust } from '../trust/repository-trust.ts';
-import type { NewMark } from '../trust/trust-ledger.ts';
 import { DeltaReader } from './delta-reader.ts';
 import type { Candidate } from './facts/candidate.ts';
 import type { FactCache } from './facts/fact-cache.ts';

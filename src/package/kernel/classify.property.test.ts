@@ -4,7 +4,7 @@ import { ALL_RUNS, runs } from '../../../test/support/runs.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import { RECORD_REFS, type RepositoryLayout } from '../model/identity/layout.ts';
 import { formatCommitMessage, type PublicationStatement, parseCommitMessage } from '../model/record/commit-message.ts';
-import { STATEMENT_VERSION } from '../trust/statement.ts';
+import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
 import { fakeSigned } from '../trust/testing/fake-signatures.ts';
 import { classify, type Finding, type FindingKind, type Knowledge } from './classify.ts';
 import type { PublicationFacts, PublicationFlaw } from './publication.ts';

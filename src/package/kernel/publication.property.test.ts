@@ -8,7 +8,7 @@ import {
   type PublicationStatement,
   parseCommitMessage,
 } from '../model/record/commit-message.ts';
-import { STATEMENT_VERSION } from '../trust/statement.ts';
+import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
 import { fakeSigned } from '../trust/testing/fake-signatures.ts';
 import { judgePublication, type PublicationFacts } from './publication.ts';
 

@@ -16,10 +16,10 @@ import {
   formatAdoptionList,
   listDigest,
 } from '../trust/adoption.ts';
-import { parsePublicationDigest, publicationDigest, publicationScope } from '../trust/publication-mark.ts';
-import { formatStatement, STATEMENT_VERSION } from '../trust/statement.ts';
-import type { NewMark } from '../trust/trust-ledger.ts';
-import { markOf, type RepositoryContext, signatures, writeRecord } from './repository-context.ts';
+import { parsePublicationDigest, publicationDigest, publicationScope } from '../trust/ledger/publication-mark.ts';
+import type { NewMark } from '../trust/ledger/trust-ledger.ts';
+import { formatStatement, STATEMENT_VERSION } from '../trust/statement/statement.ts';
+import { markOf, type RepositoryContext, signatures, writeRecord } from './ports/repository-context.ts';
 
 /** A tag, or what stands in the place of a deleted one, that would count as it is. */
 export interface AdoptableTag {

@@ -10,9 +10,9 @@ import type { RevisionRecord } from '../model/record/record.ts';
 import { approvalOf } from '../model/revision/attribution.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { PushedSince, RevisionState } from '../model/revision/types.ts';
-import { describeKptfileProblems, kptfileProblems } from './kptfile-problems.ts';
-import { currentRecord } from './record-at-tip.ts';
-import type { RepositoryContext } from './repository-context.ts';
+import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problems.ts';
+import type { RepositoryContext } from './ports/repository-context.ts';
+import { currentRecord } from './records/record-at-tip.ts';
 
 /** Everything the kernel needs to judge a revision, read at one point in time. */
 export async function stateOf(repo: RepositoryContext, revision: PackageRevision): Promise<RevisionState> {

@@ -12,13 +12,13 @@ import { formatCommitMessage, type PublicationStatement } from '../model/record/
 import { hasObjectMetadata, type RecordStatement, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type { Action, Allowed, RefStep, Refused, RevisionState } from '../model/revision/types.ts';
-import { deletionDigest } from '../trust/publication-mark.ts';
+import { deletionDigest } from '../trust/ledger/publication-mark.ts';
+import { DELETED, deletedContentScope, type NewMark } from '../trust/ledger/trust-ledger.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
-import { STATEMENT_VERSION } from '../trust/statement.ts';
-import { DELETED, deletedContentScope, type NewMark } from '../trust/trust-ledger.ts';
+import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
+import { markOf, type RepositoryContext, signatures, type WritePlan, writeRecord } from './ports/repository-context.ts';
 import { readState, type StateReading } from './read-state.ts';
-import { commitsMade } from './record-chain.ts';
-import { markOf, type RepositoryContext, signatures, type WritePlan, writeRecord } from './repository-context.ts';
+import { commitsMade } from './records/record-chain.ts';
 
 export interface Transition {
   readonly action: Action;

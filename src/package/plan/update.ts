@@ -3,8 +3,8 @@ import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Action } from '../model/revision/types.ts';
-import { planChange, type RevisionChange } from './change.ts';
-import type { RepositoryContext, WritePlan } from './repository-context.ts';
+import { planChange, type RevisionChange } from './edit/change.ts';
+import type { RepositoryContext, WritePlan } from './ports/repository-context.ts';
 import { planTransition } from './transition.ts';
 
 /** One request on a revision: a change, then a lifecycle step; either may be missing. */

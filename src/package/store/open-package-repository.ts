@@ -13,7 +13,7 @@ import { DEFAULT_NAMESPACE, type DeepReadonly } from '../../resource/object/obje
 import { mainRef, probeRef, RECORD_BRANCHES, RECORD_REFS, recordPrefixIn } from '../model/identity/layout.ts';
 import { MIRROR_REFSPECS } from '../model/identity/mirror-refspecs.ts';
 import { formatCommitMessage } from '../model/record/commit-message.ts';
-import { type TrustedKeys, trustedKeysOf, trusts } from '../trust/trusted-keys.ts';
+import { type TrustedKeys, trustedKeysOf, trusts } from '../trust/keys/trusted-keys.ts';
 import { remoteSettings } from '../upstream/remote-settings.ts';
 import { openRepositoryTrust, type ServerTrust } from './open-repository-trust.ts';
 import { PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';

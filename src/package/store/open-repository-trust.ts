@@ -4,8 +4,9 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitRemote, GitRepository, Oid, Signature } from '../../git/git-repository.ts';
 import { canonicalAddressNow } from '../../git/open/repository-address.ts';
 import { identityRef, mainRef, otherIdentityRef, type RepositoryLayout } from '../model/identity/layout.ts';
-import type { AttributedPushes } from '../trust/attributed-pushes.ts';
-import { headOf, withHead } from '../trust/main-heads.ts';
+import type { AttributedPushes } from '../trust/ledger/attributed-pushes.ts';
+import { headOf, withHead } from '../trust/ledger/main-heads.ts';
+import type { TrustedKey, TrustLedger } from '../trust/ledger/trust-ledger.ts';
 import {
   newRepositoryId,
   parseRepositoryId,
@@ -13,9 +14,8 @@ import {
   type RepositoryIdStatement,
 } from '../trust/repository-id.ts';
 import { RepositoryTrust } from '../trust/repository-trust.ts';
-import { formatStatement, type SignedStatement, STATEMENT_VERSION } from '../trust/statement.ts';
-import type { StatementSigner, VerifySignature } from '../trust/statement-signature.ts';
-import type { TrustedKey, TrustLedger } from '../trust/trust-ledger.ts';
+import { formatStatement, type SignedStatement, STATEMENT_VERSION } from '../trust/statement/statement.ts';
+import type { StatementSigner, VerifySignature } from '../trust/statement/statement-signature.ts';
 
 /** What a server signs with and what it knows, for all its repositories. */
 export interface ServerTrust {

@@ -9,10 +9,10 @@ import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
 import { type PackageRevision, repositoryIdOf, revisionId } from '../model/revision/package-revision.ts';
 import type { Lifecycle } from '../model/revision/types.ts';
-import type { RevisionChange } from '../plan/change.ts';
-import { type HistoryEntry, historyOf } from '../plan/history.ts';
+import type { RevisionChange } from '../plan/edit/change.ts';
 import { gatesAt } from '../plan/read-state.ts';
-import { currentRecord } from '../plan/record-at-tip.ts';
+import { type HistoryEntry, historyOf } from '../plan/records/history.ts';
+import { currentRecord } from '../plan/records/record-at-tip.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import {

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, movedError, newValue } from '../../git/refs/ref-updates.ts';
-import type { WritePlan } from '../plan/repository-context.ts';
+import type { WritePlan } from '../plan/ports/repository-context.ts';
 import { inSequence } from '../plan/update.ts';
 import type { PendingWrite } from './pending-write.ts';
 

@@ -1,5 +1,5 @@
 import type { Oid } from '../../git/git-repository.ts';
-import type { WritePlan } from '../plan/repository-context.ts';
+import type { WritePlan } from '../plan/ports/repository-context.ts';
 
 /** A write that waits for its turn to go out. No two of one revision wait at a time, which the caller ensures. */
 export interface PendingWrite {

@@ -17,8 +17,8 @@ import type { IndexChange, RevisionIndex } from '../index/revision-index.ts';
 import { mainRef, parseRef, type RepositoryLayout, watchedPrefixes } from '../model/identity/layout.ts';
 import { branchesFirst, MIRROR_REFSPECS } from '../model/identity/mirror-refspecs.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
+import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import type { NewMark } from '../trust/trust-ledger.ts';
 import { type RefusalNote, RefusedPushes } from './refused-pushes.ts';
 import type { WriteTarget } from './write-queue.ts';
 

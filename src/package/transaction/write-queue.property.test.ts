@@ -9,7 +9,7 @@ import { PushRefusedError, unknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, movedError, newValue } from '../../git/refs/ref-updates.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
-import type { NewMark } from '../trust/trust-ledger.ts';
+import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import { MAX_WRITES, WriteQueue, type WriteTarget } from './write-queue.ts';
 
 const MAIN = 'refs/heads/main';

@@ -6,7 +6,7 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
-import type { NewMark } from '../trust/trust-ledger.ts';
+import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import { chooseBatch } from './choose-batch.ts';
 import { type Batch, gatherBatch, type RefView } from './gather-batch.ts';
 import type { PendingWrite } from './pending-write.ts';

@@ -10,7 +10,7 @@ import {
   type StatementHead,
   statementDigest,
   statementHeadSchema,
-} from './statement.ts';
+} from './statement/statement.ts';
 
 /**
  * What an operator adopted: tags that count as they are although nothing trusted says how they came about. The statement names the

@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
-import { parseStatement, type SignedStatement, type StatementHead, statementHeadSchema } from './statement.ts';
+import {
+  parseStatement,
+  type SignedStatement,
+  type StatementHead,
+  statementHeadSchema,
+} from './statement/statement.ts';
 
 /**
  * A repository has a random id, made once and kept in Git, which every statement names: a statement that is copied to another

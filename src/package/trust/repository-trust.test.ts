@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { MemoryTrustLedger } from './memory-trust-ledger.ts';
+import { MemoryTrustLedger } from './ledger/memory-trust-ledger.ts';
+import { DELETED, type NewMark } from './ledger/trust-ledger.ts';
 import type { RepositoryTrust, Signer, StatementFact } from './repository-trust.ts';
-import { payloadOf, STATEMENT_VERSION, type StatementHead, statementDigest } from './statement.ts';
+import { payloadOf, STATEMENT_VERSION, type StatementHead, statementDigest } from './statement/statement.ts';
 import { fakeKey, fakeSigned, fakeSigner, fakeTrust } from './testing/fake-signatures.ts';
-import { DELETED, type NewMark } from './trust-ledger.ts';
 
 const SCOPE = { package: 'net/upf', workspace: 'v1' };
 const T = '2026-01-01T00:00:00Z';

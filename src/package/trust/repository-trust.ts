@@ -1,9 +1,8 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { AttributedPush, AttributedPushes } from './attributed-pushes.ts';
-import { headAmong, headOf } from './main-heads.ts';
-import { publicationScope } from './publication-mark.ts';
-import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from './statement.ts';
-import type { StatementSigner, VerifySignature } from './statement-signature.ts';
+import { trusts } from './keys/trusted-keys.ts';
+import type { AttributedPush, AttributedPushes } from './ledger/attributed-pushes.ts';
+import { headAmong, headOf } from './ledger/main-heads.ts';
+import { publicationScope } from './ledger/publication-mark.ts';
 import type {
   Mark,
   NewMark,
@@ -12,8 +11,9 @@ import type {
   StatementScope,
   TrustedKey,
   TrustLedger,
-} from './trust-ledger.ts';
-import { trusts } from './trusted-keys.ts';
+} from './ledger/trust-ledger.ts';
+import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from './statement/statement.ts';
+import type { StatementSigner, VerifySignature } from './statement/statement-signature.ts';
 
 /**
  * Why a statement does not count:

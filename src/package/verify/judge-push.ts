@@ -21,8 +21,8 @@ import {
 } from '../model/identity/layout.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { ADOPTION_SCOPE, readAdoption } from '../trust/adoption.ts';
+import type { TrustLedger } from '../trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import type { TrustLedger } from '../trust/trust-ledger.ts';
 import { MainPush } from './main-push.ts';
 import type { PushedRef } from './pushed-ref.ts';
 import { findId, readOnlyTrust } from './read-only-trust.ts';

@@ -5,7 +5,7 @@ import type {
   StatementScope,
   TrustedKey,
   TrustLedger,
-} from '../trust/trust-ledger.ts';
+} from '../trust/ledger/trust-ledger.ts';
 
 /** What is known, for a look that changes nothing of it. */
 export class ReadOnlyLedger implements TrustLedger {

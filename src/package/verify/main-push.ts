@@ -4,7 +4,7 @@ import type { RepositoryLayout } from '../model/identity/layout.ts';
 import { parseCommitMessage, parseRemoval } from '../model/record/commit-message.ts';
 import type { RecordStatement } from '../model/record/record.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import type { SignedStatement } from '../trust/statement.ts';
+import type { SignedStatement } from '../trust/statement/statement.ts';
 import type { PushedRef } from './pushed-ref.ts';
 import { taggedCommit } from './tagged-commit.ts';
 

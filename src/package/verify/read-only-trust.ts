@@ -1,11 +1,11 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
-import { knowsRepository } from '../trust/main-heads.ts';
+import { knowsRepository } from '../trust/ledger/main-heads.ts';
+import type { TrustLedger } from '../trust/ledger/trust-ledger.ts';
 import { parseRepositoryId, type RepositoryIdStatement } from '../trust/repository-id.ts';
 import { RepositoryTrust } from '../trust/repository-trust.ts';
-import type { SignedStatement } from '../trust/statement.ts';
-import type { TrustLedger } from '../trust/trust-ledger.ts';
-import { verifySignature } from '../trust/verify-signature.ts';
+import type { SignedStatement } from '../trust/statement/statement.ts';
+import { verifySignature } from '../trust/statement/verify-signature.ts';
 
 /** Trust for one repository that signs nothing. */
 export function readOnlyTrust(ledger: TrustLedger, repository: string, branch: string): RepositoryTrust {

@@ -1,7 +1,7 @@
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
 import { readRecordAt } from '../model/record/read-record.ts';
 import type { RepositoryTrust, StatementFact } from '../trust/repository-trust.ts';
-import { payloadOf, statementDigest } from '../trust/statement.ts';
+import { payloadOf, statementDigest } from '../trust/statement/statement.ts';
 
 /** The statement of a record, its signature checked; undefined for something that is no signed record. */
 export async function recordFactAt(

@@ -13,7 +13,7 @@ import {
 } from '../model/identity/layout.ts';
 import { parseCommitMessage } from '../model/record/commit-message.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
-import type { TrustLedger } from '../trust/trust-ledger.ts';
+import type { TrustLedger } from '../trust/ledger/trust-ledger.ts';
 import { findId, readOnlyTrust } from './read-only-trust.ts';
 
 export interface VerifyOptions {

@@ -2,7 +2,7 @@ import { gatesOf } from '../../../../kptfile-schema/index.ts';
 import { specOrMetadataChanged } from '../../../../src/controller/predicates.ts';
 import { type Source, triggerSource, watchKind } from '../../../../src/controller/source.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
-import type { Resolver, ResolverSubject } from '../../../../src/package/plan/resolver.ts';
+import type { Resolver, ResolverSubject } from '../../../../src/package/plan/ports/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { packageRevisionKind } from '../../../../src/resource/kinds/porch/package-revision.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';

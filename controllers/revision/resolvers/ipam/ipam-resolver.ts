@@ -6,7 +6,7 @@ import { setKrmStatus } from '../../../../src/package/model/krm/krm-edit.ts';
 import { formatConditionType } from '../../../../src/package/model/policy/condition-type.ts';
 import { matchesPattern } from '../../../../src/package/model/policy/policy.ts';
 import { revisionId } from '../../../../src/package/model/revision/package-revision.ts';
-import type { Resolver, ResolverContext, ResolverSubject } from '../../../../src/package/plan/resolver.ts';
+import type { Resolver, ResolverContext, ResolverSubject } from '../../../../src/package/plan/ports/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import type { Client } from '../../../../src/resource/client/client.ts';
 import { ipPrefixKind, networkInstanceKind } from '../../../../src/resource/kinds/ipam/ipam.ts';

@@ -8,7 +8,7 @@ import type {
 } from '../../model/revision/explanation.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Refusal } from '../../model/revision/types.ts';
-import type { Resolver } from '../../plan/resolver.ts';
+import type { Resolver } from '../../plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../store/revision-store.ts';
 
 /** A revision that is explained, with what several explainers judge it on: read once for all of them. */

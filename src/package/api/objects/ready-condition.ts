@@ -4,7 +4,7 @@ import { READY_TYPE } from '../../model/gates/ready-type.ts';
 import { RENDERED_TYPE } from '../../model/gates/verdict.ts';
 import { publishedRecordOf } from '../../model/record/commit-message.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
-import { describeKptfileProblems, kptfileProblems } from '../../plan/kptfile-problems.ts';
+import { describeKptfileProblems, kptfileProblems } from '../../plan/edit/kptfile-problems.ts';
 import type { PackageRepository } from '../../store/package-repository.ts';
 
 /** Closed gates that a message names; a package may require many. */

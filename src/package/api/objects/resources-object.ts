@@ -4,7 +4,7 @@ import type { packageRevisionResourcesKind } from '../../../resource/kinds/porch
 import { deepFreeze, type ManagedFieldsEntry, type Stored } from '../../../resource/object/object.ts';
 import type { ObjectOf } from '../../../resource/schema/kind.ts';
 import type { PackageContent } from '../../model/content/content.ts';
-import { textsOf } from '../../plan/replace-texts.ts';
+import { textsOf } from '../../plan/edit/replace-texts.ts';
 import { renderStatusOf } from './render-status.ts';
 import { PROBLEM_ANNOTATION } from './revision-object.ts';
 

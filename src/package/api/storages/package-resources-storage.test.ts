@@ -6,7 +6,7 @@ import { openRepository } from '../../../git/open/open-repository.ts';
 import { packageRevisionKind } from '../../../resource/kinds/porch/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../../resource/kinds/porch/package-revision-resources.ts';
 import { DEFAULT_POLICY } from '../../model/policy/policy.ts';
-import type { Rendering } from '../../plan/renderer.ts';
+import type { Rendering } from '../../plan/ports/renderer.ts';
 
 const kind = packageRevisionResourcesKind;
 const name = 'packages.shop.v1';

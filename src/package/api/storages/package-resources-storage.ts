@@ -19,9 +19,9 @@ import type {
 } from '../../../resource/storage/storage.ts';
 import { revisionId } from '../../model/revision/package-revision.ts';
 import type { Lifecycle } from '../../model/revision/types.ts';
-import { isAppliedBefore } from '../../plan/applied-before.ts';
-import type { RevisionChange } from '../../plan/change.ts';
-import { savedUnrendered } from '../../plan/render-failure.ts';
+import { isAppliedBefore } from '../../plan/edit/applied-before.ts';
+import type { RevisionChange } from '../../plan/edit/change.ts';
+import { savedUnrendered } from '../../plan/edit/render-failure.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import { type FieldOwners, memoryFieldOwners } from '../objects/field-owners.ts';
 import {

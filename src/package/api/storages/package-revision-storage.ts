@@ -32,7 +32,7 @@ import { READY_TYPE } from '../../model/gates/ready-type.ts';
 import type { IssuedCondition } from '../../model/gates/verdict.ts';
 import { DEFAULT_NAMESPACE, revisionName } from '../../model/identity/identity.ts';
 import { revisionId } from '../../model/revision/package-revision.ts';
-import type { RevisionChange } from '../../plan/change.ts';
+import type { RevisionChange } from '../../plan/edit/change.ts';
 import type { RevisionUpdate } from '../../plan/update.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
 import { type FieldOwners, memoryFieldOwners } from '../objects/field-owners.ts';

@@ -4,7 +4,7 @@ import { commitFiles, scratchRepository } from '../../../../test/support/scratch
 import type { GitRepository } from '../../../git/git-repository.ts';
 import { openRepository } from '../../../git/open/open-repository.ts';
 import { watchedPrefixes } from '../../model/identity/layout.ts';
-import { MemoryTrustLedger } from '../../trust/memory-trust-ledger.ts';
+import { MemoryTrustLedger } from '../../trust/ledger/memory-trust-ledger.ts';
 import { fakeKey, fakeTrust } from '../../trust/testing/fake-signatures.ts';
 import { RevisionIndex } from '../revision-index.ts';
 import { FactCache } from './fact-cache.ts';

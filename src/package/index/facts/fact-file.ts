@@ -5,7 +5,7 @@ import { yieldToEventLoop } from '../../../foundation/concurrency/in-slices.ts';
 import type { Oid } from '../../../git/git-repository.ts';
 import type { RecordStatement, RevisionRecord } from '../../model/record/record.ts';
 import type { Signer } from '../../trust/repository-trust.ts';
-import type { SignedStatement } from '../../trust/statement.ts';
+import type { SignedStatement } from '../../trust/statement/statement.ts';
 import type { Origin } from './candidate.ts';
 import { FactCache, type FolderFact } from './fact-cache.ts';
 import { KptfileFact } from './kptfile-fact.ts';

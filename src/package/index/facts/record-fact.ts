@@ -1,6 +1,6 @@
 import type { ReadRecord, RecordStatement, RevisionRecord } from '../../model/record/record.ts';
 import type { Signer, StatementFact } from '../../trust/repository-trust.ts';
-import type { SignedStatement } from '../../trust/statement.ts';
+import type { SignedStatement } from '../../trust/statement/statement.ts';
 
 /** A record as it was read from a commit. */
 export class RecordFact {

@@ -6,7 +6,7 @@ import {
   parsePublicationDigest,
   publicationDigest,
   publicationScope,
-} from '../../trust/publication-mark.ts';
+} from '../../trust/ledger/publication-mark.ts';
 import type { RepositoryTrust } from '../../trust/repository-trust.ts';
 import type { Candidate } from '../facts/candidate.ts';
 import type { MainLines } from '../facts/main-lines.ts';

@@ -1,9 +1,9 @@
 import type { Oid } from '../../../git/git-repository.ts';
 import { parseRef, type RepositoryLayout, recordRef } from '../../model/identity/layout.ts';
 import { ADOPTION_SCOPE } from '../../trust/adoption.ts';
+import type { NewMark } from '../../trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust } from '../../trust/repository-trust.ts';
-import type { StatementHead } from '../../trust/statement.ts';
-import type { NewMark } from '../../trust/trust-ledger.ts';
+import type { StatementHead } from '../../trust/statement/statement.ts';
 import type { FactCache } from '../facts/fact-cache.ts';
 import type { RecordFact } from '../facts/record-fact.ts';
 import type { IndexDelta } from '../state/index-state.ts';

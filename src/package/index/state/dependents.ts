@@ -1,6 +1,6 @@
 import { type RevisionKey, revisionName, revisionUid } from '../../model/identity/identity.ts';
 import { deletedIn, parseRef, type RepositoryLayout, tagRef } from '../../model/identity/layout.ts';
-import { deletedContentScope, type StatementScope } from '../../trust/trust-ledger.ts';
+import { deletedContentScope, type StatementScope } from '../../trust/ledger/trust-ledger.ts';
 import type { Candidate } from '../facts/candidate.ts';
 
 /** Finds the revisions that a ref or a mark concerns. */

@@ -3,7 +3,7 @@ import type { Oid, RefChange } from '../../../git/git-repository.ts';
 import { DELETION_PROPOSED, recordRef } from '../../model/identity/layout.ts';
 import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Adoption } from '../../trust/adoption.ts';
-import { deletedContentScope, type StatementScope } from '../../trust/trust-ledger.ts';
+import { deletedContentScope, type StatementScope } from '../../trust/ledger/trust-ledger.ts';
 import { type Candidate, chooseCandidate, judgePlaceholder } from '../facts/candidate.ts';
 import { LazyJson } from '../facts/lazy-json.ts';
 import type { RecordFact } from '../facts/record-fact.ts';

@@ -1,8 +1,8 @@
 import type { GitRepository, Oid } from '../../../git/git-repository.ts';
 import { readRecordAt } from '../../model/record/read-record.ts';
-import { parsePublicationDigest, publicationScope } from '../../trust/publication-mark.ts';
+import { parsePublicationDigest, publicationScope } from '../../trust/ledger/publication-mark.ts';
 import { type Distrust, type RepositoryTrust, revoked, type StatementFact } from '../../trust/repository-trust.ts';
-import { payloadOf, statementDigest } from '../../trust/statement.ts';
+import { payloadOf, statementDigest } from '../../trust/statement/statement.ts';
 
 /** What a deletion leaves in the place of a tag. */
 export interface Tombstone {

@@ -9,9 +9,9 @@ import {
   parsePublicationDigest,
   publicationDigest,
   publicationScope,
-} from '../../trust/publication-mark.ts';
+} from '../../trust/ledger/publication-mark.ts';
+import { DELETED, type Mark } from '../../trust/ledger/trust-ledger.ts';
 import { type RepositoryTrust, revoked } from '../../trust/repository-trust.ts';
-import { DELETED, type Mark } from '../../trust/trust-ledger.ts';
 import type { Candidate } from '../facts/candidate.ts';
 import type { RecordFact } from '../facts/record-fact.ts';
 

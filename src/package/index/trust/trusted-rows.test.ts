@@ -4,8 +4,8 @@ import { layout, NAME, RECORD, server, setUp, T, verdict } from '../../../../tes
 import { recordRef } from '../../model/identity/layout.ts';
 import { MAX_MESSAGE_LENGTH } from '../../model/record/commit-message.ts';
 import { emptyRecord } from '../../model/record/record.ts';
-import { MemoryTrustLedger } from '../../trust/memory-trust-ledger.ts';
-import { STATEMENT_VERSION } from '../../trust/statement.ts';
+import { MemoryTrustLedger } from '../../trust/ledger/memory-trust-ledger.ts';
+import { STATEMENT_VERSION } from '../../trust/statement/statement.ts';
 import { loadFactCache, saveFactCache } from '../facts/fact-file.ts';
 import { MAX_CHECKED_AT_ONCE } from './signature-checks.ts';
 

@@ -2,7 +2,7 @@ import type { Oid } from '../../../git/git-repository.ts';
 import type { FoldedRecord, PublicationStatement } from '../../model/record/commit-message.ts';
 import type { RecordStatement, RevisionRecord } from '../../model/record/record.ts';
 import type { StatementFact } from '../../trust/repository-trust.ts';
-import { payloadOf, STATEMENT_VERSION } from '../../trust/statement.ts';
+import { payloadOf, STATEMENT_VERSION } from '../../trust/statement/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import type { Draws } from './draws.ts';
 import type { ModelRevision } from './model-state.ts';

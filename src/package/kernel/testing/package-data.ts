@@ -8,7 +8,7 @@ import {
   type PublicationStatement,
   parseCommitMessage,
 } from '../../model/record/commit-message.ts';
-import type { SignedStatement } from '../../trust/statement.ts';
+import type { SignedStatement } from '../../trust/statement/statement.ts';
 
 export const PACKAGE = 'net/upf';
 /** The full path of the package in the repository. */

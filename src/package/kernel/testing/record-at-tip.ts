@@ -18,7 +18,7 @@ interface WorldView {
   data(commit: Oid): PackageData | undefined;
 }
 
-/** The record of a revision as it stands for its tip: reads the world where plan/record-at-tip.ts reads Git, and decides as it does. */
+/** The record of a revision as it stands for its tip: reads the world where plan/records/record-at-tip.ts reads Git, and decides as it does. */
 export function recordAtTip(world: WorldView, revision: ListedRevision): RevisionRecord {
   const { workspace, commit, tag, lifecycle } = revision;
   if (tag !== undefined || revision.revision !== 0) return published(world, commit, tag);

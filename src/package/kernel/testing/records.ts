@@ -1,10 +1,10 @@
 import type { Oid } from '../../../git/git-repository.ts';
 import type { RecordStatement, RevisionRecord } from '../../model/record/record.ts';
-import { MemoryTrustLedger } from '../../trust/memory-trust-ledger.ts';
+import { MemoryTrustLedger } from '../../trust/ledger/memory-trust-ledger.ts';
+import { DELETED } from '../../trust/ledger/trust-ledger.ts';
 import type { Distrust, RepositoryTrust, Signer, StatementFact } from '../../trust/repository-trust.ts';
-import { STATEMENT_VERSION, type StatementHead, scopeOf } from '../../trust/statement.ts';
+import { STATEMENT_VERSION, type StatementHead, scopeOf } from '../../trust/statement/statement.ts';
 import { fakeKey, fakeTrust } from '../../trust/testing/fake-signatures.ts';
-import { DELETED } from '../../trust/trust-ledger.ts';
 import { PATH, REPOSITORY } from './package-data.ts';
 
 /** Keys of the server, one after the other; the one before is revoked when the next one is used. */

@@ -10,7 +10,7 @@ import type { EffectivePolicy } from '../../model/policy/policy.ts';
 import type { PublicationStatement } from '../../model/record/commit-message.ts';
 import { type Approval, emptyRecord, type RevisionRecord, withContributor } from '../../model/record/record.ts';
 import type { Action, Allowed, Decision, Lifecycle, RevisionState } from '../../model/revision/types.ts';
-import { payloadOf, STATEMENT_VERSION } from '../../trust/statement.ts';
+import { payloadOf, STATEMENT_VERSION } from '../../trust/statement/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import { decide } from '../decide.ts';
 import { recordAfter } from '../record-after.ts';

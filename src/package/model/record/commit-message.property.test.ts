@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../../../test/support/runs.ts';
-import { MAX_STATEMENT_LENGTH, MAX_STATEMENT_VALUES, payloadOf, STATEMENT_VERSION } from '../../trust/statement.ts';
+import {
+  MAX_STATEMENT_LENGTH,
+  MAX_STATEMENT_VALUES,
+  payloadOf,
+  STATEMENT_VERSION,
+} from '../../trust/statement/statement.ts';
 import { fakeSigned, fakeSigner } from '../../trust/testing/fake-signatures.ts';
 import {
   type FoldedRecord,

@@ -10,8 +10,8 @@ import {
   statementExcess,
   statementHeadSchema,
   statementMessage,
-} from '../../trust/statement.ts';
-import { listOf } from '../../trust/strict-schemas.ts';
+} from '../../trust/statement/statement.ts';
+import { listOf } from '../../trust/statement/strict-schemas.ts';
 import {
   type Approval,
   approvalSchema,

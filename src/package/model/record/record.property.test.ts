@@ -7,7 +7,7 @@ import {
   SIGNATURE_TRAILER,
   STATEMENT_VERSION,
   statementDigest,
-} from '../../trust/statement.ts';
+} from '../../trust/statement/statement.ts';
 import { fakeSigned, fakeSigner } from '../../trust/testing/fake-signatures.ts';
 import {
   emptyRecord,

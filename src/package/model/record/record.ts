@@ -11,8 +11,8 @@ import {
   statementExcess,
   statementHeadSchema,
   statementMessage,
-} from '../../trust/statement.ts';
-import { listOf, mapOf } from '../../trust/strict-schemas.ts';
+} from '../../trust/statement/statement.ts';
+import { listOf, mapOf } from '../../trust/statement/strict-schemas.ts';
 
 /**
  * What Git must keep about a revision that the Kptfile has no field for. It is the body of a commit under the record ref: the

@@ -18,9 +18,9 @@ import {
 } from '../../model/record/record.ts';
 import type { NewRevision, RevisionSource } from '../../upstream/revision-source.ts';
 import type { UpstreamReader } from '../../upstream/upstream-reader.ts';
-import { editKptfileText } from '../edit-kptfile-text.ts';
-import { warnOfUnproven } from '../issuer-rights.ts';
-import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../repository-context.ts';
+import { editKptfileText } from '../edit/edit-kptfile-text.ts';
+import { warnOfUnproven } from '../edit/issuer-rights.ts';
+import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../ports/repository-context.ts';
 import { checkPlace } from './place.ts';
 import { renderNew } from './render-new.ts';
 import type { Start } from './start.ts';

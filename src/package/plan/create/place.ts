@@ -2,7 +2,7 @@ import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { checkRevisionKey, type RevisionKey } from '../../model/identity/identity.ts';
 import { deletionProposedRef, draftRef, proposedRef, tagRef } from '../../model/identity/layout.ts';
 import type { NewRevision } from '../../upstream/revision-source.ts';
-import type { RepositoryContext } from '../repository-context.ts';
+import type { RepositoryContext } from '../ports/repository-context.ts';
 
 /** The key of a new revision. Throws if there is no place for it. */
 export function checkPlace(repo: RepositoryContext, wanted: NewRevision): RevisionKey {

@@ -13,8 +13,8 @@ import {
   recordRendering,
   renderedKptfile,
   renderFiles,
-} from '../render.ts';
-import type { RepositoryContext } from '../repository-context.ts';
+} from '../edit/render.ts';
+import type { RepositoryContext } from '../ports/repository-context.ts';
 
 /** A new package as it is rendered. */
 export interface RenderedTree {

@@ -3,8 +3,8 @@ import type { RevisionKey } from '../../model/identity/identity.ts';
 import { packagePath } from '../../model/identity/layout.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
 import type { RevisionSource } from '../../upstream/revision-source.ts';
-import { currentRecord } from '../record-at-tip.ts';
-import type { RepositoryContext } from '../repository-context.ts';
+import type { RepositoryContext } from '../ports/repository-context.ts';
+import { currentRecord } from '../records/record-at-tip.ts';
 import type { Start } from './start.ts';
 
 /** A published revision of the same package, as it is. */

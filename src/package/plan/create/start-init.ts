@@ -2,7 +2,7 @@ import { newKptfile } from '../../../../kptfile-schema/index.ts';
 import type { RevisionKey } from '../../model/identity/identity.ts';
 import { packagePath } from '../../model/identity/layout.ts';
 import type { RevisionSource } from '../../upstream/revision-source.ts';
-import type { RepositoryContext } from '../repository-context.ts';
+import type { RepositoryContext } from '../ports/repository-context.ts';
 import { ownNameOf, packageContext } from './package-context.ts';
 import type { Start } from './start.ts';
 

@@ -9,8 +9,8 @@ import { isPlaceholder, isPublished, type PackageRevision } from '../../model/re
 import type { RevisionSource } from '../../upstream/revision-source.ts';
 import { updatePackage } from '../../upstream/update-package.ts';
 import { fileEdit, type UpstreamReader } from '../../upstream/upstream-reader.ts';
-import { currentRecord } from '../record-at-tip.ts';
-import type { RepositoryContext } from '../repository-context.ts';
+import type { RepositoryContext } from '../ports/repository-context.ts';
+import { currentRecord } from '../records/record-at-tip.ts';
 import { ownNameOf, withContexts } from './package-context.ts';
 import type { Start } from './start.ts';
 import { withUpstream } from './upstream-kptfile.ts';

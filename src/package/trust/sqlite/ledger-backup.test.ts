@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, expect, test } from 'vitest';
-import { key, raiseOf, scope } from '../trust-ledger.conformance.ts';
+import { key, raiseOf, scope } from '../ledger/trust-ledger.conformance.ts';
 import { checkLedgerCopy, copyLedger } from './ledger-backup.ts';
 import { SqliteTrustLedger } from './sqlite-trust-ledger.ts';
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { z } from 'zod';
-import { headsOfAll, type MainHeads, UNNAMED_BRANCH, withHead } from '../main-heads.ts';
-import type { KnownRepository, Mark, StatementScope, TrustedKey } from '../trust-ledger.ts';
+import { headsOfAll, type MainHeads, UNNAMED_BRANCH, withHead } from '../ledger/main-heads.ts';
+import type { KnownRepository, Mark, StatementScope, TrustedKey } from '../ledger/trust-ledger.ts';
 
 const rowOfKey = z.object({
   fingerprint: z.string(),

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { type AttributedPush, MAX_PUSHES_OF_REF } from '../attributed-pushes.ts';
+import { type AttributedPush, MAX_PUSHES_OF_REF } from '../ledger/attributed-pushes.ts';
 import { SqliteAttributedPushes } from './sqlite-attributed-pushes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-pushes-'));

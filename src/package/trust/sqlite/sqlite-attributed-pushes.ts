@@ -8,7 +8,7 @@ import {
   MAX_LOOKS_OF_REGISTRATION,
   MAX_PUSHES_OF_REF,
   MAX_PUSHES_OF_REGISTRATION,
-} from '../attributed-pushes.ts';
+} from '../ledger/attributed-pushes.ts';
 
 const BUSY_TIMEOUT_MS = 5000;
 const SCHEMA_VERSION = 1;

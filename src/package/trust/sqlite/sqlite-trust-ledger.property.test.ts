@@ -6,9 +6,9 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runs } from '../../../../test/support/runs.ts';
 import { ManualClock } from '../../../foundation/time/manual-clock.ts';
-import { headAmong, headOf } from '../main-heads.ts';
-import { describeTrustLedger, key, raiseOf, scope } from '../trust-ledger.conformance.ts';
-import type { Mark, NewMark } from '../trust-ledger.ts';
+import { headAmong, headOf } from '../ledger/main-heads.ts';
+import { describeTrustLedger, key, raiseOf, scope } from '../ledger/trust-ledger.conformance.ts';
+import type { Mark, NewMark } from '../ledger/trust-ledger.ts';
 import { SqliteTrustLedger } from './sqlite-trust-ledger.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-ledger-'));

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../../foundation/time/clock.ts';
-import { withHead } from '../main-heads.ts';
-import { isStatementDigest, raisedMark, scopeText } from '../marks.ts';
-import { unknownKey } from '../memory-trust-ledger.ts';
-import { RaiseLog } from '../raised-scopes.ts';
+import { withHead } from '../ledger/main-heads.ts';
+import { isStatementDigest, raisedMark, scopeText } from '../ledger/marks.ts';
+import { unknownKey } from '../ledger/memory-trust-ledger.ts';
+import { RaiseLog } from '../ledger/raised-scopes.ts';
 import type {
   KnownRepository,
   Mark,
@@ -13,7 +13,7 @@ import type {
   StatementScope,
   TrustedKey,
   TrustLedger,
-} from '../trust-ledger.ts';
+} from '../ledger/trust-ledger.ts';
 import { LedgerTables } from './ledger-tables.ts';
 import { ledgerError, openLedgerDatabase } from './open-ledger-database.ts';
 

@@ -1,6 +1,6 @@
+import type { TrustedKey, TrustLedger } from '../ledger/trust-ledger.ts';
 import { RepositoryTrust } from '../repository-trust.ts';
-import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from '../statement.ts';
-import type { TrustedKey, TrustLedger } from '../trust-ledger.ts';
+import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from '../statement/statement.ts';
 
 /*
  * A signature scheme for tests that need many signatures, or wrong ones: a signature names its key and the digest of what it signs.

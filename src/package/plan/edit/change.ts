@@ -1,0 +1,323 @@
+import { conditionsOf, gatesOf, type Kptfile, type RenderStatus } from '../../../../kptfile-schema/index.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { timestamp } from '../../../foundation/time/clock.ts';
+import type { Oid, RefUpdate } from '../../../git/git-repository.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import type { PackageContent } from '../../model/content/content.ts';
+import { needsRenewal } from '../../model/gates/gates.ts';
+import { READY_TYPE } from '../../model/gates/ready-type.ts';
+import { issueVerdict, syncVerdicts } from '../../model/gates/verdict.ts';
+import { bindsContent, type EffectivePolicy } from '../../model/policy/policy.ts';
+import { formatCommitMessage } from '../../model/record/commit-message.ts';
+import { type Contributor, type RevisionRecord, withContributor } from '../../model/record/record.ts';
+import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
+import type { Rendering } from '../ports/renderer.ts';
+import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../ports/repository-context.ts';
+import { currentRecord } from '../records/record-at-tip.ts';
+import { withEditErrors } from './edit-kptfile-text.ts';
+import { changedConditions, checkIssuer, checkTypes, warnOfGateless, warnOfUnproven } from './issuer-rights.ts';
+import { kptfileProblems } from './kptfile-problems.ts';
+import {
+  applyEdits,
+  applyRendering,
+  fileEdits,
+  type PackageEdits,
+  sameData,
+  writtenKptfiles,
+} from './package-edits.ts';
+import { permittedRendering, recordRendering, renderFiles } from './render.ts';
+import { renderFailed, savesUnrendered } from './render-failure.ts';
+
+/** What can change in a revision without its lifecycle changing. Everything is one commit, or none if nothing differs. */
+export interface RevisionChange extends PackageEdits {
+  /** The result of the pipeline for the files as they will be; without it they are rendered as they are written. Its edits are in `files`. */
+  readonly rendering?: Rendering;
+  /**
+   * Refuses files that cannot be rendered (RenderFailed), unless the revision has the annotation PUSH_ON_RENDER_FAILURE. A push of a
+   * package by Porch's clients is such a change.
+   */
+  readonly mustRender?: boolean;
+  /** Called with what each function did, if the files are rendered as they are written. */
+  readonly onRendered?: (status: RenderStatus) => void;
+  /** Pipeline and resolvers settled at the resulting content. */
+  readonly settled?: { readonly resolvers: readonly string[] };
+  /**
+   * Writes down what a push gave since the record was written. Until then every look replays the pushed commits, and a rewritten
+   * history would count as one push.
+   */
+  readonly recordPush?: boolean;
+  /** Object metadata that lives in the record. In every lifecycle. */
+  readonly metadata?: Partial<
+    Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers' | 'deletionTimestamp'>
+  >;
+  /** First line of the commit. */
+  readonly subject?: string;
+  readonly expectedCommit?: Oid;
+}
+
+/** Plans a change; undefined if nothing would differ. */
+export async function planChange(
+  repo: RepositoryContext,
+  revision: PackageRevision,
+  asked: RevisionChange,
+  context: RequestContext,
+): Promise<WritePlan | undefined> {
+  const change = withoutComputed(asked, context);
+  const policy = repo.policyFor(revision);
+  checkAllowed(revision, change, policy, context);
+  const at = timestamp(repo.clock.now());
+  const content = await repo.content(revision);
+  const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
+  const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
+  const before = await currentRecord(repo, revision, content);
+  const known = before.contributors ?? [];
+  for (const problem of kptfileProblems(writtenKptfiles(content, change, edits)))
+    context.warn?.(`${problem} Until it is repaired ${revision.name} cannot be proposed`);
+  const rendering =
+    revision.lifecycle === 'Draft'
+      ? await renderingOf(repo, content, change, edits, policy, context, known)
+      : undefined;
+  if (change.mustRender === true && rendering?.failure !== undefined && !savesUnrendered(before))
+    throw renderFailed(
+      "Package NOT pushed to remote. Fix locally (until 'kpt fn render' succeeds) and retry.",
+      rendering.failure,
+    );
+  if (rendering !== undefined) withEditErrors(revision.name, () => applyRendering(edits, content, rendering));
+  const { root, package: next, kptfile } = await applyEdits(repo, revision, content, edits);
+  const newGates = kptfile === undefined || kptfile === revision.kptfile ? [] : gatesOf(kptfile);
+  const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
+  checkTypes(policy, revision.kptfile, [...newGates, ...written, ...(change.conditions ?? []).map(({ type }) => type)]);
+  if (change.conditions !== undefined) {
+    const gates = [
+      ...(kptfile === undefined ? [] : gatesOf(kptfile)),
+      ...policy.requiredGates.map(({ conditionType }) => conditionType),
+      ...(before.proposal?.gates ?? []),
+    ];
+    const types = change.conditions.map(({ type }) => type);
+    warnOfGateless(context, revision.name, gates, types);
+  }
+  // Who writes a condition into the text gives it as well.
+  const byRendering = new Set([
+    ...(rendering?.conditions ?? []).map(({ type }) => type),
+    ...(rendering?.withdraw ?? []),
+  ]);
+  const byWriter = written.filter((type) => !byRendering.has(type) && !isSetBy(change, type));
+  // Clients push whole packages, conditions included, without a right to give any: those are kept and prove nothing.
+  const mayGive = byWriter.length === 0 || (await context.mayWriteStatus?.()) !== false;
+  if (mayGive) checkIssuer(policy, byWriter, context);
+  else warnOfUnproven(context, byWriter);
+  let record = before;
+  if (next.content !== content.content && draft) {
+    const contributors = withContributor(known, context, at, revision.commit);
+    if (contributors.length > known.length) record = { ...record, contributors };
+  }
+  if (rendering !== undefined) record = recordRendering(record, rendering, next, at, policy);
+  if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, { policy, context, at, mayGive });
+  if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
+    record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
+  }
+  if (change.metadata !== undefined) record = { ...record, ...change.metadata };
+
+  const contentChanged = next.tree !== content.tree;
+  if (contentChanged && context.face === 'controller') record = spendBudget(record, policy, revision.name, at);
+  const updates: RefUpdate[] = [];
+  let commit = revision.commit;
+  if (contentChanged) {
+    commit = await repo.git.writeCommit({
+      tree: root,
+      parents: [revision.commit],
+      ...signatures(repo, context),
+      message: formatCommitMessage(change.subject ?? describe(change), {
+        annotation: { package: revision.path, workspaceName: revision.key.workspace },
+        context,
+        action: 'edit',
+      }),
+    });
+    updates.push({ type: 'update', ref: revision.ref, old: revision.refOid, new: commit });
+  }
+  const learned = change.recordPush === true && needsRecording(revision, before);
+  if (!contentChanged && record === before && !learned) return undefined;
+  // The head of the main branch is not specific to one package on it.
+  if (!contentChanged && !isPlaceholder(revision))
+    updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
+  const subject = `${change.subject ?? describe(change)} (${revision.name})`;
+  const note = { subject, action: 'edit', ...(contentChanged ? { made: commit } : {}) };
+  const { update, mark } = await writeRecord(repo, revision, { ...record, commit }, note, context);
+  updates.push(update);
+  return { updates, name: revision.name, marks: [mark], revokes: revokesVerdict(before, record) };
+}
+
+/** What Sluice computes cannot be given or withdrawn. */
+function withoutComputed(change: RevisionChange, context: RequestContext): RevisionChange {
+  const { conditions = [], withdraw = [] } = change;
+  if (!isSetBy(change, READY_TYPE)) return change;
+  context.warn?.(
+    `${READY_TYPE} was ignored: Sluice computes it from the gates, and conditions of their types open those`,
+  );
+  return {
+    ...change,
+    conditions: conditions.filter(({ type }) => type !== READY_TYPE),
+    withdraw: withdraw.filter((type) => type !== READY_TYPE),
+  };
+}
+
+/** True if a verdict that opened a gate before does not any more. */
+function revokesVerdict(before: RevisionRecord, after: RevisionRecord): boolean {
+  const open = new Set(after.verdicts.flatMap(({ type, status }) => (status === 'True' ? type : [])));
+  return before.verdicts.some(({ type, status }) => status === 'True' && !open.has(type));
+}
+
+/** Only what gives or withdraws conditions has to be kept; everything else a push brings is in Git already. */
+function needsRecording(revision: PackageRevision, atTip: RevisionRecord): boolean {
+  const known = revision.record?.verdicts;
+  // Since then the Git host reported who pushed.
+  if (revision.record?.commit === revision.commit && atTip !== revision.record) return true;
+  return known === undefined ? atTip.verdicts.length > 0 : atTip.verdicts !== known;
+}
+
+/** How the files of a revision can be changed after all. */
+function returnToDraft({ lifecycle, name }: PackageRevision): string {
+  return lifecycle === 'Proposed'
+    ? `: "sluice rpkg reject ${name}" returns it to Draft`
+    : ': copy it to a new workspace with "sluice rpkg copy"';
+}
+
+function checkAllowed(
+  revision: PackageRevision,
+  change: RevisionChange,
+  policy: EffectivePolicy,
+  context: RequestContext,
+): void {
+  if (change.expectedCommit !== undefined && change.expectedCommit !== revision.commit) {
+    throw new SluiceError(
+      'Conflict',
+      `${revision.name} is at ${revision.commit} now, the change was made for ${change.expectedCommit}; read it again`,
+    );
+  }
+  if (((change.files?.size ?? 0) > 0 || change.texts !== undefined) && revision.lifecycle !== 'Draft') {
+    throw new SluiceError(
+      'Refused',
+      `cannot update a package revision with lifecycle value "${revision.lifecycle}"; package must be Draft${returnToDraft(revision)}`,
+    );
+  }
+  const touchesKptfile =
+    (change.kptfile?.length ?? 0) + (change.conditions?.length ?? 0) + (change.withdraw?.length ?? 0) > 0;
+  if (touchesKptfile && revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') {
+    throw new SluiceError(
+      'Refused',
+      `conditions and gates of ${revision.name} cannot change any more: it is ${revision.lifecycle}; copy it to a new workspace`,
+    );
+  }
+  // An approver must not miss a gate that was there when it was proposed.
+  const notNow = revision.lifecycle === 'Proposed' ? change.kptfile?.find((edit) => edit.op !== 'addGate') : undefined;
+  if (notNow !== undefined) {
+    const what = notNow.op === 'removeGate' ? `the gate ${notNow.conditionType} stays while ` : '';
+    throw new SluiceError('Refused', `${what}${revision.name} is Proposed; reject it first, then edit the draft`);
+  }
+  checkIssuer(policy, [...(change.conditions ?? []).map((given) => given.type), ...(change.withdraw ?? [])], context);
+}
+
+/**
+ * The rendering of the files as a change leaves them, if it touches them. Nothing if nothing differs, since what is the same
+ * as before needs no commit.
+ */
+async function renderingOf(
+  repo: RepositoryContext,
+  content: PackageContent,
+  change: RevisionChange,
+  edits: ReadonlyMap<string, Uint8Array | null>,
+  policy: EffectivePolicy,
+  context: RequestContext,
+  known: readonly Contributor[],
+): Promise<Rendering | undefined> {
+  let { rendering } = change;
+  if (rendering === undefined) {
+    const touches = (change.files?.size ?? 0) + (change.kptfile?.length ?? 0) > 0 || change.texts !== undefined;
+    const differs = [...edits].some(([path, data]) => !sameData(content.files.get(path), data));
+    if (!touches || !differs) return undefined;
+    const files = new Map<string, Uint8Array>(content.files);
+    for (const [path, data] of edits) {
+      if (data === null) files.delete(path);
+      else files.set(path, data);
+    }
+    rendering = await renderFiles(files, repo, policy, context);
+    if (rendering === undefined) return undefined;
+    if (rendering.renderStatus !== undefined) change.onRendered?.(rendering.renderStatus);
+  }
+  // Who changes the package now may change its functions.
+  const permitted = permittedRendering(rendering, policy, withContributor(known, context, '', ''));
+  for (const sentence of permitted.refused) context.warn?.(sentence);
+  return permitted.rendering;
+}
+
+function updateVerdicts(
+  record: RevisionRecord,
+  before: Kptfile | undefined,
+  after: Kptfile | undefined,
+  inputs: PackageContent,
+  change: RevisionChange,
+  { policy, context, at, mayGive }: VerdictSources,
+): RevisionRecord {
+  // A Kptfile that cannot be read has no conditions.
+  if (after === undefined) return record;
+  let next = record;
+  for (const given of change.conditions ?? []) {
+    const renew = needsRenewal(policy, next, given.type, context.face, at);
+    const wholeContent = bindsContent(policy, given.type);
+    next = issueVerdict(next, given, inputs, context, at, { renew, wholeContent });
+  }
+  // The writer of the Kptfile text is the issuer of the conditions that it changed.
+  const known = before === undefined ? undefined : conditionsOf(before);
+  const binds = (type: string) => bindsContent(policy, type);
+  const written = { conditions: conditionsOf(after), known, unproven: !mayGive, bindsContent: binds };
+  return syncVerdicts(next, written, inputs, context, at);
+}
+
+interface VerdictSources {
+  readonly policy: EffectivePolicy;
+  readonly context: RequestContext;
+  readonly at: string;
+  /** False if the caller may write files and give no conditions. */
+  readonly mayGive: boolean;
+}
+
+/** True for a condition that the change itself sets or withdraws; whether that is allowed was checked before. */
+function isSetBy({ conditions = [], withdraw = [] }: RevisionChange, type: string): boolean {
+  return conditions.some((given) => given.type === type) || withdraw.includes(type);
+}
+
+function spendBudget(record: RevisionRecord, policy: EffectivePolicy, name: string, at: string): RevisionRecord {
+  const hour = 3_600_000;
+  const started = record.budget === undefined ? 0 : Date.parse(record.budget.since);
+  const now = Date.parse(at);
+  // A clock that was set back starts a new hour rather than blocking until it catches up.
+  const running = record.budget !== undefined && now >= started && now - started < hour;
+  const commits = running ? (record.budget?.commits ?? 0) : 0;
+  if (commits >= policy.commitBudgetPerHour) {
+    throw new SluiceError(
+      'LimitExceeded',
+      `controllers have made ${commits} commits on ${name} since ${record.budget?.since}, the budget is ${policy.commitBudgetPerHour} an hour; something keeps changing the package`,
+      { details: { budgetExhausted: true, retryAt: timestamp(started + hour) } },
+    );
+  }
+  return { ...record, budget: { since: running ? (record.budget?.since ?? at) : at, commits: commits + 1 } };
+}
+
+function sameSettled(record: RevisionRecord, content: string, resolvers: readonly string[]): boolean {
+  const settled = record.settled;
+  return settled?.content === content && settled.resolvers.join('\n') === resolvers.join('\n');
+}
+
+function describe(change: RevisionChange): string {
+  const parts: string[] = [];
+  if ((change.files?.size ?? 0) > 0 || change.texts !== undefined) parts.push('Edit package');
+  for (const given of change.conditions ?? []) parts.push(`${given.type} is ${given.status}`);
+  for (const type of change.withdraw ?? []) parts.push(`withdraw ${type}`);
+  if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');
+  if (change.metadata !== undefined) parts.push('Change metadata');
+  if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
+  if (parts.length === 0 && change.recordPush === true) parts.push('Record a push');
+  // What is left is what rendering made of unchanged files.
+  const text = parts.join(', ') || 'Render package';
+  return text.length <= 100 ? text : `${text.slice(0, 97)}...`;
+}

@@ -1,0 +1,65 @@
+import { conditionsOf, gatesOf, type Kptfile } from '../../../../kptfile-schema/index.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { nearMisses } from '../../../foundation/text/near-misses.ts';
+import { knownTypes, lookalikeProblem } from '../../../resource/object/lookalike.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { sameValue } from '../../../resource/object/same-value.ts';
+import { RENDERED_TYPE } from '../../model/gates/verdict.ts';
+import { type EffectivePolicy, refuseIssuer, typesOf } from '../../model/policy/policy.ts';
+
+/** Gates that a warning names. */
+const MAX_NAMED_GATES = 5;
+
+/** Throws Refused if a policy does not let the actor set or withdraw conditions of one of the types. */
+export function checkIssuer(policy: EffectivePolicy, types: Iterable<string>, { actor, face }: RequestContext): void {
+  for (const type of types) {
+    const refused = refuseIssuer(policy, type, actor, face);
+    if (refused !== undefined) throw new SluiceError('Refused', `${actor.name}: ${refused}`);
+  }
+}
+
+/** Throws InvalidInput for a new condition type that people could take for another one of the package or its policies. */
+export function checkTypes(policy: EffectivePolicy, kptfile: Kptfile | undefined, types: Iterable<string>): void {
+  const there = new Set(kptfile === undefined ? [] : [...gatesOf(kptfile), ...conditionsOf(kptfile).keys()]);
+  const known = knownTypes([...typesOf(policy), ...there]);
+  for (const type of types) {
+    if (there.has(type)) continue;
+    const problem = lookalikeProblem(type, known);
+    if (problem !== undefined) throw new SluiceError('InvalidInput', `${problem}; use another one`);
+  }
+}
+
+/** Warns the caller that conditions in a Kptfile were kept and do not count. */
+export function warnOfUnproven({ actor, warn }: RequestContext, types: readonly string[]): void {
+  const named = types.length <= 5 ? types.join(', ') : `${types.slice(0, 5).join(', ')} and ${types.length - 5} more`;
+  warn?.(
+    `conditions in the Kptfile are kept and open no gate, since ${actor.name} may not update packagerevisions/status: ${named}`,
+  );
+}
+
+/** Warns of conditions that a user sets and that no gate requires: the type may be misspelt. Controllers report conditions without gates. */
+export function warnOfGateless(
+  { face, warn }: RequestContext,
+  name: string,
+  gates: Iterable<string>,
+  types: readonly string[],
+): void {
+  if (warn === undefined || face === 'controller') return;
+  const known = [...new Set(gates)];
+  for (const type of types) {
+    if (known.includes(type) || type === RENDERED_TYPE) continue;
+    const near = nearMisses(type, known);
+    const shown = [...known.slice(0, MAX_NAMED_GATES), ...(known.length > MAX_NAMED_GATES ? ['…'] : [])].join(', ');
+    const all = known.length === 0 ? 'it has no gates' : `its gates: ${shown}`;
+    const hint = near.length === 0 ? all : `did you mean ${near.join(' or ')}?`;
+    warn(`${name} has no gate of type ${type}, so this condition opens none; ${hint}`);
+  }
+}
+
+/** The types of conditions that differ between two Kptfiles. A Kptfile that is missing or cannot be read has none. */
+export function changedConditions(before: Kptfile | undefined, after: Kptfile | undefined): string[] {
+  const old = before === undefined ? new Map<string, unknown>() : conditionsOf(before);
+  const now = after === undefined ? new Map<string, unknown>() : conditionsOf(after);
+  const types = new Set([...old.keys(), ...now.keys()]);
+  return [...types].filter((type) => !sameValue(old.get(type), now.get(type)));
+}

@@ -1,0 +1,195 @@
+import {
+  type Condition,
+  editKptfile,
+  type Kptfile,
+  type KptfileEdit,
+  readKptfile,
+} from '../../../../kptfile-schema/index.ts';
+import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import type { Face, RequestContext } from '../../../resource/object/request-context.ts';
+import { sameValue } from '../../../resource/object/same-value.ts';
+import { isKptfilePath } from '../../merge/package-files.ts';
+import { CONTENT_INPUT, type PackageInputs } from '../../model/content/inputs.ts';
+import { needsRenewal } from '../../model/gates/gates.ts';
+import {
+  type IssuedCondition,
+  type Issuer,
+  issueVerdict,
+  PUSH_ACTOR,
+  plainCondition,
+  RENDER_ACTOR,
+  RENDERED_TYPE,
+  withdrawVerdict,
+} from '../../model/gates/verdict.ts';
+import { DEFAULT_POLICY, type EffectivePolicy, refuseIssuer } from '../../model/policy/policy.ts';
+import type { Contributor, RevisionRecord } from '../../model/record/record.ts';
+import type { Renderer, Rendering } from '../ports/renderer.ts';
+
+/** What kpt writes into the Kptfile of a package whose pipeline came through. */
+export const RENDERED: Condition = { type: RENDERED_TYPE, status: 'True', reason: 'RenderSuccess' };
+
+const NO_SIGNAL = new AbortController().signal;
+
+export type PackageTexts = ReadonlyMap<string, Uint8Array>;
+
+/** False if no Kptfile of a package can name functions: a check of the bytes, for frequent callers. */
+export function mayNameFunctions(files: PackageTexts): boolean {
+  for (const [path, data] of files) if (isKptfilePath(path) && asBuffer(data).includes('pipeline')) return true;
+  return false;
+}
+
+/** Whether any Kptfile of a package, nested packages included, names functions; undefined if one of them cannot be read. */
+export function namesFunctions(files: PackageTexts): boolean | undefined {
+  let found = false;
+  let own = false;
+  for (const [path, data] of files) {
+    if (!isKptfilePath(path)) continue;
+    const read = readKptfile(data);
+    if (!read.ok) return undefined;
+    own ||= path === 'Kptfile';
+    found ||= hasPipeline(read.kptfile);
+  }
+  return own ? found : undefined;
+}
+
+/**
+ * What rendering makes of a package as it is about to be written. A package without functions only gets the condition. Undefined if
+ * nothing can be rendered: a Kptfile cannot be read, or its functions cannot run now; the controller tries again.
+ */
+export async function renderFiles(
+  files: PackageTexts,
+  { renderer, namespace }: { readonly renderer?: Renderer | undefined; readonly namespace: string },
+  { validatorConditions, pinnedValidators }: Pick<EffectivePolicy, 'validatorConditions' | 'pinnedValidators'>,
+  { signal = NO_SIGNAL, warn }: RequestContext,
+): Promise<Rendering | undefined> {
+  const pipeline = namesFunctions(files);
+  if (pipeline === undefined) return undefined;
+  if (!pipeline) return { kptfile: [], conditions: [RENDERED] };
+  try {
+    return await renderer?.render({ files, namespace, validatorConditions, pinnedValidators, signal });
+  } catch (error) {
+    if (!isSluiceError(error, 'Unavailable')) throw error;
+    warn?.(`not rendered yet: ${error.message}`);
+    return undefined;
+  }
+}
+
+/**
+ * A rendering without the conditions that a policy does not let the pipeline give or withdraw, and why, one sentence each. Functions
+ * are part of the package, so all who changed it count as issuers of their conditions, except where a policy pins the function.
+ */
+export function permittedRendering(
+  rendering: Rendering,
+  policy: EffectivePolicy,
+  contributors: readonly Contributor[],
+): { readonly rendering: Rendering; readonly refused: readonly string[] } {
+  const refused: string[] = [];
+  const permitted = (type: string, pinned = false): boolean => {
+    // Whether the package was rendered is a fact and not a verdict of the package's own functions.
+    if (type === RENDERED.type) return true;
+    // A package cannot set what Sluice itself reports about it.
+    const why = type.startsWith('sluice.dev/')
+      ? `only Sluice itself sets ${type}; let the function set another type`
+      : refusePipeline(policy, type, pinned ? [] : pipelineIssuers(contributors));
+    if (why !== undefined) refused.push(`${RENDER_ACTOR}: ${why}`);
+    return why === undefined;
+  };
+  const { conditions = [], withdraw = [] } = rendering;
+  const kept = {
+    ...rendering,
+    conditions: conditions.filter(({ type, pinned }) => permitted(type, pinned)),
+    withdraw: withdraw.filter((type) => permitted(type)),
+  };
+  return { rendering: kept, refused };
+}
+
+function refusePipeline(policy: EffectivePolicy, type: string, issuers: readonly Issuer[]): string | undefined {
+  if (issuers.length === 0) return refuseIssuer(policy, type, { name: RENDER_ACTOR }, 'controller');
+  for (const { name, groups = [], face } of issuers) {
+    const why = refuseIssuer(policy, type, { name, groups }, face as Face);
+    if (why !== undefined)
+      return `${why}; ${name} may have changed the functions of the package, and no policy pins them (validatorConditions)`;
+  }
+  return undefined;
+}
+
+/** The issuers of the conditions that the functions of a package set. */
+export function pipelineIssuers(contributors: readonly Contributor[]): Issuer[] {
+  if (contributors.length === 0) return [{ name: PUSH_ACTOR, face: 'git' }];
+  return contributors.map(({ name, groups, face, attributedBy }) =>
+    // The report of a Git host makes no person the issuer of a condition.
+    attributedBy === undefined
+      ? { name, ...(groups === undefined ? {} : { groups }), face }
+      : { name: PUSH_ACTOR, face: 'git' },
+  );
+}
+
+/** The text of a Kptfile with all that rendering changes in it. Throws KptfileEditError if it cannot be edited. */
+export function renderedKptfile(text: string, rendering: Rendering): string {
+  const { kptfile, withdraw = [], conditions = [], gates = [] } = rendering;
+  const read = readKptfile(text);
+  const isThere = read.ok && isRendered(read.kptfile);
+  const edits = conditions.flatMap((given): KptfileEdit[] => {
+    const condition = plainCondition(given);
+    const set = { op: 'setCondition', condition } as const;
+    if (condition.type !== RENDERED.type) return [set];
+    // As kpt does it: once, and last, unless it is there already; a copy stays as its source is.
+    if (condition.status === 'True' && isThere) return [];
+    return [{ op: 'removeCondition', type: condition.type }, set];
+  });
+  return editKptfile(text, [
+    ...kptfile,
+    ...withdraw.map((type) => ({ op: 'removeCondition', type }) as const),
+    ...edits,
+    ...gates.map((conditionType) => ({ op: 'addGate', conditionType }) as const),
+  ]);
+}
+
+/** Records the result of rendering a package as it is now. */
+export function recordRendering(
+  record: RevisionRecord,
+  { conditions = [], withdraw = [] }: Rendering,
+  inputs: PackageInputs,
+  at: string,
+  policy: Pick<EffectivePolicy, 'validFor'> = DEFAULT_POLICY,
+): RevisionRecord {
+  let next = record;
+  for (const type of withdraw) next = withdrawVerdict(next, type);
+  for (const given of conditions) next = issueRendered(next, given, inputs, at, policy);
+  return next;
+}
+
+/** Puts down one condition that rendering gave, on behalf of those who answer for it. */
+export function issueRendered(
+  record: RevisionRecord,
+  given: IssuedCondition,
+  inputs: PackageInputs,
+  at: string,
+  policy: Pick<EffectivePolicy, 'validFor'>,
+): RevisionRecord {
+  const isFact = given.type === RENDERED_TYPE || given.pinned === true;
+  return issueVerdict(record, forContent(given), inputs, { actor: { name: RENDER_ACTOR }, face: 'controller' }, at, {
+    renew: needsRenewal(policy, record, given.type, 'controller', at),
+    ...(isFact ? {} : { issuers: pipelineIssuers(record.contributors ?? []) }),
+    ...(given.pinned === true ? { pinned: true } : {}),
+  });
+}
+
+/** A pipeline reads the whole package, whatever object a condition's type names. */
+export function forContent(given: IssuedCondition): IssuedCondition {
+  return { ...given, inputs: [CONTENT_INPUT] };
+}
+
+function hasPipeline({ pipeline }: Kptfile): boolean {
+  return (pipeline?.mutators?.length ?? 0) + (pipeline?.validators?.length ?? 0) > 0;
+}
+
+/** True if the one condition that speaks of rendering is what a render that came through writes. Where it stands means nothing. */
+function isRendered({ status }: Kptfile): boolean {
+  const [found, ...others] = (status?.conditions ?? []).filter(({ type }) => type === RENDERED.type);
+  return found !== undefined && others.length === 0 && sameValue(found, RENDERED);
+}
+
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}

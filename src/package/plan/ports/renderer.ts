@@ -1,0 +1,39 @@
+import type { KptfileEdit, RenderStatus } from '../../../../kptfile-schema/index.ts';
+import type { PinnedValidator } from '../../model/policy/policy.ts';
+import type { Resolution } from './resolver.ts';
+
+/** A package, as it is to be rendered. */
+export interface RenderRequest {
+  /** Contents by path below the package folder. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
+  /** Namespace of the repository, whose function configurations hold. */
+  readonly namespace: string;
+  /** Condition types by the name or the short image name of a validator, as policies require them. */
+  readonly validatorConditions: ReadonlyMap<string, string>;
+  /** Validators whose findings are not the package's own opinion. */
+  readonly pinnedValidators?: readonly PinnedValidator[];
+  readonly signal: AbortSignal;
+}
+
+/** What rendering makes of a package, in the terms of a resolver's answer. It never removes a gate. */
+export interface Rendering extends Resolution {
+  /** Changes of the Kptfile other than conditions and gates: what functions wrote there, and `status.renderStatus` if it is kept. */
+  readonly kptfile: readonly KptfileEdit[];
+  /** What each function did, for the response to a write. */
+  readonly renderStatus?: RenderStatus;
+  /** Why the package could not be rendered, in one line; its `Rendered` condition has it too. */
+  readonly failure?: string;
+  /** What people should know and what stops nothing; one line each. */
+  readonly notes?: readonly string[];
+  /** True if it failed because a function cannot run here, which is no fault of the package. */
+  readonly unavailable?: boolean;
+}
+
+/** Runs the function pipeline of packages. */
+export interface Renderer {
+  /**
+   * What rendering makes of a package; undefined if no Kptfile in it names a function. Rendering what it made gives the same again, or
+   * the pipeline does not settle. Rejects with the signal's reason, and with Unavailable if nothing can be run at this time.
+   */
+  render(request: RenderRequest): Promise<Rendering | undefined>;
+}

@@ -1,0 +1,86 @@
+import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import type { Commit, Oid } from '../../../git/git-repository.ts';
+import type { FoldedRecord } from '../../model/record/commit-message.ts';
+import { parseRecord, type RevisionRecord } from '../../model/record/record.ts';
+import { areAllKnown } from '../../model/revision/attribution.ts';
+import type { PackageRevision } from '../../model/revision/package-revision.ts';
+import { payloadOf, statementDigest } from '../../trust/statement/statement.ts';
+import type { RepositoryContext } from '../ports/repository-context.ts';
+
+/** Records that are looked through for who made the commits of a draft. */
+const MAX_RECORDS = 200;
+
+export interface ReadRecord {
+  readonly oid: Oid;
+  readonly subject: string;
+  readonly last: NonNullable<RevisionRecord['last']>;
+  /** A trusted key signed it, or a later record that one signed names its digest. */
+  readonly isTrusted: boolean;
+}
+
+/** The records of a revision, the last one first. */
+export async function recordsOf(
+  repo: Pick<RepositoryContext, 'git' | 'trust'>,
+  revision: PackageRevision,
+  limit: number,
+): Promise<ReadRecord[]> {
+  const records: ReadRecord[] = [];
+  const { trust } = repo;
+  const scope = { package: revision.path, workspace: revision.key.workspace };
+  let next = revision.recordOid;
+  let vouched = revision.statement?.digest;
+  while (next !== undefined && records.length < limit) {
+    const commit = await readCommit(repo, next);
+    const read = commit === undefined ? undefined : readRecord(commit.message);
+    if (commit === undefined || read?.record.last === undefined) break;
+    const { signed } = read;
+    const digest = signed && statementDigest(payloadOf(signed.statement));
+    let isTrusted = digest !== undefined && digest === vouched;
+    if (!isTrusted && signed !== undefined && digest !== undefined) {
+      const fact = { head: signed.statement, digest, signer: await trust.signerOf(signed) };
+      // What a revoked key signed counts only where a record that is trusted names it.
+      isTrusted = trust.distrustOf(fact, scope) === undefined && trust.revocationOf(fact.signer) === undefined;
+    }
+    vouched = isTrusted ? (signed?.statement.previous ?? undefined) : undefined;
+    const subject = commit.message.split('\n', 1)[0] ?? '';
+    records.push({ oid: next, subject, last: read.record.last, isTrusted });
+    next = commit.parents[0];
+  }
+  return records;
+}
+
+/**
+ * Who made which commits of a draft, as its records say, which end with its publication. Empty where no push contributed: then all
+ * commits are Sluice's, and their trailers are right.
+ */
+export async function commitsMade(
+  repo: Pick<RepositoryContext, 'git' | 'trust'>,
+  revision: PackageRevision,
+  contributors: RevisionRecord['contributors'],
+): Promise<NonNullable<FoldedRecord['commits']>> {
+  if (areAllKnown(contributors)) return [];
+  const records = await recordsOf(repo, revision, MAX_RECORDS);
+  return records.flatMap(({ last: { made, by }, isTrusted }) =>
+    isTrusted && made !== undefined ? [{ commit: made, by }] : [],
+  );
+}
+
+function readRecord(message: string): ReturnType<typeof parseRecord> | undefined {
+  try {
+    return parseRecord(message);
+  } catch (error) {
+    // A record that cannot be read ends the trail; the lifecycle steps are kept in every later one.
+    if (isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
+  }
+}
+
+/** A commit of a history; undefined where a shallow or pruned one ends. */
+export async function readCommit(repo: Pick<RepositoryContext, 'git'>, oid: Oid): Promise<Commit | undefined> {
+  try {
+    return await repo.git.readCommit(oid);
+  } catch (error) {
+    if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
+  }
+}

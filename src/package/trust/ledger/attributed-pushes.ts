@@ -1,0 +1,48 @@
+import type { Oid } from '../../../git/git-repository.ts';
+
+/** A push to a draft or proposed branch, as the Git host reported it in a webhook. */
+export interface AttributedPush {
+  /** Id of the repository in Git, as statements name it. */
+  readonly repository: string;
+  /**
+   * `<namespace>/<name>` of the Repository whose webhook reported it. A report counts for that registration alone: the operator of
+   * another registration of the same repository has the secret of another webhook.
+   */
+  readonly registration: string;
+  /** Full name. */
+  readonly ref: string;
+  /** Where the branch was; undefined for a new one. */
+  readonly before: Oid | undefined;
+  /** Where the push brought it. */
+  readonly after: Oid;
+  /** The account at the host. */
+  readonly user: string;
+  /** Kind of the host, such as `github`. */
+  readonly provider: string;
+  /** When the report arrived, RFC 3339. */
+  readonly at: string;
+}
+
+/**
+ * Reports of Git hosts on who pushed. They are kept beside the ledger, in a file of their own: what is lost counts as pushed by an
+ * unknown person, so that they need no backup. Shared by all processes on one data folder.
+ */
+export interface AttributedPushes {
+  /** Keeps a report; the oldest ones make way. Durable when it returns. The same report again changes nothing. */
+  note(push: AttributedPush): void;
+  /** The latest reports on a branch, newest first. */
+  latest(place: Pick<AttributedPush, 'repository' | 'registration' | 'ref'>): readonly AttributedPush[];
+  /** Keeps that a commit of an unknown pusher was read as the tip of a branch. The first look at a commit stays. Durable when it returns. */
+  noteLook(look: Pick<AttributedPush, 'repository' | 'registration' | 'ref'> & { readonly commit: Oid }): void;
+  /** The branch at whose tip a commit was read first; undefined if it never was. */
+  firstLook(look: Pick<AttributedPush, 'repository' | 'registration'> & { readonly commit: Oid }): string | undefined;
+  /** Releases the resources. */
+  close(): void;
+}
+
+/** Reports on one branch that are kept: more of them at a time come only from a branch that is pushed to and fro. */
+export const MAX_PUSHES_OF_REF = 50;
+/** Reports of one registration that are kept, so that one does not take the place of the others. */
+export const MAX_PUSHES_OF_REGISTRATION = 10_000;
+/** Looks of one registration that are kept. */
+export const MAX_LOOKS_OF_REGISTRATION = 10_000;

@@ -1,0 +1,110 @@
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { headsOfAll, withHead } from './main-heads.ts';
+import { isStatementDigest, raisedMark, scopeText } from './marks.ts';
+import { RaiseLog } from './raised-scopes.ts';
+import type {
+  KnownRepository,
+  Mark,
+  NewMark,
+  RaisedScopes,
+  StatementScope,
+  TrustedKey,
+  TrustLedger,
+} from './trust-ledger.ts';
+
+/** For tests, and for work on repositories without a data folder: nothing outlives the process. */
+export class MemoryTrustLedger implements TrustLedger {
+  #keysVersion = 0;
+  #order = 0;
+  readonly #keys = new Map<string, TrustedKey>();
+  /** By id, in the order of the writes. */
+  readonly #repositories = new Map<string, KnownRepository>();
+  readonly #marks = new Map<string, Mark>();
+  readonly #raised = new RaiseLog();
+
+  get keysVersion(): number {
+    return this.#keysVersion;
+  }
+
+  readKeysVersion(): number {
+    return this.#keysVersion;
+  }
+
+  keys(): readonly TrustedKey[] {
+    return [...this.#keys.values()];
+  }
+
+  addKey(key: Pick<TrustedKey, 'fingerprint' | 'publicKey' | 'comment' | 'origin' | 'addedAt'>): void {
+    if (this.#keys.has(key.fingerprint)) return;
+    const { fingerprint, publicKey, comment, origin, addedAt } = key;
+    this.#keys.set(fingerprint, { fingerprint, publicKey, comment, origin, addedAt });
+    this.#keysVersion += 1;
+  }
+
+  revokeKey(fingerprint: string, at: string): void {
+    const key = this.#keys.get(fingerprint);
+    if (key === undefined) throw unknownKey(fingerprint);
+    if (key.revocation !== undefined) return;
+    const heads = headsOfAll(this.#repositories.values());
+    this.#keys.set(fingerprint, { ...key, revocation: { at, order: this.#order, heads } });
+    this.#keysVersion += 1;
+  }
+
+  repository(id: string): KnownRepository | undefined {
+    return this.#repositories.get(id);
+  }
+
+  repositoryAt(address: string): KnownRepository | undefined {
+    return this.repositories().findLast((repository) => repository.address === address);
+  }
+
+  repositories(): readonly KnownRepository[] {
+    return [...this.#repositories.values()];
+  }
+
+  putRepository({ id, address, mainHeads }: KnownRepository): void {
+    this.#repositories.delete(id);
+    this.#repositories.set(id, { id, address, mainHeads });
+  }
+
+  noteMain(id: string, branch: string, head: string): void {
+    const known = this.#repositories.get(id);
+    if (known === undefined) return;
+    this.#repositories.set(id, { ...known, mainHeads: withHead(known.mainHeads, branch, head) });
+  }
+
+  mark(scope: StatementScope): Mark | undefined {
+    return this.#marks.get(scopeText(scope));
+  }
+
+  statementsUpTo(order: number): readonly string[] {
+    const known = [...this.#marks.values()].filter((mark) => mark.order <= order && isStatementDigest(mark.digest));
+    return known.map(({ digest }) => digest);
+  }
+
+  raise(entries: readonly NewMark[]): void {
+    for (const entry of entries) {
+      const key = scopeText(entry.scope);
+      const mark = raisedMark(this.#marks.get(key), entry, this.#order + 1);
+      this.#order = Math.max(this.#order, mark.order);
+      this.#marks.set(key, mark);
+    }
+    this.#raised.add(entries.map(({ scope }) => scope));
+  }
+
+  raisedSince(version: number): RaisedScopes {
+    return this.#raised.since(version);
+  }
+
+  close(): void {
+    // Nothing to write and nothing to release.
+  }
+}
+
+/** For both ledgers. */
+export function unknownKey(fingerprint: string): SluiceError {
+  return new SluiceError(
+    'NotFound',
+    `no key with the fingerprint ${fingerprint} was ever trusted; "sluice key show" lists the keys`,
+  );
+}

@@ -1,0 +1,46 @@
+import type { Oid } from '../../../git/git-repository.ts';
+import type { StatementScope } from './trust-ledger.ts';
+
+/*
+ * What a ledger knows of the publication with one number: which one counts, or that it was deleted. Numbers can be given again, and
+ * every user who may push can set the tag back to an earlier publication, whose statement is as valid as it was then.
+ */
+
+/** Workspaces have no slash, so that no statement has this scope. `path` is the full path of the package, `version` is `v<N>`. */
+export function publicationScope(path: string, version: string): Omit<StatementScope, 'repository'> {
+  return { package: path, workspace: `published/${version}` };
+}
+
+/**
+ * Scope of the mark of a publication that stays in band although the main branch was rewritten without it, since an operator accepted
+ * the rewrite. By branch: the same repository can be registered with another one, where it never counted.
+ */
+export function keptScope(branch: string, path: string, version: string): Omit<StatementScope, 'repository'> {
+  return { package: path, workspace: `kept/${branch}/${version}` };
+}
+
+/** A publication as a tag shows it. */
+export interface PublishedTag {
+  readonly commit: Oid;
+  /** The tag object, where the statement stands in its message. */
+  readonly statementTag: Oid | undefined;
+}
+
+/** Digest of the mark of a publication that counts. */
+export function publicationDigest({ commit, statementTag }: PublishedTag): string {
+  return statementTag === undefined ? commit : `${commit} ${statementTag}`;
+}
+
+const DELETED = 'deleted ';
+
+/** Digest of the mark that a deleted publication leaves behind. */
+export function deletionDigest(tag: PublishedTag): string {
+  return DELETED + publicationDigest(tag);
+}
+
+/** What the digest of a mark says; its commit is that of the publication which counted last. */
+export function parsePublicationDigest(digest: string): { readonly commit: Oid; readonly isDeleted: boolean } {
+  const isDeleted = digest.startsWith(DELETED);
+  const [commit = ''] = digest.slice(isDeleted ? DELETED.length : 0).split(' ');
+  return { commit, isDeleted };
+}

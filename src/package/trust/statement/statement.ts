@@ -1,0 +1,127 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import { canonicalJson } from '../../../foundation/text/canonical-json.ts';
+import type { StatementScope } from '../ledger/trust-ledger.ts';
+
+/** Version of the statements that this code writes and understands; what names another one is not trusted. */
+export const STATEMENT_VERSION = 'sluice.dev/v1';
+
+/** Characters of the payload of a statement that is written or read. The record of a Kptfile with the most conditions fits. */
+export const MAX_STATEMENT_LENGTH = 1024 * 1024;
+/** JSON values in it. Parsing a statement, validating and writing it again takes some 50 ms for so many. */
+export const MAX_STATEMENT_VALUES = 20_000;
+
+/** Trailer of the base64 signature; the payload is in front of it, see docs/trust.md. */
+export const SIGNATURE_TRAILER = 'Sluice-Signature';
+
+/** Anyone who may push can write a name, which is shown to people: no control characters, no line separators. */
+const name = z
+  .string()
+  .max(4096)
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u);
+
+/**
+ * What every statement begins with. Whatever opens a gate, approves or delivers is such a statement, signed: the records of drafts,
+ * publications, deletions, the list of what was adopted, and the id of a repository. Keyed by repository id, path and workspace, so
+ * that it can be replayed neither in another repository nor for another revision.
+ */
+export const statementHeadSchema = z.object({
+  statement: z.literal(STATEMENT_VERSION),
+  kind: z.enum(['record', 'publication', 'adoption', 'repository']),
+  /** Random id of the repository; see repository-id.ts. */
+  repository: name,
+  /** Full path of the package in the repository. Empty for statements about the repository. */
+  package: name,
+  workspace: name,
+  /** Grows by one with each statement on the same revision. */
+  sequence: z.int().min(1),
+  /** Digest of the statement before on the same revision; null for the first one. */
+  previous: z.string().nullable(),
+});
+
+export type StatementHead = Readonly<z.infer<typeof statementHeadSchema>>;
+
+/** A statement with its signature, as it stands in a commit message. */
+export interface SignedStatement<Statement extends StatementHead = StatementHead> {
+  readonly statement: Statement;
+  /** Base64 of the SSH signature of `payloadOf(statement)`. */
+  readonly signature: string;
+}
+
+/** The bytes that are signed: JSON in one line with sorted keys. */
+export function payloadOf(statement: StatementHead): string {
+  return canonicalJson(statement);
+}
+
+/** The message of a commit that carries a statement: a subject, the payload in one line, the signature as a trailer. */
+export function formatStatement(subject: string, { statement, signature }: SignedStatement): string {
+  return statementMessage(subject, payloadOf(statement), signature);
+}
+
+export function statementMessage(subject: string, payload: string, signature: string): string {
+  return `${subject}\n\n${payload}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
+}
+
+/** The payload and the signature in such a message, as they stand there. */
+export function splitMessage(message: string): { readonly payload: string; readonly signature: string } {
+  const start = message.indexOf('\n\n');
+  const body = start === -1 ? '' : message.slice(start + 2);
+  const [payload = '', signature = ''] = body.split(`\n\n${SIGNATURE_TRAILER}: `);
+  return { payload, signature: signature.trim() };
+}
+
+/** Reads a statement from its commit message; `what` names it. Throws Corrupt if it is none. */
+export function parseStatement<Statement extends StatementHead>(
+  message: string,
+  schema: z.ZodType,
+  what: string,
+): SignedStatement<Statement> {
+  const { payload, signature } = splitMessage(message);
+  const excess = statementExcess(payload);
+  if (excess !== undefined) throw new SluiceError('Corrupt', `${what} is not readable: ${excess}`);
+  try {
+    const value: unknown = JSON.parse(payload);
+    schema.parse(value);
+    // The value as it was read: the signature covers fields that a later version added.
+    const statement = value as Statement;
+    // What is nested too deeply to be written again cannot have been signed.
+    payloadOf(statement);
+    return { statement, signature };
+  } catch (error) {
+    throw new SluiceError('Corrupt', `${what} is not readable: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Identifies a statement in a chain: SHA-256 of its payload, in hex. */
+export function statementDigest(payload: string): string {
+  return hash('sha256', payload, 'hex');
+}
+
+/** Why a payload is too large to be written or read; undefined if it is not. Linear, and much faster than parsing it. */
+export function statementExcess(payload: string): string | undefined {
+  if (payload.length > MAX_STATEMENT_LENGTH)
+    return `it has ${payload.length} characters, at most ${MAX_STATEMENT_LENGTH} are allowed`;
+  if (hasMoreValues(payload, MAX_STATEMENT_VALUES))
+    return `it has more than ${MAX_STATEMENT_VALUES} values, which are too many`;
+  return undefined;
+}
+
+/** Counts what begins a value in a JSON text: commas and opening brackets outside of strings. */
+function hasMoreValues(json: string, max: number): boolean {
+  let values = 1;
+  for (let at = 0; at < json.length; at += 1) {
+    const character = json[at];
+    if (character === '"') {
+      for (at += 1; at < json.length && json[at] !== '"'; at += 1) if (json[at] === '\\') at += 1;
+    } else if (character === ',' || character === '{' || character === '[') {
+      values += 1;
+      if (values > max) return true;
+    }
+  }
+  return false;
+}
+
+export function scopeOf({ repository, package: packagePath, workspace }: StatementHead): StatementScope {
+  return { repository, package: packagePath, workspace };
+}
