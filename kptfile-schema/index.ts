@@ -1,16 +1,19 @@
-export { applyKptfileEdit } from './apply-kptfile-edit.ts';
-export { conditionsOf, gatesOf } from './conditions.ts';
-export { contentOf } from './content-of.ts';
-export { editKptfile } from './edit-kptfile.ts';
-export { isAcceptedByKpt } from './is-accepted-by-kpt.ts';
-export { kptfileJsonSchema } from './json-schema.ts';
+export { applyKptfileEdit } from './edit/apply-kptfile-edit.ts';
+export { editKptfile } from './edit/edit-kptfile.ts';
+export { type NewKptfile, newKptfile } from './edit/new-kptfile.ts';
+export { isAcceptedByKpt } from './lint/is-accepted-by-kpt.ts';
+export type { LintCode, LintFinding } from './lint/lint-finding.ts';
+export { lintKptfile } from './lint/lint-kptfile.ts';
+export { conditionsOf, gatesOf } from './model/conditions.ts';
+export { contentOf } from './model/content-of.ts';
+export { kptfileJsonSchema } from './model/json-schema.ts';
 export {
   type KptfileEdit,
   KptfileEditError,
   type KptfileEditErrorCode,
   kptfileEditSchema,
-} from './kptfile-edit.ts';
-export { KPTFILE_ERROR_CODES, type KptfileError, type KptfileErrorCode } from './kptfile-error.ts';
+} from './model/kptfile-edit.ts';
+export { KPTFILE_ERROR_CODES, type KptfileError, type KptfileErrorCode } from './model/kptfile-error.ts';
 export {
   type Condition,
   type ConditionStatus,
@@ -30,9 +33,6 @@ export {
   type Selector,
   type Upstream,
   type UpstreamLock,
-} from './kptfile-schema.ts';
-export { MAX_CONDITIONS, MAX_GATES, MAX_KPTFILE_BYTES } from './limits.ts';
-export type { LintCode, LintFinding } from './lint-finding.ts';
-export { lintKptfile } from './lint-kptfile.ts';
-export { type NewKptfile, newKptfile } from './new-kptfile.ts';
-export { type ReadOptions, type ReadResult, readKptfile } from './read-kptfile.ts';
+} from './model/kptfile-schema.ts';
+export { MAX_CONDITIONS, MAX_GATES, MAX_KPTFILE_BYTES } from './model/limits.ts';
+export { type ReadOptions, type ReadResult, readKptfile } from './read/read-kptfile.ts';

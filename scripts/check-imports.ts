@@ -33,6 +33,7 @@ const ORDER = [
  * The same for the sub-folders of a folder; `.` are its own files. A part that is not listed is in no folder of the architecture.
  */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
+  'kptfile-schema': ['model', 'yaml', 'read', 'lint', 'edit', '.', 'test', 'scripts'],
   'src/foundation': ['.', 'time', 'concurrency', 'text', 'files'],
   'src/starlark': ['machine', 'values', 'library', 'syntax', 'compile', 'modules', '.'],
   'src/git': [
@@ -137,6 +138,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'protobuf/messages',
       'protobuf',
       'reviews',
+      'documents/discovery',
+      'documents/openapi',
       'documents',
     ],
     ...['request', 'presentation', 'audit', 'health', 'metrics', 'watch', 'handlers', 'filters', '.'],

@@ -1,6 +1,6 @@
 import { type Document, isMap, isSeq, LineCounter, parseDocument, visit } from 'yaml';
-import { deepEqual } from '../deep-equal.ts';
-import type { Kptfile } from '../kptfile-schema.ts';
+import { deepEqual } from '../model/deep-equal.ts';
+import type { Kptfile } from '../model/kptfile-schema.ts';
 
 type Path = readonly (string | number)[];
 

@@ -1,7 +1,7 @@
 import type { Registry } from '../resource/storage/registry.ts';
 import { ALL_VERBS } from '../resource/storage/storage.ts';
+import type { ServedKind } from './documents/discovery/served.ts';
 import type { DocumentCache } from './documents/document-cache.ts';
-import type { ServedKind } from './documents/served.ts';
 import { acceptsGzip } from './http/answer.ts';
 import type { PathHandler } from './request/path-handler.ts';
 import { READ_ONLY_VERBS, SUBRESOURCE_VERBS } from './request/served-resources.ts';

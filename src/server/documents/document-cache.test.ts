@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { configMapKind } from '../../resource/kinds/core/config-map.ts';
 import { ALL_VERBS } from '../../resource/storage/storage.ts';
+import type { Served } from './discovery/served.ts';
 import type { Document } from './document.ts';
 import { DocumentCache } from './document-cache.ts';
-import type { Served } from './served.ts';
 import { servedForTests } from './testing.ts';
 
 const AGGREGATED = (version: string) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;

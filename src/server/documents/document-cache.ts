@@ -1,14 +1,14 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { apiVersionOf } from '../../resource/object/object.ts';
 import { acceptedTypes, type MediaType } from '../http/media-type.ts';
-import { AGGREGATED_VERSIONS, type AggregatedVersion, aggregatedDiscovery } from './aggregated-discovery.ts';
-import { apiGroup, apiGroupList, apiResourceList, apiVersions } from './discovery.ts';
+import { AGGREGATED_VERSIONS, type AggregatedVersion, aggregatedDiscovery } from './discovery/aggregated-discovery.ts';
+import { apiGroup, apiGroupList, apiResourceList, apiVersions } from './discovery/discovery.ts';
+import { type Served, type ServedGroup, type ServedVersion, servedGroups } from './discovery/served.ts';
+import { versionInfo } from './discovery/version-info.ts';
 import { Document } from './document.ts';
-import { openApiV2 } from './openapi-v2.ts';
-import { openApiV2Protobuf } from './openapi-v2-protobuf.ts';
-import { openApiV3, openApiV3Index, openApiV3Key } from './openapi-v3.ts';
-import { type Served, type ServedGroup, type ServedVersion, servedGroups } from './served.ts';
-import { versionInfo } from './version-info.ts';
+import { openApiV2 } from './openapi/openapi-v2.ts';
+import { openApiV2Protobuf } from './openapi/openapi-v2-protobuf.ts';
+import { openApiV3, openApiV3Index, openApiV3Key } from './openapi/openapi-v3.ts';
 
 export interface DocumentCacheOptions {
   /** What is served now. */

@@ -4,10 +4,10 @@ import type { Kind } from '../../resource/schema/kind.ts';
 import { wholeObject } from '../../resource/schema/schema-of-kind.ts';
 import { widgetKind } from '../../resource/schema/testing.ts';
 import { ALL_VERBS } from '../../resource/storage/storage.ts';
-import { openApiV2 } from './openapi-v2.ts';
-import { openApiV3 } from './openapi-v3.ts';
-import { REVIEWS } from './reviews.ts';
-import { type Served, type ServedVersion, servedGroups } from './served.ts';
+import { REVIEWS } from './discovery/reviews.ts';
+import { type Served, type ServedVersion, servedGroups } from './discovery/served.ts';
+import { openApiV2 } from './openapi/openapi-v2.ts';
+import { openApiV3 } from './openapi/openapi-v3.ts';
 import { servedForTests } from './testing.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: documents are read here as clients read them, by path

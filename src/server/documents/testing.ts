@@ -1,8 +1,8 @@
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { widgetKind } from '../../resource/schema/testing.ts';
 import { ALL_VERBS } from '../../resource/storage/storage.ts';
-import { REVIEWS } from './reviews.ts';
-import type { Served } from './served.ts';
+import { REVIEWS } from './discovery/reviews.ts';
+import type { Served } from './discovery/served.ts';
 
 /** A kind of the core group, one of another group with sub-resources, and the reviews. */
 export const servedForTests: Served = {

@@ -9,7 +9,7 @@ import { applyMergePatch, type MergePatch } from '../../resource/patch/merge-pat
 import { applyStrategicMergePatch } from '../../resource/patch/strategic-merge-patch.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { structuralSchemaOf } from '../../resource/schema/schema-of-kind.ts';
-import { APPLY_PATCH, JSON_PATCH, MERGE_PATCH, patchTypesOf } from '../documents/patch-types.ts';
+import { APPLY_PATCH, JSON_PATCH, MERGE_PATCH, patchTypesOf } from '../documents/discovery/patch-types.ts';
 import { decodeJson } from '../http/json-text.ts';
 import { decodeYaml, type RequestBody, textOf, unsupportedType } from '../http/request-body.ts';
 import { isOn } from '../http/request-path.ts';
