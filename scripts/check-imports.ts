@@ -116,7 +116,14 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     ...['api/explain', 'api/objects', 'api/requests', 'api/table', 'api/storages', 'api'],
   ],
   'src/function': [
-    ...['yaml', 'resource', 'model', 'resource-list', 'schema', 'built-in/support', 'built-in/apply-replacements'],
+    ...['yaml', 'resource', 'model', 'resource-list', 'schema'],
+    ...[
+      'built-in/support/fields',
+      'built-in/support/names',
+      'built-in/support/text',
+      'built-in/support',
+      'built-in/apply-replacements',
+    ],
     ...[
       'built-in/cel-validation',
       'built-in/kubeconform',
@@ -165,6 +172,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'program',
     'access',
     'completion',
+    'fn/files',
+    'fn/run',
     'fn',
     'data',
     'kptfile',

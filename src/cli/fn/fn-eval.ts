@@ -1,12 +1,12 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { printable } from '../output/printable.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';
-import { deliver, destinationOf, withEdits } from './destination.ts';
-import { evaluatedFunction, type FunctionOptions } from './evaluated-function.ts';
-import { readPackageFolder, writePackageFolder } from './package-folder.ts';
-import { type RunningOptions, runFunctions } from './run-functions.ts';
-import { pipelineEntry, withFunction } from './saved-function.ts';
-import { stdinFiles } from './stdin-files.ts';
+import { deliver, destinationOf, withEdits } from './files/destination.ts';
+import { readPackageFolder, writePackageFolder } from './files/package-folder.ts';
+import { stdinFiles } from './files/stdin-files.ts';
+import { evaluatedFunction, type FunctionOptions } from './run/evaluated-function.ts';
+import { type RunningOptions, runFunctions } from './run/run-functions.ts';
+import { pipelineEntry, withFunction } from './run/saved-function.ts';
 
 export interface EvalOptions extends RunningOptions, FunctionOptions {
   readonly save?: boolean;

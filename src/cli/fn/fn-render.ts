@@ -3,9 +3,9 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { isKptfilePath } from '../../package/merge/package-files.ts';
 import { printable } from '../output/printable.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';
-import { deliver, destinationOf, withEdits } from './destination.ts';
-import { readPackageFolder, writePackageFolder } from './package-folder.ts';
-import { type RunningOptions, runFunctions } from './run-functions.ts';
+import { deliver, destinationOf, withEdits } from './files/destination.ts';
+import { readPackageFolder, writePackageFolder } from './files/package-folder.ts';
+import { type RunningOptions, runFunctions } from './run/run-functions.ts';
 
 export interface RenderOptions extends RunningOptions {
   readonly allowExec?: boolean;

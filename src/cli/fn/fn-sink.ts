@@ -1,6 +1,6 @@
 import type { Outcome } from '../program/invocation.ts';
-import { checkNoFolder, writeNewFolder } from './package-folder.ts';
-import { stdinFiles } from './stdin-files.ts';
+import { checkNoFolder, writeNewFolder } from './files/package-folder.ts';
+import { stdinFiles } from './files/stdin-files.ts';
 
 /** `sluice fn sink` */
 export async function fnSink(folder: string): Promise<Outcome> {

@@ -2,9 +2,9 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { readResources } from '../../function/resource/read-resources.ts';
 import { printable } from '../output/printable.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';
-import { deliver, destinationOf } from './destination.ts';
-import { readPackageFolder } from './package-folder.ts';
-import { readConfigFile } from './read-config-file.ts';
+import { deliver, destinationOf } from './files/destination.ts';
+import { readPackageFolder } from './files/package-folder.ts';
+import { readConfigFile } from './files/read-config-file.ts';
 
 export interface SourceOptions {
   readonly fnConfig?: string;

@@ -4,9 +4,11 @@ import { samePart } from '../../package/merge/yaml-document.ts';
 import type { KrmFunction, ResourceList } from '../model/function.ts';
 import { resultFor, withoutReference } from '../model/function-result.ts';
 import type { Resource } from '../resource/resource.ts';
-import { textsAt } from './support/function-config.ts';
-import { lineComment, putLineComment } from './support/line-comment.ts';
-import { scalarText, writeScalar } from './support/scalar-text.ts';
+import { textsAt } from './support/fields/function-config.ts';
+import { fieldText, type Trail, walkFields } from './support/fields/walk-fields.ts';
+import { yamlList } from './support/fields/yaml-list.ts';
+import { lineComment, putLineComment } from './support/text/line-comment.ts';
+import { scalarText, writeScalar } from './support/text/scalar-text.ts';
 import {
   deriveSetters,
   expandPattern,
@@ -14,10 +16,8 @@ import {
   type SetterPattern,
   setterPatternOf,
   soleSetter,
-} from './support/setter-pattern.ts';
-import { shownValue } from './support/shown-value.ts';
-import { fieldText, type Trail, walkFields } from './support/walk-fields.ts';
-import { yamlList } from './support/yaml-list.ts';
+} from './support/text/setter-pattern.ts';
+import { shownValue } from './support/text/shown-value.ts';
 
 /** Characters of a pattern in a message. */
 const MAX_SHOWN_CHARACTERS = 200;

@@ -3,13 +3,13 @@ import { isScalar, isSeq, type Node, type Scalar, type YAMLSeq } from 'yaml';
 import type { KrmFunction, ResourceList } from '../model/function.ts';
 import { resultFor } from '../model/function-result.ts';
 import type { Resource } from '../resource/resource.ts';
-import { CONFIG_MAP, configOf, invalidConfig, textsAt } from './support/function-config.ts';
-import { putLineComment } from './support/line-comment.ts';
-import { scalarText } from './support/scalar-text.ts';
-import { isListField } from './support/setter-pattern.ts';
-import { shownValue } from './support/shown-value.ts';
-import { fieldText, type Trail, walkFields } from './support/walk-fields.ts';
-import { yamlList } from './support/yaml-list.ts';
+import { CONFIG_MAP, configOf, invalidConfig, textsAt } from './support/fields/function-config.ts';
+import { fieldText, type Trail, walkFields } from './support/fields/walk-fields.ts';
+import { yamlList } from './support/fields/yaml-list.ts';
+import { putLineComment } from './support/text/line-comment.ts';
+import { scalarText } from './support/text/scalar-text.ts';
+import { isListField } from './support/text/setter-pattern.ts';
+import { shownValue } from './support/text/shown-value.ts';
 
 interface Setter<Value> {
   readonly name: string;

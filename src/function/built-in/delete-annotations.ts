@@ -1,6 +1,6 @@
 import type { KrmFunction } from '../model/function.ts';
 import { resultFor } from '../model/function-result.ts';
-import { CONFIG_MAP, configOf, invalidConfig, textAt } from './support/function-config.ts';
+import { CONFIG_MAP, configOf, invalidConfig, textAt } from './support/fields/function-config.ts';
 
 export const deleteAnnotations: KrmFunction = {
   name: 'delete-annotations',

@@ -5,7 +5,7 @@ import { type FunctionResult, resultFor } from '../model/function-result.ts';
 import { Resource } from '../resource/resource.ts';
 import { fileOf } from '../resource/write-resources.ts';
 import { graftNode } from '../yaml/graft-node.ts';
-import { inheritedAnnotations, LOCAL_CONFIG } from './support/inherited-annotations.ts';
+import { inheritedAnnotations, LOCAL_CONFIG } from './support/fields/inherited-annotations.ts';
 
 const GROUP = 'blueprints.cloud.google.com';
 const KIND = 'ProjectServiceSet';

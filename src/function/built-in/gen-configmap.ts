@@ -3,9 +3,9 @@ import { messageOf } from '../../foundation/sluice-error.ts';
 import type { KrmFunction } from '../model/function.ts';
 import { Resource } from '../resource/resource.ts';
 import { graftNode } from '../yaml/graft-node.ts';
-import { configOf, invalidConfig, KPT_FUNCTIONS, textAt, textsAt } from './support/function-config.ts';
-import { fillTemplate } from './support/simple-template.ts';
-import { sortedTexts } from './support/sorted-texts.ts';
+import { configOf, invalidConfig, KPT_FUNCTIONS, textAt, textsAt } from './support/fields/function-config.ts';
+import { fillTemplate } from './support/text/simple-template.ts';
+import { sortedTexts } from './support/text/sorted-texts.ts';
 
 const GEN_CONFIG_MAP = { apiVersion: KPT_FUNCTIONS, kind: 'GenConfigMap' };
 const METADATA = 'configMapMetadata';

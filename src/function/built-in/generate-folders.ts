@@ -4,8 +4,8 @@ import type { KrmFunction } from '../model/function.ts';
 import { resultFor } from '../model/function-result.ts';
 import { Resource } from '../resource/resource.ts';
 import { graftNode } from '../yaml/graft-node.ts';
+import { inheritedAnnotations } from './support/fields/inherited-annotations.ts';
 import { type FolderNode, layeredFolders, treeOfFolders } from './support/folder-tree.ts';
-import { inheritedAnnotations } from './support/inherited-annotations.ts';
 
 const FOLDER_GROUP = 'resourcemanager.cnrm.cloud.google.com';
 const DEPENDS_ON = 'config.kubernetes.io/depends-on';

@@ -4,12 +4,12 @@ import type { KrmFunction, ResourceList } from '../model/function.ts';
 import { resultFor } from '../model/function-result.ts';
 import type { Resource } from '../resource/resource.ts';
 import { plainValue } from '../yaml/node-value.ts';
-import { textAt, textsAt } from './support/function-config.ts';
-import { scalarText } from './support/scalar-text.ts';
-import { deriveSetters, isListField, setterPatternOf, soleSetter } from './support/setter-pattern.ts';
-import { isSecret } from './support/shown-value.ts';
-import { walkFields } from './support/walk-fields.ts';
-import { yamlList } from './support/yaml-list.ts';
+import { textAt, textsAt } from './support/fields/function-config.ts';
+import { walkFields } from './support/fields/walk-fields.ts';
+import { yamlList } from './support/fields/yaml-list.ts';
+import { scalarText } from './support/text/scalar-text.ts';
+import { deriveSetters, isListField, setterPatternOf, soleSetter } from './support/text/setter-pattern.ts';
+import { isSecret } from './support/text/shown-value.ts';
 
 interface FoundSetter {
   readonly value: string;

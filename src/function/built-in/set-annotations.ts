@@ -1,10 +1,17 @@
 import type { KrmFunction } from '../model/function.ts';
 import { resultFor } from '../model/function-result.ts';
-import { type FieldSpec, fieldSpecsAt, placesOf, selects } from './support/field-spec.ts';
-import { CONFIG_MAP, configOf, invalidConfig, isOfKind, KPT_FUNCTIONS, textsAt } from './support/function-config.ts';
-import { setEntries } from './support/set-labels-in.ts';
-import { sortedTexts } from './support/sorted-texts.ts';
-import { fieldText } from './support/walk-fields.ts';
+import { type FieldSpec, fieldSpecsAt, placesOf, selects } from './support/fields/field-spec.ts';
+import {
+  CONFIG_MAP,
+  configOf,
+  invalidConfig,
+  isOfKind,
+  KPT_FUNCTIONS,
+  textsAt,
+} from './support/fields/function-config.ts';
+import { setEntries } from './support/fields/set-labels-in.ts';
+import { fieldText } from './support/fields/walk-fields.ts';
+import { sortedTexts } from './support/text/sorted-texts.ts';
 
 const SET_ANNOTATIONS = ['SetAnnotations', 'SetAnnotationConfig'].map((kind) => ({ apiVersion: KPT_FUNCTIONS, kind }));
 

@@ -1,8 +1,8 @@
 import type { KrmFunction } from '../model/function.ts';
 import { resultFor } from '../model/function-result.ts';
 import type { Resource } from '../resource/resource.ts';
-import { CONFIG_MAP, configOf, invalidConfig, textAt } from './support/function-config.ts';
-import { renameResources } from './support/rename-resources.ts';
+import { CONFIG_MAP, configOf, invalidConfig, textAt } from './support/fields/function-config.ts';
+import { renameResources } from './support/names/rename-resources.ts';
 
 /** Groups of Config Connector whose resources are named. */
 const GROUPS: ReadonlySet<string> = new Set(

@@ -1,6 +1,6 @@
 import type { KrmFunction, ResourceList } from '../model/function.ts';
 import type { Resource } from '../resource/resource.ts';
-import { type FieldSpec, fieldSpecsAt, placesOf, selects } from './support/field-spec.ts';
+import { type FieldSpec, fieldSpecsAt, placesOf, selects } from './support/fields/field-spec.ts';
 import {
   CONFIG_MAP,
   configOf,
@@ -9,8 +9,8 @@ import {
   KPT_FUNCTIONS,
   textAt,
   textsAt,
-} from './support/function-config.ts';
-import { podSpecOf } from './support/pod-specs.ts';
+} from './support/fields/function-config.ts';
+import { podSpecOf } from './support/fields/pod-specs.ts';
 
 const SET_IMAGE = { apiVersion: KPT_FUNCTIONS, kind: 'SetImage' };
 

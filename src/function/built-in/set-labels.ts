@@ -1,10 +1,10 @@
 import type { KrmFunction, ResourceList } from '../model/function.ts';
 import { isBefore } from '../model/function-version.ts';
 import type { Resource } from '../resource/resource.ts';
-import { fieldSpecsAt } from './support/field-spec.ts';
-import { CONFIG_MAP, configOf, isOfKind, KPT_FUNCTIONS, textsAt } from './support/function-config.ts';
-import { setLabelsIn } from './support/set-labels-in.ts';
-import { sortedTexts } from './support/sorted-texts.ts';
+import { fieldSpecsAt } from './support/fields/field-spec.ts';
+import { CONFIG_MAP, configOf, isOfKind, KPT_FUNCTIONS, textsAt } from './support/fields/function-config.ts';
+import { setLabelsIn } from './support/fields/set-labels-in.ts';
+import { sortedTexts } from './support/text/sorted-texts.ts';
 
 const SET_LABELS = ['SetLabels', 'SetLabelConfig'].map((kind) => ({ apiVersion: KPT_FUNCTIONS, kind }));
 

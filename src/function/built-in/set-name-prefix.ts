@@ -1,8 +1,8 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { KrmFunction, ResourceList } from '../model/function.ts';
 import type { Resource } from '../resource/resource.ts';
-import { CONFIG_MAP, configOf, isOfKind, textAt } from './support/function-config.ts';
-import { renameResources } from './support/rename-resources.ts';
+import { CONFIG_MAP, configOf, isOfKind, textAt } from './support/fields/function-config.ts';
+import { renameResources } from './support/names/rename-resources.ts';
 
 export const setNamePrefix: KrmFunction = {
   name: 'set-name-prefix',

@@ -3,9 +3,16 @@ import type { KrmFunction, ResourceList } from '../model/function.ts';
 import type { FunctionResult } from '../model/function-result.ts';
 import { type FunctionVersion, isBefore } from '../model/function-version.ts';
 import type { FieldPath, Resource } from '../resource/resource.ts';
-import { changeDependencies } from './support/depends-on.ts';
-import { CONFIG_MAP, configOf, invalidConfig, isOfKind, KPT_FUNCTIONS, textAt } from './support/function-config.ts';
-import { KindScopes } from './support/kind-scope.ts';
+import {
+  CONFIG_MAP,
+  configOf,
+  invalidConfig,
+  isOfKind,
+  KPT_FUNCTIONS,
+  textAt,
+} from './support/fields/function-config.ts';
+import { KindScopes } from './support/fields/kind-scope.ts';
+import { changeDependencies } from './support/names/depends-on.ts';
 
 const SET_NAMESPACE = { apiVersion: KPT_FUNCTIONS, kind: 'SetNamespace' };
 

@@ -2,8 +2,8 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { KrmFunction } from '../model/function.ts';
 import type { Resource } from '../resource/resource.ts';
 import { labelResources } from './set-labels.ts';
-import { configOf, isOfKind, KPT_FUNCTIONS, textAt } from './support/function-config.ts';
-import { setLabelsIn } from './support/set-labels-in.ts';
+import { configOf, isOfKind, KPT_FUNCTIONS, textAt } from './support/fields/function-config.ts';
+import { setLabelsIn } from './support/fields/set-labels-in.ts';
 
 const SET_STANDARD_LABELS = { apiVersion: KPT_FUNCTIONS, kind: 'SetStandardLabels' };
 

@@ -3,7 +3,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { KrmFunction, ResourceList } from '../model/function.ts';
 import { Resource } from '../resource/resource.ts';
 import { graftNode } from '../yaml/graft-node.ts';
-import { invalidConfig } from './support/function-config.ts';
+import { invalidConfig } from './support/fields/function-config.ts';
 
 const TARGET_PATH = 'config.kubernetes.io/target-path';
 

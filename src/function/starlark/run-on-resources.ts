@@ -14,7 +14,7 @@ import {
   isOfKind,
   KPT_FUNCTIONS,
   textAt,
-} from '../built-in/support/function-config.ts';
+} from '../built-in/support/fields/function-config.ts';
 import type { ResourceList } from '../model/function.ts';
 import type { FunctionResult } from '../model/function-result.ts';
 import type { Resource } from '../resource/resource.ts';

@@ -2,7 +2,7 @@ import type { Node } from 'yaml';
 import type { KrmFunction, ResourceList } from '../../model/function.ts';
 import { resultFor } from '../../model/function-result.ts';
 import type { Resource } from '../../resource/resource.ts';
-import { configOf, KPT_FUNCTIONS } from '../support/function-config.ts';
+import { configOf, KPT_FUNCTIONS } from '../support/fields/function-config.ts';
 import { parseFieldPath } from './field-path.ts';
 import { findSource, findTargets } from './find-fields.ts';
 import { type CopiedValue, copiedValue, isEmpty, writeValue } from './replace-value.ts';

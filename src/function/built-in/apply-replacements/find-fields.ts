@@ -1,7 +1,7 @@
 import { isMap, isScalar, isSeq, type Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import type { Resource } from '../../resource/resource.ts';
 import { createNode } from '../../yaml/node-value.ts';
-import { scalarText } from '../support/scalar-text.ts';
+import { scalarText } from '../support/text/scalar-text.ts';
 import type { ItemStep, Step } from './field-path.ts';
 
 /** A place in a resource that holds a node. */

@@ -1,7 +1,7 @@
 import { isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml';
 import { samePart } from '../../../package/merge/yaml-document.ts';
-import { lineComment, putLineComment } from '../support/line-comment.ts';
-import { isText, readsAsText, scalarText, writeScalar, writeText } from '../support/scalar-text.ts';
+import { lineComment, putLineComment } from '../support/text/line-comment.ts';
+import { isText, readsAsText, scalarText, writeScalar, writeText } from '../support/text/scalar-text.ts';
 import type { Slot } from './find-fields.ts';
 import type { ReplacementOptions } from './replacement-config.ts';
 

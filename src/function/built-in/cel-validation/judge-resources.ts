@@ -4,7 +4,7 @@ import { type FunctionResult, resultFor } from '../../model/function-result.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { selectResources } from '../../resource/selection.ts';
 import { kubernetesSchemas } from '../../schema/kubernetes-schemas.ts';
-import { configOf, isOfKind } from '../support/function-config.ts';
+import { configOf, isOfKind } from '../support/fields/function-config.ts';
 import { MAX_FINDINGS, truncateFindings } from '../support/max-findings.ts';
 import { ConstraintMatcher } from './match-constraints.ts';
 import { ADMISSION_POLICIES, CEL_VALIDATOR, policyConfig } from './policy-config.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { causesOf, invalidObject } from '../../../resource/object/invalid-object.ts';
 import { labelSelectorSchema } from '../../../resource/selector/label-selector.ts';
 import type { Resource } from '../../resource/resource.ts';
-import { type ConfigKind, invalidConfig, isOfKind, KPT_FUNCTIONS } from '../support/function-config.ts';
+import { type ConfigKind, invalidConfig, isOfKind, KPT_FUNCTIONS } from '../support/fields/function-config.ts';
 
 export const CEL_VALIDATOR: ConfigKind = { apiVersion: KPT_FUNCTIONS, kind: 'CELValidator' };
 export const ADMISSION_POLICIES: readonly ConfigKind[] = ['v1', 'v1beta1', 'v1alpha1'].map((version) => ({

@@ -2,7 +2,7 @@ import { compileExpression, type Expression } from '../../../expression/expressi
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import { fieldPath } from '../../../resource/object/invalid-object.ts';
 import type { Resource } from '../../resource/resource.ts';
-import { invalidConfig } from '../support/function-config.ts';
+import { invalidConfig } from '../support/fields/function-config.ts';
 import type { PolicyConfig } from './policy-config.ts';
 
 /** Variables that expressions have only in a cluster. */

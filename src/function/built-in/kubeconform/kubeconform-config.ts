@@ -1,7 +1,7 @@
 import { isMap, isScalar } from 'yaml';
 import type { ResourceList } from '../../model/function.ts';
 import type { Resource } from '../../resource/resource.ts';
-import { invalidConfig, textAt } from '../support/function-config.ts';
+import { invalidConfig, textAt } from '../support/fields/function-config.ts';
 
 export interface KubeconformConfig {
   readonly ignoreMissingSchemas: boolean;

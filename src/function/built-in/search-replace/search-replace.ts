@@ -5,12 +5,12 @@ import type { KrmFunction, ResourceList } from '../../model/function.ts';
 import { resultFor, withoutReference } from '../../model/function-result.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { plainValue } from '../../yaml/node-value.ts';
-import { CONFIG_MAP, configOf, textsAt } from '../support/function-config.ts';
-import { lineComment, putLineComment } from '../support/line-comment.ts';
-import { scalarText, writeScalar } from '../support/scalar-text.ts';
-import { isListField } from '../support/setter-pattern.ts';
-import { shownValue } from '../support/shown-value.ts';
-import { fieldText, type Trail, walkFields } from '../support/walk-fields.ts';
+import { CONFIG_MAP, configOf, textsAt } from '../support/fields/function-config.ts';
+import { fieldText, type Trail, walkFields } from '../support/fields/walk-fields.ts';
+import { lineComment, putLineComment } from '../support/text/line-comment.ts';
+import { scalarText, writeScalar } from '../support/text/scalar-text.ts';
+import { isListField } from '../support/text/setter-pattern.ts';
+import { shownValue } from '../support/text/shown-value.ts';
 import { Search } from './search.ts';
 
 export const searchReplace: KrmFunction = {

@@ -1,7 +1,7 @@
 import type { RE2JS } from 're2js';
 import { linearRegex } from '../../../foundation/text/linear-regex.ts';
 import type { Resource } from '../../resource/resource.ts';
-import { invalidConfig } from '../support/function-config.ts';
+import { invalidConfig } from '../support/fields/function-config.ts';
 import { pathGlob } from './path-glob.ts';
 import { PathPattern } from './path-pattern.ts';
 

@@ -1,7 +1,7 @@
-import type { FieldPath, Resource } from '../../resource/resource.ts';
+import type { FieldPath, Resource } from '../../../resource/resource.ts';
+import { placesOf } from '../fields/field-spec.ts';
+import { textAt } from '../fields/function-config.ts';
 import { changeDependencies } from './depends-on.ts';
-import { placesOf } from './field-spec.ts';
-import { textAt } from './function-config.ts';
 import { nameReferencesOf, type Target } from './name-references.ts';
 
 /** The plural by which rules of roles name a kind. */

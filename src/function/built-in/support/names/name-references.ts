@@ -1,5 +1,5 @@
-import type { Resource } from '../../resource/resource.ts';
-import { podSpecOf } from './pod-specs.ts';
+import type { Resource } from '../../../resource/resource.ts';
+import { podSpecOf } from '../fields/pod-specs.ts';
 
 /** A kind whose names are referred to. */
 export interface Target {

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how setters are written.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { runs } from '../../../../test/support/runs.ts';
+import { runs } from '../../../../../test/support/runs.ts';
 import { deriveSetters, expandPattern, parseSetterPattern } from './setter-pattern.ts';
 
 const CASES: [pattern: string, value: string, expected: Record<string, string> | undefined][] = [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Resource } from '../../resource/resource.ts';
+import { Resource } from '../../../resource/resource.ts';
 import { shownValue } from './shown-value.ts';
 
 test('values are shown in quotes, and cut', () => {

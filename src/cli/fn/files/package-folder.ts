@@ -1,11 +1,11 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { abandonedFolders, makeOwnFolder } from '../../foundation/files/own-folder.ts';
-import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { isResourcePath } from '../../function/resource/resource-path.ts';
-import { checkPath } from '../../git/objects/paths.ts';
-import { printable } from '../output/printable.ts';
+import { abandonedFolders, makeOwnFolder } from '../../../foundation/files/own-folder.ts';
+import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import { isResourcePath } from '../../../function/resource/resource-path.ts';
+import { checkPath } from '../../../git/objects/paths.ts';
+import { printable } from '../../output/printable.ts';
 
 const MAX_ENTRIES = 50_000;
 const MAX_BYTES = 64 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { isMap, isScalar, isSeq, type Node } from 'yaml';
-import type { FieldPath } from '../../resource/resource.ts';
+import type { FieldPath } from '../../../resource/resource.ts';
 
 /** Keys and places on the way to a node. Only good until the visitor returns. */
 export type Trail = (string | number)[];

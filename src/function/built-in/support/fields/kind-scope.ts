@@ -1,4 +1,4 @@
-import type { Resource } from '../../resource/resource.ts';
+import type { Resource } from '../../../resource/resource.ts';
 import { textAt } from './function-config.ts';
 
 type Scope = 'Namespaced' | 'Cluster';

@@ -1,9 +1,9 @@
-import { CONTAINER_BOUNDS, PROGRAM_BOUNDS } from '../../app/functions/external-bounds.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import { ENGINES } from '../../function/external/container-arguments.ts';
-import { engineEnvironment } from '../../function/external/container-engine.ts';
-import { externalFunctions } from '../../function/external/external-functions.ts';
-import type { ExternalRunner } from '../../function/external/external-runner.ts';
+import { CONTAINER_BOUNDS, PROGRAM_BOUNDS } from '../../../app/functions/external-bounds.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { ENGINES } from '../../../function/external/container-arguments.ts';
+import { engineEnvironment } from '../../../function/external/container-engine.ts';
+import { externalFunctions } from '../../../function/external/external-functions.ts';
+import type { ExternalRunner } from '../../../function/external/external-runner.ts';
 
 /** What a person lets functions do. */
 export interface Permissions {

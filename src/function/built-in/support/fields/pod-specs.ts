@@ -1,4 +1,4 @@
-import type { Resource } from '../../resource/resource.ts';
+import type { Resource } from '../../../resource/resource.ts';
 
 const TEMPLATE = ['spec', 'template'];
 const JOB_TEMPLATE = ['spec', 'jobTemplate'];

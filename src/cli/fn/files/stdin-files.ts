@@ -1,9 +1,9 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import { readResources } from '../../function/resource/read-resources.ts';
-import { Resource } from '../../function/resource/resource.ts';
-import { toldPlaces } from '../../function/resource-list/place-annotations.ts';
-import { writeResourceList } from '../../function/resource-list/resource-list-text.ts';
-import { sinkPackage } from '../../function/resource-list/source-package.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { readResources } from '../../../function/resource/read-resources.ts';
+import { Resource } from '../../../function/resource/resource.ts';
+import { toldPlaces } from '../../../function/resource-list/place-annotations.ts';
+import { writeResourceList } from '../../../function/resource-list/resource-list-text.ts';
+import { sinkPackage } from '../../../function/resource-list/source-package.ts';
 
 const MAX_BYTES = 64 * 1024 * 1024;
 

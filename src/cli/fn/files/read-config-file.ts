@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { readResources } from '../../function/resource/read-resources.ts';
-import type { Resource } from '../../function/resource/resource.ts';
-import { printable } from '../output/printable.ts';
+import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import { readResources } from '../../../function/resource/read-resources.ts';
+import type { Resource } from '../../../function/resource/resource.ts';
+import { printable } from '../../output/printable.ts';
 
 /** The one resource of a file, for a function's configuration. */
 export async function readConfigFile(path: string): Promise<Resource> {

@@ -1,7 +1,7 @@
-import type { ResultItem } from '../../../kptfile-schema/index.ts';
-import type { PipelineEvent, PipelineStep } from '../../function/model/pipeline.ts';
-import { printable } from '../output/printable.ts';
-import type { Terminal } from '../output/terminal.ts';
+import type { ResultItem } from '../../../../kptfile-schema/index.ts';
+import type { PipelineEvent, PipelineStep } from '../../../function/model/pipeline.ts';
+import { printable } from '../../output/printable.ts';
+import type { Terminal } from '../../output/terminal.ts';
 
 const MAX_LINES = 4;
 

@@ -1,7 +1,7 @@
 import { isMap, isScalar } from 'yaml';
-import { SluiceError } from '../../../foundation/sluice-error.ts';
-import type { ResourceList } from '../../model/function.ts';
-import type { FieldPath, Resource } from '../../resource/resource.ts';
+import { SluiceError } from '../../../../foundation/sluice-error.ts';
+import type { ResourceList } from '../../../model/function.ts';
+import type { FieldPath, Resource } from '../../../resource/resource.ts';
 
 /** API version of the configurations of the functions that kpt publishes. */
 export const KPT_FUNCTIONS = 'fn.kpt.dev/v1alpha1';

@@ -1,5 +1,5 @@
-import { showValue } from '../../../resource/object/invalid-object.ts';
-import type { Resource } from '../../resource/resource.ts';
+import { showValue } from '../../../../resource/object/invalid-object.ts';
+import type { Resource } from '../../../resource/resource.ts';
 
 /** Names of fields and setters with secret values. */
 const SECRET_NAME = /passw|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential|bearer/i;

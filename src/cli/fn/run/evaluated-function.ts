@@ -1,9 +1,9 @@
-import type { KptFunction, Selector } from '../../../kptfile-schema/index.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { SingleFunction } from '../../function/model/pipeline.ts';
-import { Resource } from '../../function/resource/resource.ts';
-import { printable } from '../output/printable.ts';
-import { readConfigFile } from './read-config-file.ts';
+import type { KptFunction, Selector } from '../../../../kptfile-schema/index.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { SingleFunction } from '../../../function/model/pipeline.ts';
+import { Resource } from '../../../function/resource/resource.ts';
+import { printable } from '../../output/printable.ts';
+import { readConfigFile } from '../files/read-config-file.ts';
 
 /** What the command line says about the function that is to run. */
 export interface FunctionOptions {

@@ -1,5 +1,5 @@
 import { isScalar, type Node, Scalar } from 'yaml';
-import { createNode, plainValue } from '../../yaml/node-value.ts';
+import { createNode, plainValue } from '../../../yaml/node-value.ts';
 
 /** Text that is read as null without quotes. */
 const NOTHING = /^(?:~|null|Null|NULL|)$/;

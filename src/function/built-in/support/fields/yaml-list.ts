@@ -1,6 +1,6 @@
 import { type Document, isSeq, type Node, Pair, parseDocument, Scalar, YAMLMap, type YAMLSeq } from 'yaml';
-import { SluiceError } from '../../../foundation/sluice-error.ts';
-import { CheckedTree } from '../../yaml/checked-tree.ts';
+import { SluiceError } from '../../../../foundation/sluice-error.ts';
+import { CheckedTree } from '../../../yaml/checked-tree.ts';
 
 /** The list that a text is, in YAML; undefined if it is something else. It is read as the resources of a package are. */
 export function yamlList(text: string): YAMLSeq<Node> | undefined {

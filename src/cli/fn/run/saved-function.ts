@@ -1,10 +1,10 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, relative, sep } from 'node:path';
-import { editKptfile, type KptFunction, type KptfileEdit, readKptfile } from '../../../kptfile-schema/index.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import { completeImage } from '../../function/catalog/image-name.ts';
-import type { SingleFunction } from '../../function/model/pipeline.ts';
-import { printable } from '../output/printable.ts';
+import { editKptfile, type KptFunction, type KptfileEdit, readKptfile } from '../../../../kptfile-schema/index.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { completeImage } from '../../../function/catalog/image-name.ts';
+import type { SingleFunction } from '../../../function/model/pipeline.ts';
+import { printable } from '../../output/printable.ts';
 
 /** The entry of a pipeline that a function of a command line comes to. Its configuration must be a file of the package, if it has one. */
 export async function pipelineEntry(

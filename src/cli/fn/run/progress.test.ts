@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { PipelineStep } from '../../function/model/pipeline.ts';
-import { Terminal } from '../output/terminal.ts';
+import type { PipelineStep } from '../../../function/model/pipeline.ts';
+import { Terminal } from '../../output/terminal.ts';
 import { Progress } from './progress.ts';
 
 function progressText(truncate: boolean, step: Partial<PipelineStep>, selected?: number): string {

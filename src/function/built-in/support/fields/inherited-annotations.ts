@@ -1,4 +1,4 @@
-import type { Resource } from '../../resource/resource.ts';
+import type { Resource } from '../../../resource/resource.ts';
 
 export const LOCAL_CONFIG = 'config.kubernetes.io/local-config';
 

@@ -1,5 +1,5 @@
-import type { Resource } from '../../function/resource/resource.ts';
-import type { Terminal } from '../output/terminal.ts';
+import type { Resource } from '../../../function/resource/resource.ts';
+import type { Terminal } from '../../output/terminal.ts';
 import { checkNoFolder, writeNewFolder } from './package-folder.ts';
 
 /** Where resources go that do not stay in their folder: kpt's `-o`. */
@@ -26,7 +26,7 @@ export async function deliver(
   if (destination.type === 'folder') return writeNewFolder(destination.path, files);
   // What reads YAML is large, and needed for streams only.
   if (destination.type === 'unwrap') return void terminal.out.write(await documents(files));
-  const { sourcePackage } = await import('../../function/resource-list/source-package.ts');
+  const { sourcePackage } = await import('../../../function/resource-list/source-package.ts');
   terminal.out.write(sourcePackage(files, config).text);
 }
 
@@ -45,7 +45,7 @@ export function withEdits(
 
 /** All resources as one YAML text, each as it is written in its file. */
 async function documents(files: ReadonlyMap<string, string>): Promise<string> {
-  const { readResources } = await import('../../function/resource/read-resources.ts');
+  const { readResources } = await import('../../../function/resource/read-resources.ts');
   const texts = readResources(files).resources.map(({ text = '' }) => {
     const alone = text.replace(/^\ufeff/, '').replace(/^---[^\S\n]*\r?\n/, '');
     return alone.endsWith('\n') ? alone : `${alone}\n`;

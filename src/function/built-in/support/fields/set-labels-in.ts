@@ -1,4 +1,4 @@
-import type { FieldPath, Resource } from '../../resource/resource.ts';
+import type { FieldPath, Resource } from '../../../resource/resource.ts';
 import { type FieldSpec, placesOf, selects } from './field-spec.ts';
 import { podTemplateOf } from './pod-specs.ts';
 

@@ -1,4 +1,4 @@
-import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { SluiceError } from '../../../../foundation/sluice-error.ts';
 
 /** The maximum size of a ConfigMap. */
 const MAX_TEXT_CHARACTERS = 1024 * 1024;

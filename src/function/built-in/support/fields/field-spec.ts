@@ -1,5 +1,5 @@
 import { isMap, isScalar, isSeq, type Node } from 'yaml';
-import type { FieldPath, Resource } from '../../resource/resource.ts';
+import type { FieldPath, Resource } from '../../../resource/resource.ts';
 import { invalidConfig, textAt } from './function-config.ts';
 
 /** Fields of resources of some kinds, in the form in which kustomize and the functions made of it are configured. */

@@ -1,5 +1,5 @@
 import { isMap, isScalar, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
-import { clearOwnLineComment, hasOwnLineComment } from '../../yaml/own-line-comment.ts';
+import { clearOwnLineComment, hasOwnLineComment } from '../../../yaml/own-line-comment.ts';
 
 /**
  * The comment in the line of a value, without its `#`: behind a scalar or a flow collection, and behind the key of a block list or a

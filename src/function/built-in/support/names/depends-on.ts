@@ -1,4 +1,4 @@
-import type { Resource } from '../../resource/resource.ts';
+import type { Resource } from '../../../resource/resource.ts';
 
 /** Names what must be applied first: `group/namespaces/<namespace>/<kind>/<name>` or `group/<kind>/<name>`, several with commas between. */
 const DEPENDS_ON = 'config.kubernetes.io/depends-on';
