@@ -8,7 +8,6 @@ import type { Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { pendingRevisions } from './pending-revisions.ts';
 import { type Claimants, isPending } from './readiness.ts';
-import { whileAllowed } from './while-allowed.ts';
 
 /** Options that the controllers of pending revisions share. */
 export interface PendingOptions {
@@ -40,4 +39,17 @@ export function onPending(name: string, actor: string, { clock, ...options }: Pe
     },
   });
   return { client, events, controller };
+}
+
+/**
+ * Waits for work until the signal aborts, and rejects with its reason then. The work itself continues, since a write to a hanging
+ * repository cannot be undone, but other repositories must not wait for it.
+ */
+function whileAllowed<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => reject(signal.reason);
+    if (signal.aborted) giveUp();
+    else signal.addEventListener('abort', giveUp, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+  });
 }

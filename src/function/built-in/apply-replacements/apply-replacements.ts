@@ -1,6 +1,7 @@
 import type { Node } from 'yaml';
 import type { KrmFunction, ResourceList } from '../../model/function.ts';
 import { resultFor } from '../../model/function-result.ts';
+import { type FunctionVersion, isBefore } from '../../model/function-version.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { configOf, KPT_FUNCTIONS } from '../support/fields/function-config.ts';
 import { parseFieldPath } from './field-path.ts';
@@ -12,8 +13,19 @@ import {
   type ReplacementTarget,
   replacementsOf,
 } from './replacement-config.ts';
-import { type ReplacementRules, rulesOf } from './replacement-rules.ts';
 import { describeSelector, sourcesIn, targetsIn } from './resource-selector.ts';
+
+/** Where the published versions of apply-replacements differ, which is where the versions of kustomize in them do. */
+interface ReplacementRules {
+  /** A target field that does not exist is skipped without a message; else it is an error. */
+  readonly skipsMissing: boolean;
+  /** `[name=web]` in a target is the first item with exactly that text; else all whose text the regular expression is found in. */
+  readonly exactItems: boolean;
+  /** A scalar that is copied over another one keeps its own type; else it takes the type of what it replaces. */
+  readonly keepsSourceType: boolean;
+  /** The fields of a `select` are exact texts; else regular expressions for the whole text. */
+  readonly literalSelects: boolean;
+}
 
 const DEFAULT_FIELD_PATH = 'metadata.name';
 const MAX_NAMED_RESOURCES = 5;
@@ -177,4 +189,14 @@ class ReplacementRun {
   #fail(message: string, resource: Resource, path: string): void {
     this.#list.results.push(resultFor('error', message, resource, path));
   }
+}
+
+function rulesOf(version: FunctionVersion | undefined): ReplacementRules {
+  const isFirst = isBefore(version, '0.1.2');
+  return {
+    skipsMissing: isFirst,
+    exactItems: isFirst,
+    keepsSourceType: isFirst,
+    literalSelects: isBefore(version, '0.1.3'),
+  };
 }

@@ -4,7 +4,6 @@ import type { Reason } from '../../model/revision/explanation.ts';
 import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../store/revision-store.ts';
 import { type ExplainedRevision, type Explainer, type Findings, sluiceCommand } from './explainer.ts';
-import { hiddenRefsMessage } from './hidden-refs.ts';
 
 /** What the repository, the record and the lifecycle say of a revision. */
 export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'dependentsOf' | 'find'>): Explainer {
@@ -114,4 +113,10 @@ function deletionFindings({ revision }: RevisionEvaluation, dependents: readonly
       sluiceCommand('rpkg', 'reject', name),
     ],
   };
+}
+
+/** What is said of refs that would have the same name as a revision and are not shown for that reason. */
+export function hiddenRefsMessage(refs: readonly string[]): string {
+  const [are, it] = refs.length === 1 ? ['is', 'it'] : ['are', 'each of them'];
+  return `${refs.join(' and ')} would have the same name and ${are} not shown; push ${it} under a workspace of its own`;
 }

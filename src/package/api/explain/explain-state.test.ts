@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hiddenRefsMessage } from './hidden-refs.ts';
+import { hiddenRefsMessage } from './explain-state.ts';
 
 test('one hidden ref and several are named in correct sentences', () => {
   expect(hiddenRefsMessage(['refs/heads/drafts/a/v1'])).toBe(
