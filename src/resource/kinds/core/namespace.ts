@@ -28,16 +28,19 @@ export const namespaceKind = defineKind({
       finalizers: z
         .array(z.string())
         .default([NAMESPACE_FINALIZER])
-        .describe('Names of the controllers that empty the namespace before its deletion.'),
+        .describe('Finalizers of the namespace. It is deleted when the list is empty.'),
     })
     .prefault({})
-    .describe('What happens when the namespace is deleted.'),
+    .describe('Behaviour of the namespace.'),
   status: z
     .object({
-      phase: z.enum(['Active', 'Terminating']).optional().describe('Active, or Terminating while it is emptied.'),
+      phase: z
+        .enum(['Active', 'Terminating'])
+        .optional()
+        .describe('Lifecycle phase: Active, or Terminating while its objects are deleted.'),
       conditions: conditionsSchema.optional(),
     })
-    .describe('The observed state of the namespace.'),
+    .describe('Observed state of the namespace.'),
   strategy: {
     canonicalize: named,
     prepareForCreate: (namespace) => ({ ...named(namespace), status: { phase: 'Active' as const } }),
