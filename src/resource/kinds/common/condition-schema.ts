@@ -35,7 +35,7 @@ export const conditionsSchema = z
   .meta(CONDITIONS_BY_TYPE)
   .describe('Current conditions of the object.');
 
-/** The conditions of a package, as they stand in the Kptfile: without time and generation. */
+/** The conditions in a Kptfile: without time and generation. */
 export const packageConditionsSchema = z
   .array(
     z.object({

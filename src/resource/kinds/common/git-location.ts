@@ -11,7 +11,7 @@ const HOSTED = /^sluice:\/\/\/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.git$/;
 const FORBIDDEN_IN_BRANCH = /[\s~^:?*[\\\u0000-\u001f\u007f]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)/;
 const FORBIDDEN_SEGMENT = /^(\.{1,2}|\.git)$/i;
 
-/** What is wrong with the address of a Git repository; undefined if nothing is. */
+/** Returns the error in the address of a Git repository; undefined if it is valid. */
 export function gitAddressProblem(address: string): string | undefined {
   const forms =
     'must be an https:// or ssh:// URL, <user>@<host>:<path>, an http:// URL of a host that the operator permits, a file:// URL, an absolute path, or sluice:///<name>.git';

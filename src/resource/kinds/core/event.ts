@@ -112,7 +112,7 @@ export const eventKind = defineKind({
 
 export type Event = ObjectOf<typeof eventKind>;
 
-/** An event lies where its object lies, so that who may see the one may see the other. */
+/** An event must be in the namespace of its object, so that users who may read the object may read the event. */
 function namespaceCauses({ metadata, involvedObject }: EventPlace): FieldCause[] {
   const { namespace = '' } = involvedObject;
   if (namespace === '' || metadata.namespace === undefined || namespace === metadata.namespace) return [];

@@ -6,7 +6,7 @@ import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionsSchema } from '../common/condition-schema.ts';
 
-/** What takes the objects out of a namespace before it goes. */
+/** Keeps a namespace until its objects are deleted. */
 export const NAMESPACE_FINALIZER = 'kubernetes';
 
 /** Clients count on them. */
@@ -44,7 +44,7 @@ export const namespaceKind = defineKind({
   strategy: {
     canonicalize: named,
     prepareForCreate: (namespace) => ({ ...named(namespace), status: { phase: 'Active' as const } }),
-    // What an earlier version stored has no finalizers.
+    // Namespaces that an earlier version stored have no finalizers.
     holdsDeletion: ({ spec }) => (spec?.finalizers ?? []).length > 0,
     deletionRefusal: ({ metadata }) =>
       SYSTEM_NAMESPACES.includes(metadata.name) ? 'this namespace may not be deleted' : undefined,
@@ -59,7 +59,7 @@ export const namespaceKind = defineKind({
 
 export type Namespace = ObjectOf<typeof namespaceKind>;
 
-/** A namespace has its name as a label too, by which others select namespaces; unless the name is still to be made. */
+/** Adds the name of a namespace as a label, which selectors use, unless the name is still to be generated. */
 function named<T extends { readonly metadata: ObjectMeta }>(namespace: T): T {
   const { metadata } = namespace;
   if (metadata.name === '') return namespace;

@@ -103,7 +103,7 @@ function readyOf({ status }: Shown) {
   return status?.conditions?.find(({ type }) => type === 'sluice.dev/Ready');
 }
 
-/** What the column of the gates shows already. */
+/** Messages that repeat the column of the gates. */
 const COUNT_OF_GATES = /^(?:\d+ of \d+ gates closed: |the gate is open; |all \d+ gates are open; )/;
 
 /** `1/3`: open gates of all, as the message counts them. */
@@ -115,7 +115,7 @@ function countOfGates(message = ''): string | undefined {
   return closed === undefined ? undefined : `${Number(of) - Number(closed)}/${of}`;
 }
 
-/** Why a revision does not move on: closed gates, or what else is wrong with it. */
+/** Returns why a revision makes no progress: closed gates, or other problems. */
 function reasonOf(object: Shown): string | undefined {
   const { metadata, status } = object;
   const ready = readyOf(object);

@@ -18,8 +18,8 @@ export const TRANSPORT_CONDITION = 'sluice.dev/Transport';
 export const PUSHES_CONDITION = 'sluice.dev/PushesAccepted';
 
 /**
- * Which keys a repository trusts in place of those of the server, in the form of OpenSSH, one a line: only what they signed opens,
- * approves or delivers there.
+ * Keys that a repository trusts in place of those of the server, in the format of OpenSSH, one per line: only commits that they
+ * signed open gates, approve or are delivered there.
  */
 export const TRUSTED_KEYS_ANNOTATION = 'sluice.dev/trusted-keys';
 

@@ -37,7 +37,7 @@ const rules = z
   .meta(ATOMIC)
   .describe('Rules of the role.');
 
-/** A rule is about resources or about paths, and what a namespace holds is resources only. */
+/** A rule is for resources or for paths, and a namespaced role only for resources. */
 function ruleCauses(list: readonly PolicyRule[], namespaced: boolean): FieldCause[] {
   return list.flatMap(({ nonResourceURLs = [], apiGroups = [], resources = [], resourceNames = [] }, index) => {
     const path = ['rules', index];

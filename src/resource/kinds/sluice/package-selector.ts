@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { labelSelectorSchema } from '../../selector/label-selector.ts';
 
-/** Which packages a target or a policy is about; every field that is given must hold, none selects all. */
+/** Selects the packages of a target or policy; all given fields must match, none selects all. */
 export const packageSelectorSchema = z.object({
   repositories: z.array(z.string().min(1)).optional().describe('Names of Repository objects.'),
   repositorySelector: labelSelectorSchema.optional().describe('Label selector for Repository objects.'),
