@@ -1,6 +1,8 @@
 import { type FunctionVersion, isBefore } from '../../model/function-version.ts';
 
-/** Where the published versions of apply-replacements differ, which is where the versions of kustomize in them do. */
+/**
+ * The differences between the published versions of apply-replacements, which come from their versions of kustomize.
+ */
 export interface ReplacementRules {
   /** A target field that does not exist is skipped without a message; else it is an error. */
   readonly skipsMissing: boolean;
