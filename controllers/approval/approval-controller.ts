@@ -23,11 +23,11 @@ export interface ApprovalOptions extends PendingOptions {
   readonly store: Pick<RevisionStore, 'evaluate' | 'list' | 'repositoryOf'>;
 }
 
-/** What to do about one revision: a step, a wait, or nothing and the reason. */
+/** The action for one revision: a step, a wait, or none with the reason. */
 type Plan =
   | { readonly step: 'propose' | 'approve' }
   | { readonly wait: number; readonly until: string }
-  /** `event` is recorded for users; without it the reason goes away by itself. */
+  /** `event` is recorded for users; without it the reason is transient. */
   | { readonly event?: { readonly type: EventType; readonly reason: string; readonly message: string } };
 
 /** Proposes and approves revisions that carry Nephio's approval annotations. */

@@ -11,7 +11,7 @@ import type { RevisionEvaluation } from '../../src/package/store/revision-store.
 import { parseDuration } from '../../src/resource/object/duration.ts';
 import { obstacleTo } from '../proposal/readiness.ts';
 
-/** What the approval controller will do with a revision that has Nephio's annotations. */
+/** The behaviour of the approval controller for a revision with Nephio's annotations. */
 export type ApprovalOutlook =
   /** It will act; `when` ends a sentence. */
   | { readonly acts: true; readonly named: string; readonly when: string }

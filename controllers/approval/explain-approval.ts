@@ -62,7 +62,7 @@ function explainApprovals({ needed, given, barred }: ApprovalStatus): ApprovalEx
   };
 }
 
-/** Where one approval is not enough, the reason and the approvals so far. */
+/** Returns the reason and the approvals so far if one approval is not enough. */
 function countReasons({ needed, given, isUnknown }: ApprovalStatus): Reason[] {
   if (needed < 2) return [];
   const why = isUnknown ? 'content or the proposal came by a git push of an unknown person' : 'a policy requires it';

@@ -22,7 +22,7 @@ export interface CustomResourceDefinitionOptions {
 
 type Definition = Stored<CustomResourceDefinition>;
 
-/** Held by a definition until all its objects are gone. */
+/** Finalizer of a definition, which is removed when all its objects are deleted. */
 const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 const ACTOR = { name: 'controller:custom-resource-definition' };
 
@@ -96,7 +96,7 @@ export function customResourceDefinitionController(options: CustomResourceDefini
       : setFinalizers(definition, [...finalizers, CLEANUP_FINALIZER]);
   }
 
-  /** Deletes all objects of a definition, and removes its finalizer when the last one is gone. */
+  /** Deletes all objects of a definition, and then removes its finalizer. */
   async function end(definition: Definition): Promise<ReconcileResult | undefined> {
     const { name, finalizers = [] } = definition.metadata;
     refused.delete(name);

@@ -16,7 +16,7 @@ export interface VersionViewOptions {
   readonly isClosing: boolean;
 }
 
-/** The objects of a user's kind in one of its versions, which differ in nothing but their name and schema. */
+/** The objects of a user-defined kind in one of its versions. Versions differ only in name and schema. */
 export class VersionView extends TranslatedStorage<KubernetesObject, KubernetesObject> {
   readonly verbs: readonly Verb[];
 

@@ -3,7 +3,7 @@ import type { ManifestsOutcome } from '../../src/delivery/manifests.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 
-/** What a tree was built into: its manifests, and its content digest if it could be read. */
+/** The result of building a tree: its manifests, and its content digest if it could be read. */
 export interface Built {
   readonly outcome: ManifestsOutcome<DesiredFile>;
   readonly content: string | undefined;

@@ -3,7 +3,7 @@ import { provesDeletion } from '../../src/package/index/trust/deletion-proof.ts'
 import { packagePath, tombstoneRef } from '../../src/package/model/identity/layout.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 
-/** Whether a published revision whose tag is gone was deleted through Sluice; see `provesDeletion`. */
+/** True if a published revision without a tag was deleted through Sluice; see `provesDeletion`. */
 export async function wasDeleted(
   { git, index, layout, trust }: Pick<PackageRepository, 'git' | 'index' | 'layout' | 'trust'>,
   revision: { readonly package: string; readonly revision: number },

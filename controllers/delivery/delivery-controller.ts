@@ -44,17 +44,17 @@ export interface DeliveryOptions {
   readonly git?: RepositoryOptions;
   /** Milliseconds within which packages that become ready share a commit. Default 200. */
   readonly window?: number;
-  /** Milliseconds after which a target is checked though nothing woke the controller. Default 300,000. */
+  /** Milliseconds after which a target is checked without an event. Default 300,000. */
   readonly resync?: number;
-  /** Default: one of its own on `client`. */
+  /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
   /** Receives which packages ship which objects. */
   readonly targetObjects?: TargetObjects;
-  /** Cache of manifests between reconciliations. Default: one of its own. */
+  /** Cache of manifests between reconciliations. Default: a new cache. */
   readonly built?: BuiltFolders;
 }
 
-/** Attempts on a branch that others keep pushing to, before the backoff of the queue applies. */
+/** Maximum number of attempts on a branch with concurrent pushes, before the backoff of the queue applies. */
 const MAX_ATTEMPTS = 5;
 
 /** Commits the manifests of published packages into the branches of delivery targets. */
@@ -147,13 +147,13 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       return { reason: 'BranchMissing', message };
     }
     const present = await branch.present(head.oid, git.directory, marks.of(keyOf(target)));
-    // Rights are given by namespace, so packages of another one are not delivered. A repository without its main branch reports
-    // nothing about its packages.
+    // Rights are granted by namespace, so packages of another one are not delivered. A repository without its main branch
+    // reports nothing about its packages.
     const repositories = store
       .repositories()
       .filter(({ index, namespace }) => namespace === target.metadata.namespace && index.mainHead !== undefined);
     const settings = settingsOf(target);
-    // Folders of this target alone: a folder of another target proves nothing about what was delivered here.
+    // Only folders of this target: a folder of another target does not prove a delivery of this one.
     const folders = [...ownersIn(present, normalizeDirectory(git.directory)).values()].filter(
       (owner) => owner.target === settings.name,
     );

@@ -21,7 +21,7 @@ export interface DeliveryReport {
   readonly held?: readonly string[];
 }
 
-/** Condition of a target, set once a package was held. */
+/** Condition of a target, set once a package was blocked. */
 const HELD = 'Held';
 
 export interface DeliveryOutcome {
@@ -67,7 +67,10 @@ export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutc
   return { ...common, reason: 'Delivered', message: `${summary}${more}` };
 }
 
-/** Packages of which the branch still has an earlier delivery, because the last publication does not count or none is left. */
+/**
+ * Returns the packages whose earlier delivery is still in the branch, because the last publication does not count or no
+ * publication is left.
+ */
 function stillThere(
   before: TargetStatus | undefined,
   { result, folders }: DeliveryOutcome,
@@ -89,14 +92,14 @@ function describe(refusal: PackageRefusal): string {
   return `${packageKey(refusal)}: ${refusal.reason}: ${refusal.message}`;
 }
 
-/** What a commit did, for an event. */
+/** Describes the effect of a commit for an event. */
 export function describeDelivery(commit: Oid, { packages, message }: Desired): string {
   const parts = packages.filter(({ changed }) => changed).map(({ package: path, revision }) => `${path} v${revision}`);
   for (const { package: path } of readMessage(message).removed) parts.push(`${path} removed`);
   return `commit ${commit}: ${parts.join(', ')}`;
 }
 
-/** The status after a report; undefined if nothing changed. `now` is in milliseconds since the epoch. */
+/** Returns the status after a report; undefined if nothing changed. `now` is in milliseconds since the epoch. */
 export function targetStatusAfter(
   target: DeliveryTarget,
   report: DeliveryReport,

@@ -37,13 +37,13 @@ export interface DeliveryExplainerOptions {
   readonly client: Client;
   readonly network: GitNetwork;
   readonly dataFolder: string;
-  /** Where the mirror of a remote target is kept for explanations; the delivery controller has its own. */
+  /** Path of the mirror of a remote target for explanations; the delivery controller has a separate mirror. */
   readonly mirrorOf: (target: DeliveryTarget) => string;
   /** Milliseconds that reading a target may take. */
   readonly patience: number;
 }
 
-/** Where a published revision was delivered, or why it was not; for a draft, what a target would refuse. */
+/** Explains where a published revision was delivered, or why it was not; for a draft, why a target would refuse it. */
 export function deliveryExplainer(options: DeliveryExplainerOptions): Explainer {
   const part: Part = { ...options, mirrors: new Map() };
   return {
@@ -59,7 +59,7 @@ interface Part extends DeliveryExplainerOptions {
   readonly mirrors: Map<string, Mutex>;
 }
 
-/** What a target would refuse after publication. */
+/** Returns why a target would refuse the package after its publication. */
 function undeliverable({ kptfile }: PackageRevision): Reason[] {
   const condition = kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE);
   if (condition?.status !== 'False') return [];
@@ -79,7 +79,7 @@ async function explainDelivery(
     .targets()
     .filter(({ metadata }) => metadata.namespace === revision.namespace)
     .filter((target) => selects(target.spec.selector, revision, repository));
-  // In parallel, so that a target that does not respond does not delay the others.
+  // Targets are explained in parallel, so that one that does not respond does not delay the others.
   const explained = await Promise.all(selecting.map((target) => explainTarget(part, revision, target, signal)));
   explained.sort((a, b) => (a.target < b.target ? -1 : 1));
   if (repository?.spec.deployment === true) {
@@ -161,7 +161,7 @@ function refusalIn({ status, metadata }: Stored<DeliveryTarget>, { key }: Packag
   return own?.slice(packageKey(key).length + 2);
 }
 
-/** How to restore a missing tag, where the target has recorded its commit. */
+/** Returns how to restore a missing tag if the target has recorded its commit. */
 function repushOf(
   { reason, revision: number }: PackageRefusal,
   part: Part,
@@ -176,7 +176,7 @@ function repushOf(
   return `; ${repushText(part.store.repositoryOf(explained), publication, part.dataFolder)}`;
 }
 
-/** What the target delivers of the package, as its controller selects it. */
+/** Returns the revision of the package that the target delivers, as its controller selects it. */
 async function selectionOf(
   part: Part,
   explained: PackageRevision,

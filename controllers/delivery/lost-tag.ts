@@ -28,7 +28,7 @@ interface Publication {
   readonly commit: string;
 }
 
-/** How to restore the tag of a published revision to its commit. */
+/** Returns the command that restores the tag of a published revision to its commit. */
 export function repushText(repository: Pick<PackageRepository, 'url'>, publication: Publication, data: string): string {
   const { command, isLocal } = repush(repository, publication, data);
   return `its commit is ${publication.commit}; ${isLocal ? 'restore it with' : 'in a clone that has it'}: ${command}`;
@@ -53,8 +53,8 @@ export function lostTagExplainer(options: LostTagOptions): Explainer {
 }
 
 /**
- * Finds the publication whose tag is missing while a draft or proposed branch of its workspace is left, which then has its name. The ledger
- * records which publication of a number counted.
+ * Finds the publication whose tag is missing while a draft or proposed branch of its workspace exists, which then has its name. The
+ * ledger records which publication of a number counted.
  */
 async function lostPublication(
   { store, dataFolder }: LostTagOptions,
@@ -108,7 +108,7 @@ function hasRevision({ index }: PackageRepository, path: string, revision: numbe
   return [...index.ofPackage(path)].some((row) => row.revision === revision);
 }
 
-/** The workspace that an approval commit names; undefined if the commit is gone too. */
+/** Returns the workspace in an approval commit; undefined if the commit is missing too. */
 async function workspaceOf(git: PackageRepository['git'], commit: string): Promise<string | undefined> {
   try {
     const { message } = await git.readCommit(commit);

@@ -3,7 +3,7 @@ import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { keyOf, keyText } from '../../src/resource/object/object.ts';
 
-/** Branches that hold drafts, proposals and records in every repository of packages. */
+/** Branches with drafts, proposals and records, which every package repository has. */
 const PACKAGE_BRANCH = /^(?:drafts|proposed|deletionProposed|sluice-records)\//;
 
 /**

@@ -21,7 +21,7 @@ export interface TargetBranchOptions {
   readonly url: string;
   /** Without `refs/heads/`. */
   readonly branch: string;
-  /** Where the mirror of a remote repository is kept; it may be deleted at any time. */
+  /** Path of the mirror of a remote repository; it may be deleted at any time. */
   readonly mirrorPath: string;
   /** The folder of the repositories that Sluice hosts. */
   readonly hostedFolder?: string;
@@ -36,7 +36,10 @@ const MAX_FILES = 500_000;
 /** Lists that are read in one batch. */
 const LISTS_PER_READ = 1000;
 
-/** The owner that a list names, by the list's id; null for lists of others. Those in the branch are kept for the next reconciliation. */
+/**
+ * The owner in each list, by the id of the list; null for lists of other tools. The lists in the branch are cached for the next
+ * reconciliation.
+ */
 type Marks = Map<Oid, FolderOwner | null>;
 
 /** The marks in the branch of each target. */
@@ -131,7 +134,7 @@ export class TargetBranch {
     }
   }
 
-  /** Reads the lists that are not cached yet, and drops those that are gone. */
+  /** Reads the lists that are not cached yet, and drops those that no longer exist. */
   async #readMarks(oids: readonly Oid[], marks: Marks): Promise<void> {
     const there = new Set(oids);
     for (const oid of marks.keys()) if (!there.has(oid)) marks.delete(oid);
@@ -148,7 +151,7 @@ export class TargetBranch {
 
   /**
    * Commits edits on top of a commit that was read. Throws Conflict, with nothing changed, if the branch is at another commit;
-   * a target on this machine changes by compare-and-swap, a remote one by an atomic push that names the expected commit.
+   * a local target changes by compare-and-swap, a remote one by an atomic push with the expected commit.
    */
   async commit(
     head: Oid | undefined,

@@ -25,7 +25,7 @@ export interface ShipperChange {
   readonly after: readonly string[];
 }
 
-/** What a delivery changed, by the identity of an object. `isFirst` for the first delivery of a target in this process. */
+/** The objects that a delivery changed, by identity. `isFirst` for the first delivery of a target in this process. */
 export interface ShippedChanges {
   /** `keyText` of the target. */
   readonly target: string;
@@ -35,7 +35,7 @@ export interface ShippedChanges {
 
 const NONE: readonly string[] = [];
 
-/** Which packages ship which objects to a target, as of its last delivery. In memory only: the first delivery fills it. */
+/** The objects of each package at a target, as of its last delivery. In memory only: the first delivery fills it. */
 export class TargetObjects {
   readonly #byTarget = new Map<string, Contents>();
   readonly #listeners = new Set<(changes: ShippedChanges) => void>();
@@ -73,7 +73,7 @@ export class TargetObjects {
       if (packages.has(name)) return;
       for (const identity of identities) change(identity, (shippers) => without(shippers, name));
     });
-    // In one step: a draft that is judged between two of them would see what is nowhere delivered.
+    // Replaces all entries in one step: a check between two steps would see an incomplete state.
     const shippers = known?.shippers ?? new Map<string, readonly string[]>();
     for (const [identity, { after }] of objects) {
       if (after.length === 0) shippers.delete(identity);
@@ -89,7 +89,9 @@ export class TargetObjects {
     this.#byTarget.delete(keyText(keyOf(target)));
   }
 
-  /** Keys (`packageKey`) of the packages that ship an object to a target; undefined while nothing is known of the target. */
+  /**
+   * Returns the keys (`packageKey`) of the packages that ship an object to a target; undefined while the target is unknown.
+   */
   packagesOf(target: TargetName, identity: string): readonly string[] | undefined {
     const contents = this.#byTarget.get(keyText(keyOf(target)));
     return contents === undefined ? undefined : (contents.shippers.get(identity) ?? NONE);

@@ -7,8 +7,8 @@ import { isConditionTrue } from '../../src/resource/object/condition.ts';
 import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 
 /**
- * Wakes for a target when it changes, when a published revision of a package that it may select comes, goes or changes, and when a
- * repository becomes ready or changes in more than its status.
+ * Wakes for a target when it changes, when a published revision of a package that it may select is added, deleted or changed, and
+ * when a repository becomes ready or changes in more than its status.
  */
 export function targetSources(): Source<ObjectKey>[] {
   return [

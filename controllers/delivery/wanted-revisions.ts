@@ -28,7 +28,7 @@ import { type Built, BuiltFolders } from './built-folders.ts';
 import { wasDeleted } from './deletion-proof.ts';
 
 export interface Wanted {
-  /** What the branch is to contain. Held packages are included as refused, so that their folders stay. */
+  /** The content of the branch. Blocked packages are included as refused, so that their folders stay. */
   readonly revisions: readonly DesiredRevision[];
   /** Packages whose folders stay as they are, and why. */
   readonly held: readonly PackageRefusal[];
@@ -43,7 +43,7 @@ interface Choice extends PublishedRevision {
 /** Facts of a row that require its commit message, cached because each reconciliation needs them. */
 interface RowFacts {
   readonly tree: Oid;
-  /** Digest of the content that was approved, where the approval says so. */
+  /** Digest of the approved content, if the approval contains it. */
   readonly approved: string | undefined;
 }
 
@@ -154,8 +154,9 @@ export class WantedRevisions {
 }
 
 /**
- * An approval counts for the content that it was issued for. A statement names the tree, which the index compares; this check is for approvals
- * without one that an operator adopted: what was adopted is the tag, and its commit may have other content than its approval says.
+ * Refuses revisions whose content differs from the approved one. A statement contains the tree, which the index compares; this check
+ * is for approvals without a statement that an operator adopted: the tag was adopted, and its commit may have other content than the
+ * approval.
  */
 function refuseChanged(
   row: PackageRevision,

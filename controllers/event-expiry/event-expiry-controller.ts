@@ -72,7 +72,10 @@ export function eventExpiryController(options: EventExpiryOptions): ControllerOp
   }
 }
 
-/** When an event was last seen, in milliseconds since the epoch. Clients write the time, so an impossible one is ignored. */
+/**
+ * Returns the time of the last occurrence of an event, in milliseconds since the epoch. Clients write the time, so an
+ * impossible one is ignored.
+ */
 function timeOf(event: Stored<Event>, now: number): number {
   const created = Date.parse(event.metadata.creationTimestamp);
   const reported = Date.parse(lastSeen(event) ?? '');

@@ -21,7 +21,7 @@ export interface GarbageCollectionOptions extends Pick<OwnerLookup, 'mayBeHidden
   readonly client: Client;
   readonly registry: Pick<Registry, 'storages' | 'kindOf' | 'onChange'>;
   readonly clock: Clock;
-  /** Default: one of its own on `client`. */
+  /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
 
@@ -32,8 +32,8 @@ const RETRY_MS = 10 * 60_000;
 const MAX_CONCURRENT_ORPHANS = 32;
 
 /**
- * Deletes objects whose owners are gone, and removes the finalizers of owners that wait for their dependents. The rules are those of
- * the garbage collector of Kubernetes.
+ * Deletes objects whose owners are deleted, and removes the finalizers of owners that wait for their dependents. The rules are those
+ * of the garbage collector of Kubernetes.
  */
 export function garbageCollectionController(options: GarbageCollectionOptions): ControllerOptions<ObjectIdentity> {
   const { registry, clock, mayBeHidden, memory } = options;
@@ -75,7 +75,7 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
     return undefined;
   }
 
-  /** Deletes an object without a living owner, or removes its references to owners that are gone. */
+  /** Deletes an object without an existing owner, or removes its references to deleted owners. */
   async function collect(kind: Kind, object: Stored): Promise<ReconcileResult | undefined> {
     const { solid, waiting, absent, unclear } = await sortOwners(object, lookup);
     for (const { message } of [...absent, ...unclear].filter(({ reason }) => reason === 'OwnerRefInvalidNamespace'))

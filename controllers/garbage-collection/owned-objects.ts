@@ -32,7 +32,7 @@ export function identityText({ apiVersion, kind, uid, ...key }: ObjectIdentity):
 
 const NEEDED_VERBS: readonly Verb[] = ['delete', 'list', 'watch'];
 
-/** Events are numerous, own nothing and expire by themselves. */
+/** Events are numerous, own no objects and expire by themselves. */
 const EVENT_KINDS: readonly Pick<Kind, 'group' | 'kind'>[] = [eventKind, eventV1Kind];
 
 /** Follows the objects of all kinds that can be deleted, as kinds are added and removed, and keeps the graph up to date. */

@@ -5,8 +5,8 @@ import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../src/resource/stora
 const MAX_REMEMBERED = 10_000;
 
 /**
- * Which objects name which others as their owners, by uid. Kept up to date by events, so that finding the dependents of an
- * object does not require a pass over all objects.
+ * The owner references of all objects, by uid. Events keep it up to date, so that finding the dependents of an object does
+ * not require a pass over all objects.
  */
 export class OwnerGraph {
   readonly #objects = new Map<string, Stored>();
@@ -105,7 +105,7 @@ export function ownersOf(object: KubernetesObject): readonly OwnerReference[] {
   return object.metadata.ownerReferences ?? [];
 }
 
-/** True for an object whose deletion completes once its dependents are gone. */
+/** True for an object whose deletion completes once its dependents are deleted. */
 export function awaitsDependents({ metadata }: KubernetesObject): boolean {
   return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(FOREGROUND_FINALIZER) === true;
 }

@@ -5,8 +5,8 @@ import type { Registry } from '../../src/resource/storage/registry.ts';
 import { awaitsDependents, type OwnerGraph, ownersOf } from './owner-graph.ts';
 
 /**
- * Which owners have existed on this server. Some objects outlive the server of their owners, as packages do in Git: an owner that
- * this server has never seen does not count as deleted.
+ * The owners that have existed on this server. Some objects outlive the server of their owners, as packages do in Git: an owner
+ * that this server has never seen does not count as deleted.
  */
 export interface OwnerMemory {
   /** True if it applies to the owners of this object. */
@@ -35,14 +35,14 @@ export interface MissingOwner {
 export interface SortedOwners {
   /** They exist. */
   readonly solid: readonly OwnerReference[];
-  /** Their deletion completes as soon as their dependents are gone. */
+  /** Their deletion completes as soon as their dependents are deleted. */
   readonly waiting: readonly OwnerReference[];
   readonly absent: readonly MissingOwner[];
   /** It is unknown whether they exist, so the object must stay. */
   readonly unclear: readonly MissingOwner[];
 }
 
-/** Looks up the owners of an object, each only where its reference points. */
+/** Looks up the owners of an object, each only in the place of its reference. */
 export async function sortOwners(object: Stored, lookup: OwnerLookup): Promise<SortedOwners> {
   const solid: OwnerReference[] = [];
   const waiting: OwnerReference[] = [];

@@ -13,11 +13,11 @@ import type { Verb } from '../../src/resource/storage/storage.ts';
 export interface ContentReport {
   /** Number of objects at the beginning. */
   readonly found: number;
-  /** How many remain, by plural and group of their kind. */
+  /** Number of remaining objects, by plural and group of their kind. */
   readonly remaining: ReadonlyMap<string, number>;
-  /** How many of them wait for each finalizer. */
+  /** Number of remaining objects that wait for each finalizer. */
   readonly finalizers: ReadonlyMap<string, number>;
-  /** Why objects could not be deleted. */
+  /** Reasons why objects could not be deleted. */
   readonly failures: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export async function removeContent(
 /** Package revisions are a view of Git, and disappear with their Repository; events.k8s.io is a view of the core events. */
 const VIEWS: readonly Pick<Kind, 'group' | 'kind'>[] = [...PACKAGE_KINDS, eventV1Kind];
 
-/** Kinds with objects of their own. */
+/** Returns the kinds whose objects are stored separately. */
 function contentKinds(registry: Pick<Registry, 'storages'>): Kind[] {
   const kinds = new Map<string, Kind>();
   for (const { kind, verbs } of registry.storages()) {
@@ -65,7 +65,7 @@ function contentKinds(registry: Pick<Registry, 'storages'>): Kind[] {
   return [...kinds.values()];
 }
 
-/** The object as it remains; undefined if it is gone. */
+/** Deletes an object and returns the remaining one; undefined if it is deleted. */
 async function remove(client: Client, kind: Kind, object: Stored, failures: string[]): Promise<Stored | undefined> {
   if (object.metadata.deletionTimestamp !== undefined) return object;
   const { uid, name } = object.metadata;

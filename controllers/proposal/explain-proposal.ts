@@ -39,7 +39,7 @@ export const proposalExplainer: Explainer = {
   },
 };
 
-/** What a controller will do with a draft; `isReady` if it acts as soon as it runs. */
+/** Returns the next action of a controller on a draft; `isReady` if it acts as soon as it runs. */
 function nextStep(
   { judgement, siblings, refusals }: ExplainedRevision,
   surroundings: Surroundings,

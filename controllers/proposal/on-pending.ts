@@ -15,7 +15,7 @@ export interface PendingOptions {
   readonly clock: Clock;
   /** Names of the resolvers that apply to a package. Default: those that the record names. */
   readonly claimants?: Claimants;
-  /** Default: one of its own on `client`. */
+  /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
 

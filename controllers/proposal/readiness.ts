@@ -7,7 +7,7 @@ import type { PackageRevision } from '../../src/resource/kinds/porch/package-rev
 /** Names of the resolvers that apply to a package. */
 export type Claimants = (judgement: RevisionEvaluation) => readonly string[];
 
-/** Why a controller must not propose or approve a revision. */
+/** The reason why a controller must not propose or approve a revision. */
 export interface Obstacle {
   readonly reason: 'NotSettled' | 'Unreadable' | 'SameAsSource' | 'Rejected' | 'GatesClosed';
   /** One sentence for users, with the next step where there is one. */
@@ -15,7 +15,7 @@ export interface Obstacle {
 }
 
 /**
- * Why a controller must not propose or approve a revision; undefined if nothing prevents it. Controllers need more than the kernel
+ * Returns why a controller must not propose or approve a revision; undefined if it may. Controllers need more than the kernel
  * requires, since they cannot inspect a package as a person does: gates must be open also in repositories that do not enforce them,
  * the resolvers must have reported on the current content, the content must differ from the published revision that it was copied
  * from, and the content must not have been rejected before.
@@ -30,7 +30,7 @@ export function obstacleTo(
     return { reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` };
   }
   const { settled } = record;
-  // A resolver that was added after the others had reported must report too.
+  // A resolver that was added later must report too.
   const heard =
     settled?.content === content.content && claimants(judgement).every((name) => settled.resolvers.includes(name));
   if (!heard) {
@@ -51,7 +51,7 @@ export function obstacleTo(
   return { reason: 'GatesClosed', message: `closed gates: ${list.join('; ')}` };
 }
 
-/** Why controllers leave a rejected revision alone, with the next step. */
+/** Returns why controllers do not act on a rejected revision, with the next step. */
 export function rejectionMessage({ by, reason }: LifecycleStep): string {
   return `${by} rejected this content${reason === undefined ? '' : ` (${reason})`}; change it, or propose it by hand`;
 }

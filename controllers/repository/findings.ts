@@ -29,8 +29,8 @@ interface Examined {
 }
 
 /**
- * The kernel's findings about changes of revisions that other processes made. The main branch
- * has a finding of its own, see `mainFinding`; the index flags packages on it that differ from what was published.
+ * Returns the kernel's findings about changes of revisions by other processes. The main branch has a separate finding,
+ * see `mainFinding`; the index flags packages on it that differ from the published ones.
  */
 export async function findingsOf(repository: Examined, changes: readonly IndexChange[]): Promise<Finding[]> {
   const { git, layout, trust } = repository;
@@ -71,7 +71,7 @@ export async function findingsOf(repository: Examined, changes: readonly IndexCh
   return [...explained, ...trustFindings(changes, layout), ...lookalikeFindings(repository, changes)];
 }
 
-/** Condition types in a push that users could mistake for others; the API would have refused them. */
+/** Returns condition types in a push that users could mistake for other types; the API would have refused them. */
 function lookalikeFindings(repository: Pick<Examined, 'policyFor'>, changes: readonly IndexChange[]): Finding[] {
   return changes.flatMap(({ before, after }): Finding[] => {
     if (after === undefined || isPlaceholder(after) || before?.commit === after.commit) return [];
@@ -170,7 +170,7 @@ function lookUp(rows: readonly PackageRevision[], layout: RepositoryLayout) {
 /** Permitted changes that users who work on the revision still need to know of. */
 const ALWAYS_REPORTED: ReadonlySet<Finding['kind']> = new Set(['DraftRewritten', 'DraftRemoved', 'ProposedRemoved']);
 
-/** The record changes in the transaction of the step, whichever process made it, and names the commit that the step left. */
+/** The record changes in the transaction of the step, in any process, and contains the resulting commit. */
 function isDecided({ lifecycle, commit, record }: PackageRevision): boolean {
   const step = record?.steps.findLast(({ action }) => action === 'propose' || action === 'reject')?.action;
   return record?.commit === commit && step === (lifecycle === 'Proposed' ? 'propose' : 'reject');

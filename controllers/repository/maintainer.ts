@@ -8,11 +8,11 @@ import { gitDisk } from '../../src/git/process/git-operations.ts';
 const HOUR_MS = 3_600_000;
 /** Interval between two measurements of the disk use of a repository. */
 const MEASURE_INTERVAL_MS = 600_000;
-/** How long unreachable objects are kept, and how long where the budget is exceeded. */
+/** Milliseconds for which unreachable objects are kept, normally and if the budget is exceeded. */
 const KEEP_MS = 14 * 24 * HOUR_MS;
 const KEEP_OVER_BUDGET_MS = HOUR_MS;
 
-/** Thresholds from which a repository is packed: one that only Sluice maintains, and one of others, where git itself would pack it. */
+/** Thresholds for packing a repository: one that only Sluice maintains, and one of other tools, where git itself would pack it. */
 const OWN_THRESHOLDS = { looseObjects: 1000, packs: 20 };
 const FOREIGN_THRESHOLDS = { looseObjects: 6700, packs: 50 };
 
@@ -24,7 +24,10 @@ export interface MaintainerOptions {
   readonly budget: number | undefined;
 }
 
-/** A repository to maintain: a mirror or a hosted repository (`isOwn`), or one on this machine that others maintain. */
+/**
+ * A repository to maintain: a mirror or a hosted repository (`isOwn`), or one on this machine that other tools
+ * maintain.
+ */
 export interface Maintained {
   readonly name: string;
   readonly git: GitRepository;
@@ -77,7 +80,7 @@ export class Maintainer {
       });
   }
 
-  /** Resolves when nothing runs for a repository. */
+  /** Resolves when no maintenance runs for a repository. */
   async idle(key: string): Promise<void> {
     await this.#states.get(key)?.run;
   }

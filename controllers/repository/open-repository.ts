@@ -23,7 +23,7 @@ export interface OpenRepositoryOptions {
   readonly random: () => number;
 }
 
-/** Interval after which a sync lists all refs; see `branchesFirst` for those in between. */
+/** Milliseconds after which a sync lists all refs; see `branchesFirst` for those in between. */
 const FULL_SYNC_INTERVAL_MS = 300_000;
 
 /** One repository in the store, with the schedule of its syncs. */
@@ -102,7 +102,7 @@ export class OpenRepository {
     return Math.min(this.#syncedAt + this.#pause, this.#runOnceAt(object)) - this.#options.clock.now();
   }
 
-  /** Reads the changes that others made, and returns the findings about them. */
+  /** Reads changes by other processes, and returns the findings about them. */
   async sync(object: Repository, signal: AbortSignal): Promise<Finding[]> {
     const isByObject = this.#isRequestedByObject(object);
     const isPoll = !this.#isRequested(object);
@@ -175,7 +175,7 @@ export class OpenRepository {
     this.#request = requestOf(object);
   }
 
-  /** When the sync of `runOnceAt` is due; Infinity if it has run or the value is no time. */
+  /** Returns the time of the sync of `runOnceAt`; Infinity if it has run or the value is not a time. */
   #runOnceAt({ spec }: Repository): number {
     const wanted = spec.sync?.runOnceAt;
     const time = wanted === undefined || wanted === this.#ranOnceAt ? Number.NaN : Date.parse(wanted);

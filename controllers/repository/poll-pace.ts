@@ -1,6 +1,6 @@
 /** Milliseconds between two polls. */
 export interface PollIntervals {
-  /** After a poll that found something. */
+  /** Milliseconds after a poll that found a change. */
   readonly shortest: number;
   /** Mean time from the opening to the first poll. */
   readonly first: number;
@@ -22,12 +22,12 @@ export function steady(interval: number): PollIntervals {
   return { shortest: interval, first: interval, longest: interval, longestWithWebhook: interval };
 }
 
-/** A poll that finds nothing multiplies the interval by this factor. */
+/** Factor by which a poll without changes multiplies the interval. */
 const BACKOFF_FACTOR = 1.5;
 
 /**
- * How often a repository is polled: frequently while it changes, rarely while it does not. Polling relies on a webhook from its
- * first message until a poll finds a change that it did not report. Jitter spreads the polls of many repositories.
+ * The intervals between polls of a repository: short while it changes, long while it does not. Polling relies on a webhook from
+ * its first message until a poll finds a change that it did not report. Jitter spreads the polls of many repositories.
  */
 export class PollPace {
   readonly #intervals: PollIntervals;

@@ -65,7 +65,7 @@ export interface RepositoryControllerOptions
   readonly diskBudget?: number;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
-  /** Default: one of its own on `client`. */
+  /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
 
@@ -92,7 +92,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
 
   return {
     name: 'repository',
-    // A repository that hangs occupies one worker until its deadline; the others serve the other repositories.
+    // A repository that does not respond occupies one worker until its deadline; other workers serve the other
+    // repositories.
     maxConcurrentReconciles: 64,
     baseDelayMs: 1000,
     maxDelayMs: 300_000,
@@ -141,7 +142,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     },
   };
 
-  /** Warns of problems in the lists of people's keys, and of their names at the Git host. */
+  /** Warns of problems in the lists of users' keys, and of their names at the Git host. */
   async function warnUnidentified(object: Stored<Repository>): Promise<void> {
     const { namespace } = keyOf(object);
     const find = (name: string) =>
@@ -207,7 +208,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     return state;
   }
 
-  /** True for a repository that followed one of another namespace, which is gone. */
+  /** True for a repository that was in conflict with a deleted one of another namespace. */
   async function isToLead({ repository }: OpenRepository, object: Stored<Repository>): Promise<boolean> {
     if (!repository.follows) return false;
     const { items } = await client.list(repositoryKind);
@@ -237,7 +238,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     recorder.record(object, 'Warning', 'MirrorRepaired', repairMessage(repair));
   }
 
-  /** Records an event on the revision, or on the repository if the revision is gone. */
+  /** Records an event on the revision, or on the repository if the revision is deleted. */
   function record(object: Repository, { repository }: OpenRepository, finding: Finding): void {
     const { kind, apiVersion } = packageRevisionKind;
     const rows = finding.package === undefined ? [] : repository.index.ofPackage(finding.package);

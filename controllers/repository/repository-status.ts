@@ -21,7 +21,9 @@ export interface RepositoryReport {
     readonly syncedAt: number;
     readonly nextSyncAt: number;
     readonly ranOnceAt: string | undefined;
-    /** Time of the last webhook message in milliseconds since the epoch; undefined if none came since the repository was opened. */
+    /**
+     * Time of the last webhook message in milliseconds since the epoch; undefined if none arrived since the repository was opened.
+     */
     readonly webhookAt: number | undefined;
     /** See `GitRepository.remoteNote`. */
     readonly remoteNote: RemoteNote | undefined;

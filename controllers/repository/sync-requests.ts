@@ -20,7 +20,7 @@ const MIN_INTERVAL_MS = 250;
 export class SyncRequests {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, SyncRequest>();
-  /** Repositories that were woken within the last interval, and whether a request came since. */
+  /** Repositories that were woken within the last interval, and whether a request arrived since. */
   readonly #recentlyWoken = new Map<string, boolean>();
   #enqueue: ((repository: ObjectKey) => void) | undefined;
 

@@ -6,7 +6,7 @@ import { RENDERER } from './run-state.ts';
 /** The fields of a resolver that determine the order. */
 export type Claims = Pick<Resolver, 'name' | 'claims' | 'waitsFor'>;
 
-/** Why resolvers cannot run as they are configured. */
+/** The reason why resolvers cannot run as they are configured. */
 export interface ResolverProblem<R extends Claims = Resolver> {
   readonly reason: 'ResolverCycle' | 'ClaimOverlap' | 'DuplicateResolver';
   /** For users: which resolvers, the cause, and what to change. */

@@ -58,7 +58,7 @@ function explainGate(
   };
 }
 
-/** Who can issue a condition type, and the next step. */
+/** Returns the possible issuers of a condition type, and the next step. */
 function settlerOf(
   { type, state, verdict }: Gate,
   { policy, revision }: RevisionEvaluation,
@@ -71,7 +71,7 @@ function settlerOf(
     ? 'revision controller'
     : (resolver && `resolver ${resolver.name}`) || (byPipeline ? "the package's pipeline" : undefined);
   if (name !== undefined) {
-    // For the same inputs it issues the same condition again until something else changes.
+    // For the same inputs it issues the same condition again until an input changes.
     const answered = state === 'NotTrue' && [`resolver:${resolver?.name}`, RENDER_ACTOR].includes(verdict?.by ?? '');
     const wait = answered
       ? `resolve what its message reports; ${name} then runs again by itself`

@@ -16,14 +16,14 @@ import { isMarked, settlementOf } from './settlement.ts';
 /** The actor of changes with parts of several resolvers, of the renderer or of the controller itself. */
 export const CONTROLLER_ACTOR = 'controller:revision';
 
-/** What a run writes, as one change by one actor. */
+/** The writes of a run, as one change by one actor. */
 export interface Plan {
-  /** Undefined if nothing would change. */
+  /** Undefined if there is no change. */
   readonly change: RevisionChange | undefined;
   readonly actor: string;
   /** The resolvers with a part in the change, in the order of their names. */
   readonly contributors: readonly string[];
-  /** Conditions that a policy does not permit the actor to issue, one sentence each. They are left out of the change. */
+  /** Conditions that a policy does not permit the actor to issue, one sentence each. They are not part of the change. */
   readonly refused: readonly string[];
 }
 

@@ -48,13 +48,13 @@ export interface RevisionControllerOptions {
   readonly resolvers: readonly Resolver[];
   /** Runs before the resolvers in every round. */
   readonly renderer?: Renderer;
-  /** Sources that wake drafts besides changes of their own: what resolvers depend on. */
+  /** Additional sources that wake drafts: the dependencies of resolvers. */
   readonly sources?: readonly Source<ObjectKey>[];
   /** Milliseconds that one resolver may take. Default 60,000. */
   readonly resolverTimeout?: number;
   /** Default 4. */
   readonly maxConcurrentReconciles?: number;
-  /** Default: one of its own on `client`. */
+  /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }
 
@@ -149,7 +149,7 @@ class RevisionReconciler {
       this.#record(revision, 'Warning', 'KptfileUnreadable', message);
       return this.#settled.settle(revision);
     }
-    // Conditions of a push are recorded before the next push, even if there is nothing to resolve.
+    // Conditions of a push are recorded before the next push, even if there is no change to resolve.
     const context = { actor: { name: CONTROLLER_ACTOR }, face: 'controller', signal } as const;
     if (revision.record?.commit !== revision.commit) revision = await store.change(id, { recordPush: true }, context);
     const judgement = await store.evaluate(id);
@@ -179,7 +179,7 @@ class RevisionReconciler {
       if (conditions.length + withdraw.length > 0) {
         const writer = { actor: { name: plan.actor }, face: 'controller', signal } as const;
         await store.change(id, { conditions, withdraw, expectedCommit: revision.commit }, writer);
-        // Its commit wakes this controller for the others.
+        // Its commit wakes this controller for the other conditions.
         return {};
       }
       const failure = failureOf(outcome.failures);

@@ -9,8 +9,8 @@ export interface PlannedRun {
 }
 
 /**
- * A run and the change that it leads to. Policies may permit each resolver its own conditions and no actor those of all; then
- * the first resolver with a result is run alone, as the actor of its own change.
+ * Runs the resolvers and plans the resulting change. Policies may permit each resolver only its own conditions, and no actor
+ * all of them; then the first resolver with a result is run alone, as the actor of its own change.
  */
 export async function runAndPlan(
   judgement: RevisionEvaluation,

@@ -19,7 +19,7 @@ import { diffFiles } from './diff-files.ts';
 import { applyResult, type Contributions, compareStates, RENDERER, type RunState, startState } from './run-state.ts';
 import type { WorkingPackage } from './working-package.ts';
 
-/** Rounds that may change the package; the one after them must change nothing. */
+/** Maximum number of rounds that may change the package; the following one must change nothing. */
 export const MAX_ROUNDS = 3;
 
 export interface RunOptions {
@@ -42,9 +42,12 @@ export interface ResolverFailure {
 }
 
 export interface Unsettled {
-  /** What changed, and which resolvers changed it. */
+  /** The change, and the resolvers that made it. */
   readonly what: string;
-  /** What the pipeline changed in the last round, as lines of a diff of its files, if it alone does not settle. */
+  /**
+   * The changes of the pipeline in the last round, as lines of a diff of its files, if the pipeline alone does not
+   * settle.
+   */
   readonly pipeline: string | undefined;
 }
 
@@ -60,11 +63,11 @@ export interface RunOutcome {
   readonly failures: readonly ResolverFailure[];
   /** Problems of the configuration that affect this package. */
   readonly problems: readonly ResolverProblem[];
-  /** What still changed in the last round; undefined if the package settled. */
+  /** Remaining changes in the last round; undefined if the package settled. */
   readonly unsettled: Unsettled | undefined;
   /** True if the renderer returned a result. */
   readonly rendered: boolean;
-  /** Why the package could not be rendered, the same at every attempt. */
+  /** Reason why the package cannot be rendered, the same at every attempt. */
   readonly renderFailure: string | undefined;
   /** Notes of the pipeline for users, without effect on the run. */
   readonly notes: readonly string[];
@@ -72,11 +75,14 @@ export interface RunOutcome {
   readonly refused: readonly string[];
   /** The shortest wait that a resolver requested. Milliseconds. */
   readonly requeueAfter: number | undefined;
-  /** True if only one resolver ran, so that nothing follows from missing results of the others. */
+  /** True if only one resolver ran, so that missing results of other resolvers have no meaning. */
   readonly partial: boolean;
 }
 
-/** Runs renderer and resolvers over a package in memory, round by round, until a whole round changes nothing. Writes nothing. */
+/**
+ * Runs renderer and resolvers over a package in memory, round by round, until a whole round changes nothing. Does not write to
+ * Git.
+ */
 export async function runResolvers(
   judgement: RevisionEvaluation,
   arrangement: Arrangement,
@@ -256,7 +262,7 @@ class Run {
   }
 }
 
-/** The error that makes the controller retry; undefined if nothing failed. */
+/** Returns the error for which the controller retries; undefined if no resolver failed. */
 export function failureOf(failures: readonly ResolverFailure[]): SluiceError | undefined {
   const [first] = failures;
   if (first === undefined) return undefined;

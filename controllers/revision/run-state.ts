@@ -12,13 +12,13 @@ export interface StepResult extends Resolution {
   readonly kptfile?: readonly KptfileEdit[];
 }
 
-/** Which resolvers wrote which files, conditions and gates of a package. The renderer appears by its own name. */
+/** The resolvers that wrote each file, condition and gate of a package. The renderer appears under its own name. */
 export interface Contributions {
   readonly files: ReadonlyMap<string, readonly string[]>;
   readonly conditions: ReadonlyMap<string, { readonly by: string; readonly given: IssuedCondition }>;
   readonly withdrawn: ReadonlyMap<string, string>;
   readonly gates: ReadonlyMap<string, string>;
-  /** Edits of the Kptfile by the renderer that changed something, in order. */
+  /** Edits of the Kptfile by the renderer that changed it, in order. */
   readonly kptfile: readonly KptfileEdit[];
 }
 
@@ -80,9 +80,9 @@ function effectiveEdits(state: RunState, edits: readonly KptfileEdit[]): readonl
   return before !== undefined && after?.equals(before) === true ? [] : edits;
 }
 
-/** What differs between two states. */
+/** The differences between two states. */
 export interface RoundDiff {
-  /** What changed, and by which resolver, for messages. */
+  /** The change and its resolver, for messages. */
   readonly what: string;
   readonly by: ReadonlySet<string>;
 }

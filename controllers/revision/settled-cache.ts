@@ -3,7 +3,7 @@ import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { revisionId } from '../../src/package/model/revision/package-revision.ts';
 
-/** A state of a draft in which nothing is left to do, until `due` (milliseconds since the epoch) if it is set. */
+/** A state of a draft without further work, until `due` (milliseconds since the epoch) if it is set. */
 interface SettledState {
   readonly etag: string;
   readonly due: number | undefined;
@@ -24,7 +24,7 @@ export class SettledCache {
     this.#clock = clock;
   }
 
-  /** Requests a run, since something outside of the draft changed. */
+  /** Requests a run after a change outside of the draft. */
   wake(id: string): void {
     this.#woken.add(id);
   }
@@ -34,7 +34,10 @@ export class SettledCache {
     this.#woken.delete(id);
   }
 
-  /** What to wait for if the draft is settled in this state; undefined, and the state is dropped, if a run is due. */
+  /**
+   * Returns the time to wait if the draft is settled in this state; undefined, after dropping the state, if a run is
+   * due.
+   */
   waitIfSettled(revision: PackageRevision): ReconcileResult | undefined {
     const id = revisionId(revision);
     const { etag } = revision;

@@ -85,7 +85,7 @@ export class WorkingPackage {
     return [...paths].filter((path) => path !== KPTFILE && !sameData(before.get(path), files.get(path))).sort();
   }
 
-  /** Digests as in Git where nothing has changed, and a placeholder that equals no digest where it has. */
+  /** Digests as in Git for unchanged files, and a placeholder that equals no digest for changed ones. */
   get inputs(): PackageInputs {
     const original = this.#original;
     const untouched = this.changedSince(original.files).length === 0;

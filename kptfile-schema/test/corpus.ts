@@ -16,7 +16,7 @@ export interface CorpusFile {
 
 const folder = new URL('../../../shared/corpus/kptfiles/', import.meta.url);
 
-/** The public Kptfiles of the corpus, or undefined, with a line on the console, where it is not there. */
+/** Returns the public Kptfiles of the corpus, or undefined with a line on the console if the corpus does not exist. */
 export function corpusFiles(): CorpusFile[] | undefined {
   const index = new URL('index.jsonl', folder);
   if (!existsSync(index)) {

@@ -90,7 +90,7 @@ function allowedLines(text: string, before: Kptfile, after: Kptfile): LineRange 
       );
       const pair = node.items[index];
       if (pair === undefined) {
-        // A new key: only a flow mapping, or the first key of a list item, lets lines of others change.
+        // A new key: only a flow mapping, or the first key of a list item, changes other lines.
         return flow || typeof path[depth - 1] === 'number' ? covering(node, from, lineOf) : NONE;
       }
       // Removing the first key of a list item moves the next one up to the dash.

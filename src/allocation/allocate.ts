@@ -8,10 +8,10 @@ import { type Outcome, type RefusalReason, refusedFor } from './outcome.ts';
 import { compareText, type Pool } from './pool.ts';
 
 /**
- * Chooses the value of a claim; the table is left as it is but for released values whose grace period is over.
+ * Chooses the value of a claim; the only change to the table is that it drops released values whose grace period has ended.
  *
- * In this order: the value the owner already holds, if it still fits; the fixed prefix; the index; the value in the status, if
- * it is free; the lowest free one, pool by pool. Equal inputs give equal answers. `now`: milliseconds since the epoch.
+ * In this order: the value that the owner already has, if it still fits; the fixed prefix; the index; the value in the status,
+ * if it is free; the lowest free one, pool by pool. The result is deterministic. `now`: milliseconds since the epoch.
  */
 export function allocate(table: AllocationTable, claim: Claim, now: number): Outcome {
   table.expire(now);
@@ -28,13 +28,16 @@ export function allocate(table: AllocationTable, claim: Claim, now: number): Out
 export interface BatchResult {
   /** In the order of the claims given. */
   readonly outcomes: readonly Outcome[];
-  /** What was added to the table: to be removed again if it is not written, or when the revision that was written is added. */
+  /**
+   * Holdings that were added to the table. The caller removes them if it does not write them, or when it adds the written
+   * revision.
+   */
   readonly taken: readonly Holding[];
 }
 
 /**
- * Allocates for several claims and adds what is new to the table. Fixed values go first, then those bound to an index or a status,
- * then the rest, each by owner, so that the order of the claims does not matter.
+ * Allocates for several claims and adds the new holdings to the table. Fixed values go first, then those bound to an index or a
+ * status, then all others, each by owner, so that the order of the claims does not matter.
  */
 export function allocateAll(table: AllocationTable, claims: readonly Claim[], now: number): BatchResult {
   const outcomes: Outcome[] = new Array(claims.length);
@@ -148,7 +151,7 @@ function lowest({ claim, pools, table }: Search): Outcome {
   return refusedFor('AwaitingRelease', `${message}; a released value becomes free at ${timestamp(retryAt)}`, retryAt);
 }
 
-/** The refusal if another claim holds any address of the block. */
+/** Returns the refusal if another claim holds an address of the block. */
 function takenBy({ instance, table, claim }: Search, range: Range): Outcome | undefined {
   const holder = instance.othersIn(range, claim.owner)[0];
   if (holder === undefined) return undefined;

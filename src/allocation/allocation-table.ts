@@ -4,11 +4,11 @@ import { contains, formatRange, type Range } from './ipv4.ts';
 import { compareText, type Pool } from './pool.ts';
 
 export interface TableOptions {
-  /** How long a released value is kept back for its owner. Milliseconds. */
+  /** Milliseconds for which a released value is reserved for its owner. */
   readonly gracePeriod: number;
 }
 
-/** A value that more than one owner holds. The first holder keeps it; a claim of another is given a new one. */
+/** A value with more than one owner. The first owner keeps it; the claims of the others are allocated another value. */
 export interface Duplicate {
   readonly networkInstance: string;
   readonly prefix: string;
@@ -24,8 +24,9 @@ export interface PoolUsage {
 }
 
 /**
- * Who holds what, by network instance. It is derived from the claims in all revisions and never stored; `add` and `remove` keep a
- * long-lived table current at a cost that does not depend on its size. Holdings of one owner with the same value count as one.
+ * The holdings of each network instance. The table is derived from the claims in all revisions and never stored; `add` and
+ * `remove` keep a long-lived table current at a cost that does not depend on its size. Holdings of one owner with the same value
+ * count as one.
  */
 export class AllocationTable {
   readonly #instances = new Map<string, InstanceTable>();
@@ -39,7 +40,7 @@ export class AllocationTable {
       this.#instances.set(key, new InstanceTable(list));
   }
 
-  /** Adds what one revision holds; once for every revision that holds it. */
+  /** Adds a holding of one revision. Call it once for each revision that has the holding. */
   add(holding: Holding): void {
     let instance = this.#instances.get(holding.networkInstance);
     if (instance === undefined) {
@@ -58,12 +59,15 @@ export class AllocationTable {
     this.#expiring.splice(low, 0, { at, holding });
   }
 
-  /** Undoes one `add` of an equal holding; without one, nothing happens. */
+  /** Undoes one `add` of an equal holding. Without such an `add` it does nothing. */
   remove(holding: Holding): void {
     this.#instances.get(holding.networkInstance)?.remove(holding);
   }
 
-  /** Drops what was released longer ago than the grace period. Time never goes back for a table. */
+  /**
+   * Drops holdings that were released before the grace period began. The caller never passes an earlier time than
+   * before.
+   */
   expire(now: number): void {
     for (let last = this.#expiring.at(-1); last !== undefined && last.at <= now; last = this.#expiring.at(-1)) {
       this.#expiring.pop();
@@ -71,7 +75,10 @@ export class AllocationTable {
     }
   }
 
-  /** When the next released value inside one of the blocks becomes free. Milliseconds since the epoch. */
+  /**
+   * Returns the time at which the next released value inside one of the blocks becomes free. Milliseconds since the
+   * epoch.
+   */
   nextRelease(networkInstance: string, blocks: readonly Range[]): number | undefined {
     return this.#expiring.findLast(
       ({ holding }) =>
@@ -79,7 +86,10 @@ export class AllocationTable {
     )?.at;
   }
 
-  /** When a tenure ends for others: undefined while it is active. */
+  /**
+   * Returns the time at which a tenure ends, so that other owners can be allocated the block; undefined while it is
+   * active.
+   */
   freeAt(tenure: Tenure): number | undefined {
     let last = 0;
     for (const { released } of tenure.records) {

@@ -2,7 +2,10 @@ import * as z from 'zod';
 import { parsePrefix, type Range, rangeOf } from './ipv4.ts';
 import { describe, instanceKey, instanceReference, type Problem } from './pool.ts';
 
-/** Who a value belongs to. The same claim in two packages is two owners; in two revisions of one package it is one. */
+/**
+ * The owner of a value. A claim with the same name in two packages is two owners; in two revisions of one package it is
+ * one.
+ */
 export interface OwnerKey {
   readonly repository: string;
   /** Path of the package in its repository. */
@@ -27,20 +30,20 @@ export interface Claim {
   readonly createPrefix?: boolean;
   /** Place in the pool, counted from its first address or its first block of the claimed length, which is 0. */
   readonly index?: number;
-  /** What the status of the claim contains now. It is allocated if the pools allow it and it is free. */
+  /** The current value in the status of the claim. It is allocated if the pools allow it and it is free. */
   readonly hint?: string;
 }
 
-/** A value that a revision holds: the status of an IPClaim in it. */
+/** A value that is allocated in a revision, according to the status of an IPClaim. */
 export interface Holding {
   readonly owner: OwnerKey;
   readonly networkInstance: string;
   readonly range: Range;
   /** The revision is, or was, published. */
   readonly published: boolean;
-  /** Since when the revision holds the value. Milliseconds since the epoch. */
+  /** Time at which the revision was allocated the value. Milliseconds since the epoch. */
   readonly since: number;
-  /** When the last revision that had the claim went away; undefined while one has it. */
+  /** Time at which the last revision with the claim was deleted; undefined while one exists. */
   readonly released?: number;
 }
 
@@ -89,7 +92,7 @@ export function wantsPrefix(claim: Claim): boolean {
   return claim.kind === 'pool' || claim.createPrefix === true;
 }
 
-/** What a claim holds by its status (`hint`): nothing if the status names no IPv4 value. */
+/** Returns the range in the status of a claim (`hint`); undefined if the status contains no IPv4 value. */
 export function heldRange(claim: Claim): Range | undefined {
   return claim.hint === undefined ? undefined : claimedRange(claim, claim.hint);
 }
@@ -106,7 +109,7 @@ export function ownerText(owner: OwnerKey): string {
   return [owner.repository, owner.packagePath, owner.namespace, owner.kind, owner.name].join('\0');
 }
 
-/** How messages name an owner. */
+/** Returns the owner as messages name it. */
 export function describeOwner(owner: OwnerKey): string {
   return `${owner.kind} ${owner.namespace}/${owner.name} of package ${owner.repository}/${owner.packagePath}`;
 }

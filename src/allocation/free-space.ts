@@ -18,7 +18,7 @@ export class FreeSpace {
     return this.#root === undefined ? sizeOf(this.#range.length) : this.#root.free;
   }
 
-  /** Takes a block that lies inside this one. */
+  /** Marks a block inside of this one as taken. */
   take(range: Range): void {
     this.#root = change(this.#root, this.#range.length, range, 1);
   }
@@ -57,12 +57,12 @@ export class FreeSpace {
 }
 
 interface Node {
-  /** How many times exactly this block is taken. */
+  /** The number of times that exactly this block is taken. */
   count: number;
   low: Node | undefined;
   high: Node | undefined;
   free: number;
-  /** Bits of the largest aligned free block in here, -1 if nothing is free. */
+  /** Bits of the largest aligned free block in this node, -1 if nothing is free. */
   largest: number;
 }
 
@@ -79,7 +79,7 @@ function freeOf(node: Node | undefined, depth: number): number {
   return node === undefined ? sizeOf(depth) : node.free;
 }
 
-/** A wholly free block has no node: the result is undefined when nothing in it is taken any more. */
+/** Returns undefined if the block is completely free, as free blocks have no node. */
 function change(old: Node | undefined, depth: number, range: Range, by: number): Node | undefined {
   const node = old ?? { count: 0, low: undefined, high: undefined, free: 0, largest: 0 };
   if (depth === range.length) node.count += by;

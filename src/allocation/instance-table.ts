@@ -9,24 +9,24 @@ export interface PoolState {
   readonly pool: Pool;
   /** Free but for reserved addresses and more specific pools inside this one. */
   readonly usable: FreeSpace;
-  /** `usable` without what is held. */
+  /** The part of `usable` that is free. */
   readonly space: FreeSpace;
   readonly gateway: number | undefined;
 }
 
-/** How one owner holds one block: one record per revision that has it. */
+/** The records of one owner for one block: one for each revision that contains it. */
 export interface Tenure {
   readonly owner: OwnerKey;
   readonly records: Holding[];
 }
 
-/** A held block. More than one tenure is a duplicate. */
+/** An allocated block. More than one tenure is a duplicate. */
 export interface AllocationEntry {
   readonly range: Range;
   readonly tenures: Map<string, Tenure>;
 }
 
-/** The pools of one network instance and who holds what in them. */
+/** The pools of one network instance and the allocations in them. */
 export class InstanceTable {
   /** In the order in which they are used. */
   readonly pools: readonly PoolState[];
@@ -89,7 +89,7 @@ export class InstanceTable {
     for (const { space, block } of this.#spacesOf(holding.range)) space.giveBack(block);
   }
 
-  /** What an owner holds, best first. */
+  /** Returns the blocks of an owner, the best first. */
   heldBy(owner: OwnerKey): AllocationEntry[] {
     const key = ownerText(owner);
     const entries = [...(this.#byOwner.get(key)?.values() ?? [])];
@@ -101,7 +101,7 @@ export class InstanceTable {
     );
   }
 
-  /** Who else holds any address of a block, the strongest first. */
+  /** Returns the other owners of addresses in a block, in the order of precedence. */
   othersIn(range: Range, owner: OwnerKey): Tenure[] {
     const key = ownerText(owner);
     const others: Tenure[] = [];
@@ -110,7 +110,7 @@ export class InstanceTable {
     return others.sort(compareTenures);
   }
 
-  /** True if the owner holds the block and no other holder of any of its addresses goes first. */
+  /** True if the owner has the block and takes precedence over every other owner of one of its addresses. */
   keeps(owner: OwnerKey, range: Range): boolean {
     const mine = this.#entries.get(range)?.tenures.get(ownerText(owner));
     if (mine === undefined) return false;
@@ -118,7 +118,7 @@ export class InstanceTable {
     return strongest === undefined || compareTenures(mine, strongest) < 0;
   }
 
-  /** All held blocks, larger ones before those inside them. */
+  /** Returns all allocated blocks, larger ones before those inside them. */
   entries(): Generator<AllocationEntry> {
     return this.#entries.overlapping({ base: 0, length: 0 });
   }
@@ -171,7 +171,7 @@ function stateOf(pool: Pool, byRange: RangeMap<Pool[]>, gateways: RangeMap<Pool[
     for (const other of inside) {
       if (!contains(range, other.prefix.range)) continue;
       const same = other.prefix.range.length === range.length;
-      // What a more specific pool covers is given out by that pool alone.
+      // Only the most specific pool allocates from the range that it covers.
       if (!same || SPECIFICITY[other.kind] > SPECIFICITY[pool.kind]) reserve(other.prefix.range);
       else if (other.kind === 'network') {
         const host = hostAddress(other);

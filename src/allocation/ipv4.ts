@@ -14,7 +14,7 @@ export interface Prefix {
 
 /**
  * Reads `a.b.c.d/n`, or `a.b.c.d` as a /32. Four decimal parts without leading zeros only: forms such as `10.1` or `010.0.0.1`
- * mean different things to different readers and are not taken.
+ * mean different things to different readers and are refused.
  */
 export function parsePrefix(text: string): Prefix | undefined {
   const [address, length, ...rest] = text.split('/');

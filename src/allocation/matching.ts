@@ -5,7 +5,7 @@ import { contains, formatRange, parsePrefix, type Range } from './ipv4.ts';
 import { type Outcome, refusedFor } from './outcome.ts';
 import { GATEWAY_LABEL, type PrefixKind } from './pool.ts';
 
-/** How many pools that nearly match are named. */
+/** Maximum number of nearly matching pools in a message. */
 const MAX_NEAREST = 3;
 
 /** The kinds of prefix that may serve a claim, the preferred first. */
@@ -21,7 +21,7 @@ export function sortByKind(pools: readonly PoolState[], claim: Claim): PoolState
   return pools.toSorted((a, b) => kinds.indexOf(a.pool.kind) - kinds.indexOf(b.pool.kind));
 }
 
-/** Why a pool cannot serve a claim; empty if it can. */
+/** Returns the reasons why a pool cannot serve a claim; empty if it can. */
 export function mismatches({ pool, gateway }: PoolState, claim: Claim): string[] {
   const found: string[] = [];
   const kinds = servingKinds(claim);
@@ -58,7 +58,7 @@ export function noMatchingPool(table: AllocationTable, claim: Claim, around?: Ra
   return refusedFor('NoMatchingPool', `no IPPrefix of network instance ${claim.networkInstance} ${what}${nearest}`);
 }
 
-/** What is wrong with the claim itself, whatever the pools are. */
+/** Returns what is invalid about the claim itself, independent of the pools. */
 export function checkClaim(claim: Claim): Outcome | undefined {
   const problem = problemOf(claim);
   return problem === undefined ? undefined : refusedFor('InvalidClaim', problem);

@@ -7,9 +7,9 @@ export type RefusalReason = 'PoolExhausted' | 'AddressConflict' | 'NoMatchingPoo
 export interface AllocationRefusal {
   readonly reason: RefusalReason;
   readonly message: string;
-  /** When a retry may succeed without any change. Milliseconds since the epoch. */
+  /** Time at which a retry may succeed without a change. Milliseconds since the epoch. */
   readonly retryAt?: number;
-  /** Who holds the fixed value. */
+  /** The owner of the requested fixed value. */
   readonly holder?: OwnerKey;
 }
 
@@ -19,7 +19,7 @@ export interface Allocated {
   readonly gateway?: string;
   readonly range: Range;
   readonly pool: Pool;
-  /** Which rule chose it. */
+  /** The rule that chose the value. */
   readonly how: 'held' | 'fixed' | 'index' | 'status' | 'lowest';
 }
 

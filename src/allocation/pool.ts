@@ -67,7 +67,7 @@ export function poolFromPrefix(object: unknown): Pool | Problem {
 
 /**
  * The aggregates of a NetworkInstance object, named after their place in it. A prefix labelled `nephio.org/prefix-kind` is of that
- * kind. Prefixes that cannot be served (IPv6) come back as problems beside the others.
+ * kind. Prefixes that cannot be served (IPv6) are returned as problems.
  */
 export function poolsFromInstance(object: unknown): (Pool | Problem)[] {
   const parsed = networkInstance.safeParse(object);

@@ -9,11 +9,11 @@ import type { Source, SourceContext } from './source.ts';
 import { type WaitingItem, WorkQueue, type WorkQueueMetrics } from './work-queue.ts';
 
 export interface ControllerOptions<Request = ObjectKey> {
-  /** Unique in a manager; stands in messages and metrics. */
+  /** Unique in a manager; used in messages and metrics. */
   readonly name: string;
   readonly reconcile: Reconciler<Request>;
   readonly sources: readonly Source<Request>[];
-  /** What makes two requests the same. Default: namespace and name; needed for requests of another form. */
+  /** Returns a key that is equal for equal requests. Default: namespace and name; required for other requests. */
   readonly keyOf?: (request: Request) => string;
   /** Default 1. One request is never reconciled twice at the same time. */
   readonly maxConcurrentReconciles?: number;
@@ -40,7 +40,7 @@ const REFUSED_DELAY_MS = 60_000;
 /** Reconciliations of one worker after which the event loop gets a turn. */
 const MAX_ROUNDS_WITHOUT_PAUSE = 16;
 
-/** How one reconciliation ended. */
+/** The outcome of one reconciliation. */
 export interface ReconcileRecord {
   readonly controller: string;
   readonly key: string;
@@ -49,12 +49,12 @@ export interface ReconcileRecord {
   readonly error?: unknown;
 }
 
-/** How long items were ready before a worker took them. */
+/** Duration for which items were ready before a worker took them. */
 export const queueWaits = measurement<{ readonly controller: string; readonly milliseconds: number }>(
   'sluice:queue-wait',
 );
 
-/** What a controller needs from its manager. */
+/** The services that a controller needs from its manager. */
 export interface ControllerHost {
   readonly clock: Clock;
   readonly random: () => number;
@@ -82,7 +82,7 @@ export class Controller<Request = ObjectKey> {
   readonly #queue: WorkQueue<Request>;
   readonly #stop = new AbortController();
   readonly #failing = new Map<string, FailingItem>();
-  /** What is being worked on, and since when. */
+  /** The current reconciliations and their start times. */
   readonly #running = new Map<AbortController, { readonly key: string; readonly since: number }>();
   #tracked = 0;
   #unsubscribe: (() => void)[] = [];
@@ -92,7 +92,7 @@ export class Controller<Request = ObjectKey> {
     this.name = options.name;
     this.#options = options;
     this.#host = host;
-    // Requests of another form than a key come with a keyOf of their own.
+    // Requests other than object keys have a keyOf of their own.
     this.#keyOf = options.keyOf ?? ((request) => keyText(request as ObjectKey));
     this.#queue = new WorkQueue({
       clock: host.clock,
@@ -127,8 +127,9 @@ export class Controller<Request = ObjectKey> {
   }
 
   /**
-   * Takes no more work and waits for what runs; after `grace` milliseconds the signals of what still runs abort.
-   * Resolves when nothing runs. What does not heed the abort within 5 seconds is reported to `onError` and left behind.
+   * Stops accepting work and waits for running reconciliations; after `grace` milliseconds their signals abort.
+   * Resolves when none runs. A reconciliation that ignores the abort for 5 seconds is reported to `onError` and
+   * abandoned.
    */
   async stop(grace: number): Promise<void> {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
@@ -147,8 +148,8 @@ export class Controller<Request = ObjectKey> {
   }
 
   /**
-   * True if nothing is queued, running, retrying or being mapped to requests. An item that has failed `failureLimit`
-   * times in a row is not waited for.
+   * True if no request is queued, running, retrying or being mapped. Items that have failed `failureLimit` times in a
+   * row are ignored.
    */
   isQuiet(failureLimit: number): boolean {
     return this.#tracked === 0 && this.#queue.isQuiet(failureLimit);
@@ -162,7 +163,7 @@ export class Controller<Request = ObjectKey> {
     return [...this.#failing.values()];
   }
 
-  /** Keys whose work was aborted and has not ended: their workers are lost to the others. */
+  /** Keys of aborted reconciliations that have not ended: their workers are lost. */
   stuck(): string[] {
     const { reconcileTimeoutMs = 120_000 } = this.#options;
     const latest = this.#host.clock.now() - reconcileTimeoutMs - STUCK_AFTER_MS;

@@ -9,9 +9,9 @@ import { DEFAULT_NAMESPACE, type KubernetesObject, type ObjectKey } from '../res
 export interface EventRecorderOptions {
   readonly client: Client;
   readonly clock: Clock;
-  /** Who reports, for instance `controller:approval`. */
+  /** Name of the reporting component, for instance `controller:approval`. */
   readonly component: string;
-  /** How many different events this recorder leaves in the storage; older ones are deleted. Default 1000. */
+  /** Maximum number of different events of this recorder in the storage; it deletes older ones. Default 1000. */
   readonly limit?: number;
   /** Called if an event could not be written. Recording never fails for the caller. */
   readonly onError?: (error: unknown) => void;
@@ -24,8 +24,8 @@ const MAX_MESSAGE_CHARACTERS = 1024;
 const MAX_BACKLOG_EVENTS = 1000;
 
 /**
- * Reports to people, as core Events, what happened to an object. The same object, type, reason and message is one Event with
- * a count. Events are written in order, in the background.
+ * Reports events about objects to users, as core Events. The same object, type, reason and message is one Event with a
+ * count. Events are written in order, in the background.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
@@ -38,7 +38,7 @@ export class EventRecorder {
     this.#options = options;
   }
 
-  /** `reason` is one CamelCase word for programs, `message` a sentence for people. */
+  /** `reason` is one CamelCase word, machine-readable; `message` is a human-readable sentence. */
   record(object: KubernetesObject, type: EventType, reason: string, message: string): void {
     if (this.#backlog >= MAX_BACKLOG_EVENTS) {
       this.#options.onError?.(new Error(`event ${reason} dropped: ${MAX_BACKLOG_EVENTS} events wait to be written`));

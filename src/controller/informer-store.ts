@@ -3,7 +3,7 @@ import { type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } fr
 /** The values under which an object is found in an index. */
 export type IndexFunction<T extends KubernetesObject> = (object: Stored<T>) => Iterable<string>;
 
-/** What happened to an object of an informer. `old` is what the store held before. */
+/** A change of an object of an informer. `old` is the previous object in the store. */
 export type InformerEvent<T extends KubernetesObject> =
   | { readonly type: 'add'; readonly object: Stored<T> }
   | { readonly type: 'update'; readonly object: Stored<T>; readonly old: Stored<T> }
@@ -68,14 +68,14 @@ export class InformerStore<T extends KubernetesObject> {
     return [{ type: 'delete', object }];
   }
 
-  /** Replaces everything by a list: what is not in it is gone. */
+  /** Replaces all objects by a list: objects that are not in it are removed. */
   replace(items: readonly Stored<T>[]): InformerEvent<T>[] {
     const present = new Set(items.map((item) => keyText(keyOf(item))));
     const gone = [...this.#objects].filter(([key]) => !present.has(key)).map(([, object]) => object);
     return [...gone.flatMap((object) => this.remove(object)), ...items.flatMap((item) => this.put(item))];
   }
 
-  /** True if the store holds exactly these objects in these versions. */
+  /** True if the store contains exactly these objects in these versions. */
   equals(items: readonly Stored<T>[]): boolean {
     return (
       items.length === this.#objects.size &&

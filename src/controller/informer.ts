@@ -27,14 +27,14 @@ export type InformerHandler<T extends KubernetesObject> = (event: InformerEvent<
 
 /** Failed watches in a row after which the informer lists again instead of resuming. */
 const FAILURES_BEFORE_LIST = 3;
-/** A watch that ends sooner than this, in milliseconds, and brings nothing counts as failed. */
+/** A watch that ends within this many milliseconds without an event counts as failed. */
 const SHORT_WATCH_MS = 1000;
 
 /**
- * Keeps a copy of the objects of one kind and notifies handlers of changes. It lists, then watches from there; it
- * survives watches that end, fail, deliver nothing or expire, and lists that fail, with growing pauses. After each of those
- * the store equals the storage again, and handlers get all that differs, deletions among them. Handlers see
- * states, not every step between them.
+ * Keeps a copy of the objects of one kind and notifies handlers of changes. It lists, then watches from that version; it
+ * retries watches that end, fail, deliver nothing or expire, and failed lists, with backoff. Afterwards the store equals
+ * the storage again, and handlers receive all differences, including deletions. Handlers see states, not every intermediate
+ * change.
  */
 export class Informer<T extends KubernetesObject = KubernetesObject> {
   readonly kind: Kind<T>;
@@ -45,7 +45,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
   readonly #synced = Promise.withResolvers<void>();
   #isSynced = false;
   #running: Promise<void> | undefined;
-  /** Where the watch resumes. */
+  /** The version from which the watch resumes. */
   #version: string | undefined;
   /** The version of the last list that `refresh` put into the store, whose events the watch may still deliver. */
   #refreshed: string | undefined;
@@ -74,7 +74,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     this.#running ??= this.#run();
   }
 
-  /** Ends the watch and resolves when nothing runs any more. The store stays as it is. */
+  /** Ends the watch and resolves when it has ended. The store stays unchanged. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#synced.reject(new SluiceError('Unavailable', `the informer of ${this.kind.plural} was stopped`));
@@ -217,7 +217,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       throw new SluiceError('Unavailable', `the watch of ${kind.plural} ended at once`);
   }
 
-  /** The next event; undefined if the watch delivers nothing for too long or is aborted. */
+  /** Returns the next event; undefined if the watch delivers nothing for too long or is aborted. */
   #next(
     iterator: AsyncIterator<WatchEvent<T>>,
     end: AbortController,
@@ -242,7 +242,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     }
     const { resourceVersion } = event.object.metadata;
     this.#version = resourceVersion;
-    // The store shows a later list already, in which this object may be another or gone.
+    // The store already contains a later list, in which this object may be changed or deleted.
     if (this.#refreshed !== undefined && !isOlder(this.#refreshed, resourceVersion)) return;
     this.#notify(event.type === 'DELETED' ? this.#store.remove(event.object) : this.#store.put(event.object));
     this.#options.onChange?.();
@@ -261,7 +261,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
   }
 }
 
-/** Whether a version of a storage is older than another one of it. */
+/** True if a version of a storage is older than another one. */
 function isOlder(version: string, other: string): boolean {
   return BigInt(version) < BigInt(other);
 }

@@ -10,7 +10,7 @@ import { Informer } from './informer.ts';
 import type { WorkQueueMetrics } from './work-queue.ts';
 
 export interface ManagerOptions {
-  /** What the informers read with. */
+  /** The client that informers use. */
   readonly client: Client;
   readonly clock: Clock;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
@@ -21,11 +21,11 @@ export interface ManagerOptions {
   readonly onError?: (error: unknown, where: string) => void;
 }
 
-/** Something that runs beside the controllers, such as a server or a poll loop. */
+/** A component that runs beside the controllers, such as a server or a poll loop. */
 export interface Runnable {
   readonly name: string;
   start(signal: AbortSignal): void | Promise<void>;
-  /** Resolves when nothing runs any more; called after the controllers have stopped. */
+  /** Resolves when it has stopped; called after the controllers have stopped. */
   stop?(): Promise<void>;
   /** True while it has work that may lead to more; the manager is not idle then. */
   busy?(): boolean;
@@ -46,10 +46,10 @@ export interface IdleOptions {
   readonly failureLimit?: number;
 }
 
-/** What the manager uses of a controller, whatever its requests are. */
+/** The parts of a controller that are independent of its request type. */
 type ManagedController = Omit<Controller<unknown>, 'enqueue'>;
 
-/** How often, in milliseconds, the manager looks again without a change. */
+/** Milliseconds between checks of the manager without a change. */
 const IDLE_CHECK_MS = 50;
 
 /** Runs controllers on shared informers. */
@@ -89,7 +89,7 @@ export class Manager {
       this.#informers.set(id, informer);
       if (this.#state === 'running') informer.start();
     }
-    // The map is keyed by the identity of the kind, so this is the informer that was made for T.
+    // The map is keyed by the identity of the kind, so this is the informer for T.
     return informer as unknown as Informer<T>;
   }
 
@@ -132,7 +132,7 @@ export class Manager {
     return controller;
   }
 
-  /** Adds something that runs beside the controllers; before `start` only. */
+  /** Adds a component that runs beside the controllers; before `start` only. */
   add(runnable: Runnable): void {
     this.#expectNew(runnable.name);
     this.#runnables.push(runnable);
@@ -154,8 +154,8 @@ export class Manager {
   }
 
   /**
-   * Stops in reverse order: controllers take no more work and finish what they do (its signals abort after `grace`
-   * milliseconds, default 10,000), then informers, then runnables. Resolves when nothing runs.
+   * Stops in reverse order: controllers stop accepting work and finish running reconciliations (whose signals abort
+   * after `grace` milliseconds, default 10,000), then informers, then runnables. Resolves when all have stopped.
    */
   stop(grace = 10_000): Promise<void> {
     this.#stopping ??= this.#stopAll(grace);
@@ -163,8 +163,8 @@ export class Manager {
   }
 
   /**
-   * Resolves when nothing is queued, running or retrying in any controller, no runnable is busy, and every informer's
-   * store equals its storage, so that no event is on its way either. What waits for a time does not count: see
+   * Resolves when no request is queued, running or retrying in any controller, no runnable is busy, and every
+   * informer's store equals its storage, so that no event is pending. Requests that wait for a time do not count: see
    * `waiting`. Rejects with the signal's reason, or Unavailable if the manager stops.
    */
   async idle(options: IdleOptions = {}): Promise<void> {
@@ -187,7 +187,7 @@ export class Manager {
     }
   }
 
-  /** What waits for a time that a controller requested, the earliest first. */
+  /** Requests that wait for a time that a controller requested, the earliest first. */
   waiting(): WaitingReport[] {
     return this.#controllers
       .flatMap((controller) =>

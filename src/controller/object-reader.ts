@@ -11,7 +11,7 @@ export interface ObjectReaderOptions<T extends KubernetesObject> {
   /** Default: all objects of the kind. */
   readonly selection?: SelectOptions;
   readonly clock: Clock;
-  /** How long a refresh waits for the storage. Default 10,000. */
+  /** Milliseconds that a refresh waits for the storage. Default 10,000. */
   readonly refreshTimeoutMs?: number;
   /** Called with every failed list and watch; the reader retries by itself. */
   readonly onError?: (error: unknown) => void;
@@ -22,9 +22,9 @@ const REFRESH_TIMEOUT_MS = 10_000;
 /**
  * Reads the objects of one kind synchronously, from an informer, so that the same code works on every storage.
  *
- * Two rules keep decisions from being made on what no longer holds. Before the first list, reads throw Unavailable: no object is not the
- * same as no knowledge. And code that decides calls `refresh` first, since a watch is always somewhat behind: what the storage
- * acknowledged before that call is in every later read.
+ * Two rules prevent decisions on outdated objects. Before the first list, reads throw Unavailable, since an absent object is not the
+ * same as an unknown one. And code that decides calls `refresh` first, since a watch is always somewhat behind: writes that the
+ * storage acknowledged before that call are in every later read.
  */
 export class ObjectReader<T extends KubernetesObject> {
   /** For controllers that must react to the very state that this reader shows. */
@@ -51,7 +51,9 @@ export class ObjectReader<T extends KubernetesObject> {
     });
   }
 
-  /** Starts to follow the objects and resolves when they are there. Rejects with Unavailable if the reader is stopped before. */
+  /**
+   * Starts to follow the objects and resolves after the first list. Rejects with Unavailable if the reader is stopped before.
+   */
   start(): Promise<void> {
     this.informer.start();
     return this.informer.whenSynced();
@@ -75,8 +77,8 @@ export class ObjectReader<T extends KubernetesObject> {
   }
 
   /**
-   * Resolves when reads show all that the storage acknowledged before the call. Rejects with Unavailable, or Timeout, if the storage
-   * cannot be read: then nothing may be decided. Calls at the same time share their lists.
+   * Resolves when reads return all objects that the storage acknowledged before the call. Rejects with Unavailable or Timeout if the
+   * storage cannot be read; the caller must not decide then. Concurrent calls share their lists.
    */
   refresh(): Promise<void> {
     if (this.#refreshing === undefined) {

@@ -1,8 +1,8 @@
-/** What a reconciler requests after a success. */
+/** The request of a reconciler after a success. */
 export interface ReconcileResult {
-  /** Reconcile again after this many milliseconds, if nothing happens before. */
+  /** Reconcile again after this many milliseconds, unless an event arrives before. */
   readonly requeueAfter?: number;
-  /** What is waited for, for people. */
+  /** Human-readable reason for the wait. */
   readonly reason?: string;
 }
 
@@ -14,9 +14,8 @@ export interface ReconcileContext {
 }
 
 /**
- * Brings the world closer to what one object requires. It is given no event: it reads what is there now, and doing it
- * twice changes nothing the second time. A thrown error means another attempt after a growing pause, a TerminalError
- * none until something changes.
+ * Moves the actual state closer to the desired state of one object. It receives no event: it reads the current state,
+ * and is idempotent. A thrown error causes a retry with backoff, a TerminalError none until an object changes.
  */
 export type Reconciler<Request> = (
   request: Request,

@@ -5,7 +5,7 @@ import type { KindIdentity } from '../resource/schema/kind-identity.ts';
 import type { Informer } from './informer.ts';
 import type { InformerEvent } from './informer-store.ts';
 
-/** What a source is given to work with when its controller starts. */
+/** The services that a source gets when its controller starts. */
 export interface SourceContext<Request> {
   /** The shared informer of a kind and selection; it is started if it is not. */
   informer<T extends KubernetesObject>(kind: Kind<T>, selection?: SelectOptions): Informer<T>;
@@ -19,7 +19,7 @@ export interface SourceContext<Request> {
   track(work: (signal: AbortSignal) => Promise<void>): void;
 }
 
-/** Where a controller's requests come from. */
+/** A source of requests for a controller. */
 export interface Source<Request> {
   /** Begins to enqueue; what it returns is called when the controller stops. */
   start(context: SourceContext<Request>): () => void;

@@ -12,7 +12,7 @@ import type { ReconcileRecord } from './controller.ts';
 import { Manager, type ManagerOptions } from './manager.ts';
 import { toObject, watchKind } from './source.ts';
 
-/** What goes wrong with a list or a watch. `silent` heeds the abort, `deaf` does not even do that. */
+/** A fault of a list or a watch. `silent` delivers nothing until the abort, `deaf` ignores even the abort. */
 export type Fault = 'error' | 'expire' | 'end' | 'silent' | 'deaf';
 
 /** A storage whose lists and watches fail as `nextFault` returns; undefined is no fault. Writes always work. */
@@ -79,7 +79,7 @@ export function managerBench(options: Partial<ManagerOptions> = {}) {
 /** A source that enqueues every widget that changes. */
 export const widgetSource = watchKind(widgetKind, { map: toObject });
 
-/** True once the promise has settled, judged after everything that is ready has run. */
+/** True once the promise has settled, tested after all ready callbacks have run. */
 export async function settled(promise: Promise<unknown>): Promise<boolean> {
   let done = false;
   promise.then(

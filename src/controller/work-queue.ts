@@ -2,7 +2,7 @@ import type { Clock } from '../foundation/time/clock.ts';
 
 export interface WorkQueueOptions<Item> {
   readonly clock: Clock;
-  /** What makes two items the same. */
+  /** Returns a key that is equal for equal items. */
   readonly keyOf: (item: Item) => string;
   /** Delay after the first failure, in milliseconds; doubles with each further one. Default 5. */
   readonly baseDelayMs?: number;
@@ -14,16 +14,16 @@ export interface WorkQueueOptions<Item> {
   readonly onChange?: () => void;
 }
 
-/** Why an item waits: for its next attempt after a failure, or for a time that its work requested. */
+/** Reason why an item waits: for its next attempt after a failure, or for a time that its reconciler requested. */
 export type WaitCause = 'backoff' | 'time';
 
 export interface WaitingItem<Item> {
   readonly item: Item;
   readonly key: string;
-  /** When it becomes ready, in milliseconds since the epoch. */
+  /** Time at which it becomes ready, in milliseconds since the epoch. */
   readonly due: number;
   readonly cause: WaitCause;
-  /** For people: what it waits for, or what failed. */
+  /** Human-readable: the reason for the wait, or the failure. */
   readonly reason: string | undefined;
 }
 
@@ -45,11 +45,11 @@ interface Waiting<Item> extends WaitingItem<Item> {
 }
 
 /**
- * A queue of work that holds each item once, after client-go's work queue:
- * - an item that is ready or waits is not added twice; an item that is added while it is worked on runs once more;
- * - one item is never worked on twice at the same time;
- * - ready items come out in the order in which they became ready, so no item starves another;
- * - of two delays for one item the earlier holds, and an immediate add ends the wait.
+ * A work queue that contains each item once, like the one of client-go:
+ * - an item that is ready or waits is not added twice; an item that is added while it is processed runs once more;
+ * - one item is never processed twice at the same time;
+ * - ready items are taken in the order in which they became ready, so no item starves another;
+ * - of two delays for one item the earlier applies, and an immediate add ends the wait.
  */
 export class WorkQueue<Item> {
   readonly #options: WorkQueueOptions<Item>;
@@ -94,7 +94,7 @@ export class WorkQueue<Item> {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     this.#retries += 1;
-    // 2^1023 is the largest power that a number holds; the minimum applies long before.
+    // 2^1023 is the largest power in a number; the maximum delay applies long before.
     const delay = Math.min(this.#maxDelay, this.#baseDelay * 2 ** Math.min(failures, 1000));
     this.#wait(item, Math.max(least, delay), 'backoff', reason);
   }
@@ -105,7 +105,7 @@ export class WorkQueue<Item> {
     this.#options.onChange?.();
   }
 
-  /** How often an item has failed since `forget`. */
+  /** Number of failures of an item since `forget`. */
   failures(item: Item): number {
     return this.#failures.get(this.#options.keyOf(item)) ?? 0;
   }
@@ -140,7 +140,7 @@ export class WorkQueue<Item> {
   }
 
   /**
-   * True if nothing is ready, worked on, or waits for another attempt. Items that wait for a time do not count, and
+   * True if no item is ready, being processed, or waiting for a retry. Items that wait for a time do not count, and
    * neither do those that have failed `failureLimit` times or more in a row.
    */
   isQuiet(failureLimit = Number.POSITIVE_INFINITY): boolean {
@@ -150,7 +150,7 @@ export class WorkQueue<Item> {
     return true;
   }
 
-  /** What waits, the earliest first. */
+  /** The waiting items, the earliest first. */
   waiting(): WaitingItem<Item>[] {
     return [...this.#waiting.values()]
       .map(({ cancel: _cancel, ...waiting }) => waiting)
@@ -198,7 +198,7 @@ export class WorkQueue<Item> {
       due: sooner ? due : old.due,
       cause: failed ? 'backoff' : 'time',
       reason: sooner ? reason : old.reason,
-      // One timer an item: nothing here depends on the wall clock moving evenly.
+      // One timer per item, so that the queue does not depend on the wall clock.
       cancel: sooner ? clock.schedule(delay, () => this.#wakeUp(key)) : old.cancel,
     });
     this.#options.onChange?.();

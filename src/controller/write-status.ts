@@ -4,7 +4,7 @@ import type { KubernetesObject, Stored } from '../resource/object/object.ts';
 import { sameValue } from '../resource/object/same-value.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 
-/** An object whose status holds conditions. */
+/** An object with conditions in its status. */
 export type WithConditions = KubernetesObject & {
   readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined;
 };
@@ -19,9 +19,9 @@ export interface StatusUpdate<T extends WithConditions> {
 }
 
 /**
- * For the one controller that owns the status of a kind: writes conditions and fields into the status of the object that
- * was judged, if anything differs, and returns the object as it is then. A change of the spec meanwhile is no conflict,
- * since observedGeneration states what was judged; another object under the same name is.
+ * For the one controller that owns the status of a kind: writes conditions and fields into the status of the observed
+ * object, if they differ, and returns the resulting object. A concurrent change of the spec is no conflict, since
+ * observedGeneration identifies the observed spec; another object with the same name is.
  */
 export async function writeStatus<T extends WithConditions>(
   client: Client,

@@ -71,7 +71,10 @@ export class BranchView {
     return edits.size > before ? 'changed' : 'same';
   }
 
-  /** Why a folder must not be written: it contains, or is inside, what this target did not write or must keep at present. */
+  /**
+   * Returns why this target must not write a folder: the folder contains, or is inside of, files of another owner or of a
+   * folder that must stay; undefined if it may be written.
+   */
   whyForeign(folder: string, wanted: { readonly repository: string; readonly package: string }): string | undefined {
     for (let path = folder; path.length > this.#directory.length; path = parentOf(path)) {
       if (this.#present.has(path)) return `${path} is a file`;

@@ -24,7 +24,7 @@ export interface Desired {
   readonly refused: readonly PackageRefusal[];
   /** Revisions whose contents are required and not cached: the edits are incomplete, and the caller loads these and calls again. */
   readonly missing: readonly DesiredRevision[];
-  /** Folders that stay only because no package would be left and the target does not set `allowPrune`. */
+  /** Folders that are not removed because no package would remain and the target does not set `allowPrune`. */
   readonly pruneHeld: readonly string[];
 }
 
@@ -40,12 +40,12 @@ export interface PackageState {
 }
 
 /**
- * The changes of a target's branch after which it contains exactly these revisions. Pure; equal inputs give equal bytes in
+ * Computes the edits after which a target's branch contains exactly these revisions. Pure; equal inputs give equal bytes in
  * any order, and a second call after applying the edits gives none.
  *
- * `revisions` must be all that the target selects: the folders of others are removed, except those of packages from the
- * repositories in `unreadable`, whose packages are unknown at present. `present` has the files below the target's directory by
- * path from the root of the repository. Throws InvalidInput if the target's directory is no valid path.
+ * `revisions` must be complete: the folders of other packages are removed, except those of packages from the repositories in
+ * `unreadable`, whose packages are unknown at present. `present` has the files below the target's directory by path from the
+ * root of the repository. Throws InvalidInput if the target's directory is no valid path.
  */
 export function desired(
   target: TargetSettings,

@@ -1,8 +1,9 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
 
 /**
- * Why a relative path must not be written into a Git tree that others check out; undefined if it may. Rejects empty, `.` and
- * `..` segments, absolute paths, backslashes, control characters, and every spelling that some file system reads as `.git`.
+ * Returns why a relative path must not be written into a Git tree that users check out; undefined if it may be. Rejects
+ * empty, `.` and `..` segments, absolute paths, backslashes, control characters, and every spelling that some file system
+ * reads as `.git`.
  */
 export function pathProblem(path: string): string | undefined {
   if (path === '') return 'is empty';

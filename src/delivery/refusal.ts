@@ -1,4 +1,4 @@
-/** Why a package is not delivered; docs/delivery.md explains each. */
+/** Reasons why a package is not delivered; docs/delivery.md explains each of them. */
 export type RefusalReason =
   | 'AmbiguousFolder'
   | 'DuplicateObject'

@@ -9,7 +9,7 @@ export interface PublishedRevision {
   /** Path of the package in its repository. */
   readonly package: string;
   readonly revision: number;
-  /** Why the publication does not count, if it does not. */
+  /** Reason why the publication does not count, if it does not. */
   readonly outOfBand?: { readonly reason: string; readonly message: string };
 }
 
@@ -41,16 +41,16 @@ export interface SelectionFacts<Revision> {
   readonly delivered: ReadonlyMap<string, DeliveredRevision>;
   /** Undefined if the answer depends on a record that does not count. */
   isSelected(revision: Revision): boolean | undefined;
-  /** True if a revision that is gone was deleted through Sluice. Called for delivered revisions only. */
+  /** True if a missing revision was deleted through Sluice. Called for delivered revisions only. */
   isDeleted(revision: DeliveredRevision & { readonly revision: number }): boolean;
 }
 
 /**
- * Which published revisions a target delivers: the pinned one of each selected package, else the highest.
+ * Selects the published revisions that a target delivers: the pinned one of each selected package, else the highest.
  *
- * A target never returns to a lower revision by itself. If the highest revision does not count (it is out of band, lost its trust, or is not verified
- * yet), or the delivered one vanished without a deletion through Sluice, the package is held: its folder stays as it is. Only a
- * deletion, a pin, a change of the selector, or `allowOutOfBand` leads to a lower revision.
+ * A target never returns to a lower revision by itself. If the highest revision does not count (it is out of band, lost its trust, or
+ * is not verified yet), or the delivered one vanished without a deletion through Sluice, the package is blocked: its folder stays as
+ * it is. Only a deletion, a pin, a change of the selector, or `allowOutOfBand` leads to a lower revision.
  */
 export function selectRevisions<Revision extends PublishedRevision>(
   target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
@@ -81,7 +81,7 @@ export function* selectInSteps<Revision extends PublishedRevision>(
   return { chosen, held };
 }
 
-/** `list` is sorted, the highest first. Undefined if the package is not selected, or is gone. */
+/** `list` is sorted, the highest first. Undefined if the package is not selected, or was deleted. */
 function choose<Revision extends PublishedRevision>(
   target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
   list: readonly Revision[],
@@ -140,7 +140,7 @@ function choose<Revision extends PublishedRevision>(
   return refuse('OutOfBand', past, first.revision);
 }
 
-/** True if the delivered revision vanished, only lower ones are left, and it was not deleted through Sluice. */
+/** True if the delivered revision is missing, only lower ones exist, and it was not deleted through Sluice. */
 function isLost<Revision extends PublishedRevision>(
   highest: Revision | undefined,
   delivered: DeliveredRevision | undefined,

@@ -9,7 +9,7 @@ export interface DeliveredPackage {
   /** The tree of the package in that commit. */
   readonly sourceTree: string;
   readonly gates: readonly GateVerdict[];
-  /** Why the revision counts as out of band, if it does and the target allows it. */
+  /** Reason why the revision counts as out of band, if it does and the target allows that. */
   readonly outOfBand?: string;
 }
 
@@ -60,7 +60,7 @@ export function writeMessage(target: string, { delivered, removed }: Delivery): 
   return `${subject({ delivered, removed })}\n\n${lines.join('\n')}\n`;
 }
 
-/** Parses the output of `writeMessage`; groups that lack a field are left out. */
+/** Parses the output of `writeMessage`; skips groups that lack a field. */
 export function readMessage(message: string): Delivery {
   const delivered: DeliveredPackage[] = [];
   const removed: RemovedPackage[] = [];

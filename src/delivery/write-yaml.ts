@@ -4,7 +4,7 @@ import { isScalar, isSequence, type Mapping, type Scalar, type Value } from './y
 const RESERVED = /^(?:y|n|yes|no|on|off|true|false|null)$/i;
 /** Strings that every reader parses as the same string without quotes. */
 const SAFE = /^(?:[A-Za-z_][\w./@+-]*|\/[\w./@+-]+)(?:[: ,][\w./@+-]+)*$/;
-/** What a literal block may contain: no control characters, and no line break but the line feed. */
+/** Characters that a literal block may contain: no control characters, and no line break but the line feed. */
 const LITERAL =
   /^(?:[\t\n\u0020-\u007e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]|[\u{10000}-\u{10ffff}])+$/u;
 /** A plain scalar keeps its text only if it is printable ASCII; other text is a string to every reader. */
@@ -20,7 +20,7 @@ export class Unwritable extends Error {}
 
 /**
  * Writes documents in block style: keys in their order, two spaces a level, sequences indented like their key. Equal values
- * give equal bytes. Throws Unwritable, above `limit` characters among others.
+ * give equal bytes. Throws Unwritable for values that cannot be written and for more than `limit` characters.
  */
 export function writeYaml(documents: readonly Value[], limit: number): string {
   const writer = new Writer(limit);

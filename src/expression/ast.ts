@@ -13,7 +13,7 @@ export interface AstProblem {
   readonly id: string;
 }
 
-/** Names that stand for types, as in `type(x) == int`. */
+/** Names of types, as in `type(x) == int`. */
 const TYPE_NAMES = new Set('bool int uint double string bytes list map null_type type google'.split(' '));
 
 /** Finds what the limits forbid and names that are no variables; undefined if there is neither. */

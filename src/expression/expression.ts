@@ -33,7 +33,7 @@ const DEFAULT_LIMITS: ExpressionLimits = {
   milliseconds: 1000,
 };
 
-/** Where in the text; line and column from 1, offset from 0. */
+/** Position in the text; line and column from 1, offset from 0. */
 export interface ExpressionPosition {
   readonly offset: number;
   readonly line: number;
@@ -65,9 +65,9 @@ const MAX_CACHED = 2000;
 const cache = new LruCache<string, Expression>({ maxEntries: MAX_CACHED });
 
 /**
- * Compiles a CEL expression that may use the given variables. Compiled expressions are kept, so compiling the same text again with
- * the same limits costs nothing; the first time takes some five microseconds a character. Throws InvalidInput with ExpressionErrorDetails for syntax errors and
- * unknown variables, LimitExceeded for a text beyond the limits.
+ * Compiles a CEL expression that may use the given variables. Compiled expressions are cached, so compiling the same text again with
+ * the same limits costs nothing; the first time takes some five microseconds a character. Throws InvalidInput with
+ * ExpressionErrorDetails for syntax errors and unknown variables, LimitExceeded for a text beyond the limits.
  */
 export function compileExpression(
   text: string,
@@ -139,8 +139,8 @@ function parseText(text: string): { ast: Ast; positions: Readonly<Record<string,
 }
 
 /**
- * What the library throws, as our errors. Parser and evaluator call themselves for every level, so running out of stack
- * is a matter of size and no defect.
+ * Converts errors of the library to SluiceError. Parser and evaluator recurse for each level of nesting, so a stack
+ * overflow means that the expression is too large.
  */
 function guard<T>(text: string, action: () => T): T {
   try {

@@ -49,7 +49,10 @@ export class LruCache<Key, Value> {
     return this.#entries.get(key)?.value;
   }
 
-  /** Keeps a value, in place of the one that the key has. Drops others until the bounds hold, and this one if it alone is too large. */
+  /**
+   * Stores a value, replacing an existing one of the key. Evicts other values until the bounds are met, and this one if it alone is
+   * too large.
+   */
   set(key: Key, value: Value, size = 0): void {
     this.delete(key);
     this.#entries.set(key, { value, size });

@@ -1,6 +1,6 @@
 /**
- * What can go wrong, as a closed set. The table lists for each code what a Kubernetes client sees
- * (reason and HTTP status) and with which exit code the CLI ends; docs/errors.md explains each to users.
+ * The closed set of errors. The table maps each code to the reason and HTTP status for Kubernetes clients, and to the
+ * exit code of the CLI; docs/errors.md explains each to users.
  */
 export const ERROR_CODES = {
   InvalidInput: { reason: 'Invalid', status: 422, exit: 2 },
@@ -53,7 +53,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What was searched, or undefined in place of NotFound. */
+/** Returns the result of a search, with undefined in place of NotFound. */
 export async function unlessMissing<Found>(search: Promise<Found>): Promise<Found | undefined> {
   try {
     return await search;

@@ -3,11 +3,15 @@ import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 export interface RefConflict {
   /** The first ref that was not as expected; undefined where a server does not name one. */
   readonly ref: string | undefined;
-  /** `moved`: it has another value than expected; `locked`: another writer holds it; `collision`: `a` against `a/b`. */
+  /**
+   * `moved`: its value is not the expected one; `locked`: another writer has locked it; `collision`: `a` against `a/b`.
+   */
   readonly kind: 'moved' | 'locked' | 'collision';
 }
 
-/** An expectation about a ref did not hold. Nothing was changed. Re-read, decide again, retry. */
+/**
+ * The expected value of a ref does not match. Nothing was changed. The caller reads again, decides again and retries.
+ */
 export class RefConflictError extends SluiceError<RefConflict> {
   constructor(conflict: RefConflict, message: string, cause?: unknown) {
     super('Conflict', message, { details: conflict, ...(cause === undefined ? {} : { cause }) });
@@ -21,8 +25,8 @@ export interface PushRefusal {
 }
 
 /**
- * A rule of the remote rejects a push: a protected branch, a hook. Nothing was changed. The same push would be rejected again, so it must
- * not be repeated before an administrator of the remote changed the rule.
+ * A rule of the remote rejects a push: a protected branch, a hook. Nothing was changed. The same push would be rejected again, so it
+ * must not be repeated before an administrator of the remote changes the rule.
  */
 export class PushRefusedError extends SluiceError<PushRefusal> {
   constructor(refusal: PushRefusal, message: string) {
@@ -35,7 +39,7 @@ export class PushRefusedError extends SluiceError<PushRefusal> {
 export const HOW_TO_REPAIR =
   'Fetch what is missing from a clone (git fetch --refetch <clone>), or restore a backup; "git fsck" lists all that is damaged';
 
-/** Something that refs lead to cannot be read: a file of the repository is damaged or gone. */
+/** A reachable object cannot be read: a file of the repository is damaged or missing. */
 export class DamageError extends SluiceError {
   constructor(message: string, cause?: unknown) {
     super('Corrupt', message, cause === undefined ? {} : { cause });
@@ -49,8 +53,8 @@ export interface UnknownOutcome {
 }
 
 /**
- * The error for a push that may have changed the refs or not. `pushOutcome` of the repository finds out, and the same push can be
- * sent again: what it expects no longer holds once it was applied.
+ * The error for a push with an unknown outcome. `pushOutcome` of the repository determines it. The same push can be sent again:
+ * once it was applied, its expected values no longer match.
  */
 export function unknownOutcome(error: SluiceError): SluiceError<UnknownOutcome> {
   return new SluiceError(error.code, `${error.message}; the outcome is unknown: list its refs`, {

@@ -7,7 +7,7 @@ import { registerRefs } from './refs.conformance.ts';
 import { registerStaging } from './staging.conformance.ts';
 import { registerTrees } from './trees.conformance.ts';
 
-/** What the suite needs from outside: how to open the engine under test, and git itself as the judge. */
+/** The dependencies of the suite: a way to open the engine under test, and git itself as the reference. */
 export interface ConformanceHarness {
   open(path: string, options?: RepositoryOptions): Promise<GitRepository>;
   initBare(path: string): string;

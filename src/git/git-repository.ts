@@ -1,6 +1,6 @@
 import type { SluiceError } from '../foundation/sluice-error.ts';
 
-/** What the objects of a repository take. */
+/** Disk usage of the objects of a repository. */
 export interface DiskUse {
   readonly looseObjects: number;
   readonly packs: number;
@@ -9,18 +9,18 @@ export interface DiskUse {
 }
 
 /**
- * The port to one bare Git repository. It knows objects, refs and remotes, and nothing of packages.
+ * The port to one bare Git repository. It deals with objects, refs and remotes and is independent of packages.
  *
  * Contract for every implementation:
  * - nothing is ever checked out, no hook and no system or user configuration is read, no shell is used;
  * - a written object can be read at once through this object, and is durable when a transaction or push that needs it has resolved.
- *   Until then it waits in memory, and other processes do not see it; what no transaction needs may never reach the disk;
+ *   Until then it waits in memory, and other processes do not see it; objects that no transaction needs may never be written;
  * - `transaction` and `push` change all refs or none;
  * - paths are `/`-separated and relative. For writing, empty, `.`, `..` and `.git`-like segments are refused (InvalidInput); for
  *   reading, any name in a tree is accepted, except empty, `.` and `..` segments and line breaks (read those by object id).
- *   Names in trees of others are data: check them (`checkPath`) before making files of them;
- * - every method may throw a SluiceError: Timeout, Unavailable (remote or child process gone), Corrupt (damaged repository: what is
- *   damaged is never reported as absent), LimitExceeded (objects above 64 MiB, see object-source.ts), Unsupported (see
+ *   Names in trees that other programs wrote are data: check them (`checkPath`) before making files of them;
+ * - every method may throw a SluiceError: Timeout, Unavailable (lost remote or child process), Corrupt (damaged repository: damaged
+ *   objects are never reported as absent), LimitExceeded (objects above 64 MiB, see object-source.ts), Unsupported (see
  *   `capabilities`); methods with a remote also Refused (credentials, rights, redirects) and NotFound.
  */
 export interface GitRepository {
@@ -30,22 +30,22 @@ export interface GitRepository {
   readonly capabilities: GitCapabilities;
   /** True if commits and tags are signed. */
   readonly signs: boolean;
-  /** Why another engine than the native one was chosen, and what that limits. */
+  /** Reason why another engine than the native one was chosen, and its limits. */
   readonly engineNote?: string | undefined;
-  /** How Sluice connects to remotes, as far as that was needed so far. */
+  /** How Sluice connects to the remotes that it has used so far. */
   readonly remoteNote?: RemoteNote | undefined;
 
   /**
-   * All refs whose full name starts with one of the prefixes (all refs without any), sorted by name. Symbolic refs are left out.
-   * A transaction of this object is seen as a whole or not at all; one of another process may be seen in part.
+   * All refs whose full name starts with one of the prefixes (all refs without any), sorted by name. Without symbolic refs.
+   * Transactions of this object are visible completely or not at all; those of other processes may be visible in part.
    */
   listRefs(prefixes?: readonly string[]): Promise<Ref[]>;
   /** The object a full ref name points to, or undefined; also undefined for a symbolic ref. */
   resolveRef(name: string): Promise<Oid | undefined>;
 
   /**
-   * Reads many objects in one round trip, in the order of the request. A specification is an object id, or `<oid>:<path>` for what a
-   * commit or tree holds at a path (an empty path is its root tree). Missing ones are undefined.
+   * Reads many objects in one round trip, in the order of the request. A specification is an object id, or `<oid>:<path>` for the
+   * entry of a commit or tree at a path (an empty path is its root tree). Missing ones are undefined.
    */
   readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]>;
   /** Like readObjects, without the contents: sizes are known before anything large is read. */
@@ -58,17 +58,19 @@ export interface GitRepository {
    * `limit` entries (default 100,000).
    */
   listFiles(specification: string, limit?: number): Promise<FileEntry[]>;
-  /** What differs between two trees (undefined is the empty tree); equal subtrees are not read. Sorted by path. */
+  /**
+   * Lists the differences between two trees (undefined is the empty tree), sorted by path. Equal subtrees are not read.
+   */
   diffTrees(before: Oid | undefined, after: Oid | undefined): Promise<TreeChange[]>;
 
   /** Writes one blob; writing what exists is harmless. The data is copied before the promise resolves. */
   writeBlob(data: Uint8Array): Promise<Oid>;
   /**
-   * A new tree from `base` (a tree or commit; undefined is the empty tree) with the edits applied: a path gets a blob, an object
-   * that exists, or is removed (null; removing what is absent is no error). A tree that is given by its id can be edited below in
-   * the same call; a file and a folder never replace each other unless one is removed in the same call (InvalidInput). Data without
-   * a mode keeps a file executable that was. Only the trees along the edited paths are read and written; trees that become empty
-   * vanish. Returns the id of the root, `EMPTY_TREE` if nothing is left.
+   * Creates a tree from `base` (a tree or commit; undefined is the empty tree) with the edits applied: a path gets a blob, an
+   * object that exists, or is removed (null; removing what is absent is no error). A tree that is given by its id can be edited
+   * below in the same call; a file and a folder never replace each other unless one is removed in the same call (InvalidInput).
+   * Data without a mode keeps a file executable that was. Only the trees along the edited paths are read and written; trees that
+   * become empty are removed. Returns the id of the root, `EMPTY_TREE` if no entry remains.
    */
   editTree(base: Oid | undefined, edits: ReadonlyMap<string, TreeEdit>): Promise<Oid>;
   /** Writes a commit, signed by the repository's signer if there is one. */
@@ -77,9 +79,9 @@ export interface GitRepository {
   writeTag(tag: NewTag): Promise<Oid>;
 
   /**
-   * Writes all objects that were staged so far to the disk, then changes refs all-or-nothing; each change states what it expects.
-   * Without updates it only does the first. If the objects cannot be written, no ref changes, and they wait on. Throws
-   * RefConflictError, with nothing changed, if an expectation does not hold, a ref is locked, or names collide (`a/b` against
+   * Writes all staged objects to the disk, then changes all refs or none; each change states the expected old value. Without updates
+   * it only writes the objects. If the objects cannot be written, no ref changes and the objects stay staged. Throws
+   * RefConflictError, with nothing changed, if an expected value does not match, a ref is locked, or names collide (`a/b` against
    * `a/b/c`, also where one of them is deleted in the same transaction). New values come before removals on disk: should the machine
    * stop between the two, both exist. After Timeout or Unavailable the outcome is unknown: read the refs again.
    */
@@ -99,34 +101,33 @@ export interface GitRepository {
   /** Lists refs of a remote, without fetching. */
   listRemoteRefs(remote: GitRemote, prefixes?: readonly string[], signal?: AbortSignal): Promise<Ref[]>;
   /**
-   * Writes all objects that were staged so far to the disk, then pushes ref updates (remote names) in one atomic request with an
-   * expected old value for every ref; the objects must exist here.
-   * Throws RefConflictError if the remote is not as expected or refuses, with nothing changed there. A ref that has its new value
-   * already counts as done, so that a push whose outcome is unknown (see `isUnknownOutcome`) can be repeated; a verification holds
-   * at least for the moment when the server lists its refs.
+   * Writes all staged objects to the disk, then pushes ref updates (remote names) in one atomic request with an expected old value
+   * for every ref; the objects must exist here. Throws RefConflictError if the remote is not as expected or refuses, with nothing
+   * changed there. A ref that has its new value already counts as done, so that a push whose outcome is unknown (see
+   * `isUnknownOutcome`) can be repeated; a verification is valid at least for the moment at which the server lists its refs.
    */
   push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void>;
   /**
-   * Finds out by reading exactly these refs whether a push that broke off was applied. `not done` holds for the moment of
+   * Reads exactly these refs to determine whether an interrupted push was applied. `not done` is valid for the moment of
    * reading: a server may still be applying it. The same push can be sent again then; it is never applied twice.
    */
   pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome>;
 
   /**
    * Packs objects and the refs outside refs/heads/ (draft branches stay loose: deleting a packed ref rewrites the whole file), and
-   * removes files that killed writers left. Beside writers at any time, of this process and of others.
+   * removes files that killed writers left. Safe while this and other processes write.
    */
   maintain(options?: MaintainOptions): Promise<void>;
-  /** The last thing that could not be read although refs lead to it; undefined once it was repaired. */
+  /** The last reachable object or ref that could not be read; undefined once it was repaired. */
   readonly damage: SluiceError | undefined;
-  /** Throws Corrupt if there is no such object, where something that was read here leads to it. */
+  /** Throws Corrupt if the object does not exist although something in this repository refers to it. */
   expectObject(oid: Oid): Promise<void>;
   /**
    * Repairs a damaged mirror: fetches everything again, and moves damaged files into the folder `sluice-damaged`. Readers are
    * served meanwhile; there must be no writers of this process. Throws what fetching throws, and Corrupt if it is still damaged.
    */
   repair(remote: GitRemote, options: FetchOptions): Promise<MirrorRepair>;
-  /** What the objects take on disk. */
+  /** Disk usage of the objects. */
   diskUse(): Promise<DiskUse>;
   /**
    * Waits for transactions that were started, drops objects that none of them needed, and ends child processes. Using the repository
@@ -137,8 +138,8 @@ export interface GitRepository {
 
 export interface MaintainOptions {
   /**
-   * Milliseconds after which unreachable objects are removed, in steps over several calls. Without it all are kept: objects of a
-   * repository that others use too may be borrowed by a clone of theirs.
+   * Milliseconds after which unreachable objects are removed, in steps over several calls. Without it all are kept: a clone may
+   * share the objects of a repository that other programs use.
    */
   readonly dropAfter?: number;
   /** Searches for such objects even if few objects were added since the last time. */
@@ -157,9 +158,9 @@ export type Oid = string;
 export const EMPTY_TREE: Oid = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
 export const ZERO_OID: Oid = '0000000000000000000000000000000000000000';
 
-/** What an engine can do safely. A caller that needs more gets Unsupported with the reason. */
+/** Operations that an engine supports safely. A caller that needs another gets Unsupported with the reason. */
 export interface GitCapabilities {
-  /** Transactions hold against other processes, not only within this one. */
+  /** Transactions exclude other processes, not only other calls in this process. */
   readonly sharedRefs: boolean;
   readonly fetch: boolean;
   /** Pushes are atomic over many refs and guarded by expected old values. */
@@ -270,7 +271,7 @@ export interface GitRemote {
   readonly pushOptions?: readonly string[];
 }
 
-/** How Sluice authenticates at a remote, and what it trusts the remote by. */
+/** Credentials for a remote, and how Sluice verifies the identity of the remote. */
 export interface GitCredentials {
   /** For http and https. */
   readonly basic?: BasicCredentials;
@@ -293,14 +294,17 @@ export interface SshCredentials {
 
 export type PushOutcome = 'done' | 'not done';
 
-/** How Sluice connects to remotes: by its own client, by git where that is not possible, and `ReadOnly` where nothing can be pushed. */
+/**
+ * How Sluice connects to remotes: with its built-in client, with git where that is not possible; `ReadOnly` where nothing can be
+ * pushed.
+ */
 export interface RemoteNote {
   readonly way: 'OwnClient' | 'Git' | 'ReadOnly';
-  /** Each remote with how it is fetched from and pushed to, and why. For people. */
+  /** The transport of fetches and pushes for each remote, with the reason. Human-readable. */
   readonly message: string;
 }
 
-/** Further refspecs of a fetch, which are listed only if changes under the others require it. */
+/** Additional refspecs of a fetch. Their refs are listed only if changes of the other refs require it. */
 export interface LaterRefs {
   readonly refspecs: readonly string[];
   /** `changes`, with local names, is what the fetch would change without them. It is not called where git does the fetch. */
@@ -312,11 +316,11 @@ export interface FetchOptions {
   readonly refspecs: readonly string[];
   /** Removes local refs of these refspecs that the remote no longer has. */
   readonly prune?: boolean;
-  /** Refspecs of refs that are many and seldom change without others. */
+  /** Refspecs of refs that are numerous and seldom change unless other refs change. */
   readonly later?: LaterRefs;
   /**
-   * Runs an exclusive section: while git fetches, nothing may be pushed, as git would set refs back to what it listed before. Sluice's
-   * own client does not need it: it compares what it fetched with the local refs, and newer values win.
+   * Runs an exclusive section: while git fetches, nothing may be pushed, as git would reset refs to the values that it listed before.
+   * The built-in client does not need it: it compares what it fetched with the local refs, and newer values win.
    */
   exclusively?<Result>(fetch: () => Promise<Result>): Promise<Result>;
   readonly signal?: AbortSignal;

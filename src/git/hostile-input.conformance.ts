@@ -100,7 +100,7 @@ export function registerHostileInput(subject: Subject): void {
         undefined,
         undefined,
       ]);
-      // What is not edited stays byte for byte, also a name that is not UTF-8.
+      // Entries that are not edited stay unchanged byte for byte, even with a name that is not UTF-8.
       const edited = await repository.editTree(tree, new Map([['new', { data: Buffer.from('y') }]]));
       await repository.transaction([]);
       const raw = subject.git(subject.path, ['ls-tree', '-z', '--name-only', edited]);

@@ -28,7 +28,7 @@ export function registerObjects(subject: Subject): void {
       git(path, ['update-ref', 'refs/keep/blob', oid]);
       git(path, ['repack', '-a', '-d', '-q']);
       const before = looseObjects(path);
-      // By the writer of a moment ago, and by ones that know of nothing.
+      // The objects are also visible to the writer of a moment ago, and to writers without a cache.
       for (const writer of [repository, await subject.reopen(), await subject.reopen()]) {
         expect(await writer.writeBlob(Buffer.from('once'))).toBe(oid);
         await writer.transaction([]);

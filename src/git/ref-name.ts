@@ -3,7 +3,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 const MAX_REF_BYTES = 1024;
 const MAX_SEGMENT_BYTES = 250;
 
-/** Why a full ref name is not acceptable (the rules of `git check-ref-format`, below `refs/`), or undefined. */
+/** Returns why a full ref name is invalid (by the rules of `git check-ref-format`, below `refs/`), or undefined. */
 function refNameProblem(name: string): string | undefined {
   if (!name.startsWith('refs/')) return 'it does not start with "refs/"';
   if (Buffer.byteLength(name) > MAX_REF_BYTES) return `it is longer than ${MAX_REF_BYTES} bytes`;

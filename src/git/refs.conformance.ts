@@ -171,7 +171,7 @@ export function registerRefs(subject: Subject): void {
       expect(await repository.resolveRef('refs/tags/a')).toBeUndefined();
       await expect(repository.listRefs(['heads/'])).rejects.toMatchObject({ code: 'InvalidInput' });
       await expect(repository.listRefs(['refs/../'])).rejects.toMatchObject({ code: 'InvalidInput' });
-      // A packed ref is deleted for good, and the others keep what git knows about them.
+      // A packed ref is deleted permanently, and the peeled values of the others stay.
       await repository.transaction([remove('refs/tags/b'), remove('refs/heads/m', B())]);
       expect(git(path, ['show-ref', '--tags', '-d'])).toContain(`${A()} refs/tags/a/v1^{}`);
       expect([...subject.refsOf(path).keys()]).not.toContain('refs/heads/m');
@@ -202,7 +202,7 @@ export function registerRefs(subject: Subject): void {
       const deletion = [remove('refs/heads/main')];
       const stillLocked = () =>
         expect(patient.transaction(deletion)).rejects.toMatchObject({ details: { kind: 'locked' } });
-      // What a writer leaves that is killed while it deletes a ref.
+      // Files that a writer leaves if it is killed while it deletes a ref.
       for (const name of ['packed-refs.lock', 'packed-refs.new']) writeFileSync(join(path, name), '');
       await stillLocked();
       rmSync(lock);
@@ -231,7 +231,7 @@ export function registerRefs(subject: Subject): void {
         expect(names.filter((name) => name.endsWith('/p'))).toHaveLength(1);
         expect(names).toContain('refs/tags/keep');
         listings += 1;
-        // A listing of refs that did not change waits for nothing, and would leave the writer no turn.
+        // A listing of unchanged refs never yields, so the writer would not run.
         await setImmediate();
       }
       await writer;

@@ -52,7 +52,7 @@ export type RawAnswer = HttpResponse;
  * - Objects keep all the fields that the server sent; see `readObject`. Write back a changed copy of an object that was read.
  * - `as` impersonates another user, for which the user of the connection needs the right.
  * - A watch ends without an error when the server ends it, usually after 5 to 10 minutes. Watch again from the last
- *   version seen.
+ *   received version.
  * - The server applies a patch as one step, and retries it by itself after concurrent writes.
  * - Unsupported means that the server does not serve the kind at all. For other errors see `Connection`.
  */
@@ -278,7 +278,7 @@ export class HttpClient implements Client {
       await this.#connection.call({ method: 'GET', path: versionPath(kind), headers: this.#headers });
       return false;
     } catch (error) {
-      // Other errors here do not concern the first error, which the caller receives.
+      // Other errors do not replace the first error, which the caller receives.
       return isSluiceError(error, 'NotFound');
     }
   }

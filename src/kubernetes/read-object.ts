@@ -5,11 +5,10 @@ import type { Kind, Parsed } from '../resource/schema/kind.ts';
 const MAX_DEPTH = 200;
 
 /**
- * An object as a server sent it, deeply frozen. Defaults of Sluice's schema that the server left out are filled in, so
- * that the object conforms to its type. Everything else stays, above all unknown fields, so that a changed
- * copy can be written back without a loss. An object that violates the schema is returned unchanged: the server's rules
- * apply to its objects, and one invalid object must not hide the others. Throws Unavailable for a value that is no object of the
- * kind at all.
+ * Reads an object from the response of a server, deeply frozen. Defaults of Sluice's schema that the server omitted are added,
+ * so that the object conforms to its type. All other fields stay, in particular unknown ones, so that a changed copy can be
+ * written back without a loss. An object that violates the schema is returned unchanged: the server's rules apply to its
+ * objects, and one invalid object must not hide the others. Throws Unavailable for a value that is not an object of the kind.
  */
 export function readObject<T extends KubernetesObject>(kind: Kind<T>, value: unknown): Stored<T> {
   if (!isStored(value)) throw new SluiceError('Unavailable', `the server sent an object that is not a ${kind.kind}`);

@@ -15,7 +15,7 @@ export function selectionQuery({ labelSelector: labels, fieldSelector: fields }:
   };
 }
 
-/** A path with its query; empty parameters are left out. */
+/** Appends a query to a path; omits empty parameters. */
 export function withQuery(path: string, query: Query): string {
   const entries = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]));
   return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries)}`;

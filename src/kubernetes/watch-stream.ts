@@ -15,7 +15,7 @@ export interface WatchStreamOptions<T extends KubernetesObject> {
   readonly path: string;
   readonly headers: RequestHeaders;
   readonly signal: AbortSignal;
-  /** Milliseconds without data, not even a bookmark, after which the server counts as gone. */
+  /** Milliseconds without data, not even a bookmark, after which the server counts as disconnected. */
   readonly silenceLimit: number;
   /** The largest event that is read. Bytes. */
   readonly eventBytes: number;

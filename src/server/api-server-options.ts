@@ -17,7 +17,7 @@ export interface ServerLimits {
   readonly maxBodyBytes: number;
   /** Milliseconds within which a whole body must arrive. */
   readonly bodyTimeoutMs: number;
-  /** Milliseconds for which the rest of a body is still read after its request was refused. */
+  /** Milliseconds for which the remaining body is still read after its request was refused. */
   readonly discardTimeoutMs: number;
   readonly openRequests: OpenRequestLimits;
   /** Milliseconds until the response to a request must begin. */
@@ -57,7 +57,7 @@ export interface ApiServerOptions {
   readonly webhooks?: PathHandler;
   /** Default: bodies in protobuf are refused. */
   readonly decodeProtobuf?: ProtobufDecoder;
-  /** Users whose requests have slots of their own. Default: service accounts, which controllers are. */
+  /** Users whose requests have separate slots. Default: service accounts, which controllers use. */
   readonly hasPriority?: (user: User) => boolean;
   readonly onRequest?: (record: RequestRecord) => void;
   readonly limits?: Partial<Omit<ServerLimits, 'inFlight' | 'openRequests'>> & {

@@ -17,8 +17,8 @@ const SERVER: RequestContext = { actor: { name: 'sluice' }, face: 'api' };
 const SERVER_SERVICE = { namespace: DEFAULT_NAMESPACE, name: 'kubernetes', port: 443 };
 
 /**
- * Registers APIService objects that say which group versions are served; clients may only read them. Groups of `aggregated` name a
- * Service, as they do where an extension server serves them: clients follow the reference.
+ * Registers APIService objects for the served group versions; clients may only read them. Groups of `aggregated` refer to a
+ * Service, as with an extension server: clients follow the reference.
  */
 export function registerApiServices(
   registry: Registry,
@@ -69,7 +69,7 @@ async function follow(
   }
 }
 
-/** Creates the Service of this server where it is missing: every cluster has one. It selects nothing. */
+/** Creates the Service of this server if it does not exist, since every cluster has one. It selects no pods. */
 export async function ensureServerService(client: Client): Promise<void> {
   const { namespace, name, port } = SERVER_SERVICE;
   try {

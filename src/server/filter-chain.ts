@@ -26,9 +26,9 @@ export interface FilterChainOptions {
 }
 
 /**
- * All filters of a request, in their order. What a filter costs grows along the list, and so does what a client has proven by then: only a
- * request that its user may make holds a body, and only one whose body is there takes a slot. The handler of the verb runs last; it calls
- * admission between reading the stored object and writing the new one.
+ * Returns all filters of a request, in their order. The cost of the filters grows along the list, and so do the checks that a request
+ * has passed: only an authorised request may use memory for its body, and only a complete body takes a slot. The handler of the verb
+ * runs last; it calls admission between reading the stored object and writing the new one.
  */
 export function filterChain({ options, limits, openRequests, inFlight, services }: FilterChainOptions): Filter[] {
   const { authenticator, authorizer, clock, hasPriority = isServiceAccount, onRequest } = options;
@@ -40,22 +40,24 @@ export function filterChain({ options, limits, openRequests, inFlight, services 
     returnFailure(services.reportFailure),
     // Everything below ends within the time of a request.
     limitTime(clock, limits.requestTimeoutMs),
-    // What is requested?
+    // Parse the requested URL.
     parseUrl,
     // Webhooks and health checks need no user.
     servePublicPaths({ webhooks, publicPaths }),
-    // Who sent it? From here on the request counts to its sender: each part of an impersonation is a decision of its own.
+    // Authenticate the sender. From here on the request counts to its sender: each part of an impersonation is a separate
+    // decision.
     authenticate(authenticator),
     limitOpenRequests(openRequests),
-    // As whom is it judged? From here on it counts to that user.
+    // Apply impersonation. From here on the request counts to the effective user.
     impersonate(authorizer),
     countToUser(openRequests),
-    // May the user do this, and what serves it? Before the body: a request that is refused holds no memory.
+    // Authorise the user and select the handler. This is before the body, so that a refused request uses no memory for
+    // it.
     authorize(authorizer),
     selectHandler({ paths, reviews, services }),
-    // The body, before a slot: a client that sends slowly keeps none from others.
+    // Read the body before a slot is taken: a client that sends slowly does not occupy a slot.
     readRequestBody(clock, { maxBytes: limits.maxBodyBytes, timeoutMs: limits.bodyTimeoutMs }),
-    // Slots are shared fairly between users, and those for controllers and for people are separate.
+    // Slots are shared fairly between users; controllers and other users have separate slots.
     waitForSlot(inFlight, hasPriority),
   ];
 }

@@ -3,7 +3,7 @@ import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { SluiceError } from '../foundation/sluice-error.ts';
 
-/** PEM texts. Clients may present certificates, which the authenticator judges. */
+/** Certificate and key as PEM text. Clients may present certificates, which the authenticator verifies. */
 export interface ListenerTls {
   readonly key: string;
   readonly cert: string;
@@ -23,7 +23,7 @@ export interface ListenOptions {
   readonly onStop?: () => void;
   /** Connections of all clients. Default 10,000. */
   readonly maxConnections?: number;
-  /** How long peers may take; `DEFAULT_PEER_TIMEOUTS` where one is left out. */
+  /** Timeouts for peers; `DEFAULT_PEER_TIMEOUTS` for absent ones. */
   readonly timeouts?: Partial<PeerTimeouts>;
 }
 
@@ -35,7 +35,7 @@ export interface PeerTimeouts {
   readonly headMs: number;
   /** For a whole request. */
   readonly requestMs: number;
-  /** How often heads and requests are checked; they may take this much longer. */
+  /** Milliseconds between checks of headers and requests; timeouts are exceeded by up to this much. */
   readonly checkIntervalMs: number;
 }
 
@@ -51,7 +51,9 @@ export interface Listener {
   readonly port: number;
   /** `https://127.0.0.1:6443` */
   readonly url: string;
-  /** Accepts no more requests, lets those in progress end, and closes their connections after `graceMs` (default 8,000). */
+  /**
+   * Stops accepting requests, waits for those in progress, and closes their connections after `graceMs` (default 8,000).
+   */
   stop(graceMs?: number): Promise<void>;
 }
 
@@ -149,8 +151,8 @@ function stopListening(
 }
 
 /**
- * Counts the requests in progress on each connection. When a server closes, Node itself keeps connections open on which no request has come
- * yet, and clients often hold one of these.
+ * Counts the requests in progress on each connection. When a server closes, Node itself keeps connections without a request open, and
+ * clients often have one.
  */
 class OpenConnections {
   /** All connections, also those in their TLS handshake. */

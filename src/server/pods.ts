@@ -5,7 +5,7 @@ import { ObjectStorage } from '../resource/storage/memory/object-storage.ts';
 import type { Registry } from '../resource/storage/registry.ts';
 import type { EventLog } from '../resource/watch/event-log.ts';
 
-/** Serves pods to clients that look for those of functions: there are none, and none can be created. */
+/** Serves an empty list of pods to clients that look for the pods of functions; none can be created. */
 export function registerPods(
   registry: Registry,
   { log, clock }: { readonly log: EventLog; readonly clock: Clock },

@@ -15,7 +15,7 @@ export interface TestServer {
   readonly server: ApiServer;
   readonly registry: Registry;
   readonly log: EventLog;
-  /** What the server reported as failures of its own. */
+  /** Internal errors that the server reported. */
   readonly errors: unknown[];
   /** Sends a request as a user; `admin` may do everything. */
   fetch(path: string, init?: RequestInit, user?: string): Promise<Response>;

@@ -40,8 +40,8 @@ export interface StarlarkOptions {
 }
 
 /**
- * Runs a script: Starlark as its specification has it, with sets, recursion, `while`, and control flow and reassignment outside of
- * functions. A script can reach nothing of the host but these options. Returns its global variables.
+ * Runs a script: Starlark according to its specification, with sets, recursion, `while`, and control flow and reassignment outside
+ * of functions. A script has access to nothing of the host except these options. Returns its global variables.
  *
  * Throws InvalidInput for an error of the script, and LimitExceeded when it is stopped at a limit; both with
  * `StarlarkErrorDetails`.

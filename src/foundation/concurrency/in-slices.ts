@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 
 /**
- * How work that never waits for I/O keeps the event loop free for timers, signals and requests: this file is the one way to yield.
- * A direct `setImmediate` elsewhere waits for something that arrives within one turn, and does not yield.
+ * The one way to yield: work that never waits for I/O uses it to keep the event loop free for timers, signals and requests. A
+ * direct `setImmediate` elsewhere waits for an event that arrives within one turn, and does not yield.
  */
 
-/** Milliseconds for which a loop may hold the event loop. */
+/** Milliseconds for which a loop may block the event loop. */
 const SLICE_MS = 4;
 
 /** Lets timers, I/O and other callbacks run before the caller continues. */

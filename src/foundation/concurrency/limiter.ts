@@ -1,11 +1,14 @@
 import type { Clock } from '../time/clock.ts';
 
 export interface LimiterOptions {
-  /** How many sections run at a time, as long as none is slow. */
+  /** Maximum number of concurrent sections, as long as none is slow. */
   readonly maxRunning: number;
-  /** How many sections run at a time, slow ones included. Default: no bound. */
+  /** Maximum number of concurrent sections including slow ones. Default: no bound. */
   readonly maxWithSlow?: number;
-  /** Milliseconds after which a section counts as slow: what it waits for is not what is shared here, so others need not wait for it. */
+  /**
+   * Milliseconds after which a section counts as slow: it waits for another resource than the shared one, so others need not wait for
+   * it.
+   */
   readonly slowAfterMs: number;
   readonly clock: Clock;
 }
@@ -16,8 +19,9 @@ interface Waiting {
 }
 
 /**
- * Lets a bounded number of asynchronous sections run at a time, in the order of the requests. It is the one limiter of the program,
- * beside `mapLimited` for the items of one list, and the `FairQueue` of the server, which shares by user and refuses what is too much.
+ * Lets a bounded number of asynchronous sections run at a time, in the order of the requests. It is the only limiter besides
+ * `mapLimited` for the items of one list, and the `FairQueue` of the server, which shares slots between users and refuses excess
+ * requests.
  */
 export class Limiter {
   readonly #options: LimiterOptions;

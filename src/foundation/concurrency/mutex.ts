@@ -10,7 +10,7 @@ export class Mutex {
   }
 }
 
-/** A mutex for each key. Keys that nothing runs or waits for take no memory. */
+/** A mutex for each key. Unused keys take no memory. */
 export class KeyedMutex {
   readonly #lanes = new Map<string, { readonly mutex: Mutex; sections: number }>();
 

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { isSluiceError } from '../sluice-error.ts';
 
-/** How often a write is tried again after it lost to another writer. */
+/** Maximum number of retries of a write after a conflict with another writer. */
 export const MAX_CONFLICT_RETRIES = 5;
 /** Milliseconds before the first retry, doubling, of which a random part between half and all is waited. */
 const BASE_DELAY_MS = 10;
@@ -9,7 +9,7 @@ const BASE_DELAY_MS = 10;
 export interface ConflictRetryOptions {
   /** Ends the retries with the request that they are for. */
   readonly signal?: AbortSignal | undefined;
-  /** Which errors another attempt can win. Default: Conflict. */
+  /** Selects the errors for which a retry makes sense. Default: Conflict. */
   readonly isConflict?: (error: unknown) => boolean;
   /** Runs each retry, such as one at a time with the retries of other requests for the same object. */
   readonly runRetry?: <Result>(retry: () => Promise<Result>) => Promise<Result>;

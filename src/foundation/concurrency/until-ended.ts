@@ -1,8 +1,8 @@
 import { SluiceError } from '../sluice-error.ts';
 
 /**
- * What `work` resolves to; Timeout as soon as `signal` aborts, so that what is open for a request closes also while the work itself still
- * waits, for instance for another system that does not respond. Work does not begin for a request that has ended.
+ * Resolves like `work`, or rejects with Timeout as soon as `signal` aborts, so that the resources of a request are released even while
+ * the work still waits, for instance for another system that does not respond. Work does not begin for a request that has ended.
  */
 export async function untilEnded<Value>(
   signal: AbortSignal | undefined,

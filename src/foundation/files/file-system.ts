@@ -10,12 +10,12 @@ export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** True if the error means that a path does not exist: also where a file stands in place of one of its folders. */
+/** True if the error means that a path does not exist, also because one of its folders is a file. */
 export function isMissing(error: unknown): boolean {
   return errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR';
 }
 
-/** Removes a file; that it is gone already is fine. */
+/** Removes a file if it exists. */
 export function removeFile(path: string): Promise<void> {
   return rm(path, { force: true });
 }
@@ -29,7 +29,7 @@ export async function readFileIfPresent(path: string): Promise<Buffer | undefine
   }
 }
 
-/** What is in a folder; nothing if there is no such folder. */
+/** Lists the names in a folder; empty if the folder does not exist. */
 export async function readFolder(path: string): Promise<Dirent[]> {
   try {
     return await readdir(path, { withFileTypes: true });
@@ -39,7 +39,7 @@ export async function readFolder(path: string): Promise<Dirent[]> {
   }
 }
 
-/** What is in a folder; nothing if there is no such folder. */
+/** Lists the names in a folder; empty if the folder does not exist. */
 export function readFolderSync(path: string): Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true });
@@ -61,7 +61,7 @@ export function firstFileBelow(root: string, folder: string): string | undefined
   return undefined;
 }
 
-/** Makes the names in a folder durable. A folder that is gone needs nothing. */
+/** Makes the names in a folder durable. Does nothing if the folder does not exist. */
 export async function syncFolder(path: string): Promise<void> {
   try {
     const descriptor = openSync(path, 'r');

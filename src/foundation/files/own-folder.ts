@@ -6,7 +6,7 @@ export function makeOwnFolder(parent: string, prefix: string): Promise<string> {
   return mkdtemp(join(parent, `${prefix}${process.pid}-`));
 }
 
-/** The folders that `makeOwnFolder` made there in processes that are gone. */
+/** Lists the folders that ended processes created there with `makeOwnFolder`. */
 export async function abandonedFolders(parent: string, prefix: string): Promise<string[]> {
   const names = await readdir(parent);
   return names

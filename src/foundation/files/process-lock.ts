@@ -12,14 +12,14 @@ const holderSchema = z.object({
   pid: z.int().positive(),
   /** RFC 3339. */
   since: z.string(),
-  /** What the holder states about itself. */
+  /** Information that the holder gives about itself. */
   about: z.unknown().optional(),
 });
 
 export type LockHolder = Readonly<z.infer<typeof holderSchema>>;
 
 export interface LockRequest {
-  /** What the holder states about itself, for later callers; see `lockHolder`. */
+  /** Information that the holder gives about itself, for later callers; see `lockHolder`. */
   readonly holder?: { readonly since: string; readonly about?: unknown };
   /** Milliseconds to wait for another holder. Default 250: a process that only reads the holder takes the lock for a moment, too. */
   readonly timeoutMs?: number;
@@ -42,7 +42,7 @@ export class ProcessLock {
   readonly #path: string;
   readonly #database: DatabaseSync;
   readonly #file: string;
-  /** What the process stated that held the lock before and ended without releasing it; undefined if it released it. */
+  /** The statement of the previous holder if it ended without releasing the lock; undefined if it released it. */
   readonly abandonedBy: LockHolder | undefined;
 
   private constructor(path: string, database: DatabaseSync, abandonedBy: LockHolder | undefined) {
@@ -83,7 +83,7 @@ export class ProcessLock {
     }
   }
 
-  /** False if the file was removed, and another process may hold a lock in its place. */
+  /** False if the file was removed, so that another process may hold a new lock at the same path. */
   isHeld(): boolean {
     return this.#database.isOpen && fileOf(this.#path) === this.#file;
   }
@@ -95,7 +95,7 @@ export class ProcessLock {
   }
 }
 
-/** The holder of a lock; undefined if it is free. A holder that states nothing about itself has the process number 0. */
+/** Returns the holder of a lock; undefined if it is free. A holder without a statement has process number 0. */
 export async function lockHolder(path: string): Promise<LockHolder | undefined> {
   for (let waited = 0; ; waited += RETRY_MS) {
     // Reading must not create the file.
@@ -125,7 +125,7 @@ function tryLock(path: string): DatabaseSync | undefined {
   }
 }
 
-/** Which file is at a path; undefined if there is none. */
+/** Identifies the file at a path; undefined if it does not exist. */
 function fileOf(path: string): string | undefined {
   const stats: BigIntStats | undefined = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
@@ -142,7 +142,7 @@ async function writeHolder(path: string, holder: LockHolder): Promise<void> {
   await rename(temporary, holderFile(path));
 }
 
-/** What the last holder stated; it may be gone. */
+/** Reads the statement of the last holder, which may have ended. */
 async function readHolder(path: string): Promise<LockHolder | undefined> {
   let text: string;
   try {
@@ -154,7 +154,7 @@ async function readHolder(path: string): Promise<LockHolder | undefined> {
   try {
     return holderSchema.parse(JSON.parse(text));
   } catch {
-    // It is there for people only: another version may write it otherwise.
+    // The statement is only informative, and another version may write another format.
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { SluiceError } from '../sluice-error.ts';
 
-/** YAML aliases share nodes, so a small text can stand for an endless value; no real object comes near this many nodes. */
+/** YAML aliases share nodes, so a small text can represent an endless value; no real object has nearly as many nodes. */
 const MAX_NODES = 1_000_000;
 
 /** JSON with sorted keys: the same value always gives the same text. Throws LimitExceeded for values that expand without end. */

@@ -18,7 +18,7 @@ export function shortDuration(milliseconds: number): string {
   return `${Math.floor(span / YEAR_MS)}y`;
 }
 
-/** How long ago a time (RFC 3339) was; `<unknown>` if it is none. */
+/** Formats the time since a timestamp (RFC 3339); `<unknown>` if it is invalid. */
 export function age(time: string | undefined, now: number): string {
   const at = time === undefined ? Number.NaN : Date.parse(time);
   return Number.isNaN(at) ? '<unknown>' : shortDuration(now - at);

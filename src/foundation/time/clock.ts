@@ -1,6 +1,6 @@
 /** Time as a dependency, so that tests decide what time it is and no deadline depends on the wall clock alone. */
 export interface Clock {
-  /** Wall-clock time, for what people read and what is stored. Milliseconds since the epoch. */
+  /** Wall-clock time, for display and storage. Milliseconds since the epoch. */
   now(): number;
   /** Runs `action` once after `delay` milliseconds; the returned function cancels it. */
   schedule(delay: number, action: () => void): () => void;

@@ -6,7 +6,7 @@ interface Timer {
   readonly action: () => void;
 }
 
-/** A clock that stands still until a test advances it: for tests and simulations. */
+/** A clock that only a test or simulation advances. */
 export class ManualClock implements Clock {
   readonly #timers = new Set<Timer>();
   #now: number;
@@ -30,7 +30,7 @@ export class ManualClock implements Clock {
     };
   }
 
-  /** How many timers wait. */
+  /** Number of pending timers. */
   get pending(): number {
     return this.#timers.size;
   }
@@ -52,7 +52,7 @@ export class ManualClock implements Clock {
     this.#now = Math.max(this.#now, end);
   }
 
-  /** Like `advance`, and lets the promises that a timer resolved run before the next timer fires. */
+  /** Like `advance`, but lets the promises that a timer resolved continue before the next timer fires. */
   async advanceAsync(milliseconds: number): Promise<void> {
     const end = this.#now + milliseconds;
     await settle();

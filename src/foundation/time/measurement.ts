@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** Something that is measured where it happens and published to subscribers; costs next to nothing without any. */
+/** A measurement that is published to subscribers; costs almost nothing without any. */
 export interface Measurement<T> {
   readonly hasSubscribers: boolean;
   publish(value: T): void;

@@ -138,7 +138,10 @@ class SettersRun {
   }
 }
 
-/** Gives a list other items. Its comment goes where kpt looks for it: behind the key, or behind the `[]` of an empty list. */
+/**
+ * Replaces the items of a list. Its comment is placed where kpt expects it: after the key, or after the `[]` of an empty
+ * list.
+ */
 function replaceItems(node: YAMLSeq<Node>, items: Node[]): void {
   const same = items.length === node.items.length && items.every((item, at) => samePart(item, node.items[at]));
   if (same) return;

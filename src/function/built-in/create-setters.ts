@@ -89,7 +89,7 @@ class SetterComments {
     const setter = this.#lists.find(
       ({ value }) => value.length === items.length && value.every((item, at) => item === items[at]),
     );
-    // Items in one line cannot have comments of their own.
+    // Items on one line cannot have separate comments.
     if (items.length > 0 && (setter !== undefined || items.some((text) => this.#isIn(text)))) node.flow = false;
     return setter === undefined ? undefined : `kpt-set: \${${setter.name}}`;
   }

@@ -57,7 +57,7 @@ export const generateFolders: KrmFunction = {
   },
 };
 
-/** What the folders at the top are in. */
+/** The parent of the top-level folders. */
 interface Parent {
   readonly kind: string;
   readonly name: string;

@@ -16,7 +16,7 @@ const SET_IMAGE = { apiVersion: KPT_FUNCTIONS, kind: 'SetImage' };
 
 const CONTAINERS = ['initContainers', 'containers', 'ephemeralContainers'];
 
-/** Where custom resources have containers, if they have them as Kubernetes' own kinds do. */
+/** Paths of containers in custom resources that follow the structure of Kubernetes' own kinds. */
 const USUAL_POD_SPECS: readonly (readonly string[])[] = [['spec'], ['spec', 'template', 'spec']];
 
 interface Settings {

@@ -16,10 +16,10 @@ import { changeDependencies } from './support/names/depends-on.ts';
 
 const SET_NAMESPACE = { apiVersion: KPT_FUNCTIONS, kind: 'SetNamespace' };
 
-/** Where Kubernetes puts a namespaced resource that names no namespace. */
+/** The namespace of a namespaced resource without one, as in Kubernetes. */
 const DEFAULT_NAMESPACE = 'default';
 
-/** `group|kind|namespace|name` of what a package came from, as kpt writes it. */
+/** Annotation with `group|kind|namespace|name` of the upstream resource, as kpt writes it. */
 const ORIGIN = 'internal.kpt.dev/upstream-identifier';
 
 interface Settings {
@@ -134,7 +134,7 @@ class Changes {
     return true;
   }
 
-  /** Sets a field that holds the name of a namespace, or may hold it. */
+  /** Sets a field that contains the name of a namespace, or may contain it. */
   set(resource: Resource, path: FieldPath, origin?: string): void {
     const current = textAt(resource, path) || undefined;
     if (this.accepts(current, origin)) resource.set(path, this.#settings.namespace);

@@ -6,7 +6,7 @@ import type { FunctionRule, FunctionRules } from '../model/function-rules.ts';
 import { type FunctionVersion, parseVersion } from '../model/function-version.ts';
 import { completeImage, parseImageName, pinnedImage } from './image-name.ts';
 
-/** What runs for a function of a pipeline. */
+/** The implementation of a function in a pipeline. */
 export type ResolvedFunction =
   | { readonly type: 'builtIn'; readonly fn: KrmFunction; readonly version?: FunctionVersion }
   /** A program: as `exec` of a Kptfile has it, or a file in the folder that is allowed for programs. */
@@ -25,8 +25,8 @@ export class Catalog {
   }
 
   /**
-   * What runs for an image: the action of its first rule; a function of that name, with any registry and tag; a container
-   * otherwise. A function with `exec` is a program.
+   * Resolves an image: to the action of its first matching rule; to a built-in function of that name, with any registry
+   * and tag; to a container otherwise. A function with `exec` is a program.
    */
   resolve({ image = '', tag, exec = '' }: KptFunction, rules: FunctionRules): ResolvedFunction {
     if (image === '') return { type: 'exec', path: exec };
@@ -38,7 +38,7 @@ export class Catalog {
       case 'builtIn': {
         const fn = this.#functions.get(action.name);
         if (fn !== undefined) {
-          // An image of another name has versions of its own.
+          // An image with another name has its own version numbers.
           const version = action.name === name ? parseVersion(completeTag) : undefined;
           return { type: 'builtIn', fn, ...(version === undefined ? {} : { version }) };
         }

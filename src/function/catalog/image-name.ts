@@ -1,4 +1,4 @@
-/** Where kpt looks for images that are named without a registry. */
+/** The registry that kpt uses for images without one. */
 const DEFAULT_REGISTRY = 'ghcr.io/kptdev/krm-functions-catalog';
 
 /** The parts of an image's name as it is written. */
@@ -22,8 +22,8 @@ export function parseImageName(image: string): ImageName {
 }
 
 /**
- * The image as kpt runs it: with kpt's registry if it names none, with the `tag` of the pipeline entry in place of its own tag and
- * digest, and with the tag `latest` if it has neither.
+ * Completes an image as kpt does: with kpt's registry if it has none, with the `tag` of the pipeline entry in place of its own tag
+ * and digest, and with the tag `latest` if it has neither.
  */
 export function completeImage(image: string, entryTag: string | undefined): string {
   const { repository, tag, digest } = parseImageName(image);

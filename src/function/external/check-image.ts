@@ -13,9 +13,7 @@ export function isPinned(image: string): boolean {
   return DIGEST.test(parseImageName(image).digest ?? '');
 }
 
-/**
- * Checks the name of an image, so that nothing else, such as an option, reaches a container engine in its place. Throws InvalidInput.
- */
+/** Checks the name of an image, so that no option or other argument reaches a container engine in its place. Throws InvalidInput. */
 export function checkImage(image: string): void {
   const { repository, tag, digest } = parseImageName(image);
   const parts = repository.split('/');

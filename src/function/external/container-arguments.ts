@@ -18,7 +18,9 @@ export interface ContainerRun {
 /** The ids of an unprivileged user; numbers, since names differ between systems. */
 const UNPRIVILEGED_USER = '65534:65534';
 
-/** The arguments of an engine to run a function: no privileges, nothing to write to but /tmp, no network. The image is there already. */
+/**
+ * Returns the arguments of an engine to run a function: no privileges, only /tmp writable, no network. The image was pulled before.
+ */
 export function containerArguments({ engine, name, image, allowNetwork, memoryBytes }: ContainerRun): string[] {
   return [
     ...['run', '--rm', '--interactive', '--name', name, '--pull', 'never'],

@@ -13,7 +13,7 @@ export interface Engine {
 
 export type EngineSearch = { readonly engine: Engine } | { readonly refusal: string };
 
-/** What an engine's command line needs to find its service, its images and the accounts of registries. */
+/** Variables that an engine's command line needs to find its service, its images and the accounts of registries. */
 const PASSED_ON = [
   ...[
     'HOME',
@@ -37,7 +37,7 @@ const PASSED_ON = [
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'],
 ];
 
-/** The environment of an engine's command line; functions in containers see nothing of it. */
+/** Returns the environment of an engine's command line; functions in containers do not get it. */
 export function engineEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
   const passed = PASSED_ON.flatMap((name) => (own[name] === undefined ? [] : [[name, own[name]] as const]));
   return Object.fromEntries(passed);
@@ -72,7 +72,7 @@ export async function findEngine({ only, env, time, clock }: EngineOptions): Pro
   };
 }
 
-/** `version` asks the service of an engine that has one. */
+/** `version` connects to the service of an engine that has one. */
 async function probe(name: string, program: string, { env, time, clock }: EngineOptions): Promise<string | undefined> {
   const signal = new AbortController().signal;
   const bounds = { env, time, clock, signal, cwd: '/', input: '', outputBytes: 1024 * 1024 };
@@ -85,7 +85,10 @@ async function probe(name: string, program: string, { env, time, clock }: Engine
   }
 }
 
-/** What is wrong, of an engine's error output: its last line but for a pointer to its help, without what all of them begin with; bounded. */
+/**
+ * Extracts the error from the output of an engine: its last line without the pointer to its help and without the common prefix;
+ * bounded.
+ */
 export function engineMessage(text: string): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '' && !/^(?:Run|See) '/.test(line));
   const [, quoted] = /^time=\S+ level=fatal msg=(".*")$/.exec(lines.at(-1) ?? '') ?? [];

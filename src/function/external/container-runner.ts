@@ -22,7 +22,7 @@ export interface ContainerOptions {
   /** Bytes for all processes of a container. */
   readonly memoryBytes: number;
   readonly clock: Clock;
-  /** What to do in place of an image that cannot be run: `name a built-in function in its place`. */
+  /** Next step for an image that cannot be run: `name a built-in function in its place`. */
   readonly instead: string;
   /** A name that no other container has: letters, digits and dashes. */
   readonly newName: () => string;
@@ -32,13 +32,13 @@ export interface ContainerOptions {
 const PROBE_TIMEOUT_MS = 5_000;
 const PULL_TIMEOUT_MS = 5 * 60_000;
 const REMOVAL_TIMEOUT_MS = 15_000;
-/** How long the result of the search for an engine is cached. */
+/** Milliseconds for which the result of the search for an engine is cached. */
 const ENGINE_CACHE_MS = 60_000;
 
 /** The exit code of an engine that could not run a container. */
 const ENGINE_FAILED = 125;
 
-/** Runs functions as containers that have no network, no privileges and nothing to write to but their own /tmp. */
+/** Runs functions as containers that have no network, no privileges and only their own /tmp to write to. */
 export class ContainerRunner {
   readonly #options: ContainerOptions;
   #search: { readonly result: Promise<EngineSearch>; readonly until: number } | undefined;
@@ -47,7 +47,7 @@ export class ContainerRunner {
     this.#options = options;
   }
 
-  /** Why it cannot run this image; undefined if it can. */
+  /** Returns why it cannot run this image; undefined if it can. */
   async refusal(image: string): Promise<string | undefined> {
     const found = await this.#engineFor(image);
     return 'refusal' in found ? found.refusal : undefined;

@@ -25,10 +25,10 @@ export interface ExecOptions {
 const PREFIX = 'sluice-exec-';
 
 /**
- * Runs the programs that `exec` entries name, as the user that runs this process: without a shell, with an environment that holds
- * nothing of this process's own, in a temporary folder of their own, with bounds. This protects against accidents, not attackers: a program
- * can write wherever this user can, use the network, and read what other processes of this user show. One that leaves its
- * process group is found by its environment and killed, unless it hid on purpose. Only containers isolate more.
+ * Runs the programs that `exec` entries name, as the user that runs this process: without a shell, with a minimal environment, in a
+ * separate temporary folder, with limits. This protects against accidents, not attackers: a program can write wherever this user can,
+ * use the network, and read other processes of this user. A process that leaves its process group is found by its environment and
+ * killed, unless it hides deliberately. Only containers isolate more.
  */
 export class ExecRunner {
   readonly #options: ExecOptions;
@@ -38,7 +38,7 @@ export class ExecRunner {
     this.#options = options;
   }
 
-  /** Why it cannot run this; undefined if it can. */
+  /** Returns why it cannot run this program; undefined if it can. */
   async refusal(exec: string): Promise<string | undefined> {
     const located = await locateProgram(exec, this.#options.allowed);
     return 'refusal' in located ? located.refusal : undefined;
@@ -85,20 +85,21 @@ async function clearAbandoned(): Promise<void> {
   }
 }
 
-/** What every process that a program starts has in its environment, unless it hides. */
+/** The environment variable of all processes that a program starts, unless they hide. */
 function homeAt(folder: string): string {
   return `HOME=${folder}`;
 }
 
-/** Removes the files of a program. Those that cannot be removed are left to the system: that is no failure of the function. */
+/**
+ * Removes the files of a program. Files that cannot be removed are left to the system: that is not a failure of the function.
+ */
 async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true, maxRetries: 2 }).catch(() => undefined);
 }
 
 /**
- * Kills every process that has `variable` (`NAME=value`) in the environment that it was started with, also where it left the process
- * group of its parent. Finds none on systems without /proc, none that were given another environment on purpose, and none of
- * other users.
+ * Kills every process that was started with `variable` (`NAME=value`) in its environment, even if it left the process group of its
+ * parent. It cannot find processes on systems without /proc, with a deliberately changed environment, or of other users.
  */
 async function endStrays(variable: string): Promise<void> {
   const entry = Buffer.from(`\0${variable}\0`);

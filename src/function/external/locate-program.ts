@@ -3,19 +3,19 @@ import { isAbsolute, join, resolve, sep } from 'node:path';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { splitCommand } from './split-command.ts';
 
-/** Which programs may run. */
+/** The programs that may run. */
 export type AllowedPrograms =
   /** Those in this folder and its folders, and none that a symbolic link leads to elsewhere. Relative names start from it. */
   | { readonly folder: string }
   /**
-   * Every program, for a person who runs their own packages. Names with a slash start from `from`; others are looked up in `path`, folders
-   * with colons between them.
+   * Every program, for users who run their own packages. Names with a slash are relative to `from`; others are looked up in `path`, a
+   * list of folders separated by colons.
    */
   | { readonly anyFrom: string; readonly path: string };
 
 export type Located =
   | { readonly program: string; readonly arguments: readonly string[] }
-  /** Why it is not run, and what to do about it; one line. */
+  /** Reason why it is not run, with the next step; one line. */
   | { readonly refusal: string };
 
 /** The program that an `exec` entry of a pipeline names, as an absolute path without symbolic links, and its arguments. */

@@ -7,10 +7,10 @@ import type { ExternalAnswer } from './external-runner.ts';
 export interface ProcessRun {
   /** Its name in messages. */
   readonly title: string;
-  /** Absolute path, or a name to be looked up in the PATH of `env`. */
+  /** Absolute path, or a name that is looked up in the PATH of `env`. */
   readonly file: string;
   readonly arguments: readonly string[];
-  /** The whole environment: nothing of this process is added. */
+  /** The whole environment: no variable of this process is added. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly input: string;
@@ -26,13 +26,16 @@ export interface ProcessRun {
 
 const MAX_STDERR_CHARACTERS = 64 * 1024;
 
-/** How long output may stay open after the process and its group have ended: a process that left the group may hold it. */
+/**
+ * Milliseconds for which output may stay open after the process and its group have ended: a process that left the group
+ * may hold it open.
+ */
 const OUTPUT_TIMEOUT_MS = 5_000;
 
 /**
  * Runs a program to its end, without a shell and in a process group of its own, which has ended when this settles. An exit code other
- * than 0 is a result; an end by a signal has the code that shells give it. Rejects with Timeout, with LimitExceeded, with Unavailable
- * if it cannot be started, and with the reason of the signal.
+ * than 0 is a result; a process that a signal ended has the exit code that shells use. Rejects with Timeout, with LimitExceeded, with
+ * Unavailable if it cannot be started, and with the reason of the signal.
  */
 export function runProcess(run: ProcessRun): Promise<ExternalAnswer> {
   return new Promise((resolve, reject) => {

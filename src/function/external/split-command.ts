@@ -1,8 +1,8 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
 /**
- * The words of a command line: split at white space, with single quotes, double quotes and backslashes as shells read them, and with
- * nothing else of a shell. Throws InvalidInput for a quote that does not end, and if there is no word.
+ * Splits a command line into words at white space, with single quotes, double quotes and backslashes as in shells, and no other
+ * shell syntax. Throws InvalidInput for an unterminated quote and for an empty command.
  */
 export function splitCommand(command: string): string[] {
   const words: string[] = [];

@@ -1,6 +1,6 @@
 import type { ResultItem } from '../../../kptfile-schema/index.ts';
 
-/** One line for people: file, resource, field and what was found. */
+/** Formats a result as one human-readable line: file, resource, field and message. */
 export function describeFinding({ message = '', resourceRef, field, file }: ResultItem): string {
   const { kind, namespace, name } = resourceRef ?? {};
   const object = namespace === undefined ? name : `${namespace}/${name}`;

@@ -4,7 +4,7 @@
 export interface FunctionRule {
   /** Image without registry and tag (`set-namespace`), or with its registry. */
   readonly image: string;
-  /** Tags that it holds for; all if absent. */
+  /** Tags that it applies to; all if absent. */
   readonly tags?: readonly string[];
   readonly action:
     | { readonly type: 'builtIn'; readonly name: string }

@@ -12,7 +12,7 @@ export interface ResourceList {
   readonly results: FunctionResult[];
   /** Set by a function that reports errors and still exits with 0, as some published versions do. */
   errorsPass?: boolean;
-  /** Text for people; it becomes `stderr` of its result. */
+  /** Human-readable text; it becomes `stderr` of its result. */
   stderr?: string;
 }
 
@@ -29,7 +29,7 @@ export interface FunctionContext {
 export interface FunctionDoc {
   /** One line. */
   readonly summary: string;
-  /** What it does and how it is configured; a few short paragraphs. */
+  /** Description of its effect and configuration; a few short paragraphs. */
   readonly description: string;
   /** Kptfile pipeline entries, and configurations where they need a file; YAML. */
   readonly examples: readonly string[];

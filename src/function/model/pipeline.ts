@@ -10,7 +10,7 @@ export interface PipelineInput {
   /** Condition types by the name or the short image name of a validator, as policies require them. */
   readonly validatorConditions: ReadonlyMap<string, string>;
   readonly pinnedValidators?: readonly PinnedValidator[];
-  /** Where images are that name no registry, without a slash at the end; default: where kpt looks for them. */
+  /** Registry of images without one, without a trailing slash; default: the registry of kpt. */
   readonly registry?: string;
   /** Runs this one function on all resources, in place of the pipelines of the Kptfiles, of which there may be none. */
   readonly only?: SingleFunction;
@@ -24,18 +24,18 @@ export interface SingleFunction {
   readonly config?: string;
 }
 
-/** What one function of the pipeline did. */
+/** The result of one function of the pipeline. */
 export interface PipelineStep {
   /** Folder of the package that names the function; empty for the root package. */
   readonly packagePath: string;
   readonly list: 'mutators' | 'validators';
-  /** What kpt records of it in `status.renderStatus`. */
+  /** The result as kpt records it in `status.renderStatus`. */
   readonly result: PipelineStepResult;
   /** The condition type that its findings are to become, if the package or a policy requires one. Validators only. */
   readonly conditionType?: string;
   /** True for a validator that a policy pins and that saw the whole package. */
   readonly pinned?: boolean;
-  /** True if the function could not be run here, so that its failure does not concern the package. */
+  /** True if the function could not be run here, so that its failure is not one of the package. */
   readonly unavailable?: boolean;
 }
 
@@ -45,9 +45,12 @@ export interface PipelineOutcome {
   readonly edits: ReadonlyMap<string, string | null>;
   /** In the order in which they ran; the last one of a failed pipeline is the one that failed. */
   readonly steps: readonly PipelineStep[];
-  /** Why the package could not be rendered, in one line that names function, package and file; undefined if it was. */
+  /**
+   * Reason why the package could not be rendered, in one line with function, package and file; undefined if it was
+   * rendered.
+   */
   readonly failure?: string;
-  /** Information for people that is no failure, such as YAML files that are no resources. One line each. */
+  /** Human-readable information that is no failure, such as YAML files that are not resources. One line each. */
   readonly notes: readonly string[];
 }
 
@@ -56,7 +59,7 @@ export interface PipelineEvent {
   readonly type: 'started' | 'finished';
   /** Of a function that starts, `result` has only its name. */
   readonly step: PipelineStep;
-  /** How many resources a function gets that starts, if its selectors choose among them. */
+  /** Number of resources that a starting function gets, if it has selectors. */
   readonly selected?: number;
 }
 

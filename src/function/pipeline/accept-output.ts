@@ -16,7 +16,7 @@ const MAX_DEPTH = 200;
 export interface Expectation {
   /** The resources before the function, all of the package. */
   readonly before: readonly Place[];
-  /** Whether the Kptfiles that were there must be there afterwards. */
+  /** Whether existing Kptfiles must still exist afterwards. */
   readonly keepsKptfiles: boolean;
   readonly limits: FunctionLimits;
 }

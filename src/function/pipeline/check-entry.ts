@@ -10,8 +10,8 @@ const KNOWN_FIELDS = new Set('image tag exec configPath configMap configRef name
 const KNOWN_SELECTOR_FIELDS = new Set('apiVersion kind name namespace labels annotations'.split(' '));
 
 /**
- * Why a function of a pipeline cannot be run as it is written; undefined if it can. `own` are the resources of its package, without those of
- * nested packages, with files below the package's folder.
+ * Returns why a function of a pipeline cannot be run as specified; undefined if it can. `own` are the resources of its package,
+ * without those of nested packages, with files below the package's folder.
  */
 export async function entryProblem(entry: KptFunction, own: readonly Resource[]): Promise<string | undefined> {
   const { image = '', exec = '', when = '' } = entry;

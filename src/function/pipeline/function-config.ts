@@ -4,7 +4,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { readResources } from '../resource/read-resources.ts';
 import { Resource } from '../resource/resource.ts';
 
-/** Requests a condition of its own for the findings of a validator. */
+/** Requests a separate condition for the results of a validator. */
 const VALIDATOR_CONDITION = 'sluice.dev/validator-condition';
 
 /** A package's own resources, with files below its folder. */

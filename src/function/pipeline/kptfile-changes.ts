@@ -10,7 +10,7 @@ import {
 import { RENDERED } from '../../package/plan/edit/render.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 
-/** What functions changed in the Kptfile of the root package. */
+/** The changes of functions to the Kptfile of the root package. */
 export interface KptfileChanges {
   readonly edits: readonly KptfileEdit[];
   readonly conditions: readonly Condition[];
@@ -28,9 +28,9 @@ const INFO_TEXTS = ['description', 'site', 'license', 'licenseFile', 'man'] as c
 const INFO_LISTS = ['emails', 'keywords'] as const;
 
 /**
- * What functions changed in a Kptfile, from its texts before and after: labels, annotations, name and information, conditions, and gates
- * that they added. Functions may not change the upstream or the pipeline of the package, nor remove gates:
- * that is noted. A text that cannot be read counts as unchanged.
+ * Compares the texts of a Kptfile before and after functions ran: labels, annotations, name and information, conditions, and gates
+ * that they added. Functions may not change the upstream or the pipeline of the package, nor remove gates: such changes are noted. A
+ * text that cannot be read counts as unchanged.
  */
 export function kptfileChanges(before: string, after: string): KptfileChanges {
   if (before === after) return NOTHING;
@@ -90,7 +90,7 @@ function conditionChanges(was: Kptfile, is: Kptfile): Pick<KptfileChanges, 'cond
   };
 }
 
-/** Fields that differ and that no edit is made for. */
+/** Returns changed fields for which no edit exists. */
 function leftOut(was: Kptfile, is: Kptfile): string[] {
   const [before, after] = [otherFields(was), otherFields(is)];
   return [...new Set([...before.keys(), ...after.keys()])].filter(

@@ -9,7 +9,7 @@ export interface Members {
   own(): Resource[];
 }
 
-/** Which resources belong to which package. */
+/** Maps resources to their packages. */
 export class PackageMembers {
   readonly #folders: ReadonlySet<string>;
   #all: readonly Resource[];

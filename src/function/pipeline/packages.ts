@@ -18,7 +18,7 @@ export interface PackageTree {
   readonly parentsFirst: readonly PipelinePackage[];
   /** The order in which the pipelines run. */
   readonly runs: readonly PipelinePackage[];
-  /** Whether what was rendered before a failure is kept. */
+  /** Whether results from before a failure are kept. */
   readonly savesOnFailure: boolean;
 }
 

@@ -11,7 +11,7 @@ const PLACE = /^(?:internal\.)?config\.kubernetes\.io\//;
 
 /**
  * True if an entry of the pipeline is exactly the validator that a policy pins: its image, its configuration, and all resources of the
- * package. An entry that sees only some of them, or only sometimes, or that a nested package names, can be made to see nothing.
+ * package. An entry with selectors or a condition, or in a nested package, could be made to skip resources.
  */
 export function isPinned(
   rule: PinnedValidator,

@@ -48,14 +48,14 @@ export function stepOf({ of, list, fn }: PipelineEntry, run: FunctionRun | undef
   };
 }
 
-/** Functions know files by their paths in the package that names them, people by those in the whole package. */
+/** Functions use paths relative to their package, messages those in the whole package. */
 function withFile(result: ResultItem, folder: string): ResultItem {
   const { file } = result;
   if (folder === '' || file?.path === undefined) return result;
   return { ...result, file: { ...file, path: `${folder}/${file.path}` } };
 }
 
-/** The first findings, errors before others, and a last one with the number of the rest. */
+/** Returns the first results, errors before others, and a last one with the number of omitted results. */
 function bounded(results: readonly ResultItem[]): readonly ResultItem[] {
   const short = (result: ResultItem) => ({ ...result, message: cut(result.message) ?? '' });
   if (results.length <= MAX_RESULTS) return results.map(short);

@@ -15,9 +15,9 @@ export interface FunctionRun {
   readonly results: readonly FunctionResult[];
   /** 0 on success. */
   readonly exitCode: number;
-  /** Its text for people, or why it failed. */
+  /** Its human-readable output, or the reason of its failure. */
   readonly stderr?: string;
-  /** Why it did not end by itself. */
+  /** Reason why it did not end by itself. */
   readonly executionError?: string;
   /** True if it could not be run here. */
   readonly unavailable?: boolean;

@@ -26,8 +26,8 @@ export interface PipelineOptions extends Omit<RunContext, 'byHand'> {
 /**
  * Renders a package as kpt does: the functions of nested packages first, in the order of their paths (or last, with the annotation
  * `kpt.dev/bfs-rendering`), then those of the package around them, which get the results of all; mutators in their order, then
- * validators, which change nothing. The first function that fails ends it. A function sees files by paths below the folder of
- * the package that names it. Any problem of the package is the failure of the outcome; rejects with the signal's reason only.
+ * validators, which change nothing. The first failing function ends the pipeline. A function sees files by paths relative to its
+ * package. Any problem of the package is the failure of the outcome; rejects with the signal's reason only.
  */
 export async function runPipeline(input: PipelineInput, options: PipelineOptions): Promise<PipelineOutcome> {
   let run: PipelineRun;
@@ -40,7 +40,7 @@ export async function runPipeline(input: PipelineInput, options: PipelineOptions
   return run.run();
 }
 
-/** Notes about one function; further ones would add nothing. */
+/** Maximum number of notes about one function. */
 const MAX_REPEATED_NOTES = 5;
 
 class PipelineRun {
@@ -112,7 +112,7 @@ class PipelineRun {
     return undefined;
   }
 
-  /** Why the pipeline ends with this entry; undefined if it continues. */
+  /** Returns why the pipeline ends with this entry; undefined if it continues. */
   async #runEntry(entry: PipelineEntry, members: Members): Promise<string | undefined> {
     const { catalog, onEvent, signal } = this.#options;
     signal.throwIfAborted();
@@ -169,7 +169,7 @@ class PipelineRun {
     return run;
   }
 
-  /** Why the output of a mutator is rejected; undefined if it is accepted. */
+  /** Returns why the output of a mutator is rejected; undefined if it is accepted. */
   #accept(entry: PipelineEntry, output: readonly Resource[], before: readonly Place[]): string | undefined {
     const keepsKptfiles = !this.#byHand;
     try {

@@ -12,7 +12,7 @@ import { isResourcePath } from '../resource/resource-path.ts';
 import { type FoundRendering, renderingOf, withRenderStatus } from './rendering-of.ts';
 
 const MAX_CACHE_BYTES = 64 * 1024 * 1024;
-/** What a cached rendering takes besides its texts. */
+/** Size of a cached rendering in addition to its texts. */
 const ENTRY_BYTES = 2048;
 
 export interface FunctionRendererOptions {

@@ -164,7 +164,7 @@ function boundedSteps(steps: readonly PipelineStep[]): Pick<PipelineStep, 'list'
   }));
 }
 
-/** The part of a render's status that matters to people: which functions ran, and their problems. */
+/** Returns the relevant part of a render status for a comparison: which functions ran, and their problems. */
 function comparableStatus(
   { mutationSteps = [], validationSteps = [], errorSummary }: RenderStatus,
   lasting: boolean,

@@ -1,12 +1,12 @@
 import type { ResultItem } from '../../../kptfile-schema/index.ts';
 import type { PipelineOutcome } from '../model/pipeline.ts';
 
-/** What kpt writes for `--results-dir`. */
+/** The file that kpt writes for `--results-dir`. */
 export interface FunctionResultList {
   readonly apiVersion: 'kpt.dev/v1';
   readonly kind: 'FunctionResultList';
   readonly metadata: { readonly name: 'fnresults' };
-  /** 0 if the pipeline came through. */
+  /** 0 if the pipeline succeeded. */
   readonly exitCode: number;
   readonly items: readonly {
     readonly image?: string;

@@ -7,7 +7,7 @@ import { readResourceList, writeResourceList } from './resource-list-text.ts';
 export interface SourcedPackage {
   /** A ResourceList as YAML. */
   readonly text: string;
-  /** What is not in it, and why; one line each. */
+  /** Files that are not in it, with the reason; one line each. */
   readonly notes: readonly string[];
 }
 
@@ -18,8 +18,8 @@ export function sourcePackage(files: ReadonlyMap<string, string>, config?: Resou
 }
 
 /**
- * The files of the items of a ResourceList, by their annotations; items without them get a file of their own. Throws InvalidInput,
- * as `readResourceList` and `writeResources` do.
+ * Returns the files of the items of a ResourceList, by their annotations; each item without them gets a new file. Throws
+ * InvalidInput, as `readResourceList` and `writeResources` do.
  */
 export function sinkPackage(text: string): Map<string, string> {
   const { items } = readResourceList(text);

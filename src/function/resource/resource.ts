@@ -27,16 +27,16 @@ export interface Place {
 }
 
 /**
- * One KRM resource of a package, as the YAML document that it is written as: comments and styles are part of it, and unchanged
- * parts are written back byte for byte. Scalars of the tree hold the text that they are written as; read values through
- * `value`, `get` and `plainValue`, and write through `set` or with nodes of `createNode`.
+ * One KRM resource of a package, as a YAML document: comments and styles are part of it, and unchanged parts are written back
+ * byte for byte. Scalars of the tree contain their source text; read values through `value`, `get` and `plainValue`, and write
+ * through `set` or with nodes of `createNode`.
  */
 export class Resource {
   readonly document: Document & { contents: YAMLMap };
   /** Its place when the package was read; undefined for a resource that a function created. */
   readonly origin: Place | undefined;
   file: string;
-  /** Place among the documents of its file, from 0. A new resource goes behind those that are there if its place is taken. */
+  /** Place among the documents of its file, from 0. A new resource is appended if its place is taken. */
   index: number;
   readonly #source: ResourceText | undefined;
 
@@ -62,14 +62,14 @@ export class Resource {
     return Resource.of(contents as YAMLMap, place);
   }
 
-  /** A resource of nodes that hold texts; one that takes the place of `before` is written in the format of that. */
+  /** Creates a resource from nodes with source texts; one that replaces `before` is written in the same format. */
   static of(contents: YAMLMap, place: Place, before?: Resource): Resource {
     const document = before === undefined ? newDocument(contents) : copyDocument(before.document, contents);
     const [source, origin] = before === undefined ? [] : [before.#source, before.origin];
     return new Resource(document as Document & { contents: YAMLMap }, place, source, origin);
   }
 
-  /** A copy that shares nothing with this one. */
+  /** Returns a deep copy. */
   clone(): Resource {
     return new Resource(
       copyDocument(this.document) as Document & { contents: YAMLMap },
@@ -89,10 +89,7 @@ export class Resource {
     return this.#source?.isOf(this.document) !== true;
   }
 
-  /**
-   * The resource as text: the one that it was read from if nothing changed, and otherwise one that differs from that in as few lines as
-   * possible.
-   */
+  /** Returns the resource as text: the original one if nothing changed, and otherwise one with as few changed lines as possible. */
   toText(): string {
     return this.#source?.changedTo(this.document, this.describe()) ?? newResourceText(this.document, this.describe());
   }
@@ -161,8 +158,9 @@ export class Resource {
   }
 
   /**
-   * Sets a value, making the mappings on the way. A scalar that is there keeps its comment, and its quotes where the new value allows
-   * them; a collection keeps the comment behind its key. Throws InvalidInput if the path leads through a scalar or past the end of a list.
+   * Sets a value and creates missing mappings on its path. An existing scalar keeps its comment, and its quotes if the new value
+   * allows them; a collection keeps the comment after its key. Throws InvalidInput if the path leads through a scalar or past the end
+   * of a list.
    */
   set(path: FieldPath, value: unknown): void {
     let at: Node = this.root;
@@ -199,7 +197,7 @@ export class Resource {
     }
   }
 
-  /** Removes a field or an item. True if it was there. */
+  /** Removes a field or an item. Returns true if it existed. */
   delete(path: FieldPath): boolean {
     const key = path.at(-1);
     const parent = this.node(path.slice(0, -1));

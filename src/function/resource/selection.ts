@@ -22,7 +22,8 @@ export function selectResources(
 }
 
 /**
- * What the resources are after a function had some of them: the others stay, changed ones keep their place, new ones are appended.
+ * Merges the output of a function that got only some resources: the others stay, changed ones keep their place, new ones are
+ * appended.
  */
 export function mergeSelection(
   all: readonly Resource[],
@@ -40,7 +41,7 @@ export function mergeSelection(
   return [...merged, ...output.filter((resource) => !used.has(resource))];
 }
 
-/** What resources became, by what they were; those that a function removed are missing. */
+/** Returns the resulting resource for each input resource; those that a function removed are missing. */
 function successorsOf(selected: readonly Resource[], output: readonly Resource[]): Map<Resource, Resource> {
   const same = new Set(output);
   const byOrigin = new Map<string, Resource>();

@@ -79,7 +79,7 @@ function newFile(file: string, resources: readonly Resource[]): string {
   return joined(placed(resources, new Map()));
 }
 
-/** The file without removed resources and with new ones; null if no document is left. */
+/** Returns the file without removed resources and with new ones; null if no document remains. */
 function changedFile(file: string, text: string, was: readonly Resource[], is: readonly Resource[]): string | null {
   const managed = new Set(was.map(({ origin }) => origin?.index));
   const slots: Slot[] = [];
@@ -102,7 +102,7 @@ function changedFile(file: string, text: string, was: readonly Resource[], is: r
   return joined(slots);
 }
 
-/** Assigns every resource its place; new ones whose place is taken are appended. `taken` describes by index what is there already. */
+/** Assigns every resource its place; new ones whose place is taken are appended. `taken` describes the existing ones by index. */
 function placed(resources: readonly Resource[], taken: Map<number, string>): Slot[] {
   const slots: Slot[] = [];
   const place = (resource: Resource, position: number) => {

@@ -3,7 +3,7 @@ import { structuralProblems } from '../../resource/schema/structural/structural-
 import type { StructuralSchema } from '../../resource/schema/structural/structural-schema.ts';
 import type { Resource } from '../resource/resource.ts';
 
-/** A schema that resources can be judged by. */
+/** A schema for validating resources. */
 export interface UsableSchema {
   readonly schema: StructuralSchema;
   /** False if it has CEL rules that cannot be understood here. */

@@ -23,7 +23,7 @@ class UnavailableModule extends Struct {
   }
 }
 
-/** What scripts load from modules of the published function: one name each. */
+/** The names that scripts can load from modules of the published function: one each. */
 const MODULES: ReadonlyMap<string, ReadonlyMap<string, Value>> = new Map([
   entry('encoding/base64.star', 'base64', BASE64),
   entry('encoding/json.star', 'json', JSON_MODULE),

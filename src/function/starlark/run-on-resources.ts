@@ -71,7 +71,7 @@ function runScript(
   return readListNode(tree as YAMLMap, { sent: items });
 }
 
-/** What a script knows as `ctx`. */
+/** The variable `ctx` of a script. */
 class Context extends Struct {
   constructor(resourceList: Dict) {
     const environment = new Dict();
@@ -120,7 +120,7 @@ function failureOf(error: unknown, config: Resource): FunctionResult[] {
   const { phase, reason, backtrace } = error.details as StarlarkErrorDetails;
   if (phase !== 'evaluation')
     throw new SluiceError(error.code, `${config.describe()}: ${error.message}`, { cause: error });
-  // The message of the script itself is for people who do not know its code.
+  // The message of the script itself is for users who do not know its code.
   if (reason.startsWith('fail: ')) return [{ severity: 'error', message: reason }];
   const message = backtrace.split('\n').length > 2 ? `${error.message}\n${backtrace}` : error.message;
   return [{ severity: 'error', message }];

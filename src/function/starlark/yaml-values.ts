@@ -10,7 +10,7 @@ import { plainValue } from '../yaml/node-value.ts';
 
 const MAX_DEPTH = 200;
 
-/** What a node costs of the memory, in elements: there is more to it than to a value. */
+/** Memory of a node in elements: a node takes more than a value. */
 const ELEMENTS_PER_NODE = 8;
 
 /** The value of a YAML node: dicts, lists, and scalars as Kubernetes reads them. An alias becomes a copy. */

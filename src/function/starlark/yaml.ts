@@ -21,7 +21,7 @@ export const YAML = moduleOf('yaml', {
     // Its tree takes far more than the text, and reading it takes longer than most.
     machine.elements(text.length * 4);
     machine.step(text.length * 16);
-    // Finding keys that are there twice would take the square of the time.
+    // The check for duplicate keys would take quadratic time.
     const document = parseDocument(text, { schema: 'failsafe', logLevel: 'silent', uniqueKeys: false });
     const [error] = document.errors;
     if (error !== undefined) fail(`loads: ${error.message.split('\n')[0]}`);

@@ -73,7 +73,7 @@ export async function runInWorker(worker: WorkerProcess, run: WorkerRun): Promis
         answer(message.id, external?.refusal(message.call) ?? disabled());
         return;
       case 'external':
-        // The runner of external functions has bounds of its own, which count from when the function really starts.
+        // The runner of external functions has its own limits, which start when the function really starts.
         stopTimer();
         void answer(message.id, external?.run(message.call, ended.signal) ?? disabled()).then(startTimer);
         return;

@@ -58,7 +58,7 @@ const hostile: Readonly<Record<string, KrmFunction['run']>> = {
     const { readFileSync } = await import('node:fs');
     throw new Error(`it read ${readFileSync('/etc/passwd', 'utf8').length} bytes`);
   },
-  // Where `npm start` keeps keys and tokens.
+  // The data folder of `npm start`, with keys and tokens.
   'reads-the-data-folder': async () => {
     const { readdirSync } = await import('node:fs');
     throw new Error(`there are ${readdirSync(new URL('../../../.sluice', import.meta.url)).length} files`);

@@ -41,7 +41,7 @@ export async function gone(pids: readonly number[]): Promise<boolean> {
   return true;
 }
 
-/** Until it holds; the test's own time is the bound. */
+/** Waits until a condition is true; the timeout of the test is the bound. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await pause(20);
 }

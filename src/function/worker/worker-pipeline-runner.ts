@@ -12,7 +12,7 @@ export interface WorkerRunnerOptions {
   /** The program of a worker; tests use one with other functions. */
   readonly program?: URL;
   readonly limits?: FunctionLimits;
-  /** How many packages are rendered at a time; one less than there are cores by default. */
+  /** Maximum number of packages that are rendered at a time; by default one less than the number of cores. */
   readonly concurrency?: number;
   /** MiB of JavaScript objects for one rendering. */
   readonly memory?: number;
@@ -27,8 +27,8 @@ export interface WorkerPipelineRunner extends PipelineRunner {
 }
 
 /**
- * Renders packages in worker processes, which start with the first package and stay warm. A function that throws, hangs, ends
- * its process or takes too much memory is a failed step with its name; renderings that hang do not block others.
+ * Renders packages in worker processes, which start with the first package and are reused. A function that throws, hangs,
+ * ends its process or takes too much memory is a failed step with its name; hanging renderings do not block others.
  */
 export function workerPipelineRunner(options: WorkerRunnerOptions): WorkerPipelineRunner {
   const {

@@ -3,11 +3,11 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type WorkerOptions, WorkerProcess } from './worker-process.ts';
 
 export interface PoolOptions extends WorkerOptions {
-  /** How many workers are busy at a time, as long as none is slow. */
+  /** Maximum number of busy workers, as long as none is slow. */
   readonly concurrency: number;
 }
 
-/** After this time a worker counts as slow, so that a function that hangs does not block others. */
+/** Milliseconds after which a worker counts as slow, so that a function that hangs does not block others. */
 const SLOW_AFTER_MS = 2_000;
 /** There are never more workers than this many times the concurrency. */
 const MAX_SLOW_FACTOR = 4;
@@ -55,7 +55,7 @@ export class WorkerPool {
         if (worker.isEnding)
           throw new SluiceError('Unavailable', `cannot run functions: a worker ${await worker.ended}`);
         const result = await action(worker);
-        // The result of a worker that `close` killed does not concern the package.
+        // The failure of a worker that `close` killed is not one of the package.
         if (this.#closed) throw closed();
         return result;
       } finally {

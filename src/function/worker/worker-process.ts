@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 export interface WorkerOptions {
   readonly program: URL;
-  /** MiB of JavaScript objects that a worker can hold. */
+  /** Maximum size of the JavaScript objects of a worker in MiB. */
   readonly memory: number;
   readonly clock: Clock;
 }
@@ -35,7 +35,7 @@ export const PIPELINE_WORKER = new URL(
  * can neither write files nor start processes.
  */
 export class WorkerProcess {
-  /** Why it ended; a sentence without its subject. */
+  /** Reason why it ended; a sentence without its subject. */
   readonly ended: Promise<string>;
   readonly #child: ChildProcess;
   readonly #ready = Promise.withResolvers<void>();
@@ -121,7 +121,7 @@ export class WorkerProcess {
     this.#child.kill('SIGKILL');
   }
 
-  /** Whether it keeps this process alive. */
+  /** Sets whether it keeps this process alive. */
   hold(value: boolean): void {
     const act = value ? 'ref' : 'unref';
     this.#child[act]();
@@ -140,8 +140,8 @@ export class WorkerProcess {
 }
 
 /**
- * What a worker may read: the code of Sluice and the packages that it uses, without links. Not what is beside them: the data folder,
- * with its keys and tokens, is in the folder of the code where a user tries Sluice out.
+ * Returns the folders that a worker may read: the code of Sluice and its dependencies, with links resolved. Adjacent folders are
+ * excluded: in a trial installation the data folder, with its keys and tokens, is in the folder of the code.
  */
 function moduleTree(): string[] {
   const folders = ['src', 'kptfile-schema'].map((name) => join(ROOT, name));

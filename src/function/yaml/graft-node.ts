@@ -2,8 +2,8 @@ import { isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap
 import { plainValue } from './node-value.ts';
 
 /**
- * Gives a tree the content of another one, and keeps of its own what it can: comments, quotes and the order of fields, which programs that
- * read and write YAML tend to lose. Comments that the other tree has count. Returns the replacement of `mine`.
+ * Updates a tree to the content of another one, and keeps its comments, quotes and order of fields as far as possible, since programs
+ * that read and write YAML tend to lose them. Comments of the other tree take precedence. Returns the replacement of `mine`.
  */
 export function graftNode(mine: Node, theirs: Node): Node {
   if (isMap(mine) && isMap(theirs)) graftMap(mine, theirs);

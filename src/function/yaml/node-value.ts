@@ -85,7 +85,7 @@ export function withoutJsonFormat(node: Node): void {
   }
 }
 
-/** Scalars hold texts, as those that were read do. */
+/** Scalars contain their source texts, like parsed ones. */
 function settle(node: unknown): void {
   if (isScalar(node)) {
     const { value } = node;

@@ -3,12 +3,12 @@ import { isMap, isScalar, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'y
 /** Copies of a node keep it. */
 const OWN_LINE = Symbol('the comment above the first entry stands in a line of its own');
 
-/** A comment of kpt in a line of its own. Few texts have one. */
+/** A comment of kpt on a separate line. Few texts have one. */
 const KPT_LINE = /^[ \t]*# ?kpt-/m;
 
 /**
- * Marks the block lists and mappings under a key whose comment above the first entry begins in a line of its own, and not behind the
- * key. The parser makes no difference between the two; kpt takes a setter of a list behind the key only.
+ * Marks the block lists and mappings under a key whose comment above the first entry begins on a separate line, and not after the
+ * key. The parser does not distinguish the two; kpt accepts a setter of a list only after the key.
  */
 export function markOwnLineComments(root: YAMLMap, text: string): void {
   if (KPT_LINE.test(text)) mark(root, text);

@@ -3,7 +3,7 @@ import { Document, isCollection, type Node, Pair, Scalar, type ToStringOptions, 
 /** Texts that read as themselves without quotes, in a flow collection too. */
 const SAFE_PLAIN = /^[A-Za-z0-9_/][\w./@%+=~-]*(?::[\w./@%+=~-]+)*$/;
 
-/** A document for nodes that hold the texts of their scalars. */
+/** Creates a document for nodes that contain the source texts of their scalars. */
 export function newDocument(contents: Node): Document {
   const document = new Document(null, { schema: 'failsafe', customTags: ['null'] });
   document.contents = contents as never;
@@ -27,7 +27,7 @@ function printOne(text: string, type: Scalar['type']): string {
   return newDocument(scalar).toString({ lineWidth: 0 }).replace(/\n$/, '');
 }
 
-/** The lines of an entry of a mapping, at the left margin, with the comments above it on request. */
+/** Prints the lines of an entry of a mapping without indentation, optionally with the comments above it. */
 export function printPair(
   key: Node,
   value: Node | null,
@@ -62,13 +62,13 @@ export function printItem(item: Node, style: ToStringOptions): string[] {
 
 function linesOf(document: Document, style: ToStringOptions): string[] {
   const text = keepKeyComments(document.toString(style));
-  // What ends with blank lines is a text that keeps them.
+  // Trailing blank lines belong to a text that keeps them.
   return text.slice(0, text.endsWith('\n') ? -1 : undefined).split('\n');
 }
 
 /**
- * The text of a document with all texts of several lines in double quotes: the library writes some of them (`-` and a line in a flow
- * collection, lines of nothing but blanks) so that no library reads them.
+ * Prints a document with all multi-line texts in double quotes: the library writes some of them (`-` and a line in a flow
+ * collection, lines of only blanks) in a form that no library can parse.
  */
 export function printQuoted(document: Document, style: ToStringOptions): string {
   const copy = document.clone();
@@ -80,7 +80,7 @@ export function printQuoted(document: Document, style: ToStringOptions): string 
   return copy.toString(style);
 }
 
-/** The library moves a comment behind a key to a line of its own; kpt and its functions look for theirs behind the key. */
+/** The library moves a comment after a key to a separate line; kpt and its functions expect theirs after the key. */
 export function keepKeyComments(printed: string): string {
   return printed.replace(/^([^\n#]*[^\s#]:)\n *(# ?kpt-[^\n]*)$/gm, '$1 $2');
 }

@@ -21,7 +21,7 @@ export function freeSpaceAt(path: string): { readonly free: number; readonly tot
 /** Throws Unavailable if less than `needed` bytes would be left above the minimum. */
 export function requireFreeSpace(path: string, needed = 0): void {
   const room = freeSpaceAt(path);
-  // A file system without a size of its own, as some over a network are, reports 0.
+  // A file system that does not know its size, such as some network file systems, reports 0.
   if (room === undefined || room.total === 0) return;
   const least = room.total < SMALL_DISK_BYTES ? room.total / 10 : MIN_FREE_BYTES;
   if (room.free >= least + needed) return;

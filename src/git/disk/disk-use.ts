@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isMissing, readFolder } from '../../foundation/files/file-system.ts';
 import type { DiskUse } from '../git-repository.ts';
 
-/** What the smallest file takes on most file systems. */
+/** The space that the smallest file uses on most file systems. */
 const BLOCK_BYTES = 4096;
 
 /** Counts without opening a file. Loose objects are counted one folder at a time: with maintenance they are few. */

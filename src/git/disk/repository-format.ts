@@ -43,8 +43,8 @@ export async function checkRepository(path: string, readOnly = false): Promise<s
 }
 
 /**
- * Makes an empty bare repository, or leaves an existing one. HEAD is written last: without it there is no repository, so that an
- * interrupted creation is resumed. Throws InvalidInput for a folder that holds something else.
+ * Creates an empty bare repository, or leaves an existing one unchanged. HEAD is written last: without it there is no
+ * repository, so that an interrupted creation is resumed. Throws InvalidInput for a folder with other content.
  */
 export async function createRepository(path: string): Promise<void> {
   await mkdir(path, { recursive: true });

@@ -42,7 +42,10 @@ import { checkRefUpdates } from '../refs/ref-updates.ts';
 import { StaleLocks } from '../refs/stale-locks.ts';
 import type { Remotes } from '../remote/remotes.ts';
 
-/** What both engines share: reading through an ObjectSource, writing loose objects, reading ref files, checking updates. */
+/**
+ * The common part of both engines: reading through an ObjectSource, writing loose objects, reading ref files, checking
+ * updates.
+ */
 export abstract class RepositoryBase {
   protected abstract readonly remotes: Remotes;
   readonly path: string;

@@ -5,8 +5,8 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import { runGit } from '../process/git-process.ts';
 
 /**
- * Writes Git's commit graph of the history that refs lead to: fetches by git take about half of the time. New
- * commits get a file of their own, and small files are merged, so that the work is in proportion to what is new.
+ * Writes Git's commit graph of the reachable history, which halves the time of fetches by git. New commits are written
+ * to a separate file, and small files are merged, so that the cost is proportional to the number of new commits.
  */
 export async function writeCommitGraph(
   gitDir: string,

@@ -18,7 +18,7 @@ export interface GarbageOptions {
   readonly dropAfter: number;
   /** Searches for garbage even if few objects were added since the last time. */
   readonly pressed: boolean;
-  /** What this process has observed of the files here. */
+  /** Observations of the files by this process. */
   readonly observed: ObservedFiles;
   /** Milliseconds of running time between two steps. */
   readonly pause: number;
@@ -27,20 +27,22 @@ export interface GarbageOptions {
 /** Folder for packs that were set aside, and the file with the size of the repository at the last search for garbage. */
 const ASIDE = 'sluice-put-aside';
 const NOTE = 'sluice-collected';
-/** A search for garbage reads the whole repository, so it runs when this much is new, and half of what was there before. */
+/**
+ * Minimum amount of new data for a search, which reads the whole repository; also required is half of the previous size.
+ */
 const MIN_NEW_BYTES = 16 * 1024 * 1024;
 const MIN_NEW_BYTES_UNDER_PRESSURE = 1024 * 1024;
 /** In the order of removal: Git sees no pack without its index, so none that is only partly there. */
 const PARTS = ['idx', 'pack', 'rev', 'mtimes'] as const;
 
 /**
- * Removes unreachable objects in three steps with time between them: they are packed by themselves; when that pack is old enough it is
- * set aside, where no reader sees it; and if some time later the repository is complete without it, it is deleted. Objects that turn
- * out to be needed are restored. So nothing depends on one moment without writers, nor on a correct clock.
+ * Removes unreachable objects in three steps with time between them: they are packed separately; when that pack is old enough it is
+ * moved to a folder that readers do not use; and if the repository is still complete some time later, it is deleted. Objects that are
+ * needed are restored. So the removal depends neither on a moment without writers nor on a correct clock.
  */
 export async function dropGarbage(options: GarbageOptions): Promise<void> {
   const { gitDir } = options;
-  // A list of packs that this does not know; other tools write it, and it would name packs that are gone.
+  // Other tools write this list of packs; it would name packs that no longer exist.
   if ((await statOf(join(gitDir, 'objects/pack/multi-pack-index'))) !== undefined) return;
   const aside = await packsIn(join(gitDir, ASIDE));
   if (aside.length > 0) return await deleteAside(options, aside);
@@ -54,7 +56,7 @@ interface Pack {
   readonly parts: readonly string[];
 }
 
-/** Packs without a file that asks Git to keep them. */
+/** Lists the packs without a file that makes Git keep them. */
 async function packsIn(folder: string): Promise<Pack[]> {
   const parts = new Map<string, string[]>();
   for (const { name } of await readFolder(folder)) {
@@ -64,7 +66,7 @@ async function packsIn(folder: string): Promise<Pack[]> {
   return [...parts].map(([name, list]) => ({ name, parts: list })).filter((pack) => !pack.parts.includes('keep'));
 }
 
-/** Makes two packs of all: what refs lead to, and the rest. */
+/** Packs all objects into two packs: reachable and unreachable ones. */
 async function collect(options: GarbageOptions): Promise<void> {
   const { gitDir } = options;
   await run(

@@ -11,8 +11,8 @@ import { runGit } from '../process/git-process.ts';
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Packs objects in a geometric series of packs: work stays in proportion to what is new. Objects that nothing refers to are packed too
- * and never removed, so that no writer that is about to refer to one loses it.
+ * Packs objects in a geometric series of packs: the cost is proportional to the number of new objects. Objects that nothing refers to
+ * are packed too and never removed, since a writer may be about to refer to one.
  */
 export async function packObjects(
   gitDir: string,
@@ -20,7 +20,7 @@ export async function packObjects(
   timeout: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  // What is repacked exists twice for a while.
+  // Repacked objects temporarily exist twice.
   requireFreeSpace(gitDir, (await diskUse(gitDir)).bytes);
   const { code, stderr } = await runGit({
     gitDir,
@@ -36,8 +36,8 @@ export async function packObjects(
 }
 
 /**
- * Removes temporary files, and folders for packs on their way in, that writers left behind when they were killed: those that are a day
- * old by the clock and have not been written to for `pause` milliseconds of this process's running time.
+ * Removes temporary files, and folders of incoming packs, that killed writers left: those that are a day old by the clock and have not
+ * been written to for `pause` milliseconds of this process's running time.
  */
 export async function removeTemporaryFiles(
   gitDir: string,
@@ -54,7 +54,7 @@ export async function removeTemporaryFiles(
       if (name.startsWith('tmp_') || name.startsWith('.tmp-')) candidates.push(join(objects, folder, name));
   }
   for (const path of candidates) {
-    // What is in a folder may be written to while the folder stays as it is.
+    // Files in a folder may change without a change of the folder itself.
     const paths = [path, ...(await readFolder(path)).map(({ name }) => join(path, name))];
     const isLeft = await Promise.all(paths.map((one) => isLeftBehind(one, clock, observed, pause)));
     if (!isLeft.every(Boolean)) continue;

@@ -24,7 +24,7 @@ export async function packRefs(
   for (const ref of packed) await removePacked(refFiles, ref);
 }
 
-/** What annotated tags point to in the end. */
+/** Resolves annotated tags to the objects that they point to. */
 async function peel(
   refs: readonly Ref[],
   statObjects: (specifications: readonly string[]) => Promise<(ObjectStat | undefined)[]>,
@@ -42,7 +42,7 @@ async function removePacked(refFiles: RefFiles, { name, oid }: Ref): Promise<voi
   try {
     lockRef(gitDir, name);
   } catch (error) {
-    // Its writer decides; the loose file counts before the packed line, so that nothing is wrong if it stays.
+    // If another writer holds the ref, the loose file stays: it overrides the packed line, so that this is correct.
     if (error instanceof RefConflictError) return;
     throw error;
   }

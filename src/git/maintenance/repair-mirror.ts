@@ -11,7 +11,7 @@ import { runGit } from '../process/git-process.ts';
 import { RefFiles } from '../refs/ref-files.ts';
 import { findDamage, preserveDamagedFiles } from './damaged-files.ts';
 
-/** A repository inside the mirror, on the same file system, where no reader looks. */
+/** A repository inside of the mirror, on the same file system, which readers do not use. */
 const FRESH = 'sluice-fresh.git';
 
 export interface RepairOptions extends Pick<EngineOptions, 'clock' | 'timeouts'> {
@@ -22,13 +22,13 @@ export interface RepairOptions extends Pick<EngineOptions, 'clock' | 'timeouts'>
 }
 
 /**
- * Repairs a damaged mirror. Everything is fetched again beside it, since the content of a damaged pack is unknown; then the new pack
- * is moved to the others, and damaged files are removed. Undamaged files stay, also what waits to be pushed. Readers are
- * served meanwhile, and refs never vanish. Throws Corrupt if it is still damaged afterwards.
+ * Repairs a damaged mirror. Everything is fetched again into a separate repository, since the content of a damaged pack is unknown;
+ * then the new pack is moved into the mirror, and damaged files are removed. Undamaged files stay, including objects that are not
+ * pushed yet. Readers are served during the repair, and refs never disappear. Throws Corrupt if it is still damaged afterwards.
  */
 export async function repairMirror(options: RepairOptions): Promise<MirrorRepair> {
   const { gitDir } = options;
-  // The folder may be gone as a whole.
+  // The whole folder may be missing.
   await createRepository(gitDir);
   requireFreeSpace(gitDir, (await diskUse(gitDir)).bytes);
   const fresh = join(gitDir, FRESH);
@@ -57,7 +57,9 @@ export async function repairMirror(options: RepairOptions): Promise<MirrorRepair
   }
 }
 
-/** Moves packs; readers see one when its index is there, which is last. Returns their names, as `objects/pack/…`. */
+/**
+ * Moves packs, with each index last, since readers find a pack by its index. Returns their names, as `objects/pack/…`.
+ */
 async function placePacks(from: string, to: string): Promise<ReadonlySet<string>> {
   await mkdir(to, { recursive: true });
   const names = (await readFolder(from)).map(({ name }) => name);
@@ -68,8 +70,8 @@ async function placePacks(from: string, to: string): Promise<ReadonlySet<string>
 }
 
 /**
- * Packed refs become those of the remote; loose ones that would hide them are removed. Others are values that the remote had a moment ago.
- * No ref that the remote has is missing at any time.
+ * Sets the packed refs to those of the remote and removes loose refs that would override them. Other packed refs keep an earlier value
+ * of the remote. At no time is a ref of the remote missing.
  */
 async function takeRefs(gitDir: string, fresh: string, loose: readonly string[]): Promise<void> {
   const text = (await readFileIfPresent(join(fresh, 'packed-refs'))) ?? Buffer.alloc(0);

@@ -6,9 +6,10 @@ const MAX_PEM_CHARACTERS = 1024 * 1024;
 const BLOCK = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
 /**
- * The certificates, each as PEM, of the authorities that a remote is trusted by: those that this process trusts anyway (see
- * NODE_EXTRA_CA_CERTS and NODE_USE_SYSTEM_CA of Node), those of the operator, and those in `pem`. Undefined if nothing is added to what
- * every program on this machine trusts. Throws InvalidInput if `pem` holds none, or one that cannot be read.
+ * The certificates, each as PEM, of the authorities that Sluice trusts for a remote: those that this process trusts by default (see
+ * NODE_EXTRA_CA_CERTS and NODE_USE_SYSTEM_CA of Node), those of the operator, and those in `pem`. Undefined if there are no others
+ * than those that every program on this machine trusts. Throws InvalidInput if `pem` contains no certificate, or one that cannot be
+ * read.
  */
 export function trustedAuthorities(pem: string | undefined, operators: string | undefined): string[] | undefined {
   const own = pem === undefined ? [] : certificatesOf(pem);

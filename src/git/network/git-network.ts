@@ -1,6 +1,6 @@
 import { HostRules, LOOPBACK_ALLOWED } from './host-rules.ts';
 
-/** How Git is reached over a network: the same for every repository, and decided by the operator. */
+/** Network settings of Git: the same for every repository, and set by the operator. */
 export interface GitNetwork {
   readonly hosts: HostRules;
   /** Certificates in PEM of authorities that every remote may be signed by, besides those that this process trusts anyway. */

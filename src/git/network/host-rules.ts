@@ -11,7 +11,7 @@ const ALLOW_VARIABLE = 'SLUICE_ALLOW_GIT_HOST';
 const ENTRY = /^(\[[0-9a-fA-F:.]+\]|[^:/@\s[\]]+)(?::(\d{1,5}))?$/;
 const MAX_ENTRIES = 1000;
 
-/** Where a remote is connected to. */
+/** The endpoint of a remote. */
 export interface Endpoint {
   /** The address of the remote, for messages. */
   readonly url: string;
@@ -27,16 +27,19 @@ export interface HostRulesOptions {
 }
 
 /**
- * Which hosts Sluice connects to for Git. A user who may register a repository chooses an address, and the server connects to it from
- * inside its network; so a host at a local address is refused with any scheme, unless the operator permits it. A name is resolved
- * once for each connection, and the connection goes to the address that was checked.
+ * The hosts that Sluice may connect to for Git. A user who may register a repository chooses an address, and the server connects to
+ * it from inside its network; so a host at a local address is refused with any scheme, unless the operator permits it. A name is
+ * resolved once for each connection, and the connection goes to the address that was checked.
  */
 export class HostRules {
   readonly #allowed = new Set<string>();
   readonly #resolve: (host: string) => Promise<LookupAddress[]>;
   readonly #isLocal: (address: string) => boolean;
 
-  /** `entries` are `HOST` or `HOST:PORT`; a host without a port is permitted with all. Throws InvalidInput for others. */
+  /**
+   * `entries` are `HOST` or `HOST:PORT`; a host without a port is permitted with every port. Throws InvalidInput for
+   * other entries.
+   */
   constructor(entries: readonly string[] = [], options: HostRulesOptions = {}) {
     this.#resolve = options.resolve ?? ((host) => dns.lookup(host, { all: true }));
     this.#isLocal = options.isLocal ?? isLocalAddress;
@@ -97,7 +100,7 @@ export function localHostError(endpoint: Endpoint): SluiceError {
   return new SluiceError('Refused', `cannot connect to remote ${endpoint.url}: ${why};  ${permitHint(endpoint)}`);
 }
 
-/** What to do about a host that is not permitted, for messages. */
+/** Returns the next step for a host that is not permitted, for messages. */
 export function permitHint({ host, port }: Endpoint): string {
   const name = plainHost(host);
   const shown = isIP(name) === 6 ? `[${name}]` : name;

@@ -1,7 +1,10 @@
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-/** What no public Git host is at; after the IANA registries of special-purpose addresses (RFC 6890). Pairs of network and prefix length. */
+/**
+ * Addresses that no public Git host has, after the IANA registries of special-purpose addresses (RFC 6890). Pairs of network and
+ * prefix length.
+ */
 const LOCAL_IPV4: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],

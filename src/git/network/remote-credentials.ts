@@ -10,7 +10,10 @@ export async function readCredentials(remote: GitRemote): Promise<GitCredentials
   return credentials;
 }
 
-/** The key for a remote over ssh. Throws Refused if there is none: nothing of the user or the machine is used in its place. */
+/**
+ * Reads the key for a remote over ssh. Throws Refused if there is none: keys of the user or the machine are never used
+ * instead.
+ */
 export async function readSshCredentials(remote: GitRemote): Promise<SshCredentials> {
   const { ssh } = (await remote.credentials?.()) ?? {};
   if (ssh !== undefined) return ssh;

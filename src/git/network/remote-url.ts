@@ -3,7 +3,7 @@ import { type Endpoint, type HostRules, localHostError, permitHint } from './hos
 import { looksLikeSsh, readSshAddress } from './ssh-address.ts';
 
 export interface RemoteAddress {
-  /** What git gets: normalised, without a password, and without a user but for ssh. */
+  /** The URL for git: normalised, without a password, and without a user except for ssh. */
   readonly url: string;
   /** The one transport that git may use for it. */
   readonly protocol: 'https' | 'http' | 'file' | 'ssh';
@@ -53,7 +53,7 @@ export function readRemoteUrl(text: string): RemoteAddress {
   }
 }
 
-/** Where an http or https URL is connected to. */
+/** Returns the endpoint of an http or https URL. */
 export function endpointOf({ href, protocol, hostname, port }: URL): Endpoint {
   const usual = protocol === 'http:' ? 80 : 443;
   return { url: href, host: hostname, port: port === '' ? usual : Number(port) };
@@ -69,7 +69,7 @@ export function cleanText(text: string): string {
     .slice(0, 2000);
 }
 
-/** Lines that a server wrote for people, as one line for a message. */
+/** Joins lines that a server wrote for users to one line for a message. */
 export function toOneLine(lines: readonly string[]): string {
   return lines
     .map((line) => cleanText(line))

@@ -1,4 +1,4 @@
-/** Where a repository is reached over ssh. */
+/** The address of a repository over ssh. */
 export interface SshAddress {
   /** The one form of it, `ssh://user@host[:port]/path`, for every way to write it. */
   readonly url: string;
@@ -22,7 +22,7 @@ const SHORT_FORM = /^([^@/:]+)@(\[[^\]/]*\]|[^:/[\]]+):(?!\/\/)(.+)$/;
 const USER = /^[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}$/;
 const HOST = /^[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?$/;
 const IPV6 = /^\[[0-9a-f:.]{2,45}\]$/;
-/** Letters and digits of all languages, and nothing that has a meaning for a shell inside or outside of single quotes. */
+/** Letters and digits of all scripts, and no character with a meaning for a shell inside or outside of single quotes. */
 const PATH = /^[/~][\p{L}\p{M}\p{N}._~/+@=,:()% -]*$/u;
 
 /** True for what is meant as an address for ssh, be it a good one or not. */
@@ -31,8 +31,8 @@ export function looksLikeSsh(text: string): boolean {
 }
 
 /**
- * Reads `ssh://[user@]host[:port]/path` and `user@host:path`; the path of the second form is taken from the root, as that of the
- * first. Without a user it is `git`. Returns what is wrong, as the rest of a sentence that begins with the address, if it is neither.
+ * Reads `ssh://[user@]host[:port]/path` and `user@host:path`; the path of the second form is absolute, like that of the first. The
+ * default user is `git`. For other texts it returns the error as the end of a sentence that begins with the address.
  */
 export function readSshAddress(text: string): SshAddress | { readonly problem: string } {
   if (text.length > MAX_ADDRESS_CHARACTERS) return { problem: 'is too long' };
@@ -68,7 +68,7 @@ function decoded(path: string): string | undefined {
   try {
     return decodeURIComponent(path);
   } catch {
-    // URIError: the caller says what a path must be.
+    // URIError: the caller reports the rules for paths.
     return undefined;
   }
 }

@@ -2,7 +2,10 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Commit, NewCommit, Oid, Signature } from '../git-repository.ts';
 import { checkOid, isOid } from './object-id.ts';
 
-/** The bytes of a commit object without a signature: what a signer signs. Throws InvalidInput for what Git cannot hold. */
+/**
+ * Encodes a commit object without a signature, which is what a signer signs. Throws InvalidInput for values that Git
+ * cannot store.
+ */
 export function encodeCommit(commit: NewCommit): Buffer {
   const lines = [`tree ${checkOid(commit.tree, 'tree of a commit')}`];
   for (const parent of commit.parents) lines.push(`parent ${checkOid(parent, 'parent of a commit')}`);
@@ -21,7 +24,7 @@ export function embedSignature(payload: Buffer, signature: string): Buffer {
   return Buffer.concat([payload.subarray(0, headersEnd), header, payload.subarray(headersEnd)]);
 }
 
-/** What a signer returned, without line breaks at the end. Throws InvalidInput if it cannot be a signature. */
+/** Returns the output of a signer without trailing line breaks. Throws InvalidInput if it cannot be a signature. */
 export function checkSignature(signature: string): string {
   const text = signature.replace(/\n+$/, '');
   if (text === '' || /[\0\r]/.test(text))
@@ -66,7 +69,7 @@ export function parseCommit(data: Buffer, oid: Oid): Commit {
 const READ_HEADERS = ['tree', 'parent', 'author', 'committer', 'encoding', 'gpgsig'] as const;
 type HeaderName = (typeof READ_HEADERS)[number];
 
-/** The unfolded values of the headers that are read, by name, one character a byte. Linear, and keeps nothing of other headers. */
+/** The unfolded values of the headers that are read, by name, one character a byte. Takes linear time and skips other headers. */
 function parseHeaders(block: Buffer): Map<HeaderName, string[]> {
   const headers = new Map<HeaderName, string[]>();
   // Byte for byte, since the encoding is not known before the headers are read.
@@ -85,7 +88,7 @@ function parseHeaders(block: Buffer): Map<HeaderName, string[]> {
   return headers;
 }
 
-/** Where the header ends that begins at `start`, with the lines that are folded into it. */
+/** Returns the end of the header that begins at `start`, including its folded lines. */
 function endOfHeader(text: string, start: number): number {
   for (let from = start; ; ) {
     const end = text.indexOf('\n', from);
@@ -107,7 +110,7 @@ function decoderFor(encoding: string | undefined): (data: Buffer) => string {
   return (data) => data.toString('utf8');
 }
 
-/** A person and a time as a header of a commit or tag holds them. `role` is what messages call them. */
+/** Formats a person and a time as in a header of a commit or tag. `role` names the header in messages. */
 export function encodeSignature(person: Signature, role: string): string {
   const { name, email, time } = person;
   if (name.trim() === '' || /[<>\n\0]/.test(name) || /[<>\s\0]/.test(email))

@@ -25,7 +25,7 @@ import type { NewObject } from './object-source.ts';
 const deflateInBackground = promisify(deflate);
 const writeInBackground = promisify(writeFile);
 const sync = promisify(fsync);
-/** Above this, compressing would hold up the event loop. */
+/** Size above which compressing would block the event loop for too long. */
 const BACKGROUND_BYTES = 32 * 1024;
 /** Speed before size: maintenance packs the objects anyway. */
 const COMPRESSION_LEVEL = 1;
@@ -41,7 +41,8 @@ function nextNumber(): number {
 
 /**
  * Writes loose objects as Git does: a temporary file in the object's folder, fsync, rename. A crash leaves at most temporary files,
- * which nothing reads. Objects get their names in the order given, so that what exists never refers to what does not.
+ * which nothing reads. Objects are renamed to their final names in the given order, so that an existing object never refers to a
+ * missing one.
  */
 export class LooseObjectWriter {
   readonly #objects: string;
@@ -54,8 +55,8 @@ export class LooseObjectWriter {
   }
 
   /**
-   * True if the object is there as a loose file. Its time is renewed, as Git does, so that a garbage collection that runs
-   * at this moment keeps it.
+   * True if the object exists as a loose file. Updates the time of the file, as Git does, so that a garbage collection
+   * that runs at this moment keeps it.
    */
   has(oid: Oid): boolean {
     try {

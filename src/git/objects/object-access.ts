@@ -86,7 +86,9 @@ export class ObjectAccess {
     if (stat === undefined) throw unreadable(oid);
   }
 
-  /** Follows the path upwards to the tree that says whether there is such an entry; trees are read once for all paths. */
+  /**
+   * Follows the path upwards to the tree that determines whether the entry exists; each tree is read once for all paths.
+   */
   async #confirmNoEntry(root: Oid, path: string, trees: Map<string, Promise<GitObject | undefined>>): Promise<void> {
     if (path === '') {
       const [stat] = await this.#source.statObjects([root]);

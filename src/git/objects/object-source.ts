@@ -6,13 +6,13 @@ export const MAX_OBJECT_BYTES = 64 * 1024 * 1024;
 /** The most that one call reads into memory. */
 export const MAX_BATCH_BYTES = 512 * 1024 * 1024;
 
-/** What an engine provides to the code that both share: objects by specification, and writing. */
+/** Engine-specific access to objects: reading by specification, and writing. */
 export interface ObjectSource {
   readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]>;
   statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]>;
 }
 
-/** An object to be written; the id is the hash of the rest. */
+/** An object to be written; `oid` is the hash of type and data. */
 export interface NewObject {
   readonly oid: Oid;
   readonly type: ObjectType;

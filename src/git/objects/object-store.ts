@@ -27,7 +27,10 @@ export class ObjectStore {
     this.#writePack = writePack;
   }
 
-  /** Stages objects, those that others refer to first. When too much is staged, it is flushed first: if that fails, nothing is added. */
+  /**
+   * Stages objects, referenced objects before those that refer to them. If too much is staged, it flushes first: if that fails,
+   * nothing is added.
+   */
   async add(objects: readonly NewObject[]): Promise<void> {
     this.#checkOpen();
     if (this.#stage.full) await this.flush();
@@ -36,8 +39,8 @@ export class ObjectStore {
   }
 
   /**
-   * Makes everything that was added before this call durable. Flushes run one at a time, so that of several callers at once the first
-   * also writes what the others added so far. After an error everything is still staged.
+   * Makes everything that was added before this call durable. Flushes run one at a time, so that the first of several concurrent
+   * callers also writes the objects of the others. After an error everything is still staged.
    */
   flush(): Promise<void> {
     return this.#queue.run(() => this.#flush());
@@ -52,8 +55,8 @@ export class ObjectStore {
   }
 
   /**
-   * Objects in packs are written too: a pack that nothing refers to may be removed soon, and what is written now is new. Only a
-   * loose file is as good, since the check renews its time.
+   * Objects in packs are written too: a pack of unreachable objects may be removed soon. An existing loose file suffices, since
+   * the check updates its time.
    */
   async #flush(): Promise<void> {
     this.#checkOpen();

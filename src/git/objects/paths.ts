@@ -7,8 +7,8 @@ const MAX_PATH_BYTES = 4096;
 const HFS_IGNORED = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
 
 /**
- * Checks a repository-relative path before something is written there and returns its segments. Throws InvalidInput for what could
- * leave a folder or replace `.git` on any file system on which a user may check the repository out.
+ * Checks a repository-relative path for writing and returns its segments. Throws InvalidInput for paths that could leave a folder
+ * or replace `.git` on any file system on which a user may check the repository out.
  */
 export function checkPath(path: string): string[] {
   const problem = pathProblem(path);

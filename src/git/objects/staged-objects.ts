@@ -2,7 +2,10 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import type { Oid } from '../git-repository.ts';
 import type { NewObject } from './object-source.ts';
 
-/** What may be staged in memory. Above either, it is written to the disk early, so that imports of any size work. */
+/**
+ * Maximum amount of data that is staged in memory. Above it, objects are written to the disk early, so that imports of
+ * any size work.
+ */
 const MAX_STAGED_BYTES = 16 * 1024 * 1024;
 const MAX_STAGED_OBJECTS = 10_000;
 /**
@@ -22,7 +25,7 @@ const FRESH_MS = 60_000;
 
 interface Recent {
   readonly object: NewObject;
-  /** When it reached the disk. */
+  /** Time at which it was written to the disk. */
   readonly at: number;
 }
 
@@ -44,16 +47,16 @@ export class StagedObjects {
     this.#clock = clock;
   }
 
-  /** True if nothing more should be added before what waits is on disk. */
+  /** True if staged objects should be written before more are added. */
   get full(): boolean {
     return this.#stagedBytes > MAX_STAGED_BYTES || this.#staged.size > MAX_STAGED_OBJECTS;
   }
 
-  /** Adds objects, those that others refer to first. The data is copied: it belongs to the caller. */
+  /** Adds objects, referenced objects before those that refer to them. Copies the data, which belongs to the caller. */
   add(objects: readonly NewObject[]): void {
     for (const { oid, type, data } of objects) {
       if (this.#staged.has(oid) || this.#isFresh(oid)) continue;
-      // A buffer of its own: a slice of a shared one would keep all of that alive.
+      // A separate buffer: a slice of a shared one would keep the whole buffer alive.
       const object = { oid, type, data: new Uint8Array(data) };
       this.#staged.set(oid, object);
       this.#stagedBytes += cost(object);
@@ -71,7 +74,7 @@ export class StagedObjects {
     return recent.object;
   }
 
-  /** All that waits, those that others refer to first. */
+  /** Returns all objects that are not on disk yet, referenced objects before those that refer to them. */
   waiting(): NewObject[] {
     return [...this.#staged.values()];
   }

@@ -12,8 +12,8 @@ import { targetOfTag } from './tag-codec.ts';
 import { encodeName, findEntry } from './tree-codec.ts';
 
 /**
- * Serves objects from memory as far as they are there, and the rest from the repository in one round trip. A path is followed in
- * memory as far as its trees are there. What is on disk refers only to what is on disk, so that a path on disk never leads back to memory.
+ * Serves staged objects from memory, and all others from the repository in one round trip. A path is followed in memory as long as its
+ * trees are staged. Objects on disk refer only to objects on disk, so a path never returns from disk to memory.
  */
 export class StagedSource implements ObjectSource {
   readonly #stage: StagedObjects;

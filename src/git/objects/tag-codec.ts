@@ -4,7 +4,10 @@ import { checkRefName } from '../ref-name.ts';
 import { checkSignature, encodeSignature } from './commit-codec.ts';
 import { checkOid } from './object-id.ts';
 
-/** The bytes of a tag object without a signature: what a signer signs. Throws InvalidInput for what Git cannot hold. */
+/**
+ * Encodes a tag object without a signature, which is what a signer signs. Throws InvalidInput for values that Git
+ * cannot store.
+ */
 export function encodeTag({ object, type, name, tagger, message }: NewTag): Buffer {
   checkRefName(`refs/tags/${name}`);
   if (message.includes('\0'))
@@ -15,7 +18,7 @@ export function encodeTag({ object, type, name, tagger, message }: NewTag): Buff
     `tag ${name}`,
     `tagger ${encodeSignature(tagger, 'tagger')}`,
   ];
-  // A signature is on lines of its own behind the message.
+  // The signature follows the message on separate lines.
   const body = message === '' || message.endsWith('\n') ? message : `${message}\n`;
   return Buffer.from(`${headers.join('\n')}\n\n${body}`, 'utf8');
 }

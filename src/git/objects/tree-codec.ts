@@ -74,7 +74,7 @@ function entryAt(data: Buffer, { mode, rawName, start, end }: Place): RawTreeEnt
   return { mode, rawName, oid: data.toString('hex', end - OID_BYTES, end), bytes: data.subarray(start, end) };
 }
 
-/** The entries of some names, by name; the others, of which there may be tens of thousands, are skipped. */
+/** Reads the entries with some names; skips all others, of which there may be tens of thousands. */
 export function pickEntries(
   data: Buffer,
   oid: Oid,
@@ -85,7 +85,7 @@ export function pickEntries(
   return found;
 }
 
-/** The tree with entries replaced, added or (undefined) removed, by name. The rest is copied as it is. */
+/** Replaces, adds or (undefined) removes entries of a tree, by name. All other entries are copied unchanged. */
 export function spliceTree(data: Buffer, oid: Oid, changes: ReadonlyMap<string, RawTreeEntry | undefined>): Buffer {
   const added = [...changes.values()].filter((entry) => entry !== undefined).sort((a, b) => (isBefore(a, b) ? -1 : 1));
   const parts: Uint8Array[] = [];
@@ -133,7 +133,10 @@ export function encodeTree(entries: Iterable<RawTreeEntry>): Buffer {
   return spliceTree(Buffer.alloc(0), '', new Map(Array.from(entries, (entry) => [entry.rawName, entry])));
 }
 
-/** The entry for callers. A name that is not UTF-8 gets replacement characters, so it cannot be looked up by its path. */
+/**
+ * Converts an entry for callers. A name that is not UTF-8 contains replacement characters, so it cannot be looked up by
+ * its path.
+ */
 export function decodeEntry(entry: RawTreeEntry): TreeEntry {
   return { mode: entry.mode, name: decodeName(entry.rawName), oid: entry.oid };
 }

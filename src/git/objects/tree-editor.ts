@@ -21,8 +21,8 @@ export interface EditedTree {
 /**
  * Applies edits to a tree. Folders that the edits pass through are read level by level, one round trip each; nothing is written.
  *
- * A folder may be given by its id and edited below in the same call. A file never silently replaces a folder, or a folder that is
- * made on the way to an edit a file: remove the one in the same call, or give the folder as a whole (InvalidInput otherwise).
+ * A folder may be given by its id and edited below in the same call. A file never silently replaces a folder, and a folder that
+ * an edit implies never replaces a file: remove the one in the same call, or give the folder as a whole (InvalidInput otherwise).
  */
 export async function applyTreeEdits(
   source: ObjectSource,
@@ -58,7 +58,9 @@ function buildEditNodes(edits: ReadonlyMap<string, TreeEdit>): EditNode {
   return root;
 }
 
-/** Objects given by id must exist and be what their mode says. A submodule's commit lives elsewhere. */
+/**
+ * Objects given by id must exist and have the type of their mode. The commit of a submodule is in another repository.
+ */
 async function checkGivenObjects(source: ObjectSource, edits: ReadonlyMap<string, TreeEdit>): Promise<void> {
   const given: { path: string; oid: Oid; mode: FileMode }[] = [];
   for (const [path, edit] of edits) {
@@ -112,7 +114,7 @@ class TreeReader {
     return data;
   }
 
-  /** The entries that the edits below a node concern, by name. */
+  /** Returns the entries that the edits below a node affect, by name. */
   entries(oid: Oid, node: EditNode): ReadonlyMap<string, RawTreeEntry> {
     const known = this.#picked.get(node);
     if (known?.oid === oid) return known.entries;
@@ -162,7 +164,7 @@ class Editor {
     this.#trees = trees;
   }
 
-  /** The tree after the edits below `node`, or undefined if nothing is left in it. */
+  /** Applies the edits below `node` to the tree; undefined if it has no entries afterwards. */
   apply(base: Oid | undefined, node: EditNode): Oid | undefined {
     if (node.children.size === 0) return base === EMPTY_TREE ? undefined : base;
     const tree = base ?? EMPTY_TREE;
@@ -181,7 +183,7 @@ class Editor {
     return oid;
   }
 
-  /** What a name refers to after its edit and those below it. */
+  /** Returns the entry of a name after its own edit and those below it. */
   #entry(old: RawTreeEntry | undefined, name: string, node: EditNode): RawTreeEntry | undefined {
     const { edit } = node;
     if (edit === undefined) {
@@ -208,7 +210,7 @@ function folder(name: string, oid: Oid | undefined): RawTreeEntry | undefined {
   return oid === undefined ? undefined : rawEntry('040000', name, oid);
 }
 
-/** True if an edit below the node puts something there. */
+/** True if an edit below the node adds a file or folder. */
 function makesSomething(node: EditNode): boolean {
   for (const child of node.children.values()) if (child.edit != null || makesSomething(child)) return true;
   return false;

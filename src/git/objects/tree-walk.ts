@@ -55,7 +55,10 @@ function collect(folder: Folder, files: FileEntry[]): void {
   }
 }
 
-/** What differs between two trees, sorted by path. Only folders that differ are read, whole levels in one round trip. */
+/**
+ * Lists the differences between two trees, sorted by path. Reads only folders that differ, whole levels in one round
+ * trip.
+ */
 export async function diffTrees(source: ObjectSource, before: Oid, after: Oid): Promise<TreeChange[]> {
   const changes: TreeChange[] = [];
   let seen = 0;
@@ -90,7 +93,7 @@ function pairUp(before: readonly RawTreeEntry[], after: readonly RawTreeEntry[])
   return pairs;
 }
 
-/** An entry as a file, and as a folder: one of the two is nothing. */
+/** Splits an entry into a file and a folder, one of which is undefined. */
 function split(entry: RawTreeEntry | undefined): [TreeEntry | undefined, Oid] {
   if (entry === undefined) return [undefined, EMPTY_TREE];
   return entry.mode === '040000' ? [undefined, entry.oid] : [decodeEntry(entry), EMPTY_TREE];

@@ -10,9 +10,9 @@ import { initRepository, openRepository, type RepositoryOptions } from './open-r
 export interface LocationOptions {
   /** `https://…`, `ssh://…`, `<user>@<host>:<path>`, `http://…` to a host that is permitted, `file:///…`, an absolute path, or `sluice:///<name>.git`. */
   readonly url: string;
-  /** Where repositories of the last form are stored; they are created when they are opened first. */
+  /** Folder for repositories of the last form, which are created when they are first opened. */
   readonly hostedFolder?: string | undefined;
-  /** Where the mirror of a remote repository is kept. */
+  /** Path of the mirror of a remote repository. */
   readonly mirrorPath: string;
   readonly credentials?: () => Promise<GitCredentials>;
   /** See GitRemote. */
@@ -42,7 +42,7 @@ export async function openLocation(options: LocationOptions): Promise<OpenLocati
   }
   await mkdir(dirname(options.mirrorPath), { recursive: true });
   const git = await openMirror(options.mirrorPath, {
-    // The address may come from any user: without permission of the operator Sluice connects to nothing local.
+    // Any user may have chosen the address: Sluice connects to no local address unless the operator permits it.
     network: PUBLIC_NETWORK,
     ...options.repository,
     durable: options.repairsMirror !== true,

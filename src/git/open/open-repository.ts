@@ -21,9 +21,9 @@ export interface RepositoryOptions {
   readonly runningTime?: () => number;
   readonly signer?: ObjectSigner;
   readonly timeouts?: Partial<GitTimeouts>;
-  /** Which hosts are connected to, and whose certificates are trusted. Default: public hosts and this machine. */
+  /** Hosts that Sluice may connect to, and authorities that it trusts. Default: public hosts and this machine. */
   readonly network?: GitNetwork;
-  /** How Sluice connects to remotes: `auto` (the default) uses git only where Sluice's own client cannot. */
+  /** How Sluice connects to remotes: `auto` (the default) uses git only where the built-in client cannot be used. */
   readonly transport?: 'auto' | 'git';
   /** Ref transactions of this many updates and more are written as one new `packed-refs`. Lowered by tests. */
   readonly packRefsFrom?: number;
@@ -31,7 +31,7 @@ export interface RepositoryOptions {
   readonly durable?: boolean;
   /** Objects of a push that is not accepted yet, for a hook; only the native engine reads them. */
   readonly quarantine?: Quarantine;
-  /** Nothing will be written: the repository may have a work tree. */
+  /** No writes: the repository may have a work tree. */
   readonly readOnly?: boolean;
 }
 
@@ -42,8 +42,8 @@ const LIMITS =
   'repositories on this machine and remotes over HTTP(S) can be used up to some 1,000 packages; ssh remotes, remotes without version 2 of the protocol, maintenance and repair cannot. Install git 2.39 or later for these';
 
 /**
- * Opens a bare repository. Where `auto` falls back to the isomorphic-git engine, `engineNote` of the result says why and what it
- * limits. Throws NotFound, Unsupported (see checkRepository), or Unavailable if the selected engine is missing.
+ * Opens a bare repository. Where `auto` falls back to the isomorphic-git engine, `engineNote` of the result has the reason and
+ * the limits. Throws NotFound, Unsupported (see checkRepository), or Unavailable if the selected engine is missing.
  */
 export async function openRepository(path: string, options: RepositoryOptions = {}): Promise<GitRepository> {
   const realPath = await checkRepository(path, options.readOnly);
@@ -100,7 +100,7 @@ export async function gitVersion(clock: Clock = systemClock): Promise<string | u
 /** Values of PATH that lead to a git that can be used: each is checked once, however many repositories are opened. */
 const usable = new Set<string | undefined>();
 
-/** Why the native engine cannot be used, or undefined. */
+/** Returns why the native engine cannot be used, or undefined. */
 async function nativeProblem(clock: Clock): Promise<string | undefined> {
   if (usable.has(process.env.PATH)) return undefined;
   const problem = await versionProblem(clock);

@@ -65,7 +65,7 @@ function decoded(path: string): string {
   }
 }
 
-/** True if one folder of a repository is the other or lies in it; `/` is the root. */
+/** True if one folder of a repository is the other or contains it; `/` is the root. */
 export function foldersOverlap(one: string, other: string): boolean {
   const [a, b] = [one, other].map((folder) => (folder === '/' ? '/' : `/${folder}/`));
   return a !== undefined && b !== undefined && (a.startsWith(b) || b.startsWith(a));

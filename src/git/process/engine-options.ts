@@ -12,11 +12,14 @@ export interface GitTimeouts {
   readonly fetch: number;
   readonly push: number;
   readonly maintain: number;
-  /** How long a lock file must be unchanged before it counts as left behind by a crash. */
+  /** Milliseconds for which a lock file must be unchanged before it counts as left by a crash. */
   readonly staleLock: number;
-  /** How long this process must have observed a file unchanged before it counts as left behind, and the time between steps of maintenance. */
+  /**
+   * Milliseconds for which this process must have observed a file unchanged before it counts as left by a crash, and the time between
+   * steps of maintenance.
+   */
   readonly leftBehind: number;
-  /** How long idle processes are kept. */
+  /** Milliseconds for which idle processes are kept. */
   readonly idle: number;
 }
 
@@ -37,7 +40,7 @@ export interface EngineOptions {
   readonly runningTime?: (() => number) | undefined;
   readonly timeouts: GitTimeouts;
   readonly signer?: ObjectSigner | undefined;
-  /** Which hosts are connected to, and whose certificates are trusted. */
+  /** Hosts that Sluice may connect to, and authorities that it trusts. */
   readonly network: GitNetwork;
   /** `git` uses git for fetch, listing and push, in place of Sluice's own client. */
   readonly transport?: 'auto' | 'git' | undefined;

@@ -12,8 +12,8 @@ export interface GitDisk {
   readonly bytes: number | undefined;
 }
 
-/** What the objects of repositories take on disk. */
+/** Disk usage of the objects of repositories. */
 export const gitDisk = measurement<GitDisk>('sluice:git-disk');
 
-/** How long Git takes. */
+/** Duration of Git operations. */
 export const gitOperations = measurement<GitOperation>('sluice:git-operation');

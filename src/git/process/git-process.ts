@@ -25,7 +25,10 @@ const SETTINGS = [
 /** For a repository whose writes need not survive a crash of the machine. */
 export const NOT_DURABLE: readonly string[] = ['core.fsync=none'];
 
-/** Nothing of the caller's environment but PATH and, for HTTP, proxies: no system or user configuration, no prompt, no replaced objects. */
+/**
+ * Of the caller's environment, only PATH and, for HTTP, proxies are passed on: no system or user configuration, no prompt, no replaced
+ * objects.
+ */
 function environment(allowedProtocol: string): NodeJS.ProcessEnv {
   return {
     PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
@@ -64,7 +67,7 @@ export interface Quarantine {
 }
 
 export interface GitCommand {
-  /** Where objects are that are not accepted yet; see `RepositoryOptions.quarantine`. */
+  /** Folder of objects that are not accepted yet; see `RepositoryOptions.quarantine`. */
   readonly quarantine?: Quarantine | undefined;
   /** The bare repository; without it, a command that needs none. */
   readonly gitDir?: string;
@@ -96,10 +99,10 @@ export interface GitResult {
 const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
 const MAX_STDERR_BYTES = 64 * 1024;
 
-/** How long Git may take to remove its lock files before it is killed. */
+/** Milliseconds that Git may take to remove its lock files before it is killed. */
 const GRACE_MS = 1_000;
 
-/** Processes that have ended with all that held their output: their ids may belong to others by now. */
+/** Processes that have ended and whose pipes are closed: their ids may belong to other processes by now. */
 const ended = new WeakSet<ChildProcess>();
 
 /** Starts git without a shell, as the leader of a process group of its own, with pipes as standard streams. */
@@ -129,7 +132,7 @@ export function killGroup(child: ChildProcess): void {
   signalGroup(child, 'SIGKILL');
 }
 
-/** Ends a process that may hold locks: Git removes them on SIGTERM. One that does not end is killed. */
+/** Ends a process that may hold locks: Git removes them on SIGTERM. A process that does not end in time is killed. */
 export function endGroup(child: ChildProcess, clock: Clock): void {
   signalGroup(child, 'SIGTERM');
   const cancel = clock.schedule(GRACE_MS, () => signalGroup(child, 'SIGKILL'));

@@ -30,7 +30,7 @@ export class OutputBuffer {
   #makeRoom(needed: number): void {
     const live = this.#end - this.#start;
     const capacity = Math.max(64 * 1024, 2 ** Math.ceil(Math.log2(live + needed)));
-    // A buffer that once held a large object shrinks again.
+    // Shrinks a buffer that grew for a large object.
     const target = capacity === this.#data.length ? this.#data : Buffer.allocUnsafe(capacity);
     this.#data.copy(target, 0, this.#start, this.#end);
     this.#data = target;

@@ -35,7 +35,7 @@ export async function connectPinned<Result>(
   return await connect(pins.at(-1) ?? []);
 }
 
-/** The key is looked up as for the name: known_hosts names a host with a port of its own in brackets. */
+/** The host key is looked up by the name: known_hosts names a host with a port of its own in brackets. */
 function pinTo({ host, port }: Endpoint, address: string): string[] {
   const alias = port === 22 ? host : `[${host}]:${port}`;
   return ['-o', `HostName=${address}`, '-o', `HostKeyAlias=${alias}`];

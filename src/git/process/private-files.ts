@@ -7,9 +7,9 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 const PLAIN_PATH = /^\/[A-Za-z0-9._/+-]*$/;
 
 /**
- * Writes files that no other user can read into a folder of their own, for a program that accepts secrets in no other way, and removes
- * them when `use` has ended. The paths that `use` gets hold no character with a meaning in a shell. Throws Unsupported if the path of
- * the system's folder for temporary files has one.
+ * Writes files that no other user can read into a temporary folder, for a program that accepts secrets in no other way, and removes
+ * them when `use` has ended. The paths contain no character with a meaning in a shell. Throws Unsupported if the path of the system's
+ * temporary folder does.
  */
 export async function withPrivateFiles<Result>(
   files: Readonly<Record<string, string>>,

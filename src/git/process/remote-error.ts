@@ -29,13 +29,13 @@ const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
   [/transport '\w+' not allowed/, 'Refused', 'leads to a transport that is not allowed'],
 ];
 
-/** Lines of git with its own messages and those of curl, and nothing that a server sent. */
+/** Lines of git that contain only its own messages and those of curl, and no text of a server. */
 const OWN_WORDS =
   /^(?:fatal|error): (?:unable to access '[^']*': .*|could not read (?:Username|Password).*|Authentication failed.*|repository '[^']*' not found|transport '\w+' not allowed|the receiving end does not support .*|couldn't find remote ref .*|RPC failed; HTTP \d+.*)$/gm;
 
 /**
- * The error for a call that git ended with `stderr`. Of a server over HTTP, it quotes only messages of git and curl themselves: the rest may
- * be the answer of a service that must not be shown to the caller.
+ * Returns the error for a call that failed with `stderr`. For HTTP it quotes only messages of git and curl themselves: other text may
+ * come from an internal service and must not be shown to the caller.
  */
 export function remoteError(url: string, stderr: string, consequence = ''): SluiceError {
   const ssh = sshError(url, stderr);

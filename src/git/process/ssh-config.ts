@@ -46,8 +46,8 @@ const SETTINGS = [
 ];
 
 /**
- * Runs `use` with the arguments of `ssh` that make it use these credentials and nothing else; they hold no secret and no character
- * with a meaning in a shell. The files that they name are removed afterwards. Throws InvalidInput for a key that cannot be used.
+ * Runs `use` with the arguments of `ssh` that make it use these credentials and nothing else; they contain no secret and no
+ * character with a meaning in a shell. The files are removed afterwards. Throws InvalidInput for a key that cannot be used.
  */
 export function withSshConfig<Result>(
   { privateKey, knownHosts }: SshCredentials,

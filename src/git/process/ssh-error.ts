@@ -2,7 +2,7 @@ import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../network/remote-url.ts';
 import { readSshAddress } from '../network/ssh-address.ts';
 
-/** Messages of ssh when it could not connect, so that nothing was sent, and what they mean. The first match counts. */
+/** Messages of ssh about failed connections, when nothing was sent, and their meanings. The first match applies. */
 const MEANINGS: readonly (readonly [RegExp, ErrorCode, (address: Place) => string])[] = [
   [
     /REMOTE HOST IDENTIFICATION HAS CHANGED|REVOKED HOST KEY/,
@@ -47,7 +47,7 @@ interface Place {
   readonly scan: string;
 }
 
-/** The error for a failed connection over ssh, if this output of ssh means one; nothing was sent then. */
+/** Returns the error for a failed connection over ssh if the output of ssh reports one; nothing was sent then. */
 export function sshError(url: string, stderr: string): SluiceError | undefined {
   // Output of a hook of the server is not from ssh: the push may have been applied.
   const own = stderr.replaceAll(/^remote: .*$/gm, '');

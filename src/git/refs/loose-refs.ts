@@ -8,14 +8,17 @@ import { isRefName } from '../ref-name.ts';
 
 /** Within this time, two changes of a folder may get the same timestamp from a coarse file system, and so look like one. */
 const COARSE_CLOCK_MS = 2_500;
-/** After this time a folder is read again though it looks unchanged: a process may have written into a file in place. */
+/**
+ * Milliseconds after which a folder is read again even if it looks unchanged: a process may have modified a file in
+ * place.
+ */
 const MAX_SNAPSHOT_AGE_MS = 60_000;
 
-/** What a folder held when it was read. */
+/** Content of a folder when it was read. */
 interface Snapshot {
   /** Inode and times: every ref that is created, deleted or replaced by a new file changes them. */
   readonly stamp: string;
-  /** When the stamp was first seen, and when the folder was read. */
+  /** Time at which the stamp was first seen, and time at which the folder was read. */
   readonly seenAt: number;
   readonly readAt: number;
   /** By full name; undefined for a symbolic one. */
@@ -28,9 +31,9 @@ interface Folder {
 }
 
 /**
- * The refs that have a file of their own. They are tiny and many, so that reading them synchronously takes a quarter of the time. They
- * are listed every second or so and hardly ever differ, so the content of a folder is kept, and only folders that changed are read
- * again: Git moves a ref by a new file in its place.
+ * Reads refs that are stored in separate files. There are many tiny files, so that reading them synchronously takes a quarter of the
+ * time. They are listed about every second and seldom differ, so the content of a folder is cached, and only folders that changed are
+ * read again: Git updates a ref by replacing its file.
  */
 export class LooseRefs {
   readonly #gitDir: string;
@@ -86,7 +89,7 @@ export class LooseRefs {
     return folder;
   }
 
-  /** True if the folder is certain to hold what it held when it was read. */
+  /** True if the content of the folder is certainly unchanged since it was read. */
   #holds({ stamp, seenAt, readAt }: Snapshot, now: string): boolean {
     return stamp === now && readAt - seenAt > COARSE_CLOCK_MS && this.#now() - readAt < MAX_SNAPSHOT_AGE_MS;
   }

@@ -10,7 +10,7 @@ import { lockedError } from './ref-updates.ts';
 /** As long as Git waits. Rewriting the file takes some ten milliseconds at 30,000 refs. */
 const LOCK_TIMEOUT_MS = 1_000;
 
-/** The `packed-refs` file while its lock is held. Git deletes no ref without that lock. */
+/** The `packed-refs` file while its lock is held. Git deletes refs only with that lock. */
 export interface LockedPackedRefs {
   readonly refs: PackedRefs;
   /** Replaces the file. `lastLook` is called immediately before that; if it throws, the file stays. */
@@ -18,8 +18,8 @@ export interface LockedPackedRefs {
 }
 
 /**
- * Runs `task` with the lock of `packed-refs` held, in the way Git does; what it writes reaches the disk if that is to be `durable`.
- * Throws RefConflictError (`locked`) if the lock stays taken.
+ * Runs `task` with the lock of `packed-refs` held, like Git; syncs the written file if `durable`. Throws RefConflictError
+ * (`locked`) if the lock stays held.
  */
 export async function withPackedRefs<T>(
   refFiles: RefFiles,
@@ -46,7 +46,7 @@ export async function withPackedRefs<T>(
       },
     });
   } finally {
-    // Left there, it would be in the way of Git.
+    // A remaining file would block Git.
     await removeFile(`${path}.new`);
     await removeFile(`${path}.lock`);
   }

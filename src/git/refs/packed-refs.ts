@@ -5,7 +5,7 @@ import type { Oid, Ref } from '../git-repository.ts';
 export class PackedRefs {
   static readonly EMPTY = new PackedRefs([], new Map(), true);
   readonly #refs: readonly Ref[];
-  /** What annotated tags point to, by name of the ref. */
+  /** The objects that annotated tags point to, by ref name. */
   readonly peeled: ReadonlyMap<string, Oid>;
 
   /** True if `peeled` is known to be complete. */

@@ -38,8 +38,8 @@ export function compareWithRemote(updates: readonly RefUpdate[], refs: readonly 
 }
 
 /**
- * The error for the rejections of an atomic push: a conflict, or a rule of the server. `words` is what the server reported beside them. If
- * it names no reason and its refs are as expected, another writer held one of them a moment ago.
+ * Returns the error for the rejections of an atomic push: a conflict, or a rule of the server. `words` is the additional output of the
+ * server. If the server gives no reason and its refs are as expected, another writer held a lock on one of them.
  */
 export function rejectionError(
   rejections: readonly PushRejection[],

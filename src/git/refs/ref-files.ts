@@ -37,7 +37,7 @@ export class RefFiles {
     return [...loose].flatMap(([name, oid]) => (oid === undefined ? [] : [{ name, oid }]));
   }
 
-  /** What a ref points to; undefined if it does not exist or is symbolic. */
+  /** Returns the object id of a ref; undefined if it does not exist or is symbolic. */
   async resolve(name: string): Promise<Oid | undefined> {
     const loose = this.readLoose(name);
     if (loose !== undefined) return loose === 'symbolic' ? undefined : loose;
@@ -64,7 +64,10 @@ export class RefFiles {
     }
   }
 
-  /** Call with the lock of `packed-refs` held, when these refs were just put there: they are not parsed then. */
+  /**
+   * Notes packed refs that the caller has just written, so that they are not parsed again. Requires the lock of
+   * `packed-refs`.
+   */
   replacedPacked(refs: PackedRefs): void {
     const key = fileKey(join(this.gitDir, 'packed-refs'));
     this.#packed = key === undefined ? undefined : { key, refs };

@@ -5,7 +5,7 @@ import { isMissing, syncFolder } from '../../foundation/files/file-system.ts';
 import type { RefUpdate } from '../git-repository.ts';
 
 const MAX_PARALLEL_SYNCS = 8;
-/** Folders that are known to be durable. Of others, all folders above are synced each time. */
+/** Maximum number of folders that are known to be durable. For all others, each parent folder is synced every time. */
 const MAX_KNOWN_FOLDERS = 20_000;
 
 /**

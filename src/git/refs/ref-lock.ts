@@ -7,9 +7,9 @@ const MAX_ATTEMPTS = 5;
 const NO_LINK = new Set(['EMLINK', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM', 'EACCES']);
 
 /**
- * Takes Git's lock of one loose ref: `<ref>.lock`, created exclusively. Throws RefConflictError (`locked`) if it is taken. Of many,
- * the later ones can be a `linkTo` the first: a busy disk takes many times as long for a file of its own. Like all here it waits for
- * no disk, so that handing it to another thread would take several times as long.
+ * Takes Git's lock of one loose ref: `<ref>.lock`, created exclusively. Throws RefConflictError (`locked`) if it is held. With many
+ * locks, later ones can be a hard link (`linkTo`) to the first, which is much faster on a busy disk than a new file. It is
+ * synchronous since it does not wait for the disk, and another thread would take several times as long.
  */
 export function lockRef(gitDir: string, ref: string, linkTo?: string): void {
   const path = join(gitDir, `${ref}.lock`);

@@ -17,11 +17,11 @@ import type { RefFiles } from './ref-files.ts';
 import { lockRef, removeEmptyParents, unlockRef } from './ref-lock.ts';
 import { ancestors, collisionError, expectedValue, lockedError, movedError, newValue } from './ref-updates.ts';
 
-/** As long as Git waits for the locks of refs, which are held for moments. */
+/** The time that Git waits for locks of refs, which are held only briefly. */
 const LOCK_TIMEOUT_MS = 100;
 const LOCK_RETRY_MS = 10;
 
-/** The state of a ref, with its lock held. */
+/** The state of a ref whose lock is held. */
 interface Found {
   readonly update: RefUpdate;
   readonly isLoose: boolean;
@@ -133,7 +133,7 @@ export class RefTransaction {
     return this.#peel(tags);
   }
 
-  /** What refs at annotated tags lead to in the end; nothing for others, and for what cannot be read. */
+  /** Resolves refs at annotated tags to the final object. Skips other refs and unreadable tags. */
   async #peel(refs: ReadonlyMap<string, Oid | null>): Promise<Map<string, Oid>> {
     const peeled = new Map<string, Oid>();
     let waiting = [...refs].flatMap(([ref, oid]) => (oid === null ? [] : [{ ref, oid }]));
@@ -185,7 +185,7 @@ function isRefLocked(error: unknown): boolean {
   return conflict?.kind === 'locked' && conflict.ref !== 'packed-refs';
 }
 
-/** Which names are free for new refs. */
+/** Checks which names are free for new refs. */
 class Names {
   readonly #refs: RefFiles;
   readonly #packed: PackedRefs;

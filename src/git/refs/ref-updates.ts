@@ -61,7 +61,7 @@ export function lockedError(ref: string): RefConflictError {
   return new RefConflictError({ ref, kind: 'locked' }, `${ref} is locked by another writer. Try again`);
 }
 
-/** What differs between two listings, sorted by name. */
+/** Returns the differences between two listings, sorted by name. */
 export function changesBetween(before: readonly Ref[], after: readonly Ref[]): RefChange[] {
   const old = new Map(before.map(({ name, oid }) => [name, oid]));
   const found: RefChange[] = [];

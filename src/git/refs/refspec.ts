@@ -4,7 +4,7 @@ import { checkRefName } from '../ref-name.ts';
 
 /** The local side of refspecs. */
 export interface LocalSide {
-  /** What every local name begins with. */
+  /** The common prefixes of all local names. */
   readonly prefixes: readonly string[];
   covers(name: string): boolean;
 }

@@ -3,9 +3,8 @@ import { removeFile } from '../../foundation/files/file-system.ts';
 import { ObservedFiles } from '../disk/observed-files.ts';
 
 /**
- * Releases refs whose lock was left behind by a writer that was killed. Git never does that: the ref would stay locked
- * forever. A lock counts as left behind when this process has observed the very same file twice, `staleAfter` milliseconds of its own
- * running time apart.
+ * Releases refs whose lock was left by a killed writer. Git never does that, so the ref would stay locked forever. A lock counts as
+ * left when this process has observed the same file twice, `staleAfter` milliseconds of its own running time apart.
  */
 export class StaleLocks {
   readonly #gitDir: string;

@@ -20,7 +20,8 @@ case "$1" in *bad*) printf 'no \\033[31mbad\\033[0m\\007 names\\n' >&2; exit 1;;
 `;
 
 /**
- * What holds for a remote over HTTP, with the own client (`auto`), with git for everything (`git`), and without git.
+ * Common behaviour of a remote over HTTP with the built-in client (`auto`), with git for everything (`git`), and
+ * without git.
  */
 export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
   const transport = by === 'git' ? 'git' : 'auto';

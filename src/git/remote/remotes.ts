@@ -9,19 +9,19 @@ import type { LocalRepository } from './client/local-repository.ts';
 import { type GitFallback, OwnClient } from './client/own-client.ts';
 import type { GitTransport } from './git/git-transport.ts';
 
-/** What GitHub accepts at once where it has rules for pushes. A group of writes stays far below. */
+/** Maximum number of updates per push on GitHub with push rules. A group of writes is much smaller. */
 const MAX_UPDATES = 1_000;
 
 const JOBS = ['fetch', 'push'] as const;
 type Job = (typeof JOBS)[number];
 
-/** Who does a job, and the explanation as the rest of a sentence that begins with the job. */
+/** The transport of a job, and the explanation as the end of a sentence that begins with the job. */
 interface TransportChoice {
   readonly by: 'own client' | 'git' | 'none';
   readonly how: string;
 }
 
-/** Failures of a probe that last until a user changes something. */
+/** Failures of a probe that only a user can resolve. */
 const PERMANENT_CODES: ReadonlySet<string> = new Set(['Unsupported', 'Refused', 'NotFound']);
 
 /**
@@ -42,7 +42,7 @@ export class Remotes {
     this.#git = git;
   }
 
-  /** How Sluice connects to remotes, as far as that was needed so far; the message has a line for each. */
+  /** How Sluice connects to the remotes that it has used so far; the message has a line for each. */
   get note(): RemoteNote | undefined {
     if (this.#choices.size === 0) return undefined;
     const lines = [...this.#choices].map(([url, jobs]) => {
@@ -140,7 +140,7 @@ export class Remotes {
     const isOpen = (update: RefUpdate) =>
       update.type !== 'verify' && (values.get(update.ref) ?? null) === expectedValue(update);
     if (updates.some(isOpen)) return 'not done';
-    // All or nothing: where one ref has the value of this push, all had theirs.
+    // The push is atomic: if one ref has the value of this push, all of them had theirs.
     const changing = updates.filter((update) => update.type === 'create' || update.type === 'update');
     if (changing.some((update) => update.new === values.get(update.ref))) return 'done';
     const removed = updates.filter(({ type }) => type === 'delete');

@@ -3,7 +3,7 @@ import { parseSshPublicKey, type SshPublicKey } from './ssh-public-key.ts';
 
 const MAX_TEXT_CHARACTERS = 4 * 1024 * 1024;
 const MAX_PATTERN_CHARACTERS = 4096;
-/** A field: text without blanks, in which quotes hold blanks together. */
+/** A field: text without blanks, unless they are quoted. */
 const FIELD = /^(?:[^\s"]|"(?:[^"\\]|\\.)*")+/;
 const OPTION = /^([A-Za-z-]+)(?:="((?:[^"\\]|\\.)*)")?(?:,|$)/;
 const TIME = /^(\d{4})(\d{2})(\d{2})(?:(\d{2})(\d{2})(\d{2})?)?(Z?)$/;
@@ -42,7 +42,7 @@ export function parseAllowedSigners(text: string): AllowedSigner[] {
   return signers;
 }
 
-/** True if the line lets its key sign for a namespace at a time, given in milliseconds since the epoch. */
+/** True if the line permits its key to sign for a namespace at a time, in milliseconds since the epoch. */
 export function allowsSigning(
   { namespaces, validAfter, validBefore }: AllowedSigner,
   namespace: string,
@@ -129,7 +129,7 @@ function matchesPatterns(patterns: string, text: string): boolean {
   return found;
 }
 
-/** `*` and `?` as in a shell. Linear for each `*`: it goes back to the last one only. */
+/** Matches `*` and `?` as in a shell. Takes linear time for each `*`, since it backtracks only to the last one. */
 function matchesPattern(pattern: string, text: string): boolean {
   let [at, star, resume] = [0, -1, 0];
   for (let position = 0; position < text.length; ) {

@@ -3,13 +3,13 @@ import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { ObjectSigner } from '../git-repository.ts';
 
-/** A key with many subkeys and signatures of others has some 100 KB. */
+/** Maximum size; a key with many subkeys and third-party signatures has some 100 KB. */
 const MAX_TEXT_CHARACTERS = 1024 * 1024;
 
 /**
- * Signs as `gpg --detach-sign --armor` does, with the first key of an armored text. Throws InvalidInput for text that is no private
- * key and for a wrong passphrase, and Unavailable if the package `openpgp` is not installed; the signer throws InvalidInput when the
- * key has expired or may not sign. No message holds anything of the key or the passphrase.
+ * Signs as `gpg --detach-sign --armor` does, with the first key of an armored text. Throws InvalidInput for a text that is not a
+ * private key and for a wrong passphrase, and Unavailable if the package `openpgp` is not installed; the signer throws InvalidInput
+ * when the key has expired or may not sign. No message contains a part of the key or the passphrase.
  */
 export async function openPgpSigner(
   armoredKey: string,

@@ -8,11 +8,11 @@ const MAX_TEXT_CHARACTERS = 256 * 1024;
 
 export interface PublicKeyList {
   readonly keys: readonly (SshPublicKey & { readonly comment: string })[];
-  /** What is wrong with single lines, each with its number from 1: `line 2: …`. The other lines count. */
+  /** Errors of single lines, each with its number from 1: `line 2: …`. The other lines count. */
   readonly problems: readonly string[];
 }
 
-/** Reads public keys in the form of OpenSSH, one a line. Empty lines and lines that start with `#` are left out. */
+/** Reads public keys in the form of OpenSSH, one per line. Skips empty lines and lines that start with `#`. */
 export function parsePublicKeyList(text: string): PublicKeyList {
   if (text.length > MAX_TEXT_CHARACTERS) return { keys: [], problems: ['it is too long: it may have 256 KiB'] };
   if (/^-----BEGIN [A-Z ]*PRIVATE KEY-----/m.test(text))

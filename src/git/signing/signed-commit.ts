@@ -9,8 +9,8 @@ const LINE_FEED = 0x0a;
 const SPACE = 0x20;
 
 /**
- * Splits a commit object into what was signed and the signature. Undefined if it is not signed, and where more than one header holds
- * a signature: git takes several out, and which of them counts is not defined.
+ * Splits a commit object into the signed payload and the signature. Undefined if it is not signed, or if more than one header
+ * contains a signature: git removes several, and which of them counts is undefined.
  */
 export function signedCommit(data: Buffer): SignedCommit | undefined {
   const end = data.indexOf('\n\n');
@@ -34,7 +34,7 @@ export function signedCommit(data: Buffer): SignedCommit | undefined {
   };
 }
 
-/** Where the line that begins at `from` ends, its line feed included. */
+/** Returns the end of the line that begins at `from`, including its line feed. */
 function lineEnd(data: Buffer, from: number, limit: number): number {
   const end = data.indexOf(LINE_FEED, from);
   return end < 0 || end >= limit ? limit : end + 1;

@@ -14,8 +14,8 @@ const CURVES: ReadonlyMap<string, readonly [name: string, bytes: number]> = new 
 ]);
 
 /**
- * Reads a private key as `ssh-keygen` writes it, or one in PEM (PKCS#8, and the older forms of OpenSSL). Throws InvalidInput for
- * other text and for keys with a passphrase; no message holds anything of the key.
+ * Reads a private key in the format of `ssh-keygen` or in PEM (PKCS#8, and the older forms of OpenSSL). Throws InvalidInput for
+ * other text and for keys with a passphrase; no message contains a part of the key.
  */
 export function parseSshPrivateKey(text: string): KeyObject {
   try {
@@ -24,7 +24,7 @@ export function parseSshPrivateKey(text: string): KeyObject {
     if (encoded === undefined) return createPrivateKey(text);
     return createPrivateKey({ key: parseOpenSsh(Buffer.from(encoded, 'base64')), format: 'jwk' });
   } catch (error) {
-    // A message of the crypto library can hold parts of the key.
+    // A message of the crypto library can contain parts of the key.
     const reason = isSluiceError(error) ? error.message : 'it is no private key in the form of OpenSSH or PEM';
     throw new SluiceError('InvalidInput', `the SSH key cannot be used: ${reason}; it has to be without a passphrase`);
   }

@@ -44,8 +44,8 @@ export function parseSshPublicKey(line: string): SshPublicKey & { readonly comme
 }
 
 /**
- * Reads the binary form of a public key. Throws InvalidInput for damaged ones, other types, and keys that are too weak. The last keys
- * are kept: many signatures come from few keys, and to read one costs more than the rest of a signature.
+ * Reads the binary form of a public key. Throws InvalidInput for damaged keys, other types, and keys that are too weak. The last keys
+ * are cached: many signatures come from few keys, and reading a key costs more than verifying a signature.
  */
 export function readSshPublicKey(blob: Buffer): SshPublicKey {
   const name = blob.toString('latin1');
@@ -66,7 +66,7 @@ function readNewKey(blob: Buffer): SshPublicKey {
     throw isSluiceError(error) ? error : unusable('it is damaged');
   }
   const described = describePublicKey(key);
-  // A second form of the same key would have another fingerprint, which a list of revoked keys does not hold.
+  // A second form of the same key would have another fingerprint, which a list of revoked keys does not contain.
   if (!described.blob.equals(blob)) throw unusable('it is damaged');
   return described;
 }

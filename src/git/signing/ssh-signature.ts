@@ -39,7 +39,7 @@ export function parseSshSignature(text: string): SshSignature {
   if (reader.uint32() !== VERSION) throw refused('it is of an unknown version');
   const publicKey = readSshPublicKey(reader.bytes());
   const namespace = reader.bytes();
-  // OpenSSH ignores the reserved part, which is not signed: it could hold any text.
+  // OpenSSH ignores the reserved part, which is not signed: it could contain any text.
   if (reader.bytes().length > 0) throw refused('it has a reserved part');
   const hash = reader.text();
   if (hash !== 'sha256' && hash !== 'sha512') throw refused('its hash is neither sha256 nor sha512');

@@ -42,7 +42,7 @@ export function sshSigningKey(privateKey: string, namespace: string): SshSigning
   };
 }
 
-/** What the key signs: not the payload, but its digest with the namespace. */
+/** Returns the data that the key signs: not the payload, but its digest with the namespace. */
 export function signedData(namespace: string, hash: string, payload: Uint8Array | string): Buffer {
   const digest = createHash(hash).update(payload).digest();
   return Buffer.concat([SSHSIG_MAGIC, sshString(namespace), sshString(''), sshString(hash), sshString(digest)]);

@@ -48,7 +48,7 @@ export class SshReader {
   text(): string {
     return this.bytes().toString('latin1');
   }
-  /** Throws InvalidInput where there is data left. */
+  /** Throws InvalidInput if data remains. */
   end(): void {
     if (this.#rest.length > 0) throw new SluiceError('InvalidInput', `${this.#name} has data after its end`);
   }

@@ -1,6 +1,6 @@
 import type { Actor } from '../../resource/object/request-context.ts';
 
-/** What authenticates the caller to a server; may change from call to call. */
+/** The proof of the caller's identity for a server; may change between calls. */
 export interface Proof {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;

@@ -6,7 +6,9 @@ import { cached } from './cached-credentials.ts';
 import type { Credentials, Proof } from './cluster-access.ts';
 import { type KubeconfigUser, pluginCredentials } from './plugin-credentials.ts';
 
-/** How long a token from a file is used before the file is read again: clusters renew tokens every hour. */
+/**
+ * Milliseconds for which a token from a file is used before the file is read again: clusters renew tokens every hour.
+ */
 const TOKEN_FILE_LIFETIME_MS = 60_000;
 
 /** The credentials of a user of a kubeconfig, apart from a client certificate. */

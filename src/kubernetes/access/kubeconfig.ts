@@ -44,15 +44,14 @@ interface MergedKubeconfig {
 }
 
 /**
- * The server and the user, found as kubectl does: from the named file, else the files of `KUBECONFIG`,
- * else `~/.kube/config`, else the service account of the pod. Of several files the first that sets something wins; those
- * of `KUBECONFIG` that do not exist are ignored. Throws InvalidInput that names the file, the context and the next
- * step, and never contains a secret.
+ * Finds the server and the user as kubectl does: from the named file, else the files of `KUBECONFIG`, else `~/.kube/config`, else the
+ * service account of the pod. Of several files the first that sets something wins; those of `KUBECONFIG` that do not exist are
+ * ignored. Throws InvalidInput that names the file, the context and the next step, and never contains a secret.
  *
  * The kubeconfig is read here and not by `@kubernetes/client-node`, whose loader (2.0.1) differs from kubectl in important points: it
  * ignores `tokenFile`, `as-groups` and `as-uid`, the authorities of a user-less context and a current-context that does not exist,
  * prefers files to data, the last current-context of `KUBECONFIG` to the first, and refuses files of it that are missing or name the
- * same entry; its errors quote lines that can hold tokens; and it takes half a second to load. It does run login plugins, see
+ * same entry; its errors quote lines that can contain tokens; and it takes half a second to load. It does run login plugins, see
  * `plugin-credentials.ts`.
  */
 export async function findClusterAccess(options: FindAccessOptions = {}): Promise<ClusterAccess> {

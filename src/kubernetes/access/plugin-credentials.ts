@@ -6,11 +6,11 @@ import type { Credentials, Proof } from './cluster-access.ts';
 import type { UserEntry } from './kubeconfig-file.ts';
 
 /**
- * How long a proof is used before the library is called again. The library runs the plugin's program only
- * when a token has expired, but does not expose the time of expiry.
+ * Milliseconds for which a proof is used before the library is called again. The library runs the plugin only when a
+ * token has expired, but does not expose the time of expiry.
  */
 const LIFETIME_MS = 10_000;
-/** How long a plugin may take; some wait for a user at a browser. */
+/** Milliseconds that a plugin may take; some wait for a user at a browser. */
 const PLUGIN_TIMEOUT_MS = 120_000;
 const MAX_MESSAGE_CHARACTERS = 1000;
 const NO_CREDENTIAL = 'it printed no ExecCredential with a token or a certificate as JSON';

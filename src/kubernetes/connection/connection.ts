@@ -71,7 +71,7 @@ const MAX_ATTEMPTS = 4;
  * The connections to one server: one pool for all requests, kept open between calls.
  *
  * - A read is retried if the connection breaks, and after 503 with Retry-After; every call after 429, which means that
- *   nothing was done. Other calls are not retried: after a broken connection the outcome of a write is unknown.
+ *   the server did not process it. Other calls are not retried: after a broken connection the outcome of a write is unknown.
  * - Errors: those of the server with a status from 400 (`statusErrorOf`); Unavailable and Timeout with the server's
  *   address if the connection fails or the caller's signal aborts; LimitExceeded for a response that is too large.
  */

@@ -17,7 +17,7 @@ export interface ApplyConflictDetails {
 
 export interface Conflict {
   readonly owner: Owner;
-  /** What the owner would lose. */
+  /** Fields that the owner would lose. */
   readonly fields: FieldSet;
 }
 

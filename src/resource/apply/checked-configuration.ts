@@ -16,9 +16,8 @@ const MAX_DEPTH = 200;
 const MAX_CAUSES = 50;
 
 /**
- * What a client applies, if it can be applied: every field is known, every item of a shared list has one identity and no other item
- * has the same. Fields that are null count as not given and are left out, unless the schema lets them be null.
- * Throws InvalidInput with a cause for each thing that is wrong.
+ * Checks a configuration that a client applies: every field must be known, and every item of a shared list must have a unique
+ * identity. Returns it without null fields, unless the schema permits null. Throws InvalidInput with a cause for each error.
  */
 export function checkedConfiguration(applied: unknown, schema: StructuralSchema): Record<string, unknown> {
   if (!isJsonObject(applied)) throw new SluiceError('BadRequest', 'what is applied must be an object');

@@ -8,15 +8,15 @@ import { everyField } from './field-set-of.ts';
 import { elementOf, shapeOf } from './shared-shape.ts';
 
 export interface FieldChanges {
-  /** Fields that came or have another value. */
+  /** Fields that were added or have another value. */
   readonly changed: FieldSet;
-  /** Fields that are gone. */
+  /** Fields that were removed. */
   readonly removed: FieldSet;
 }
 
 const NOTHING: FieldChanges = { changed: NO_FIELDS, removed: NO_FIELDS };
 
-/** What became of the fields of `before`. Parts that the two share by identity cost nothing. */
+/** Compares the fields of two values. Parts that both share by identity cost nothing. */
 export function compareFields(before: unknown, after: unknown, schema: StructuralSchema): FieldChanges {
   if (before === after) return NOTHING;
   if (before === undefined) return { changed: everyField(after, schema), removed: NO_FIELDS };
@@ -26,7 +26,8 @@ export function compareFields(before: unknown, after: unknown, schema: Structura
   if (left.as === 'map' && right.as === 'map') return compareMaps(left.fields, right.fields, schema);
   if (left.as === 'list' && right.as === 'list') return compareLists(left.items, right.items, schema);
   if (left.as === right.as) return sameValue(before, after) ? NOTHING : { changed: LEAF, removed: NO_FIELDS };
-  // A container became a leaf or the other way round: the field has another value, and what was beneath is gone.
+  // A container became a leaf or the other way round: the value of the field changed, and the fields below it were
+  // removed.
   return {
     changed: right.as === 'leaf' ? LEAF : everyField(after, schema),
     removed: left.as === 'leaf' ? NO_FIELDS : fieldSet(false, everyField(before, schema).children),

@@ -26,7 +26,7 @@ export function valueElement(value: Scalar): FieldElement {
   return `v:${JSON.stringify(value)}`;
 }
 
-/** Reads an element that others wrote; undefined for what is none. */
+/** Parses an element that a client wrote; undefined if it is invalid. */
 export function readElement(text: string): FieldElement | undefined {
   if (text.startsWith('f:')) return text;
   if (text.startsWith('i:')) return /^i:\d{1,9}$/.test(text) ? text : undefined;
@@ -42,7 +42,7 @@ export function readElement(text: string): FieldElement | undefined {
   return fields.length === 0 ? undefined : keyElement(fields);
 }
 
-/** For people: `.spec`, `[name="web"]`, `[="blue"]`, `[3]`. */
+/** Formats an element for messages: `.spec`, `[name="web"]`, `[="blue"]`, `[3]`. */
 export function showElement(element: FieldElement): string {
   const text = element.slice(2);
   if (element.startsWith('f:')) return `.${text}`;

@@ -5,8 +5,8 @@ import { type FieldSet, fieldSet, LEAF } from './field-set.ts';
 import { elementOf, shapeOf } from './shared-shape.ts';
 
 /**
- * What a writer of `object` owns: its leaves, its list items, and the keys of maps that the schema does not name. Items
- * that stand twice in a list are one path without anything beneath it.
+ * Returns the fields that a writer of `object` owns: its leaves, its list items, and the keys of maps that the schema
+ * does not declare. Items that occur twice in a list are one path without children.
  */
 export function fieldSetOf(object: unknown, schema: StructuralSchema): FieldSet {
   return fieldSet(false, read(object, schema, false).children);

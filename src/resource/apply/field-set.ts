@@ -1,8 +1,8 @@
 import { type FieldElement, showElement } from './field-element.ts';
 
 /**
- * A set of field paths, as an immutable tree. A node stands for a path; `owned` states whether that path itself is in the
- * set, apart from what is beneath it. No child is empty. The operations share what does not change, and return their first
+ * A set of field paths, as an immutable tree. A node represents a path; `owned` states whether that path itself is in the
+ * set, independent of the paths below it. No child is empty. The operations share unchanged parts, and return their first
  * argument itself if nothing changes.
  */
 export interface FieldSet {
@@ -12,7 +12,7 @@ export interface FieldSet {
 
 const NO_CHILDREN: FieldSet['children'] = new Map();
 export const NO_FIELDS: FieldSet = { owned: false, children: NO_CHILDREN };
-/** A path with nothing beneath. */
+/** A path without children. */
 export const LEAF: FieldSet = { owned: true, children: NO_CHILDREN };
 
 export function fieldSet(owned: boolean, children: FieldSet['children']): FieldSet {
@@ -39,7 +39,9 @@ export function union(left: FieldSet, right: FieldSet): FieldSet {
   return fieldSet(left.owned || right.owned, children ?? left.children);
 }
 
-/** The paths that are in `left` and not in `right`. A path stays when only paths above or beneath it are removed. */
+/**
+ * Returns the paths that are in `left` and not in `right`. A path stays if only paths above or below it are removed.
+ */
 export function difference(left: FieldSet, right: FieldSet): FieldSet {
   if (left === right) return NO_FIELDS;
   let children: Map<FieldElement, FieldSet> | undefined;
@@ -69,7 +71,7 @@ export function intersection(left: FieldSet, right: FieldSet): FieldSet {
   return fieldSet(left.owned && right.owned, children);
 }
 
-/** Whether both hold the same paths. */
+/** True if both contain the same paths. */
 export function sameFields(left: FieldSet, right: FieldSet): boolean {
   if (left === right) return true;
   if (left.owned !== right.owned || left.children.size !== right.children.size) return false;
@@ -80,7 +82,7 @@ export function sameFields(left: FieldSet, right: FieldSet): boolean {
   return true;
 }
 
-/** All paths for people, such as `.spec.ports[name="web"].port`, sorted, a path before what is beneath it. */
+/** Formats all paths for messages, such as `.spec.ports[name="web"].port`, sorted, with a path before its children. */
 export function showPaths(set: FieldSet, prefix = ''): string[] {
   const paths = set.owned ? [prefix] : [];
   for (const element of sortedElements(set))

@@ -16,7 +16,7 @@ export function toFieldsV1(set: FieldSet): FieldsV1 {
   return fields;
 }
 
-/** Reads what others wrote. Elements that are not understood are left out: a later version may define them. */
+/** Parses fields that a client wrote. Skips unknown elements, since a later version may define them. */
 export function fromFieldsV1(fields: unknown): FieldSet {
   return isJsonObject(fields) ? fieldSet(false, read(fields, 0).children) : NO_FIELDS;
 }

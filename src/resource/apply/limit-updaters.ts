@@ -36,7 +36,7 @@ export function limitUpdaters(ownerships: readonly Ownership[]): readonly Owners
   return [...ownerships.filter((ownership) => !merged.has(ownership)), ...buckets.values()];
 }
 
-/** What was merged before comes first, whatever time it bears: there is never a second one. */
+/** The entry of merged updaters comes first, regardless of its time, so that there is never a second one. */
 function ageOf(updater: Ownership): number {
   return updater.manager === OLD_UPDATERS && updater.subresource === undefined ? -1 : secondsOf(updater);
 }

@@ -6,8 +6,8 @@ import type { FieldElement } from './field-element.ts';
 import { elementOf, shapeOf } from './shared-shape.ts';
 
 /**
- * Lays an applied configuration over the live value: maps are merged by key, shared lists by item, a leaf takes the applied value.
- * Nothing is removed. Neither argument is changed; what stays the same is the live value itself.
+ * Merges an applied configuration into the live value: maps are merged by key, shared lists by item, a leaf takes the applied
+ * value. No field is removed. Neither argument is changed; unchanged parts are those of the live value itself.
  */
 export function mergeApplied(live: unknown, applied: unknown, schema: StructuralSchema): unknown {
   if (applied === undefined || live === applied) return live;
@@ -36,8 +36,8 @@ function mergeMaps(
 }
 
 /**
- * Applied items stand in the order of the configuration. An item that only the live list has stays before the shared item that it
- * stood before.
+ * Applied items are in the order of the configuration. An item that exists only in the live list stays before the shared item
+ * that it preceded.
  */
 function mergeLists(live: readonly unknown[], applied: readonly unknown[], schema: StructuralSchema): unknown {
   const liveElements = live.map((item, index) => elementOf(item, index, schema));
@@ -45,7 +45,7 @@ function mergeLists(live: readonly unknown[], applied: readonly unknown[], schem
   const given = new Set(appliedElements);
   const old = new Map<FieldElement, unknown>();
   for (const [index, element] of liveElements.entries()) {
-    // An item that stands twice is not merged, it is replaced.
+    // An item that occurs twice is replaced, not merged.
     old.set(element, old.has(element) ? undefined : live[index]);
   }
   const merged: unknown[] = [];

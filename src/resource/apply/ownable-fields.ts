@@ -1,7 +1,7 @@
 import { isJsonObject } from '../object/own-property.ts';
 import { fieldSet, LEAF } from './field-set.ts';
 
-/** Which part of an object a request writes. */
+/** The part of an object that a request writes. */
 export interface WrittenPart {
   /** The sub-resource that is written, such as `status`; absent for the object itself. */
   readonly subResource?: string | undefined;
@@ -24,7 +24,7 @@ const UNOWNED_METADATA = [
   'managedFields',
 ];
 
-/** Fields without owners, which no apply removes; of `metadata` the field itself, apart from the rest that is in it. */
+/** Fields without owners, which no apply removes; `metadata` itself is one of them, independent of its fields. */
 export const UNOWNED_FIELDS = fieldSet(
   false,
   new Map([

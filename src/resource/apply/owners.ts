@@ -6,7 +6,7 @@ import { type FieldSet, fieldSet, isEmpty, LEAF } from './field-set.ts';
 import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts';
 import { isUnknown } from './shared-shape.ts';
 
-/** Who writes, in the form that makes two entries of `managedFields` one owner. */
+/** A writer, identified by the fields that distinguish the entries of `managedFields`. */
 export interface Owner {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
@@ -18,11 +18,13 @@ export interface Owner {
 export interface Ownership extends Owner {
   readonly time: string | undefined;
   readonly fields: FieldSet;
-  /** What was read, as long as its fields are the same. */
+  /** The entry that was read, as long as its fields are unchanged. */
   readonly entry?: ManagedFieldsEntry;
 }
 
-/** Whether two entries are of one owner. A manager that applies stays the same with another version of the kind. */
+/**
+ * True if two entries have the same owner. A manager that applies is the same owner with another version of the kind.
+ */
 export function sameOwner(left: Owner, right: Owner): boolean {
   return (
     left.manager === right.manager &&
@@ -55,7 +57,7 @@ export function readOwnerships(
   return ownerships;
 }
 
-/** Writes `managedFields` in the order of Kubernetes. Owners of nothing are left out. */
+/** Encodes `managedFields` in the order of Kubernetes. Skips owners without fields. */
 export function writeOwnerships(ownerships: readonly Ownership[]): readonly ManagedFieldsEntry[] {
   return ownerships
     .filter((ownership) => !isEmpty(ownership.fields))
@@ -106,8 +108,8 @@ function compare(left: string, right: string): number {
 }
 
 /**
- * Fields that were written down under an older schema, as this one sees them: who owned something in a value that can no longer be
- * shared owns all of it.
+ * Adapts fields that were recorded with an older schema to this one: an owner of a part of a value that can no longer be shared
+ * owns the whole value.
  */
 function settledFields(set: FieldSet, schema: StructuralSchema): FieldSet {
   let children: Map<FieldElement, FieldSet> | undefined;
@@ -124,7 +126,7 @@ function settledFields(set: FieldSet, schema: StructuralSchema): FieldSet {
   return children === undefined ? set : fieldSet(set.owned, children);
 }
 
-/** Whether a value of this schema can have what is beneath the path. */
+/** True if the schema permits a value with the children of the path. */
 function isShared(set: FieldSet, schema: StructuralSchema): boolean {
   const [element = ''] = set.children.keys();
   if (!element.startsWith('f:')) return (schema['x-kubernetes-list-type'] ?? 'atomic') !== 'atomic';

@@ -12,7 +12,7 @@ import { isPart, ownableFields, UNOWNED_FIELDS, type WrittenPart } from './ownab
 import { type Owner, type Ownership, readOwnerships, sameOwner, withFields, writeOwnerships } from './owners.ts';
 import { withoutFields } from './without-fields.ts';
 
-/** Owns what was there before fields were tracked. */
+/** The owner of fields that existed before field ownership was tracked. */
 const BEFORE_FIRST_APPLY = 'before-first-apply';
 
 export interface ApplyRequest extends WrittenPart {
@@ -33,16 +33,18 @@ export interface ApplyRequest extends WrittenPart {
 }
 
 export interface ApplyResult {
-  /** What is to be stored, `metadata.managedFields` included; not validated, without new defaults. `live` itself if nothing changes. */
+  /**
+   * The object to store, including `metadata.managedFields`; not validated, without new defaults. `live` itself if nothing changes.
+   */
   readonly object: KubernetesObject;
   readonly managedFields: readonly ManagedFieldsEntry[];
 }
 
 /**
- * Server-side apply, as Kubernetes does it (structured merge). The configuration is laid over the live object. What the manager
- * applied before and leaves out now is removed if it has no other owner. A field that another manager owns and that would get another
- * value is a Conflict with ApplyConflictDetails; forced, the manager becomes its owner. Applying the value that is there shares the field.
- * Throws BadRequest or InvalidInput for a configuration that cannot be applied.
+ * Server-side apply, as Kubernetes does it (structured merge). The configuration is merged into the live object. Fields that the
+ * manager applied before and omits now are removed if it has no other owner. A field that another manager owns and that would get
+ * another value is a Conflict with ApplyConflictDetails; forced, the manager becomes its owner. Applying the current value shares the
+ * field. Throws BadRequest or InvalidInput for a configuration that cannot be applied.
  */
 export function serverSideApply(request: ApplyRequest): ApplyResult {
   const { live, schema, manager, apiVersion, now, subResource } = request;
@@ -82,7 +84,10 @@ function writtenPart(configuration: Record<string, unknown>, request: ApplyReque
   return part;
 }
 
-/** Who owns what of the live object. One that was never tracked belongs to what came before. */
+/**
+ * Returns the owners of the fields of the live object. Fields of an object that was never tracked belong to
+ * BEFORE_FIRST_APPLY.
+ */
 function ownershipsOf(live: KubernetesObject | undefined, request: ApplyRequest): readonly Ownership[] {
   if (live === undefined) return [];
   const known = readOwnerships(live.metadata.managedFields ?? [], request.schema) ?? [];
@@ -112,7 +117,10 @@ function withoutLeftFields(
   return withoutFields(merged, schema, left, kept);
 }
 
-/** What the other owners keep. Throws the Conflict if they would lose a field and the apply is not forced. */
+/**
+ * Returns the fields that the other owners keep. Throws the Conflict if they would lose a field and the apply is not
+ * forced.
+ */
 function afterChanges(others: readonly Ownership[], changes: FieldChanges, force: boolean): Ownership[] {
   const conflicts: Conflict[] = [];
   const rest = others.map((owner) => {

@@ -4,8 +4,8 @@ import type { StructuralSchema } from '../schema/structural/structural-schema.ts
 import { type FieldElement, isScalar, keyElement, type Scalar, valueElement } from './field-element.ts';
 
 /**
- * How writers share a value: a map by its keys, a list by its items (list types map and set), and a leaf not at all: its owner owns
- * all of it. A value that is not of the schema's type is a leaf; the validation of the object refuses it.
+ * How ownership of a value can be shared: a map by its keys, a list by its items (list types map and set), and a leaf not at all:
+ * its owner owns all of it. A value that is not of the schema's type is a leaf; the validation of the object refuses it.
  */
 export type Shape =
   | { readonly as: 'map'; readonly fields: Readonly<Record<string, unknown>> }
@@ -32,7 +32,7 @@ export function isUnknown(schema: StructuralSchema, key: string): boolean {
   return properties !== undefined && Object.keys(properties).length > 0;
 }
 
-/** What identifies an item of a shared list; undefined if nothing does. A key with a default may be left out. */
+/** Returns the identity of an item of a shared list; undefined if it has none. A key with a default may be omitted. */
 export function identityOf(item: unknown, schema: StructuralSchema): FieldElement | undefined {
   if (schema['x-kubernetes-list-type'] === 'set') return isScalar(item) ? valueElement(item) : undefined;
   if (!isJsonObject(item)) return undefined;
@@ -44,7 +44,7 @@ export function identityOf(item: unknown, schema: StructuralSchema): FieldElemen
   return fields.length === 0 ? undefined : keyElement(fields);
 }
 
-/** `identityOf` for objects that are stored already: what nothing identifies goes by its index. */
+/** Like `identityOf`, for stored objects: an item without an identity is identified by its index. */
 export function elementOf(item: unknown, index: number, schema: StructuralSchema): FieldElement {
   return identityOf(item, schema) ?? `i:${index}`;
 }

@@ -103,7 +103,7 @@ export class Scene {
     return this.object;
   }
 
-  /** What is in the object, without its name and without who owns it. */
+  /** The content of the object, without its name and its field owners. */
   get fields(): Record<string, unknown> {
     const { apiVersion: _, kind: __, metadata, ...rest } = this.object ?? gadget({});
     const { name: ___, managedFields: ____, ...more } = metadata;

@@ -9,7 +9,7 @@ import { type Owner, type Ownership, readOwnerships, sameOwner, withFields, writ
 export interface TrackedUpdate extends WrittenPart {
   /** The stored object; undefined for a create. */
   readonly before: KubernetesObject | undefined;
-  /** What will be stored, with defaults; its managedFields are what the client sent. */
+  /** The object to store, with defaults; its managedFields are those that the client sent. */
   readonly after: KubernetesObject;
   /** Of the whole object. */
   readonly schema: StructuralSchema;
@@ -22,10 +22,10 @@ export interface TrackedUpdate extends WrittenPart {
 }
 
 /**
- * `managedFields` after a write that is no apply. Fields that came or have another value go to the manager's entry, removed fields
- * go from all entries; entries that lose and win nothing stay as they are. An object whose fields are not tracked stays so, until
- * the next apply. A client that sends managedFields sets them, by `[]` or `[{}]` it ends the tracking; what is malformed, and what is
- * sent to a sub-resource, is ignored.
+ * Computes `managedFields` after a write other than apply. Added and changed fields move to the manager's entry, removed fields are
+ * removed from all entries; other entries stay unchanged. Fields of an untracked object stay untracked until the next apply. A client
+ * can set managedFields, and end the tracking with `[]` or `[{}]`; malformed values, and values that are sent to a sub-resource, are
+ * ignored.
  */
 export function trackUpdate(update: TrackedUpdate): readonly ManagedFieldsEntry[] {
   const { before, after, schema, manager, apiVersion, now, subResource } = update;

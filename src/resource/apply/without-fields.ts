@@ -5,9 +5,9 @@ import { type FieldSet, NO_FIELDS } from './field-set.ts';
 import { elementOf, shapeOf } from './shared-shape.ts';
 
 /**
- * `value` without the fields in `left` that are not in `kept`. A field that the schema names counts as being in a set as soon as
- * something beneath it is, so a container goes with the last of its fields that has an owner. Returns `value` itself if nothing
- * goes.
+ * Returns `value` without the fields in `left` that are not in `kept`. A field that the schema names counts as being in a set as
+ * soon as a field below it is, so a container is removed with the last of its owned fields. Returns `value` itself if nothing is
+ * removed.
  */
 export function withoutFields(value: unknown, schema: StructuralSchema, left: FieldSet, kept: FieldSet): unknown {
   const shape = shapeOf(value, schema);

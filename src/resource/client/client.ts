@@ -7,7 +7,7 @@ import type { LabelSelector, LabelSelectorObject } from '../selector/label-selec
 import type { DeleteOptions, ListResult, WatchEvent } from '../storage/storage.ts';
 
 export interface CallOptions {
-  /** Why; recorded with what is done. */
+  /** Reason of the caller; recorded with the change. */
   readonly reason?: string;
   readonly signal?: AbortSignal;
 }
@@ -28,7 +28,7 @@ export interface WatchCallOptions extends SelectOptions {
 
 /** Reads one sub-resource, or writes to it; a write ignores everything outside of the sub-resource. */
 export interface SubResourceClient {
-  /** What the sub-resource of an object shows, as it came: the caller checks its form. Unsupported if there is no such sub-resource. */
+  /** Reads a sub-resource of an object, without checking its form. Unsupported if there is no such sub-resource. */
   get(
     kind: Kind,
     key: ObjectKey,
@@ -46,12 +46,12 @@ export interface SubResourceClient {
 }
 
 /**
- * What controllers, the CLI and the server use to read and write objects of any kind. The actor and the face are
+ * Reads and writes objects of any kind, for controllers, the CLI and the server. The actor and the face are
  * part of the client, so everything it does is recorded under that name.
  *
  * - A key of a namespaced kind without a namespace means the namespace `default`.
- * - What is written is validated and defaulted first (InvalidInput with InvalidObjectDetails).
- * - What is read is deeply frozen: make a changed copy with spread and write that.
+ * - Written objects are validated and defaulted first (InvalidInput with InvalidObjectDetails).
+ * - Returned objects are deeply frozen: to change one, write a copy.
  * - Errors are those of `Storage`.
  */
 export interface Client {
@@ -85,7 +85,7 @@ export interface Client {
     patch: MergePatch,
     options?: CallOptions,
   ): Promise<Stored<T>>;
-  /** Replaces the status and nothing else. */
+  /** Replaces only the status. */
   updateStatus<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: CallOptions): Promise<Stored<T>>;
   subResource(name: string): SubResourceClient;
   delete<T extends KubernetesObject>(

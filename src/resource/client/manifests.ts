@@ -7,7 +7,7 @@ import type { Kind } from '../schema/kind.ts';
 import type { KindIdentity } from '../schema/kind-identity.ts';
 
 export interface ManifestFile {
-  /** As it should stand in messages. */
+  /** Path as messages name it. */
   readonly path: string;
   readonly text: string;
 }
@@ -21,7 +21,7 @@ export interface Manifest {
   readonly line: number;
 }
 
-/** One thing that is wrong in a file. */
+/** An error in a file. */
 export interface ManifestProblem {
   readonly path: string;
   readonly line: number;
@@ -110,7 +110,7 @@ function parseDocuments(text: string, lineCounter: LineCounter): Document[] | st
   return Array.isArray(documents) ? documents : [];
 }
 
-/** What a document must not have although it is YAML: too many nodes, too deep nesting, one key twice. */
+/** Finds content that is valid YAML but not accepted: too many nodes, too deep nesting, duplicate keys. */
 function findFlaw(document: Document): { message: string; offset: number } | undefined {
   let nodes = 0;
   let flaw: { message: string; offset: number } | undefined;
@@ -143,7 +143,7 @@ function readDocument(
   try {
     value = document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch (error) {
-    // The library has no error of its own for too many or broken aliases.
+    // The library reports too many or broken aliases with a generic error.
     return [{ field: '', path: [], message: firstLine(String((error as Error).message)) }];
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -171,7 +171,7 @@ function parseObject(kind: Kind, value: unknown): { kind: Kind; object: Kubernet
   }
 }
 
-/** Field owners are the server's own notes; files that came out of one often have them. */
+/** Removes managedFields, which the server writes; files that were exported from a server often contain them. */
 function withoutOwners(object: KubernetesObject): KubernetesObject {
   const { managedFields: _owners, ...metadata } = object.metadata;
   return _owners === undefined ? object : { ...object, metadata };

@@ -144,7 +144,7 @@ export class RegistryClient implements Client {
   }
 }
 
-/** True if a patch states the version that it was made for. */
+/** True if a patch contains the version of the object that it was created for. */
 function namesVersion(patch: MergePatch): boolean {
   const { metadata } = patch;
   return typeof metadata === 'object' && metadata !== null && 'resourceVersion' in metadata;

@@ -11,19 +11,19 @@ export interface Condition {
   readonly status: ConditionStatus;
   /** One CamelCase word for programs. */
   readonly reason: string;
-  /** For people. */
+  /** Human-readable explanation. */
   readonly message: string;
-  /** When `status` last changed, RFC 3339. */
+  /** Time of the last change of `status`, RFC 3339. */
   readonly lastTransitionTime: string;
-  /** The generation of the object that was judged. */
+  /** The generation of the object that the condition was set for. */
   readonly observedGeneration?: number | undefined;
 }
 
 export type NewCondition = Omit<Condition, 'lastTransitionTime'>;
 
 /**
- * The conditions with one set or replaced, in place and order. `lastTransitionTime` moves only with the status.
- * Returns the very same array if nothing changed, so that a caller sees by identity whether a write is due.
+ * Sets or replaces a condition; the order of the others stays. `lastTransitionTime` changes only with the status.
+ * Returns the same array if nothing changed, so that a caller can compare by identity whether a write is required.
  * `now` is in milliseconds since the epoch.
  */
 export function setCondition(
@@ -50,7 +50,7 @@ export function findCondition(conditions: readonly Condition[] | undefined, type
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** True only if the condition is there and True. */
+/** True only if the condition exists and is True. */
 export function isConditionTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
   return findCondition(conditions, type)?.status === 'True';
 }

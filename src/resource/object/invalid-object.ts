@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
-/** One thing that is wrong with a value, in the form of a Kubernetes status cause. */
+/** An error in a value, in the form of a Kubernetes status cause. */
 export interface FieldCause {
   /** `spec.git.branch`, `spec.pins[0].revision`, `metadata.labels[app.example.org/x]`. Empty for the whole object. */
   readonly field: string;
@@ -22,7 +22,7 @@ const MAX_SHOWN_CHARACTERS = 200;
 /** The search for passwords covers what is shown and a good deal beyond; further would cost more than it is worth. */
 const MAX_SEARCHED_CHARACTERS = 4096;
 
-/** `a.b[0].c`; a key that is no plain word stands in brackets. */
+/** Formats a path as `a.b[0].c`; a key that is not an identifier is in brackets. */
 export function fieldPath(path: readonly PropertyKey[]): string {
   let text = '';
   for (const step of path) {
@@ -39,7 +39,7 @@ export function invalidObject(subject: string, causes: readonly FieldCause[]): S
   return new SluiceError('InvalidInput', `${subject} is invalid: ${text}`, { details: { causes } });
 }
 
-/** A cause for a field whose value was judged by hand. */
+/** Creates a cause for a field that is validated without a schema. */
 export function invalidValue(path: readonly (string | number)[], value: unknown, rule: string): FieldCause {
   return { field: fieldPath(path), message: `Invalid value: ${showValue(value)}: ${rule}`, path };
 }
@@ -55,8 +55,8 @@ export function forbidden(path: readonly (string | number)[], rule: string): Fie
 }
 
 /**
- * Turns what zod found into causes. `root` is the value that was judged; `secret` keeps its values out of the messages.
- * Of a union only the branch that came furthest is reported.
+ * Converts the issues of zod to causes. `root` is the validated value; `secret` omits its values from the messages. Of
+ * a union only the best matching branch is reported.
  */
 export function causesOf(issues: readonly z.core.$ZodIssue[], root: unknown, secret: boolean): FieldCause[] {
   const causes: FieldCause[] = [];
@@ -116,8 +116,8 @@ function valueAt(root: unknown, path: readonly (string | number)[]): unknown {
 }
 
 /**
- * A value for a message: short, on one line, and without what stands for a password in a URL. With `urlsOnly` a URL is known by `://`;
- * else `user:password@host` is one too, for which `image:tag@digest` could be mistaken.
+ * Formats a value for a message: short, on one line, and without passwords in URLs. With `urlsOnly` a URL is recognised by `://`; else
+ * `user:password@host` is one too, for which `image:tag@digest` could be mistaken.
  */
 export function showValue(value: unknown, { urlsOnly = false } = {}): string {
   const text = value === undefined ? 'nothing' : jsonStart(value, MAX_SEARCHED_CHARACTERS);

@@ -29,7 +29,7 @@ export type KnownTypes = ReadonlyMap<string, string>;
 
 const NONE: KnownTypes = new Map();
 
-/** Types that others must not resemble. Of two that resemble each other one in ASCII counts. */
+/** Collects the types that other types must not resemble. Of two that resemble each other, the one in ASCII counts. */
 export function knownTypes(types: Iterable<string>): KnownTypes {
   const known = new Map<string, string>();
   for (const type of types) {
@@ -40,8 +40,8 @@ export function knownTypes(types: Iterable<string>): KnownTypes {
 }
 
 /**
- * Why a condition type must not be used because people could take it for another one; undefined if it may. `known` are the types that it
- * must not resemble.
+ * Returns why a condition type must not be used because users could mistake it for another one; undefined if it may be used. `known`
+ * are the types that it must not resemble.
  */
 export function lookalikeProblem(type: string, known: KnownTypes = NONE): string | undefined {
   const shown = JSON.stringify(type.slice(0, 100)).replace(

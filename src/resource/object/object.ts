@@ -14,7 +14,7 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean | undefined;
 }
 
-/** Which fields one writer owns; what server-side apply records. */
+/** The fields that one writer owns, as server-side apply records them. */
 export interface ManagedFieldsEntry {
   /** The name that the writer gave itself. */
   readonly manager: string;
@@ -52,7 +52,7 @@ export interface ObjectMeta {
   readonly managedFields?: readonly ManagedFieldsEntry[] | undefined;
 }
 
-/** Metadata of an object that came out of a storage. */
+/** Metadata of an object that a storage returned. */
 export interface StoredMeta extends ObjectMeta {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -105,12 +105,15 @@ export function keyOf(object: { readonly metadata: ObjectMeta }): ObjectKey {
   return namespace === undefined ? { name } : { namespace, name };
 }
 
-/** `namespace/name`, or the name alone without a namespace. Names hold no slash, so the form is unambiguous. */
+/**
+ * Formats a key as `namespace/name`, or as the name alone without a namespace. Names contain no slash, so the form is
+ * unambiguous.
+ */
 export function keyText(key: ObjectKey): string {
   return key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`;
 }
 
-/** Freezes a value and all it holds, in place, and returns it. Stops at what is frozen already. */
+/** Freezes a value and its children in place, and returns it. Skips values that are already frozen. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);

@@ -5,28 +5,28 @@ export interface Actor {
   readonly groups?: readonly string[];
 }
 
-/** The way a request came in; `git` is a push by others. */
+/** The interface through which a request arrived; `git` is a push by another Git client. */
 export type Face = 'cli' | 'api' | 'controller' | 'git';
 
-/** What every call of a storage carries, so that the caller, the face and the reason are recorded. */
+/** The context of every call of a storage, so that the caller, the face and the reason are recorded. */
 export interface RequestContext {
   readonly actor: Actor;
   readonly face: Face;
-  /** Why, as the caller writes it; a rejection's reason for instance. */
+  /** Reason that the caller gives, for instance for a rejection. */
   readonly reason?: string;
-  /** Judges a write and returns what it would store, and writes nothing. */
+  /** If true, validates a write and returns the object that it would store, without storing it. */
   readonly dryRun?: boolean;
   /**
-   * Whether the caller may read a Secret, where that is known; a caller who may read it may also have it used. This and the following
-   * decisions may query a cluster. They reject, and the call must fail, where they cannot be made; those without parameters are made once for
-   * a request.
+   * Whether the caller may read a Secret, if that is known; a caller who may read a Secret may also let Sluice use it. This and the
+   * following decisions may query a cluster. If one cannot be made, it rejects and the call must fail; decisions without parameters
+   * are made once for each request.
    */
   readonly mayReadSecret?: (secret: { readonly namespace: string; readonly name: string }) => Promise<boolean>;
-  /** Whether the caller may write the status of the object at hand; undefined where every caller may. */
+  /** Whether the caller may write the status of the object of the request; undefined if every caller may. */
   readonly mayWriteStatus?: () => Promise<boolean>;
-  /** Whether the caller may approve the object at hand; undefined where every caller may. */
+  /** Whether the caller may approve the object of the request; undefined if every caller may. */
   readonly mayApprove?: () => Promise<boolean>;
-  /** Whether the caller may read another object of the namespace in the same way; undefined where every caller may. */
+  /** Whether the caller may read another object of the namespace in the same way; undefined if every caller may. */
   readonly mayReadOther?: (name: string) => Promise<boolean>;
   /** The caller changes the object whatever it is by now: the request names no version that they read. */
   readonly namesNoVersion?: boolean;

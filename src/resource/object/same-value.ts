@@ -8,7 +8,7 @@ export function sameValue(left: unknown, right: unknown): boolean {
   return covers(left, right) && covers(right, left, true);
 }
 
-/** Every key of `left` is in `right` with the same value; with `keysOnly` the values are taken on trust. */
+/** True if `right` contains every key of `left` with the same value; `keysOnly` does not compare the values. */
 function covers(left: object, right: object, keysOnly = false): boolean {
   for (const [key, value] of Object.entries(left)) {
     if (value === undefined) continue;

@@ -6,7 +6,10 @@ export interface Position {
   readonly column: number;
 }
 
-/** Where a field stands in a document: at its key, or, if the field is not there, at the nearest that holds it. */
+/**
+ * Returns the position of a field in a document: its key, or, if the field does not exist, the key of the nearest
+ * parent.
+ */
 export function positionOf(document: Document, lines: LineCounter, path: readonly (string | number)[]): Position {
   let node: unknown = document.contents;
   let offset = startOf(node) ?? document.range?.[0] ?? 0;

@@ -4,11 +4,11 @@ import { sameValue } from '../object/same-value.ts';
 
 /** As many operations as kube-apiserver takes. */
 const MAX_OPERATIONS = 10_000;
-/** How much the copy operations of one patch may copy together, in characters of JSON. */
+/** Maximum total size of values that the copy operations of one patch copy, in characters of JSON. */
 const MAX_COPIED_CHARACTERS = 6 * 1024 * 1024;
 /** Levels of nesting, as many as a body may have: a value that is put into itself again and again would have any number. */
 const MAX_DEPTH = 100;
-/** Values that one patch may put somewhere, those inside of others included. */
+/** Maximum number of values that one patch adds, including nested ones. */
 const MAX_VALUES = 1_000_000;
 
 type Container = unknown[] | Record<string, unknown>;
@@ -49,7 +49,7 @@ export function applyJsonPatch(target: unknown, patch: unknown): unknown {
   return draft.root;
 }
 
-/** Why one operation does not fit the value. */
+/** The reason why one operation cannot be applied to the value. */
 class CannotApply extends Error {}
 
 /** The value while it is patched. Containers of the original are copied before the first change to them, once. */
@@ -142,7 +142,7 @@ class Draft {
     for (const one of inner) this.#checkDepth(one, depth + 1);
   }
 
-  /** The container that holds the pointer's target; it and all above are made this draft's own. */
+  /** Returns the container of the pointer's target, after copying it and its parents into this draft. */
   #writableParent(pointer: Pointer): Container {
     let parent = this.#writable(this.root, pointer, 0);
     this.root = parent;
@@ -164,7 +164,7 @@ class Draft {
     return copy;
   }
 
-  /** A copy that shares nothing, so that a later operation on one place does not show in the other. */
+  /** Copies a value deeply, so that a later operation on one place does not affect the other. */
   #copy(value: unknown): unknown {
     if (typeof value !== 'object' || value === null) return value;
     const text = JSON.stringify(value);
@@ -198,7 +198,7 @@ function notContainer(pointer: Pointer, depth: number): CannotApply {
   return new CannotApply(`${shownStart(pointer, depth)} holds no fields`);
 }
 
-/** The first `length` steps of a pointer, as people read it. */
+/** Formats the first `length` steps of a pointer for messages. */
 function shownStart(pointer: Pointer, length: number): string {
   if (length === 0) return 'the value';
   return JSON.stringify(shorten(pointer.text.split('/', length + 1).join('/')));

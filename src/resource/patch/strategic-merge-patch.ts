@@ -93,8 +93,8 @@ function retainKeys(fields: Map<string, unknown>, patch: Fields, path: Path): vo
 }
 
 /**
- * `order` lists items in the order they shall have; without it the order is that of the patch. Items that it does not list stay
- * before those that they stood before.
+ * `order` lists items in the required order; by default this is the order of the patch. Other items stay before the items that
+ * they preceded.
  */
 function mergeList(
   target: readonly unknown[],
@@ -135,7 +135,7 @@ function replaced(patch: readonly unknown[]): unknown[] {
   return patch.filter((item) => !isJsonObject(item) || ownValue(item, DIRECTIVE) === undefined).map(withoutDirectives);
 }
 
-/** Wanted items in the wanted order; each other item before the first wanted one that it stood before. */
+/** Returns the listed items in the given order; each other item stays before the first listed item that it preceded. */
 function inOrder(
   items: ReadonlyMap<string, unknown>,
   wanted: readonly string[],

@@ -48,7 +48,7 @@ export function crdManifestText(kind: Kind): string {
   return note + stringify(crdManifest(kind), { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** A kube-apiserver has metadata of its own; a rule constrains names. */
+/** A kube-apiserver defines the metadata itself; a validation rule constrains names. */
 function publishedSchema(kind: KindSchema): StructuralSchema {
   const { properties, ...schema } = structuralSchemaOf(kind);
   const rules = [...(schema['x-kubernetes-validations'] ?? []), ...nameRules(kind.nameRule)];

@@ -12,7 +12,7 @@ import { type WriteStrategy, writeStrategy } from './write-strategy.ts';
 
 type Part<Key extends string, Type> = [Type] extends [never] ? unknown : { [K in Key]: Type };
 type OptionalPart<Key extends string, Type> = [Type] extends [never] ? unknown : { [K in Key]?: Type | undefined };
-/** zod's type for a shape without fields forbids every key, so such a shape adds nothing. */
+/** For a shape without fields, zod's type forbids every key, so such a shape adds no fields. */
 type FieldsPart<Fields, Type> = [keyof Fields] extends [never] ? unknown : Type;
 type Flat<T> = { [Key in keyof T]: T[Key] };
 
@@ -54,7 +54,10 @@ export interface KindDefinition<Spec extends z.ZodType, Status extends z.ZodType
   readonly compilesRules?: boolean;
   readonly printerColumns?: readonly PrinterColumn<DefinedObject<Spec, Status, Fields>>[];
   readonly selectableFields?: readonly SelectableField[];
-  /** What is special about writes; `validateUpdate` besides `immutableFields`. A definition with a status has the sub-resource. */
+  /**
+   * Kind-specific behaviour of writes; `validateUpdate` runs in addition to `immutableFields`. A definition with a status has the
+   * sub-resource.
+   */
   readonly strategy?: Partial<Omit<WriteStrategy<DefinedObject<Spec, Status, Fields>>, 'hasStatus'>>;
 }
 

@@ -2,8 +2,8 @@ import { type FieldCause, invalidValue } from '../object/invalid-object.ts';
 import { sameValue } from '../object/same-value.ts';
 
 /**
- * Causes for the fields that were set in `old` and are something else in `next`. Paths have dots and no lists. `secret`
- * keeps the values out of the messages.
+ * Returns causes for the fields that were set in `old` and have another value in `next`. Paths are dotted and do not
+ * enter lists. `secret` omits the values from the messages.
  */
 export function immutableCauses(paths: readonly string[], old: unknown, next: unknown, secret: boolean): FieldCause[] {
   return paths.flatMap((path) => {

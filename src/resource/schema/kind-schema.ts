@@ -8,9 +8,11 @@ export interface PrinterColumn<T> {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
   readonly description?: string;
-  /** 0 is always shown, others in the wide table only. */
+  /** 0 is always shown, higher numbers only in wide tables. */
   readonly priority?: number;
-  /** Where the value stands, for clients that show objects without this code: `.spec.git.branch`. Absent if no path leads to it. */
+  /**
+   * JSONPath of the value, for clients that display objects without this code: `.spec.git.branch`. Absent if no path leads to it.
+   */
   readonly jsonPath?: string;
   value(object: T): string | number | boolean | undefined;
 }
@@ -19,13 +21,13 @@ export interface PrinterColumn<T> {
 export interface SelectableField {
   /** `spec.repository`; `spec.labels[*]` allows any key in the brackets. */
   readonly path: string;
-  /** What an object without the field counts as. Default: the empty string. */
+  /** The value of an object without the field. Default: the empty string. */
   readonly missing?: string;
-  /** The only permitted values; others are refused. */
+  /** The permitted values; other values are refused. */
   readonly values?: readonly string[];
 }
 
-/** What objects of a kind contain and how they are shown: all that documentation, tables and selectors need. */
+/** The content of objects of a kind and how they are displayed: the input of documentation, tables and selectors. */
 export interface KindSchema<T extends KubernetesObject = KubernetesObject> {
   readonly description: string;
   /** Schemas of the top-level fields besides apiVersion, kind and metadata, for documentation and publishing. */
@@ -40,10 +42,10 @@ export interface KindSchema<T extends KubernetesObject = KubernetesObject> {
   readonly sensitive: boolean;
   readonly printerColumns: readonly PrinterColumn<T>[];
   readonly selectableFields: readonly SelectableField[];
-  /** Values that an object may have besides managedFields, those inside of others included, where that is not 8,000. */
+  /** Maximum number of values in an object besides managedFields, including nested ones. Default: 8,000. */
   readonly maxValues?: number;
-  /** True if objects hold CEL rules that are compiled when one is judged. */
+  /** True if objects contain CEL rules, which are compiled when an object is validated. */
   readonly compilesRules?: boolean;
-  /** What users of this version are warned with. Absent if they need not be. */
+  /** Text of the warning for users of this version. Absent if it is not deprecated. */
   readonly deprecation?: string;
 }

@@ -3,7 +3,7 @@ import type { KindIdentity } from './kind-identity.ts';
 import type { KindSchema } from './kind-schema.ts';
 import type { WriteStrategy } from './write-strategy.ts';
 
-/** What `parse` found: the object with defaults, and unknown fields, which are left out of the object. */
+/** The result of `parse`: the object with defaults, and its unknown fields, which were removed. */
 export interface Parsed<T> {
   readonly object: T;
   /** Field paths such as `spec.gti`. */
@@ -11,16 +11,16 @@ export interface Parsed<T> {
 }
 
 /**
- * A kind of objects: its identity, its schema and how its objects are written. Code that needs one of the three takes that. `T` is the
- * type of its objects, `Input` what a client writes to create one (fields with a default may be left out).
+ * A kind of objects: its identity, its schema and its write strategy. Code that needs only one of the three depends on that one. `T`
+ * is the type of its objects, `Input` the type for creating one (fields with a default are optional).
  */
 export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unknown>
   extends KindIdentity,
     KindSchema<T> {
   readonly strategy: WriteStrategy<T>;
   /**
-   * Judges a value from outside by the schema, then by the strategy. apiVersion and kind may be missing and are then filled in.
-   * Throws InvalidInput with InvalidObjectDetails: every cause, with its field.
+   * Validates a value from outside against the schema, then with the strategy. Missing apiVersion and kind are added. Throws
+   * InvalidInput with InvalidObjectDetails: every cause, with its field.
    */
   parse(value: unknown): Parsed<T>;
   /** `parse` for a value whose type the compiler checks; unknown fields are dropped. */

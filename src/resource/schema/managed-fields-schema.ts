@@ -6,7 +6,7 @@ const MAX_NAME_LENGTH = 256;
 const MAX_DEPTH = 100;
 const MAX_NODES = 100_000;
 
-/** Counts down the nodes that are left; false if there are too many or too many levels. */
+/** Counts down the remaining nodes; false if there are too many nodes or levels. */
 function isBounded(value: unknown, depth: number, left: { nodes: number }): boolean {
   if (typeof value !== 'object' || value === null) return true;
   if (depth > MAX_DEPTH) return false;

@@ -3,8 +3,8 @@ import type { z } from 'zod';
 type Path = readonly PropertyKey[];
 
 /**
- * Judges a value by a zod schema. Clients written in Go send null for what is empty, and so does an empty line in YAML: where no
- * null is allowed it counts as not given. `judged` is the value that the result is about.
+ * Validates a value with a zod schema. Clients written in Go send null for empty values, as does YAML for an empty line: a null
+ * that the schema does not permit counts as absent. `judged` is the value that was validated.
  */
 export function parseWithoutNulls<Schema extends z.ZodType>(
   schema: Schema,
@@ -29,7 +29,7 @@ function isNullField(root: unknown, path: Path): boolean {
   return false;
 }
 
-/** The value without the null fields that the issues are about; what holds none of them is shared. */
+/** Returns the value without the null fields of the issues; unaffected parts are shared. */
 function withoutNulls(root: unknown, issues: readonly { readonly path: Path }[]): unknown {
   const ours = new Set<object>();
   function owned(value: object): Record<PropertyKey, unknown> {

@@ -2,7 +2,7 @@ import type { FieldCause } from '../object/invalid-object.ts';
 import type { KubernetesObject } from '../object/object.ts';
 
 /**
- * What a kind adds to the rules by which all objects are written, as the strategies of Kubernetes' registries do. A storage applies it;
+ * The kind-specific part of writing objects, like the strategies of Kubernetes' registries. A storage applies it;
  * `storage/memory/object-rules.ts` has the rules for all kinds. All functions are pure.
  */
 export interface WriteStrategy<T extends KubernetesObject = KubernetesObject> {
@@ -15,7 +15,7 @@ export interface WriteStrategy<T extends KubernetesObject = KubernetesObject> {
   /** True if an update does not conflict with writes of the status since its author read the object. */
   readonly updatesIgnoreStatusWrites: boolean;
 
-  /** Brings an object whose schema holds into the one form that is stored. */
+  /** Converts a valid object to the canonical form that is stored. */
   canonicalize(object: T): T;
   /** The causes by which a canonical object is invalid: rules about several fields at once. */
   validate(object: T): readonly FieldCause[];
@@ -24,15 +24,18 @@ export interface WriteStrategy<T extends KubernetesObject = KubernetesObject> {
   /** The causes that forbid to replace `old` by `next`, two valid objects. */
   validateUpdate(old: T, next: T): readonly FieldCause[];
   /**
-   * True for an object that must stay after its deletion was requested, whatever its finalizers are. Absent if nothing but those
-   * holds it. A kind that has it takes writes of its spec through the sub-resource `finalize` only.
+   * True for an object that must stay after its deletion was requested, regardless of its finalizers. Absent if only finalizers
+   * delay a deletion. With it, spec.finalizers can be written only through the sub-resource `finalize`.
    */
   holdsDeletion?(object: T): boolean;
-  /** Why an object must never be deleted, as the end of a sentence; undefined if it may be. */
+  /** Returns why an object must never be deleted, as the end of a sentence; undefined if it may be deleted. */
   deletionRefusal(object: T): string | undefined;
 }
 
-/** A strategy with the defaults of Kubernetes where nothing else is given: every valid object may be written and deleted. */
+/**
+ * Creates a strategy with the defaults of Kubernetes for everything that is not given: every valid object may be written and
+ * deleted.
+ */
 export function writeStrategy<T extends KubernetesObject>(given: Partial<WriteStrategy<T>>): WriteStrategy<T> {
   return {
     hasStatus: false,

@@ -9,7 +9,7 @@ export interface FieldRequirement {
   readonly value: string;
 }
 
-/** A parsed field selector: all requirements must hold; without any it selects everything. */
+/** A parsed field selector: all requirements must match; without requirements it selects everything. */
 export interface FieldSelector {
   readonly requirements: readonly FieldRequirement[];
 }

@@ -10,7 +10,7 @@ export interface LabelRequirement {
   readonly values: readonly string[];
 }
 
-/** One requirement, checked; `where` stands in the error. */
+/** Creates a requirement after checking it; `where` is the path for the error. */
 export function labelRequirement(
   key: string,
   operator: LabelOperator,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type LabelOperator, type LabelRequirement, labelRequirement } from './label-requirement.ts';
 import { parseLabelRequirements } from './label-selector-text.ts';
 
-/** A parsed label selector: all requirements must hold; without any it selects everything. */
+/** A parsed label selector: all requirements must match; without requirements it selects everything. */
 export interface LabelSelector {
   readonly requirements: readonly LabelRequirement[];
 }
@@ -26,7 +26,7 @@ export const labelSelectorSchema = z.object({
     .describe('Further requirements; all must hold.'),
 });
 
-/** A label selector as it stands in an object. */
+/** A label selector as a field of an object. */
 export interface LabelSelectorObject {
   readonly matchLabels?: Readonly<Record<string, string>> | undefined;
   readonly matchExpressions?:
@@ -52,7 +52,7 @@ export function labelSelector(source: string | LabelSelectorObject): LabelSelect
   return { requirements };
 }
 
-/** True if the labels meet every requirement. NotIn (and `!=`) holds for objects without the label too. */
+/** True if the labels match every requirement. NotIn (and `!=`) also matches objects without the label. */
 export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<string, string>> | undefined): boolean {
   return selector.requirements.every(({ key, operator, values }) => {
     const value = labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;

@@ -4,14 +4,17 @@ import type { Kind } from '../schema/kind.ts';
 import type { KindIdentity } from '../schema/kind-identity.ts';
 import type { Storage } from './storage.ts';
 
-/** Which kinds there are, and which storage keeps the objects of each. */
+/** The registered kinds, and the storage of each. */
 export class Registry {
   readonly #storages = new Map<string, Storage>();
   readonly #byWord = new Map<string, Kind>();
   readonly #byPlural = new Map<string, Storage>();
   readonly #listeners = new Set<() => void>();
 
-  /** Adds a storage for its kind. A kind can be registered once; a short word that two kinds share goes to the first. */
+  /**
+   * Registers a storage for its kind. A kind can be registered once; a short name that two kinds share belongs to the
+   * first.
+   */
   register(storage: Storage): void {
     const { kind } = storage;
     const id = idOf(kind);

@@ -4,7 +4,7 @@ import { compileFieldSelector } from '../selector/field-selector.ts';
 import { matchesLabels } from '../selector/label-selector.ts';
 import type { Selection } from './storage.ts';
 
-/** A test for the objects of a kind that a selection holds. Throws BadRequest for fields that cannot be selected. */
+/** Compiles a selection to a test for objects of a kind. Throws BadRequest for fields that cannot be selected. */
 export function compileSelection(
   selection: Selection,
   kind: Pick<KindSchema, 'selectableFields'>,

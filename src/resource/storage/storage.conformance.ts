@@ -28,7 +28,7 @@ export interface StorageTraits {
 
 const context: RequestContext = { actor: { name: 'conformance' }, face: 'api' };
 
-/** Judges an implementation of the Storage port. Call it at the top of a test file. */
+/** Tests an implementation of the Storage port. Call it at the top of a test file. */
 export function describeStorage<T extends KubernetesObject>(
   name: string,
   traits: StorageTraits,

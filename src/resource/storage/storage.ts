@@ -5,16 +5,19 @@ import type { StructuralSchema } from '../schema/structural/structural-schema.ts
 import type { FieldSelector } from '../selector/field-selector.ts';
 import type { LabelSelector } from '../selector/label-selector.ts';
 
-/** Which objects of a kind: all namespaces, all labels and all fields where a selector is absent. */
+/** Selects objects of a kind: all namespaces, all labels and all fields where a selector is absent. */
 export interface Selection {
   readonly namespace?: string | undefined;
   readonly labelSelector?: LabelSelector | undefined;
-  /** Only fields of the kind's `selectableFields`, `metadata.name` and `metadata.namespace`; others are BadRequest. */
+  /**
+   * Only fields of the kind's `selectableFields`, `metadata.name` and `metadata.namespace`; other fields are
+   * BadRequest.
+   */
   readonly fieldSelector?: FieldSelector | undefined;
 }
 
 export interface ListOptions extends Selection {
-  /** At most so many items; the rest by `continue`. */
+  /** Maximum number of items; `continue` returns the next ones. */
   readonly limit?: number | undefined;
   /** `continue` of the page before. The other options must be those of the first page. */
   readonly continue?: string | undefined;
@@ -23,11 +26,13 @@ export interface ListOptions extends Selection {
 export interface ListResult<T extends KubernetesObject> {
   /** Sorted by namespace, then name, by UTF-16 code unit. */
   readonly items: readonly Stored<T>[];
-  /** The state that `items` shows, on every page the same. A watch from here misses nothing and repeats nothing. */
+  /**
+   * The version of the state of `items`, on every page the same. A watch from here misses nothing and repeats nothing.
+   */
   readonly resourceVersion: string;
   /** Given if there are more items. */
   readonly continue?: string;
-  /** How many more there are. */
+  /** Number of remaining items. */
   readonly remainingItemCount?: number;
 }
 
@@ -47,21 +52,24 @@ export type WatchEvent<T extends KubernetesObject> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Stored<T> }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
-/** What happens to the objects that name a deleted one as their owner. */
+/** The treatment of objects with an owner reference to a deleted object. */
 export type PropagationPolicy = 'Background' | 'Foreground' | 'Orphan';
 
-/** Held by an owner until its dependents are gone, or until they no longer name it; the garbage collector removes them. */
+/**
+ * Delays the deletion of an owner until its dependents are deleted or no longer refer to it; the garbage collector removes
+ * it.
+ */
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';
 export const ORPHAN_FINALIZER = 'orphan';
 
-/** What a client may do with the objects of a kind. */
+/** The verbs that a client may use on the objects of a kind. */
 export const ALL_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
 export type Verb = (typeof ALL_VERBS)[number];
 
 export interface DeleteOptions {
   /** Default Background. Foreground and Orphan put a finalizer on the object, which the garbage collector removes. */
   readonly propagationPolicy?: PropagationPolicy | undefined;
-  /** What must hold, or nothing is deleted (Conflict). */
+  /** Preconditions; if one does not match, nothing is deleted (Conflict). */
   readonly uid?: string | undefined;
   readonly resourceVersion?: string | undefined;
 }
@@ -84,8 +92,8 @@ export interface ReadOnlySubResource {
  *
  * Contract for every implementation:
  * - a write is durable, visible to reads and in the event log when its promise resolves;
- * - objects that come out are deeply frozen; objects that go in are never changed or kept by reference unfrozen;
- * - objects that go in were validated and defaulted by `Kind` (the client and the server do so), so a storage judges only
+ * - returned objects are deeply frozen; passed objects are never changed or kept by reference unfrozen;
+ * - passed objects were validated and defaulted by `Kind` (the client and the server do so), so a storage validates only
  *   what needs the stored state;
  * - a namespaced kind's key always carries its namespace, a cluster-scoped kind's key never does;
  * - it sets uid, resourceVersion, creationTimestamp, deletionTimestamp and generation itself and ignores what a client
@@ -104,15 +112,15 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
   readonly subResources: readonly string[];
   /** Absent if there are none. */
   readonly readOnlySubResources?: readonly ReadOnlySubResource[];
-  /** True if an update must name the version that it was made for. */
+  /** True if an update must contain the version of the object that it was made for. */
   readonly updatesNeedVersion?: boolean;
   /** True if a new object may name a resourceVersion, which is ignored; else that is refused. */
   readonly ignoresVersionOnCreate?: boolean;
-  /** What clients may do; all verbs if absent. */
+  /** Verbs that clients may use; all if absent. */
   readonly verbs?: readonly Verb[];
   /**
-   * True if server-side apply removes nothing that its manager applied before and now leaves out: a manager that leaves a field out
-   * only gives up its ownership. So a file is removed by naming it with null in a merge patch, or by an update, and never by leaving it out.
+   * True if server-side apply removes no field that its manager applied before and now omits: the manager only gives up its ownership.
+   * So a file is removed with null in a merge patch, or with an update, and never by omitting it.
    */
   readonly applyNeverRemoves?: boolean;
 
@@ -126,11 +134,11 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
   list(context: RequestContext, options?: ListOptions): Promise<ListResult<T>>;
 
   /**
-   * Every change after `options.resourceVersion`, in order, each once. Nothing happens before the first `next()`, and
-   * nothing is lost by that. Ends quietly when the signal aborts or the storage closes. Throws Expired if the version is
-   * unknown or too old, or if the watcher fell behind the bounded buffer: then list again and watch from there. Any other
-   * error: watch again from the last version seen. Sends a BOOKMARK now and then, also when nothing happens, so that a
-   * silent watch is a broken watch.
+   * Yields every change after `options.resourceVersion`, in order, each once. It starts at the first `next()`, without
+   * losing changes. Ends quietly when the signal aborts or the storage closes. Throws Expired if the version is unknown
+   * or too old, or if the watcher fell behind the bounded buffer: then list again and watch from there. Any other error:
+   * watch again from the last received version. Sends a BOOKMARK periodically, even without changes, so that a client can
+   * detect a broken watch.
    */
   watch(context: RequestContext, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
 
@@ -151,15 +159,15 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
   update(context: RequestContext, object: T): Promise<Stored<T>>;
 
   /**
-   * Replaces what the sub-resource owns and ignores the rest of `object`: `status` owns the status; others are the
-   * implementation's own (`approval` owns the lifecycle of a package revision). Preconditions as in update. A name that
-   * is not in `subResources` is Unsupported.
+   * Replaces the fields of the sub-resource and ignores the others of `object`: `status` owns the status; other
+   * sub-resources are specific to the implementation (`approval` owns the lifecycle of a package revision).
+   * Preconditions as in update. A name that is not in `subResources` is Unsupported.
    */
   updateSubResource(context: RequestContext, name: string, object: T): Promise<Stored<T>>;
 
   /**
    * Deletes, or, if there are finalizers, sets deletionTimestamp (once; a second delete changes nothing) and leaves the
-   * rest to the client that removes the last finalizer. Returns the last state. NotFound, Conflict as above.
+   * deletion to the client that removes the last finalizer. Returns the last state. NotFound, Conflict as above.
    */
   delete(context: RequestContext, key: ObjectKey, options?: DeleteOptions): Promise<Stored<T>>;
 }

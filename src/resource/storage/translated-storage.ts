@@ -12,12 +12,12 @@ import type {
   WatchOptions,
 } from './storage.ts';
 
-/** How objects that are kept in one form are shown in another; both ways keep the metadata as they are. */
+/** Converts objects between the stored form and a displayed form; both directions keep the metadata. */
 export interface Translation<Shown extends KubernetesObject, Kept extends KubernetesObject> {
   /** May return the very object, if it has the form already. */
   show(object: Kept): Shown;
   keep(object: Shown): Kept;
-  /** What a selectable field is called in the kept form. Absent if all have the same names. */
+  /** Name of a selectable field in the stored form. Absent if all fields have the same names. */
   keptPath?(path: string): string;
 }
 
@@ -29,7 +29,7 @@ export class TranslatedStorage<Shown extends KubernetesObject, Kept extends Kube
   readonly subResources: readonly string[];
   readonly #objects: Storage<Kept>;
   readonly #translation: Translation<Shown, Kept>;
-  /** What was shown of an object, so that all who see it share it, and what is made of it. */
+  /** Converted objects, so that all readers share one conversion. */
   readonly #shown = new WeakMap<Stored<Kept>, Stored<Shown>>();
 
   constructor(kind: Kind<Shown>, objects: Storage<Kept>, translation: Translation<Shown, Kept>) {

@@ -6,7 +6,7 @@ import type { IndexKey } from './index-key.ts';
 import type { LogEntry, LoggedChange } from './log-entry.ts';
 import { WatchBuffer } from './watch-buffer.ts';
 
-/** Where changes outlive the process, and are found again that no longer are in memory. */
+/** Stores changes beyond the lifetime of the process, and finds those that are no longer in memory. */
 export interface EventJournal {
   /** The version to continue from. */
   readonly start: bigint;
@@ -22,13 +22,19 @@ export interface EventJournal {
 
 export interface EventLogOptions {
   readonly clock: Clock;
-  /** How many events of one kind are kept in memory. Default 10,000, or 2,000 with a journal. */
+  /** Maximum number of events of one kind in memory. Default 10,000, or 2,000 with a journal. */
   readonly maxEvents?: number;
   /** A watch gets a BOOKMARK after this time without an event, in milliseconds. Default 15,000. */
   readonly bookmarkIntervalMs?: number;
-  /** How many events may wait for a watcher before its watch ends with Expired. Default 5,000, or the window if that is less. */
+  /**
+   * Maximum number of events that wait for a watcher before its watch ends with Expired. Default 5,000, or the window if that is
+   * less.
+   */
   readonly maxBufferedEvents?: number;
-  /** How many bytes the events of one kind have in memory, and those that wait for one watcher, about. Default 64 MiB each. */
+  /**
+   * Approximate maximum size in bytes of the events of one kind in memory, and of those that wait for one watcher. Default 64
+   * MiB each.
+   */
   readonly maxBytes?: number;
   readonly journal?: EventJournal;
 }
@@ -37,7 +43,7 @@ export interface FollowOptions<T extends KubernetesObject> {
   readonly resourceVersion: string;
   readonly signal: AbortSignal;
   readonly selects: (object: Stored<T>) => boolean;
-  /** A key that all selected objects have, so that the watcher gets no others. */
+  /** A key that all selected objects have, so that the watcher receives only these. */
   readonly indexKey?: IndexKey | undefined;
 }
 
@@ -55,10 +61,10 @@ interface Topic {
 const JOURNAL_PAGE_ENTRIES = 500;
 
 /**
- * The changes of all kinds in one order: one version rises over all of them. Each kind has its own bounded window, so that a busy
- * kind never costs the watchers of a quiet one their place; a journal, if there is one, goes further back and outlives the process.
- * A write puts a reference into the buffers of those watchers that may select it, and nothing more: a slow watcher delays no other
- * request, and its watch ends with Expired once its buffer is full.
+ * The changes of all kinds in one order: the version is common to all of them. Each kind has its own bounded window, so that a busy
+ * kind never expires the watches of a quiet one; an optional journal goes further back and is durable. A write only adds a
+ * reference to the buffers of those watchers that may select it: a slow watcher delays no other request, and its watch ends with
+ * Expired once its buffer is full.
  */
 export class EventLog {
   readonly #clock: Clock;
@@ -90,8 +96,8 @@ export class EventLog {
   }
 
   /**
-   * Adds one change. `make` gets the version that the change has, and returns what to log; if it throws, nothing is
-   * logged and no version is used up. `topic` names the kind. With `keep` false only watchers in this process get it.
+   * Appends one change. `make` receives the version of the change and returns the entry; if it throws, nothing is
+   * logged and no version is used. `topic` names the kind. With `keep` false only watchers in this process receive it.
    */
   append<T extends KubernetesObject>(
     topic: string,
@@ -138,7 +144,7 @@ export class EventLog {
       }
   }
 
-  /** Makes all watchers of a kind list again: something changed that no events express. */
+  /** Requires all watchers of a kind to list again, after a change that no events express. */
   expire(topic: string): void {
     const log = this.#topic(topic);
     log.entries.length = 0;
@@ -156,7 +162,7 @@ export class EventLog {
     const buffer = new WatchBuffer(this.#buffer, this.#maxBytes);
     const subscribers = subscribersOf(log, options.indexKey);
     subscribers.add(buffer);
-    // What is in memory is copied now, so that trimming cannot remove it while the watcher reads.
+    // Entries in memory are copied now, so that trimming cannot remove them while the watcher reads.
     const kept = log.entries.slice(firstAfter(log.entries, from));
     const dropped = log.dropped;
     const end = () => buffer.wake();
@@ -172,7 +178,7 @@ export class EventLog {
         const entry = buffer.shift() as LogEntry<T> | undefined;
         if (entry === undefined) {
           const woken = await buffer.filled(this.#clock, this.#bookmarkInterval);
-          // Nothing of this kind waits, so the version of the whole log is reached.
+          // No event of this kind waits, so the watcher has reached the version of the whole log.
           if (!woken && buffer.empty && !over()) yield { type: 'BOOKMARK', resourceVersion: this.version };
           continue;
         }
@@ -232,7 +238,10 @@ export class EventLog {
     return journaled !== undefined && journaled < log.dropped ? journaled : log.dropped;
   }
 
-  /** What happened after a version, up to now: from the journal what memory has dropped, then what it has. */
+  /**
+   * Yields the changes after a version up to now: from the journal those that are no longer in memory, then those in
+   * memory.
+   */
   *#past<T extends KubernetesObject>(
     topic: string,
     from: bigint,
@@ -280,7 +289,7 @@ function expired(why: string): SluiceError {
 /** Events that were made already, so that all watchers of a change get the very same ones. */
 const madeEvents = new WeakMap<LoggedChange, Map<string, WatchEvent<KubernetesObject>>>();
 
-/** What a watcher of a selection sees of a change; undefined if nothing. */
+/** Returns the event of a change for the watcher of a selection; undefined if there is none. */
 function eventOf<T extends KubernetesObject>(
   entry: LogEntry<T>,
   selects: (object: Stored<T>) => boolean,

@@ -4,7 +4,7 @@ import type { FieldSelector } from '../selector/field-selector.ts';
 import { readField, stepsOf } from '../selector/field-selector.ts';
 import type { Selection } from '../storage/storage.ts';
 
-/** One thing that an object can be found by: its name, its namespace, one label or one selectable field, with the value. */
+/** A key in the index of objects: the name, the namespace, one label or one selectable field, with the value. */
 export type IndexKey = string;
 
 const NAME = 'name:';
@@ -18,8 +18,8 @@ const MAX_KEPT_KEYS = 256;
 const fieldKeys = new Map<string, Map<string, IndexKey>>();
 
 /**
- * Most objects have keys that others had before, so that the same text is made, hashed and stored once. It is not an `LruCache`: this
- * runs for each field of each object, and to reorder entries would cost more than to make the few keys of a field again.
+ * Most objects share their keys with other objects, so the same text is created, hashed and stored once. It is not an `LruCache`:
+ * this runs for each field of each object, and reordering entries would cost more than recreating a few keys.
  */
 function fieldKey(path: string, value: string): IndexKey {
   let kept = fieldKeys.get(path);
@@ -45,7 +45,7 @@ export function nameOf(key: IndexKey): string | undefined {
   return key.startsWith(NAME) ? key.slice(NAME.length) : undefined;
 }
 
-/** Where the parts of an object that it is found by are read. */
+/** Access to the indexed parts of an object. */
 export interface Indexed {
   readonly name: string;
   readonly namespace: string | undefined;
@@ -81,8 +81,8 @@ export function sharedKeysOf(
 }
 
 /**
- * A key that every object of a selection has, the one that likely leaves the fewest; undefined if the selection requires nothing
- * that is indexed. The selection must still be tested on what is found.
+ * Returns a key that every object of a selection has, likely the one with the fewest objects; undefined if the selection uses no
+ * indexed field. The caller must still test the selection on each object.
  */
 export function narrowestKey(selection: Selection, kind: Pick<KindSchema, 'selectableFields'>): IndexKey | undefined {
   const byField = fieldRequirement(selection.fieldSelector, kind);

@@ -5,7 +5,7 @@ import type { IndexKey } from './index-key.ts';
 export interface LoggedChange<T extends KubernetesObject = KubernetesObject> {
   readonly before: Stored<T> | undefined;
   readonly after: Stored<T> | undefined;
-  /** What watchers of few objects find it by: the index keys of both states. Computed only on request. */
+  /** The index keys of both states, for watchers with a narrow selection. Computed only on request. */
   indexKeys?(): Iterable<IndexKey>;
 }
 

@@ -2,7 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { LogEntry } from './log-entry.ts';
 
-/** What waits for one watcher: a bounded queue of references. */
+/** The events that wait for one watcher: a bounded queue of references. */
 export class WatchBuffer {
   readonly #limit: number;
   readonly #maxBytes: number;

@@ -9,9 +9,10 @@ import type { PlannedWrite } from '../handlers/handler.ts';
 type Target = { readonly spec?: { readonly allowOutOfBand?: boolean; readonly git?: { readonly repo?: string } } };
 
 /**
- * Judges writes of DeliveryTargets. One with `allowOutOfBand` delivers what any user who may push publishes, without gates and approval,
- * and one with another repository delivers to other clusters. Both determine what is trusted where, as Repositories do, so that they need
- * the right to update Repositories in the namespace. What does not change is not judged again, unless other packages are delivered by it.
+ * Checks writes of DeliveryTargets. With `allowOutOfBand`, a target delivers packages that any user who may push has published,
+ * without gates and approval; with another repository, it delivers to other clusters. Both are trust decisions like those of
+ * Repositories, so they require the right to update Repositories in the namespace. Unchanged fields are not checked again, unless the
+ * selected packages change.
  */
 export async function checkDeliveryTarget(
   { user, kind, operation, object, old }: PlannedWrite,

@@ -26,16 +26,17 @@ export interface RbacWrite {
 /** Characters of missing rules that a refusal shows. */
 const MAX_RULES_CHARACTERS = 8192;
 
-/** True for a kind whose writes `checkEscalation` must judge. */
+/** True for a kind whose writes `checkEscalation` must check. */
 export function isRbacKind(kind: { readonly group: string; readonly kind: string }): boolean {
   return kind.group === RBAC_GROUP && Object.hasOwn(RBAC_PLURALS, kind.kind);
 }
 
 /**
- * Judges a create or update of an RBAC object, after the write itself was authorised: users cannot grant rights that they do not hold. The
- * writer of a role must hold all that it allows, or the verb `escalate` on it; the writer of a binding must hold all that its role allows, or
- * the verb `bind` on the role. A role that aggregates the rules of others may get any rule, so it takes full authority. Refused with the text
- * of Kubernetes; NotFound if the role of a binding does not exist. It is synchronous, so that all its parts see one state of the index.
+ * Checks a create or update of an RBAC object, after the write itself was authorised: users cannot grant rights that they do not have.
+ * The writer of a role must have all its permissions, or the verb `escalate` on it; the writer of a binding must have all permissions
+ * of its role, or the verb `bind` on the role. A role that aggregates the rules of others may get any rule, so it requires full
+ * authority. Refused with the text of Kubernetes; NotFound if the role of a binding does not exist. It is synchronous, so that it uses
+ * one state of the index.
  */
 export function checkEscalation(write: RbacWrite, authorizer: RbacAuthorizer): void {
   if (isMaster(write.user)) return;

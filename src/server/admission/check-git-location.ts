@@ -12,7 +12,7 @@ import { isAllowed, permission } from '../authorization/require-allowed.ts';
 import type { PlannedWrite } from '../handlers/handler.ts';
 import { WEBHOOK_SECRET_ANNOTATION } from '../webhooks/webhook-secrets.ts';
 
-/** How Sluice uses the Secrets that annotations name. */
+/** The use that Sluice makes of the Secrets in annotations. */
 const USES: Readonly<Record<string, string>> = {
   [SIGNING_ANNOTATION]: 'signs its commits',
   [WEBHOOK_SECRET_ANNOTATION]: 'verifies its webhooks',
@@ -29,11 +29,11 @@ interface GitLocation {
 const LOCAL_REPOSITORIES = { group: 'sluice.dev', resource: 'localrepositories' } as const;
 
 /**
- * Judges a create or update of an object with an address where Sluice reads and writes Git, after the write itself was authorised: Sluice
- * uses its own rights there, and callers must not reach by them what they may not reach themselves. An address on the machine of the server,
- * whether a path, a port or a repository that Sluice keeps, belongs to no namespace: it takes the verb `use` on `localrepositories`, which a
- * role may grant for single addresses. A Secret is sent to the address, and one that an annotation names is used for all who write there, so
- * each takes the right to read it. What does not change is not judged again. A host that `hosts` refuses is refused whatever the caller may do.
+ * Checks a create or update of an object with a Git address, after the write itself was authorised: Sluice accesses it with its own
+ * rights, and callers must not gain access through them. An address on the machine of the server, whether a path, a port or a
+ * repository that Sluice keeps, belongs to no namespace: it requires the verb `use` on `localrepositories`, which a role may grant for
+ * single addresses. A Secret is sent to the address, and one that an annotation names is used for all writers, so each requires the
+ * right to read it. Unchanged fields are not checked again. A host that `hosts` refuses is refused for every caller.
  */
 export async function checkGitLocation(
   { user, kind, object, old }: PlannedWrite,

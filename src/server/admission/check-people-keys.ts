@@ -9,17 +9,16 @@ import type { PlannedWrite } from '../handlers/handler.ts';
 
 type Texts = { readonly data?: Readonly<Record<string, string>> } | undefined;
 
-/** What a list says, by its key. */
+/** The effect of each list, by its key. */
 const MEANINGS: Readonly<Record<string, string>> = {
   [ALLOWED_SIGNERS_KEY]: 'whose signature is whose',
   [HOST_USERS_KEY]: 'who is which user of the Git host',
 };
 
 /**
- * Judges writes of ConfigMaps that list the keys of people, or their names at the Git host. The list decides whose signature or push is
- * whose, and so who wrote and approved what; to change it takes the right to update Repositories in the namespace, which name what a
- * repository trusts. A list counts where
- * a Repository names its ConfigMap, now or later, so that every ConfigMap with such a list is judged.
+ * Checks writes of ConfigMaps that list the keys of users, or their names at the Git host. The list maps signatures and pushes to
+ * users, and so determines authors and approvers; changing it requires the right to update Repositories in the namespace. A Repository
+ * can refer to a ConfigMap at any time, so every ConfigMap with such a list is checked.
  */
 export async function checkPeopleKeys(
   { user, kind, operation, object, old }: PlannedWrite,

@@ -78,7 +78,7 @@ export class AuditFile {
     if (this.#file !== undefined && this.#size + bytes.length > this.#maxBytes) await this.#rotate();
     if (this.#file === undefined) {
       this.#file = await open(this.#path, 'a', 0o600);
-      // A file that existed before may be readable by others.
+      // Other users may be able to read a file that existed before.
       await this.#file.chmod(0o600);
       this.#size = (await this.#file.stat()).size;
     }

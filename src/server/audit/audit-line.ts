@@ -3,8 +3,8 @@ import type { RequestRecord } from '../request/request-record.ts';
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 /**
- * The line of the audit log for a request; undefined for a request that writes no object. Requests without a user are left out: they write
- * nothing, and any client could fill the log with them.
+ * The line of the audit log for a request; undefined for a request that writes no object. Requests without a user are not logged: they
+ * write nothing, and any client could fill the log with them.
  */
 export function auditLine(record: RequestRecord): string | undefined {
   const { user, served, isResource, verb } = record;

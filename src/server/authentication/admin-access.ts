@@ -18,8 +18,8 @@ export interface AdminAccessOptions {
 export const ADMIN_USER = 'admin';
 
 /**
- * Writes this server, and a token that it accepts, into the kubeconfig. The token is created once and stays the same whatever the address
- * is. Only the kubeconfig holds it; if it is missing there or in the token file, a new one replaces it.
+ * Writes this server, and a token that it accepts, into the kubeconfig. The token is created once and is independent of the address.
+ * Only the kubeconfig contains it; if it is missing there or in the token file, a new one replaces it.
  */
 export async function ensureAdminAccess({ kubeconfig, tokenFile, clock, ...entry }: AdminAccessOptions): Promise<void> {
   const present = await tokenInKubeconfig(kubeconfig, ADMIN_USER);

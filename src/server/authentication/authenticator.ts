@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { AUTHENTICATED_GROUP, type User } from './user.ts';
 
-/** What an authenticator reads of a request; an IncomingMessage fits. */
+/** The parts of a request that an authenticator reads; an IncomingMessage fits. */
 export interface AuthenticationRequest {
   readonly socket: Socket;
   readonly headers: IncomingHttpHeaders;
@@ -11,13 +11,13 @@ export interface AuthenticationRequest {
 /**
  * One way to authenticate a request: a client certificate, a token, later an OIDC issuer.
  *
- * Contract: `authenticate` returns the user whom the request proves, and undefined if it proves none in this way, because the credentials are
- * missing or wrong. It rejects only if it cannot decide (an issuer that does not respond). It never trusts a header that every client can
- * set, such as X-Remote-User, and never reveals a token.
+ * Contract: `authenticate` returns the user whom the request proves, and undefined if it proves none in this way, because the
+ * credentials are missing or wrong. It rejects only if it cannot decide (an issuer that does not respond). It never trusts a header
+ * that every client can set, such as X-Remote-User, and never reveals a token.
  *
- * Failed attempts are not counted by address. Guessing is infeasible (tokens hold 256 random bits, keys more), an attempt costs one hash, and
- * a limit would lock out all users behind the same address, which on loopback are all users of a machine, because of one client with an old
- * token.
+ * Failed attempts are not counted by address. Guessing is infeasible (tokens contain 256 random bits, keys more), an attempt costs one
+ * hash, and a limit would lock out all users behind the same address, which on loopback are all users of a machine, because of one
+ * client with an old token.
  */
 export interface Authenticator {
   authenticate(request: AuthenticationRequest): User | undefined | Promise<User | undefined>;

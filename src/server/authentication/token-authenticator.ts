@@ -21,9 +21,9 @@ const CHECK_INTERVAL_MS = 1000;
 const MAX_TOKEN_LENGTH = 4096;
 
 /**
- * Authenticates users by the bearer tokens of a token file. The file is read again when it changed. Tokens are looked up by their hash, so
- * that the duration of a look-up reveals nothing about a token. While the file exists and cannot be read, what was read last counts; a
- * missing file holds no tokens.
+ * Authenticates users by the bearer tokens of a token file. The file is read again when it changes. Tokens are looked up by their
+ * hash, so that the duration of a look-up reveals nothing about a token. While the file exists and cannot be read, the last content
+ * applies; a missing file contains no tokens.
  */
 export class TokenAuthenticator implements Authenticator {
   readonly #options: TokenAuthenticatorOptions;

@@ -5,9 +5,8 @@ import { changePrivateFile } from '../certificates/private-file.ts';
 import type { User } from './user.ts';
 
 /**
- * A token file holds one token a line, as a hash:
- * `sha256:<64 hex digits>,<user>,<uid>,"<group>,<group>",<expiry, RFC 3339>`. uid, groups and expiry may be empty or left
- * out. Empty lines and lines that start with `#` are comments.
+ * A token file contains one token per line, as a hash: `sha256:<64 hex digits>,<user>,<uid>,"<group>,<group>",<expiry,
+ * RFC 3339>`. uid, groups and expiry may be empty or omitted. Empty lines and lines that start with `#` are comments.
  */
 
 /** A line of a token file. */
@@ -85,8 +84,8 @@ function formatEntry({ hash, user, expires }: TokenEntry): string {
 }
 
 /**
- * Creates a random token, adds its hash to a token file and returns the token, which is stored nowhere. Expired tokens are removed from the
- * file. InvalidInput for names that it cannot hold, LimitExceeded if it is full.
+ * Creates a random token, adds its hash to a token file and returns the token, which is stored nowhere. Expired tokens are removed
+ * from the file. InvalidInput for names that it cannot store, LimitExceeded if it is full.
  */
 export async function addToken(path: string, request: TokenRequest, clock: Clock): Promise<string> {
   return changeTokens(path, request, clock, () => true);

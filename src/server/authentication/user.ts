@@ -10,5 +10,5 @@ export interface User {
 /** The group of all authenticated users. */
 export const AUTHENTICATED_GROUP = 'system:authenticated';
 
-/** Members may do everything, whatever the RBAC objects say. */
+/** Members may do everything, regardless of the RBAC objects. */
 export const MASTERS_GROUP = 'system:masters';

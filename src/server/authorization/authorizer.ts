@@ -1,6 +1,6 @@
 import type { User } from '../authentication/user.ts';
 
-/** What a user wants to do, as Kubernetes describes a request to its authorizers. */
+/** The attributes of a request, as Kubernetes passes them to its authorizers. */
 export interface RequestAttributes {
   readonly user: User;
   /** `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`, or the HTTP method in lower case. */
@@ -22,22 +22,22 @@ export interface RequestAttributes {
 
 export interface Decision {
   readonly allowed: boolean;
-  /** Why; the reason of a refusal is part of the response. */
+  /** The reason; that of a refusal is part of the response. */
   readonly reason: string;
 }
 
 /**
- * Decides whether a request may go on.
+ * Decides whether a request is allowed.
  *
- * Contract: `authorize` rejects where it cannot decide, for instance because the cluster that it queries does not respond; with a SluiceError
- * Unavailable, Timeout or TooManyRequests where the caller may try again. Callers of an authorizer use `isAllowed` or `requireAllowed`, which
- * turn a rejection into a failure of the request: only a decision that says so allows anything.
+ * Contract: `authorize` rejects where it cannot decide, for instance because the cluster that it queries does not respond; with a
+ * SluiceError Unavailable, Timeout or TooManyRequests where the caller may try again. Callers of an authorizer use `isAllowed` or
+ * `requireAllowed`, which turn a rejection into a failure of the request: only a positive decision allows a request.
  *
- * `signal` aborts when the request ends: its time is up, or its client left. An authorizer that queries another system ends its query then;
- * the request ends at that time whether it does or not.
+ * `signal` aborts when the request ends: its time is up, or its client disconnected. An authorizer that queries another system must
+ * end its query then; the request ends in any case.
  *
- * A decision holds for the request that it was made for, as in Kubernetes: a right that is withdrawn later ends neither a write that is under
- * way nor a watch that is open.
+ * A decision applies to its request, as in Kubernetes: a right that is revoked later ends neither a write in progress nor an open
+ * watch.
  */
 export interface Authorizer {
   authorize(attributes: RequestAttributes, signal?: AbortSignal): Promise<Decision>;

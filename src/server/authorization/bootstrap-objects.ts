@@ -12,7 +12,7 @@ const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'delete', 'deletecollection', 'patch', 'update'];
 
 const PACKAGES = ['packagerevisions', 'packagerevisionresources', 'packages'];
-/** What is computed from a package for each request: who may read packages may read these. */
+/** Subresources that are computed from a package for each request: users who may read packages may read them. */
 const PACKAGE_READINGS = ['diff', 'explain', 'history'].map((name) => `packagerevisions/${name}`);
 const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = [
   ['config.porch.kpt.dev', ['repositories']],
@@ -37,7 +37,9 @@ const VIEW: readonly PolicyRule[] = [
   rule('coordination.k8s.io', ['leases'], READ),
 ];
 
-/** Conditions that a user writes into the Kptfile without this right open no gate; policies say who may give which. */
+/**
+ * Conditions that a user without this right writes into the Kptfile open no gate; policies list the permitted issuers.
+ */
 const GIVE_CONDITIONS = rule('porch.kpt.dev', ['packagerevisions/status'], ['patch', 'update']);
 
 /**
@@ -102,7 +104,7 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
   ],
 };
 
-/** Which groups have which role everywhere. */
+/** The cluster-wide role of each group. */
 const BINDINGS: Readonly<Record<string, string>> = {
   'cluster-admin': MASTERS_GROUP,
   'system:basic-user': AUTHENTICATED_GROUP,

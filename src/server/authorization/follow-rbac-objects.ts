@@ -14,7 +14,7 @@ export interface FollowOptions {
 }
 
 export interface Following {
-  /** Resolves when the index holds all objects; until then it grants less than the objects do, never more. */
+  /** Resolves when the index contains all objects; until then it grants less than the objects do, never more. */
   whenSynced(): Promise<void>;
   stop(): Promise<void>;
 }

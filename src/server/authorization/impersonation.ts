@@ -4,7 +4,7 @@ import { AUTHENTICATED_GROUP, type User } from '../authentication/user.ts';
 import type { Authorizer } from './authorizer.ts';
 import { permission, requireAllowed } from './require-allowed.ts';
 
-/** Where they are repeated, another proxy or log may judge the request as another user than the server does. */
+/** If these are repeated, a proxy or log may evaluate the request as another user than the server does. */
 const SINGLE_HEADERS = ['impersonate-user', 'impersonate-uid'];
 const EXTRA_PREFIX = 'impersonate-extra-';
 const AUTHENTICATION_GROUP = 'authentication.k8s.io';
@@ -13,8 +13,8 @@ const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 const MAX_IMPERSONATED_VALUES = 64;
 
 /**
- * The user that a request is judged as: its sender, or the user that its `Impersonate-…` headers name. The sender must be allowed to
- * impersonate each part: the user, every group, the uid and every extra value.
+ * Returns the effective user of a request: its sender, or the user that its `Impersonate-…` headers contain. The sender must be
+ * allowed to impersonate each part: the user, every group, the uid and every extra value.
  */
 export async function effectiveUser(
   request: IncomingMessage,

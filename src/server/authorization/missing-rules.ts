@@ -4,16 +4,16 @@ import type { PolicyRule } from './rbac-objects.ts';
 const ALL = '*';
 const NONE: readonly string[] = [];
 
-/** How many pairs of values may be compared; keeps a comparison of hostile roles well below a second. */
+/** Maximum number of compared pairs of values; keeps a comparison of hostile roles well below a second. */
 const MAX_COMPARISONS = 20_000_000;
 
-/** What of the wanted rules is not held; `undefined` if they are too many to be compared. */
+/** The wanted rules that are not granted; `undefined` if they are too many to be compared. */
 export type MissingRules = readonly PolicyRule[] | undefined;
 
 /**
- * Compares what rules allow. A rule that one held rule covers entirely is held; others are split into single permissions (one verb, group,
- * resource and name, or one verb and path), of which each must be covered by one held rule. Each rule of the result has one resource or path
- * and all verbs that are missing for it.
+ * Compares the permissions of rules. A rule that one granted rule covers entirely is granted; all others are split into single
+ * permissions (one verb, group, resource and name, or one verb and path), each of which must be covered by one granted rule. Each rule
+ * of the result has one resource or path and all verbs that are missing for it.
  */
 export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): MissingRules {
   if (wanted.length === 0 || isUnlimited(held)) return [];
@@ -51,7 +51,7 @@ export function listText(values: readonly string[]): string {
   return `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
 }
 
-/** True if one rule allows all that the other does. Names are held by a rule without names, or name by name. */
+/** True if one rule allows everything that the other allows. A rule without names covers all names. */
 function covers(held: PolicyRule, wanted: PolicyRule): boolean {
   const { resourceNames: heldNames = NONE } = held;
   const { resourceNames: wantedNames = NONE } = wanted;

@@ -3,7 +3,7 @@ import { labelSelector, matchesLabels } from '../../resource/selector/label-sele
 import type { User } from '../authentication/user.ts';
 import type { ClusterRole, PolicyRule, RbacKind, Role, RoleBinding, RoleRef, Subject } from './rbac-objects.ts';
 
-/** What one binding grants to a user; `rules` is undefined if the role does not exist. */
+/** The rules that one binding grants to a user; `rules` is undefined if the role does not exist. */
 export interface Grant {
   readonly binding: RoleBinding;
   readonly subject: Subject;
@@ -14,7 +14,7 @@ export interface Grant {
 type EntriesBySubject = Map<string, Map<string, Omit<Grant, 'rules'>>>;
 
 /**
- * The RBAC objects, indexed so that the bindings of one user are found without reading those of others. Objects are added one by one; an
+ * The RBAC objects, indexed so that the bindings of one user are found without reading all others. Objects are added one by one; an
  * invalid one never throws and grants nothing.
  */
 export class RbacIndex {
@@ -47,7 +47,7 @@ export class RbacIndex {
     } else this.#removeBinding(kind, key);
   }
 
-  /** What a user is granted in a namespace; in none (`''`) only by bindings of the whole cluster. */
+  /** Yields the grants of a user in a namespace; without a namespace (`''`) only those of cluster role bindings. */
   *grants(user: User, namespace: string): Generator<Grant> {
     const subjects = [userSubject(user.name), ...user.groups.map(groupSubject)];
     for (const scope of namespace === '' ? [''] : ['', namespace]) {
@@ -127,7 +127,7 @@ export class RbacIndex {
   }
 }
 
-/** Where a binding applies. Undefined is nowhere: a RoleBinding without a namespace must not apply everywhere. */
+/** The scope of a binding. Undefined is nowhere: a RoleBinding without a namespace must not apply everywhere. */
 function scopeOf(kind: 'RoleBinding' | 'ClusterRoleBinding', binding: RoleBinding): string | undefined {
   return kind === 'ClusterRoleBinding' ? '' : binding.metadata.namespace || undefined;
 }
@@ -136,7 +136,7 @@ function isAggregating(role: ClusterRole): boolean {
   return (role.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0;
 }
 
-/** An invalid selector selects nothing; the others still apply. */
+/** An invalid selector selects nothing; other selectors still apply. */
 function selectorsOf(role: ClusterRole): (other: ClusterRole) => boolean {
   const selectors = (role.aggregationRule?.clusterRoleSelectors ?? []).flatMap((selector) => {
     try {

@@ -5,7 +5,10 @@ export { RBAC_GROUP } from '../../resource/kinds/rbac/role.ts';
 
 /** The fields of the RBAC objects of Kubernetes that a decision needs. */
 
-/** One permission: every verb on every resource (or path) that it lists. An empty list allows nothing, except for names. */
+/**
+ * One permission: every verb on every resource (or path) that it lists. An empty list matches nothing, except for names,
+ * where it matches all.
+ */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   /** `''` is the core group, `*` any. */
@@ -19,7 +22,7 @@ export interface PolicyRule {
 }
 
 export interface Subject {
-  /** `User`, `Group` or `ServiceAccount`; others match no user. */
+  /** `User`, `Group` or `ServiceAccount`; other values match no user. */
   readonly kind: string;
   readonly name: string;
   /** Of a service account; default: the binding's own. */

@@ -11,9 +11,9 @@ const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 const MAX_ATTEMPTS = 5;
 
 /**
- * Creates the roles and bindings that every server starts with, and updates those that exist, as kube-apiserver does: rules and subjects of
- * this version that they lack are added, what users added stays. One with the annotation
- * `rbac.authorization.kubernetes.io/autoupdate: "false"` is left as it is, as is a binding to another role. Errors as of `Client`.
+ * Creates the roles and bindings that every server starts with, and updates those that exist, as kube-apiserver does: missing rules
+ * and subjects of this version are added, additions of users stay. An object with the annotation
+ * `rbac.authorization.kubernetes.io/autoupdate: "false"` stays unchanged, as does a binding to another role. Errors as of `Client`.
  */
 export async function reconcileBootstrapObjects(
   client: Client,
@@ -54,7 +54,7 @@ function updatedFields(present: BootstrapObject, wanted: BootstrapObject): Parti
     const lacking = (wanted.subjects ?? []).filter((subject) => !subjects.some((one) => sameValue(one, subject)));
     return lacking.length === 0 ? undefined : { subjects: [...subjects, ...lacking] };
   }
-  // The rules of such a role are those of others.
+  // The rules of an aggregated role are those of other roles.
   if ('aggregationRule' in present && present.aggregationRule != null) return undefined;
   const rules = 'rules' in present ? (present.rules ?? []) : [];
   // Undefined for rules that are too many to be compared; only a user can have written those.

@@ -21,7 +21,7 @@ export async function requireAllowed(
   });
 }
 
-/** Whether the authorizer allows something. Unavailable or Internal if it cannot decide. */
+/** Returns whether the authorizer allows an action. Throws Unavailable or Internal if it cannot decide. */
 export async function isAllowed(
   authorizer: Authorizer,
   attributes: RequestAttributes,
@@ -59,7 +59,7 @@ async function decisionOf(
   }
 }
 
-/** Attributes of a permission that no URL stands for, such as `impersonate` on a user. */
+/** Creates the attributes of a permission without a URL, such as `impersonate` on a user. */
 export function permission(
   user: User,
   verb: string,

@@ -10,7 +10,7 @@ export interface KeyPair {
 export interface CertificateRequest {
   readonly commonName: string;
   readonly organisations?: readonly string[];
-  /** `authority` signs others, `server` and `client` are for one side of TLS. */
+  /** `authority` signs other certificates, `server` and `client` are for one side of TLS. */
   readonly usage: 'authority' | 'server' | 'client';
   /** DNS names and IP addresses. */
   readonly names?: readonly string[];

@@ -8,7 +8,7 @@ import { issueCertificate, type KeyPair } from './issue-certificate.ts';
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from './private-file.ts';
 
 export interface PkiOptions {
-  /** Where the keys are kept; made with mode 0700. */
+  /** Folder of the keys; created with mode 0700. */
   readonly folder: string;
   /** DNS names and IP addresses under which the server is reached; see `serverNames`. */
   readonly names: readonly string[];
@@ -23,8 +23,8 @@ export interface Pki {
   readonly authority: string;
   readonly server: KeyPair;
   /**
-   * A certificate by which a client proves to be this user, with these groups. `lifetime` in milliseconds, at most as long
-   * as the authority's. InvalidInput for names that a certificate cannot hold.
+   * Issues a certificate that authenticates a client as this user, with these groups. `lifetime` in milliseconds, at most
+   * that of the authority. InvalidInput for names that a certificate cannot contain.
    */
   issueClient(user: string, groups: readonly string[], lifetime: number): Promise<KeyPair>;
 }
@@ -42,9 +42,9 @@ const MAX_NAME_LENGTH = 64;
 const MAX_GROUPS = 100;
 
 /**
- * Opens the folder of keys, and creates what is missing. `ca.pem` and `server.pem` each hold a certificate and its key, and are replaced
- * in one step. The server's certificate is issued again when it ends within 30 days, lacks a name or cannot be read. The authority, which
- * clients trust, is replaced only when it is missing or expired; one that cannot be read is Corrupt.
+ * Opens the folder of keys, and creates missing files. `ca.pem` and `server.pem` each contain a certificate and its key, and are
+ * replaced atomically. The server's certificate is issued again when it expires within 30 days, lacks a name or cannot be read. The
+ * authority, which clients trust, is replaced only when it is missing or expired; one that cannot be read is Corrupt.
  */
 export async function openPki(options: PkiOptions): Promise<Pki> {
   const { folder, clock } = options;
@@ -69,7 +69,10 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
   };
 }
 
-/** The names of a server that listens on `host`: those of loopback, of the machine, and the host unless it stands for all. */
+/**
+ * Returns the names of a server that listens on `host`: those of loopback, of the machine, and the host unless it means all
+ * addresses.
+ */
 export function serverNames(host: string, hostName: string): string[] {
   const bare = host.replace(/^\[(.*)\]$/, '$1');
   const own = [bare, hostName.toLowerCase()].filter((name) => name !== '0.0.0.0' && name !== '::');

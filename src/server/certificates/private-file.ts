@@ -44,8 +44,8 @@ export async function makePrivateFolder(path: string): Promise<void> {
 
 /**
  * Writes a file that only its owner may read: complete and durable, or not at all. The mode is 0600 even if the file had a wider one,
- * since a new file replaces it. Creates the folder, with mode 0700. There may be only one writer at a time: what a killed one left is
- * removed. Unavailable if it fails.
+ * since a new file replaces it. Creates the folder, with mode 0700. There may be only one writer at a time: it removes files that a
+ * killed writer left. Unavailable if it fails.
  */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   const leftover = (name: string) => name.startsWith(`${basename(path)}.`) && name.endsWith(TEMPORARY);

@@ -11,7 +11,7 @@ import { openApiV2Protobuf } from './openapi/openapi-v2-protobuf.ts';
 import { openApiV3, openApiV3Index, openApiV3Key } from './openapi/openapi-v3.ts';
 
 export interface DocumentCacheOptions {
-  /** What is served now. */
+  /** The served kinds and reviews. */
   served(): Served;
   /** A number that changes whenever `served` does. */
   generation(): number;
@@ -129,7 +129,7 @@ function json(build: () => object): Form {
 }
 
 function jsonForm(document: () => Document): Form {
-  // A client that wants JSON of another form says so with `as`.
+  // A client that requires another JSON form requests it with `as`.
   return { accepts: ({ type, parameters }) => JSON_TYPES.includes(type) && !parameters.has('as'), document };
 }
 

@@ -4,7 +4,7 @@ import { gzip } from 'node:zlib';
 
 const compress = promisify(gzip);
 
-/** A document as it goes over the wire. */
+/** A document with its HTTP representation. */
 export class Document {
   readonly contentType: string;
   readonly body: Buffer;
@@ -18,7 +18,7 @@ export class Document {
     this.hash = createHash('sha256').update(body).digest('hex');
   }
 
-  /** With its quotes, as it stands in the header. */
+  /** The ETag with quotes, as in the header. */
   get etag(): string {
     return `"${this.hash}"`;
   }

@@ -2,7 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Authenticator } from '../authentication/authenticator.ts';
 import type { Filter } from './filter.ts';
 
-/** Finds out which user sent the request. Unauthenticated if nothing proves one. */
+/** Authenticates the sender of the request. Throws Unauthenticated if no credential identifies one. */
 export function authenticate(authenticator: Authenticator): Filter {
   return async ({ incoming, found }, next) => {
     const sender = await authenticator.authenticate(incoming);

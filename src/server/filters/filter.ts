@@ -5,8 +5,8 @@ import type { ApiRequest } from '../request/api-request.ts';
 export type Responder = (request: ApiRequest) => Promise<ApiResponse | StreamedResponse>;
 
 /**
- * One step on the way of a request. It returns the response of `next`, and may act before and after that; it returns a response of its own,
- * so that later filters never see the request; or it rejects.
+ * One step in the processing of a request. It returns the response of `next`, and may act before and after that; it returns a response
+ * of its own, so that later filters never see the request; or it rejects.
  */
 export type Filter = (
   request: ApiRequest,

@@ -32,7 +32,7 @@ function countResponse(
 ): void {
   if ('stream' in answer || response.closed) return;
   const { body } = answer;
-  // Parts of a list are made while they are sent.
+  // Parts of a list are created while they are sent.
   const length = typeof body === 'string' || body instanceof Uint8Array ? body.length : 0;
   if (length > MIN_COUNTED_RESPONSE_LENGTH) response.once('close', openRequest.holdResponse(length, options));
 }

@@ -11,7 +11,7 @@ export interface BodyLimits {
 
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
-/** Reads the whole body within one deadline: a client that sends slowly must not keep a slot from others. */
+/** Reads the whole body within one deadline: a client that sends slowly must not occupy a slot. */
 export function readRequestBody(clock: Clock, { maxBytes: limit, timeoutMs }: BodyLimits): Filter {
   return async (request, next) => {
     const { incoming, openRequest, found } = request;

@@ -10,6 +10,6 @@ export async function admitWrite(
   write: PlannedWrite,
 ): Promise<void> {
   await untilEnded(signal, () => admit(write));
-  // The client got a Timeout, or has left, and does not expect the write any more.
+  // The client received a Timeout, or has disconnected, and does not expect the write any more.
   if (signal?.aborted === true) throw new SluiceError('Timeout', 'the request ended before its write was admitted');
 }

@@ -17,7 +17,7 @@ const deleteOptionsSchema = z.object({
   dryRun: z.array(z.literal('All')).nullish(),
 });
 
-/** How an object is to be deleted. No object here has a grace period, so that option is only validated. */
+/** The requested deletion of an object. Grace periods are not supported, so that option is only validated. */
 export interface RequestedDeletion extends DeleteOptions {
   readonly dryRun: boolean;
 }

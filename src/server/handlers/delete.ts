@@ -15,7 +15,7 @@ const PAGE_ITEMS = 500;
 /** Deletions of a collection that are in progress at once. */
 const MAX_CONCURRENT_DELETIONS = 16;
 
-/** Deletes one object. Returns it if something still holds it, and a Status if it is deleted. */
+/** Deletes one object. Returns the object if its deletion is delayed, and a Status if it is deleted. */
 export const deleteObject: Handler = async (request, services) => {
   const deletion = readDeletion(request, services);
   const { kind, storage } = request.resource;
@@ -27,7 +27,9 @@ export const deleteObject: Handler = async (request, services) => {
   return jsonResponse(SUCCESS_CODE, successStatus({ name, ...group, kind: kind.plural, uid }));
 };
 
-/** Deletes all objects that a list would return, and returns them. Objects that others delete meanwhile are no failure. */
+/**
+ * Deletes all objects that a list would return, and returns them. Objects that are deleted concurrently are not a failure.
+ */
 export const deleteCollection: Handler = async (request, services) => {
   const { resource, context, info, query } = request;
   const deletion = readDeletion(request, services);

@@ -28,7 +28,7 @@ export function withOwners(
   return { ...object, metadata };
 }
 
-/** What a request writes, as field ownership describes it. */
+/** Returns the part of the object that a request writes, as field ownership describes it. */
 export function writePlace({ resource: { kind }, info: { subResource } }: ApiRequest) {
   return {
     schema: structuralSchemaOf(kind),

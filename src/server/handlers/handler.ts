@@ -26,12 +26,12 @@ export interface PlannedWrite {
 }
 
 /**
- * Judges writes by rules that no schema and no storage knows; it may query a cluster or call webhooks. Rejects with the failure of the
- * request: a write is stored only after its admission resolved.
+ * Checks writes by rules beyond schema and storage; it may query a cluster or call webhooks. Rejects with the failure of the request:
+ * a write is stored only after its admission resolved.
  */
 export type Admission = (write: PlannedWrite) => Promise<void>;
 
-/** What all handlers share. */
+/** Dependencies that all handlers share. */
 export interface Services {
   readonly clock: Clock;
   readonly resources: ServedResources;

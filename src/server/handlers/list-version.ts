@@ -3,8 +3,8 @@ import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { ListResult } from '../../resource/storage/storage.ts';
 
 /**
- * Checks the requested version of a list. Lists return the present state, so that "not older than" holds for every version that exists:
- * Timeout for a future one, Expired for an exact earlier state.
+ * Checks the requested version of a list. Lists return the current state, so that "not older than" is satisfied for every existing
+ * version: Timeout for a future one, Expired for an exact earlier state.
  */
 export function checkVersion(
   { resourceVersion: current }: Pick<ListResult<KubernetesObject>, 'resourceVersion'>,
@@ -23,7 +23,10 @@ export function checkVersion(
     throw new SluiceError('Expired', 'the state of that resourceVersion is not kept; list without "Exact"');
 }
 
-/** True if one version is later than another. Versions are compared where both are numbers; others have no order. */
+/**
+ * True if one version is later than another. Versions are compared where both are numbers; other versions have no
+ * order.
+ */
 export function isLaterVersion(given: string, current: string): boolean {
   if (!/^\d{1,19}$/.test(given) || !/^\d{1,19}$/.test(current)) return false;
   return BigInt(given) > BigInt(current);

@@ -20,7 +20,10 @@ import { acceptObject, checkSize, maxBodyValues, prepareObject } from './object-
 import { invalidOptions } from './query-options.ts';
 import { changeStored } from './write.ts';
 
-/** What a patch makes of the stored object, or of none: validated, with its field owners, ready to be stored. */
+/**
+ * Applies a patch to the stored object, or to none: the result is validated, has its field owners, and is ready to be
+ * stored.
+ */
 type Change = (live: Stored | undefined) => KubernetesObject;
 
 const MAX_SHOWN_PATCH = 500;
@@ -34,7 +37,7 @@ export const patchObject: Handler = async (request, services) => {
   return changeStored(request, services, { creates, namesVersion: namesVersion(value) }, change);
 };
 
-/** Whether a patch of any type names the version of the object that it is made for. */
+/** True if a patch of any type contains the version of the object that it was made for. */
 function namesVersion(patch: unknown): boolean {
   if (Array.isArray(patch))
     return patch.some((operation) => isJsonObject(operation) && operation.path === '/metadata/resourceVersion');
@@ -44,7 +47,7 @@ function namesVersion(patch: unknown): boolean {
 
 interface ReadPatch {
   readonly change: Change;
-  /** Whether an object that does not exist is created. */
+  /** True if an object that does not exist is created. */
   readonly creates: boolean;
   /** The patch itself. */
   readonly value: unknown;
@@ -76,7 +79,7 @@ function patcherOf(mediaType: string, patch: unknown, kind: Kind): (live: Stored
   return (live) => applyStrategicMergePatch(live, patch, structuralSchemaOf(kind));
 }
 
-/** Server-side apply: the body holds the fields that its manager wants. */
+/** Reads a server-side apply: the body contains the fields that its manager wants to own. */
 function readApplyPatch(request: ApiRequest, { clock }: Services, text: string): Pick<ReadPatch, 'change' | 'value'> {
   if ((request.query.get('fieldManager') ?? '') === '')
     throw invalidOptions('PatchOptions', 'fieldManager', 'Required value: is required for apply patch');

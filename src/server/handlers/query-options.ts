@@ -8,7 +8,7 @@ import type { RequestInfo } from '../http/request-path.ts';
 const FIELD_VALIDATIONS = ['Ignore', 'Warn', 'Strict'] as const;
 export type FieldValidation = (typeof FIELD_VALIDATIONS)[number];
 
-/** What a list or a watch selects. BadRequest for invalid selectors. */
+/** Returns the selection of a list or a watch. BadRequest for invalid selectors. */
 export function selectionOf(info: RequestInfo, query: URLSearchParams): Selection {
   const labels = query.get('labelSelector');
   const fields = query.get('fieldSelector');
@@ -43,7 +43,7 @@ export function countOf(query: URLSearchParams, name: string): number | undefine
   );
 }
 
-/** Whether nothing is to be stored. */
+/** True if nothing is to be stored. */
 export function dryRunOf(query: URLSearchParams): boolean {
   const values = query.getAll('dryRun');
   const wrong = values.find((value) => value !== 'All');
@@ -51,7 +51,7 @@ export function dryRunOf(query: URLSearchParams): boolean {
   return values.length > 0;
 }
 
-/** What to do about unknown fields. */
+/** Returns how unknown fields are treated. */
 export function fieldValidationOf(query: URLSearchParams): FieldValidation {
   const text = query.get('fieldValidation') ?? '';
   if (text === '') return 'Warn';

@@ -11,7 +11,7 @@ export const getObject: Handler = async (request, { presenter }) => {
   return presenter.object(presenter.view(resource.kind, representation, query), 200, object);
 };
 
-/** What a sub-resource that is only read returns of an object. */
+/** Returns a read-only sub-resource of an object. */
 export const getSubResource: Handler = async (request) => {
   const { resource, info, query, context, representation } = request;
   const subResource = resource.storage.readOnlySubResources?.find(({ name }) => name === info.subResource);

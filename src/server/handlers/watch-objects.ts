@@ -29,7 +29,7 @@ export const watchObjects: Handler = async (request, services) => {
 };
 
 /**
- * Where a watch starts. The objects of the list can be taken once: a watch lasts for an hour, and a reference to the list would keep
+ * The start of a watch. The objects of the list can be taken once: a watch lasts for an hour, and a reference to the list would keep
  * thousands of objects in memory that have been changed or deleted since.
  */
 class WatchStart {
@@ -48,7 +48,10 @@ class WatchStart {
   }
 }
 
-/** Sends the objects that a watch starts with. Returns whether the next line is the first one. In a function of its own, no variable outlives them. */
+/**
+ * Sends the initial objects of a watch. Returns whether the next line is the first one. It is a separate function so that no variable
+ * outlives them.
+ */
 async function sendStart(
   { frames }: Services,
   view: View,

@@ -1,13 +1,13 @@
 import { isOn } from '../http/request-path.ts';
 import { countOf, invalidOptions } from './query-options.ts';
 
-/** What a client requests of a watch. */
+/** The parameters of a watch. */
 export interface WatchParameters {
-  /** Where the changes begin; undefined if they follow the present state. */
+  /** The version after which changes are sent; undefined to send changes after the current state. */
   readonly resourceVersion: string | undefined;
-  /** Whether the present objects are sent, as ADDED, before the changes. */
+  /** True if the current objects are sent, as ADDED, before the changes. */
   readonly initialEvents: boolean;
-  /** Whether the end of the initial events is marked with a bookmark. */
+  /** True if a bookmark marks the end of the initial events. */
   readonly marksInitialEnd: boolean;
   readonly bookmarks: boolean;
   readonly timeoutSeconds: number | undefined;

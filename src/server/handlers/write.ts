@@ -28,7 +28,7 @@ export const updateObject: Handler = async (request, services) => {
   requireVersion(request, object);
   const pinned = object.metadata.resourceVersion !== undefined || request.resource.storage.updatesNeedVersion === true;
   const change = (live: Stored | undefined) => {
-    // The object replaces the very state against which it is judged.
+    // The object replaces exactly the state that it was validated against.
     const { resourceVersion } = pinned ? object.metadata : (live?.metadata ?? {});
     return withOwners(request, services, live, { ...object, metadata: { ...object.metadata, resourceVersion } });
   };
@@ -77,8 +77,8 @@ export async function changeStored(
 }
 
 /**
- * Conflict for a version that the object does not have yet. A caller who guesses the next one would otherwise have the write judged against
- * this state and stored over another one, which a writer in between leaves.
+ * Conflict for a version that the object does not have yet. A caller who guesses the next version could otherwise have the write
+ * validated against this state and stored over a concurrent one.
  */
 function refuseFutureVersion({ resource: { kind } }: ApiRequest, live: Stored, { metadata }: KubernetesObject): void {
   const { resourceVersion } = metadata;

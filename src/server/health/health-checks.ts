@@ -6,7 +6,7 @@ import type { PathHandler } from '../request/path-handler.ts';
 /** Throws, or rejects, with what is wrong. Quick, and without side effects: any client may cause it at any rate. */
 export type HealthCheck = () => void | Promise<void>;
 
-/** What a check is for: whether the process works, or whether it can serve requests now. */
+/** The purpose of a check: whether the process works, or whether it can serve requests now. */
 export type Probe = 'livez' | 'readyz';
 
 const TEXT = 'text/plain; charset=utf-8';

@@ -10,7 +10,7 @@ import { JSON_TYPE, YAML_TYPE } from './request-body.ts';
 export interface ApiResponse {
   readonly status: number;
   readonly contentType: string;
-  /** Parts of a text are made while they are sent: the first ones leave at once, and the whole is never in memory. */
+  /** Parts of a text are created while they are sent, so that the whole is never in memory. */
   readonly body: string | Uint8Array | Iterable<string>;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -24,13 +24,13 @@ export interface StreamedResponse {
 const MIN_GZIP_BYTES = 128 * 1024;
 
 const FAST = { level: constants.Z_BEST_SPEED };
-/** Milliseconds for which a client may read nothing of a body. */
+/** Milliseconds for which a client may read no byte of a body. */
 const STUCK_TIMEOUT_MS = 60_000;
 /** Bytes that a client must take of a body, on average over the stuck timeout. */
 const MIN_BYTES_PER_SECOND = 10 * 1024;
 /** Bytes of a body that are handed to the connection at once, so that the rate at which the client takes them is known. */
 const PART_BYTES = 64 * 1024;
-/** The buffers of a connection hold this much, so that a client need not read it in time. */
+/** Size of the buffers of a connection: smaller bodies are sent without waiting for the client. */
 const MAX_UNWATCHED_BYTES = 16 * 1024;
 
 /** Bytes of a refused body that are still read. */
@@ -67,7 +67,10 @@ export function prettyResponse(answer: ApiResponse): ApiResponse {
   return { ...answer, body: `${JSON.stringify(JSON.parse(text), null, 2)}\n` };
 }
 
-/** Writes a response. A client that has left is no failure; one that reads nothing for `stuckTimeoutMs` milliseconds, or too slowly, is disconnected. */
+/**
+ * Writes a response. A disconnected client is not a failure; one that reads nothing for `stuckTimeoutMs` milliseconds, or too slowly,
+ * is disconnected.
+ */
 export async function sendResponse(
   request: IncomingMessage,
   response: ServerResponse,
@@ -80,7 +83,7 @@ export async function sendResponse(
 ): Promise<void> {
   const { status } = answer;
   const headers: Record<string, string | number> = { 'Content-Type': answer.contentType, ...answer.headers };
-  // The rest of a body that was not read would be parsed as the next request, so the connection ends.
+  // The unread part of a body would be parsed as the next request, so the connection ends.
   const isUnread = !request.complete;
   if (isUnread) headers.Connection = 'close';
   const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
@@ -102,8 +105,8 @@ export async function sendResponse(
       await discarded;
       response.end();
     } else if (sent.length <= MAX_UNWATCHED_BYTES) response.end(sent);
-    // While a socket waits for "drain", Node pauses the parser of the next request on it, and resets the connection of a client that was
-    // quick to send that one ("Parse Error: Paused"). So the last byte is sent only after the others have left.
+    // While a socket waits for "drain", Node pauses the parser of the next request on it, and resets the connection of a client that
+    // was quick to send that one ("Parse Error: Paused"). So the last byte is sent only after all others have been sent.
     else
       await sendParts(response, withMinRate(response, [sent.subarray(0, -1), sent.subarray(-1)], pace), {
         zips: false,

@@ -79,7 +79,7 @@ function scan(text: string, maxValues: number): string[] {
 /** The place of the closing quote. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
-    // Long strings are the bulk of big bodies, so the search itself is left to the engine.
+    // Long strings make up most of large bodies, so the engine does the search.
     const quote = text.indexOf('"', at);
     if (quote < 0) return text.length;
     let backslashes = 0;

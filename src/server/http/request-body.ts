@@ -38,7 +38,9 @@ export interface ReadBodyOptions {
   readonly hold: (bytes: number) => void;
 }
 
-/** Reads a body, inflated if it comes as gzip. LimitExceeded, Timeout, BadRequest, UnsupportedMediaType, and what `hold` throws. */
+/**
+ * Reads a body, inflated if it comes as gzip. LimitExceeded, Timeout, BadRequest, UnsupportedMediaType, and the errors of `hold`.
+ */
 export async function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<RequestBody> {
   const { limit, hold } = options;
   const mediaType = parseMediaType(request.headers['content-type'] ?? JSON_TYPE).type;

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
-/** The URL names nothing that the server has. */
+/** The error for a URL that the server does not serve. */
 export function unknownResource(): SluiceError {
   return new SluiceError('NotFound', 'the server could not find the requested resource');
 }

@@ -3,7 +3,7 @@ import { DNS_LABEL, followsRule } from '../../resource/object/name-rules.ts';
 import { fieldSelector } from '../../resource/selector/field-selector.ts';
 import type { RequestAttributes } from '../authorization/authorizer.ts';
 
-/** What a request is about, read from its method and its URL alone. */
+/** The attributes of a request, derived from its method and its URL only. */
 export type RequestInfo = Omit<RequestAttributes, 'user'>;
 
 const MAX_PATH_LENGTH = 4096;
@@ -21,8 +21,8 @@ const VERBS: Readonly<Record<string, string>> = {
 const OF_MANY: Readonly<Record<string, string>> = { get: 'list', delete: 'deletecollection' };
 
 /**
- * Reads `/api/v1/…` and `/apis/<group>/<version>/…` by the grammar of the Kubernetes API; every other path is a path and
- * nothing more. BadRequest for what only hostile clients write: empty or dotted segments, encoded slashes,
+ * Reads `/api/v1/…` and `/apis/<group>/<version>/…` by the grammar of the Kubernetes API; every other path is a
+ * non-resource path. BadRequest for paths that only hostile clients send: empty or dotted segments, encoded slashes,
  * control characters. NotFound for paths that are longer than the grammar.
  */
 export function parseRequestPath(method: string, url: string): { info: RequestInfo; query: URLSearchParams } {

@@ -29,7 +29,7 @@ export interface Status {
   readonly code: number;
 }
 
-/** What a failed request was about. */
+/** The subject of a failed request. */
 export interface StatusSubject {
   readonly group: string;
   /** The plural. */
@@ -54,7 +54,7 @@ const CAUSE_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
   ['Invalid type', 'FieldValueTypeInvalid'],
 ];
 
-/** Failures of one object or resource; others are of the request. */
+/** Errors about one object or resource; all others are about the request. */
 const ABOUT_OBJECTS: ReadonlySet<ErrorCode> = new Set([
   'NotFound',
   'AlreadyExists',
@@ -98,12 +98,12 @@ function messageOf(error: SluiceError | undefined, reference: string): string {
 }
 
 function detailsOf(error: SluiceError, subject: StatusSubject | undefined): StatusDetails | undefined {
-  // An error may name its object; other details do not concern clients.
+  // An error may name its object; other details are internal.
   const given = (typeof error.details === 'object' ? error.details : null) as
     | (StatusDetails & { readonly causes?: unknown })
     | null;
   const causes = Array.isArray(given?.causes) ? given.causes.slice(0, MAX_CAUSES).map(causeOf) : [];
-  // kubectl shows the message of an invalid object only where there is nothing else to show.
+  // kubectl shows the message of an invalid object only if there are no causes.
   const isUnexplained = error.code === 'InvalidInput' && causes.length === 0;
   const about = ABOUT_OBJECTS.has(error.code) && !isUnexplained ? subject : undefined;
   const retryAfterSeconds = given?.retryAfterSeconds ?? (error.code === 'TooManyRequests' ? 1 : undefined);

@@ -19,16 +19,16 @@ interface Waiter {
   readonly start: () => void;
 }
 
-/** What one user has in the queue. */
+/** The running and waiting requests of one user. */
 interface Flow {
   running: number;
   readonly waiting: Set<Waiter>;
 }
 
 /**
- * Slots for requests, shared fairly between users: a slot that becomes free goes to the user with the fewest running requests, and among
- * these to the one that has waited longest for its turn. This is API Priority and Fairness of Kubernetes, with a queue for each user instead
- * of shuffle sharding: there are hundreds of users, not more.
+ * Slots for requests, shared fairly between users: a slot that becomes free goes to the user with the fewest running requests, and
+ * among these to the one that has waited longest. This is like API Priority and Fairness of Kubernetes, with a queue for each user
+ * instead of shuffle sharding, since there are only hundreds of users.
  */
 export class FairQueue {
   readonly #limits: FairQueueLimits;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../foundation/time/clock.ts';
 import { FairQueue } from './fair-queue.ts';
 
-/** Requests of a lane share its slots: those that change something, those that read, and those of controllers. */
+/** Requests of a lane share its slots: mutating requests, reading requests, and those of controllers. */
 export type Lane = 'mutating' | 'reading' | 'priority';
 
 export interface InFlightLimits {

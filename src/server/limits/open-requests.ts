@@ -26,17 +26,17 @@ interface Open {
 
 /** One open request of a user. */
 export interface OpenRequest {
-  /** Accounts for bytes of its body. TooManyRequests if its user or all users hold too many. */
+  /** Accounts for bytes of its body. TooManyRequests if its user or all users exceed their share. */
   hold(bytes: number): void;
   /**
    * Accounts for bytes of its response until the returned function is called, which may be after `close`. TooManyRequests if its user
-   * has others and holds too many, unless the request must not be refused any more.
+   * has other requests and exceeds their share, unless the request must not be refused any more.
    */
   holdResponse(bytes: number, options: { readonly mayRefuse: boolean }): () => void;
   close(): void;
 }
 
-/** Accounts for what the open requests of each user hold, so that a user who sends slowly or much uses only up their own share. */
+/** Accounts for the memory of each user's open requests, so that a user who sends slowly or much uses only up their own share. */
 export class OpenRequests {
   readonly #limits: OpenRequestLimits;
   readonly #ofUser = new Map<string, Open>();

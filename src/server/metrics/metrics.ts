@@ -8,7 +8,7 @@ import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
 import { RequestMetrics, type ServerLoad } from './request-metrics.ts';
 
-/** What the metrics read when they are collected. */
+/** The sources that the metrics read when they are collected. */
 export interface MetricsSources {
   load(): ServerLoad;
   queues(): ReadonlyMap<string, WorkQueueMetrics>;
@@ -16,7 +16,7 @@ export interface MetricsSources {
   quota(): Pick<NamespaceQuota, 'usage' | 'exceeded'>;
 }
 
-/** What `/metrics` shows, in the text form of Prometheus. */
+/** The content of `/metrics`, in the text format of Prometheus. */
 export class Metrics {
   readonly requests: RequestMetrics;
   readonly controllers: ControllerMetrics;

@@ -4,7 +4,7 @@ import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quo
 /** Namespaces that are shown by name, those with the most bytes; clients can create any number. */
 const MAX_NAMESPACES = 100;
 
-/** Adds the metrics of what namespaces hold. */
+/** Adds the metrics of the size of namespaces. */
 export function observeQuota(registry: Registry, quota: () => Pick<NamespaceQuota, 'usage' | 'exceeded'>): void {
   const registers = [registry];
   const largest = () =>

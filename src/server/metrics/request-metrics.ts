@@ -23,7 +23,7 @@ export const NO_LOAD: ServerLoad = { ...NO_REQUESTS, waiting: NO_REQUESTS, bodyB
 const RESOURCE_LABELS = ['verb', 'group', 'version', 'resource'] as const;
 const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
 
-/** The metrics of requests, under the names of kube-apiserver. What is not served has no labels of its own. */
+/** The metrics of requests, under the names of kube-apiserver. Requests that are not served share one set of labels. */
 export class RequestMetrics {
   readonly #total: Counter;
   readonly #duration: Histogram;
@@ -89,7 +89,7 @@ export class RequestMetrics {
 
   record({ verb, group, version, resource, served, isResource, code, milliseconds }: RequestRecord): void {
     const known = served !== 'unknown';
-    // An unknown method could be any word, and each would be a series of its own.
+    // An unknown method could be any word, and each would be a separate series.
     const labels = {
       verb: isResource && known ? verb.toUpperCase() : READS.has(verb) ? 'GET' : 'OTHER',
       group: known ? group : '',

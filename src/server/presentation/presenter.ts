@@ -80,7 +80,7 @@ export class Presenter {
     return JSON.stringify(tableOf(view.kind, [object], options));
   }
 
-  /** The JSON of an object that stands for a version of the list and nothing else. */
+  /** Returns the JSON of a bookmark: an object with only the version of the list. */
   bookmark(
     view: View,
     metadata: { readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> },

@@ -31,7 +31,7 @@ export interface TableRow {
 }
 
 const INCLUDE_OBJECT = ['None', 'Metadata', 'Object'] as const;
-/** How much of its object a row contains. */
+/** The part of its object that a row contains. */
 export type IncludeObject = (typeof INCLUDE_OBJECT)[number];
 
 export interface TableOptions {

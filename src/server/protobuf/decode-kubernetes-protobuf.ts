@@ -16,7 +16,7 @@ import {
 } from './messages/reviews.ts';
 import { malformed, WireReader } from './wire-reader.ts';
 
-/** What every body starts with: `k8s` and a zero. */
+/** The first bytes of every body: `k8s` and a zero. */
 const MAGIC = Buffer.from('k8s\0');
 const RBAC = 'rbac.authorization.k8s.io/v1';
 const AUTHORIZATION = 'authorization.k8s.io/v1';

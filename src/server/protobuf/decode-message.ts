@@ -15,7 +15,7 @@ export function decodeMessage(bytes: Uint8Array, type: Message): Record<string, 
 
 /** Decodes one body. The tables are not recursive, so only the number of values needs a limit. */
 class MessageDecoder {
-  /** The same limit as for JSON. One or two bytes can stand for a whole object here. */
+  /** The same limit as for JSON. Here one or two bytes can encode a whole object. */
   #left = MAX_VALUES;
 
   message(bytes: Uint8Array, type: Message): Record<string, unknown> {
@@ -97,7 +97,7 @@ class MessageDecoder {
     return shape === 'one' ? this.#empty(type) : null;
   }
 
-  /** What JSON has for a value that was not sent. */
+  /** Returns the JSON value of a field that was not sent. */
   #empty(type: FieldType): unknown {
     if (typeof type === 'object') return this.message(EMPTY, type);
     if (type === 'text' || type === 'bytes') return '';
@@ -112,7 +112,7 @@ class MessageDecoder {
   }
 }
 
-/** JSON in field 1 of a message of its own: the fields that a manager owns. */
+/** Reads JSON in field 1 of a nested message: the fields that a manager owns. */
 function jsonOf(name: string, bytes: Uint8Array): unknown {
   const reader = new WireReader(bytes);
   let raw: Uint8Array = EMPTY;

@@ -6,8 +6,8 @@ const MIN_SECONDS = -62_135_596_800;
 const MAX_SECONDS = 253_402_300_799;
 
 /**
- * Reads a time as RFC 3339 in UTC, to the second or to the microsecond as Go's encoder writes it. An empty message stands for
- * no time, which JSON says as null.
+ * Reads a time as RFC 3339 in UTC, to the second or to the microsecond as Go's encoder writes it. An empty message means no
+ * time, which is null in JSON.
  */
 export function readTime(bytes: Uint8Array, precision: 'time' | 'microTime'): string | null {
   if (bytes.length === 0) return null;

@@ -9,16 +9,16 @@ import type { Status } from '../http/status.ts';
 import type { OpenRequest } from '../limits/open-requests.ts';
 import type { ServedResource } from './served-resources.ts';
 
-/** What the filters find out about a request, in the order in which they do. */
+/** The results of the filters, in their order. */
 export interface Findings {
   /** From the method and the URL. */
   info: RequestInfo;
   query: URLSearchParams;
   /** The user that the credentials prove. */
   sender: User;
-  /** The user that the request is judged as: the sender, or the user that the sender impersonates. */
+  /** The effective user of the request: the sender, or the user that the sender impersonates. */
   user: User;
-  /** Accounts for what the request holds until it ends. */
+  /** Accounts for the memory of the request until it ends. */
   openRequest: OpenRequest;
   /** True for a review: a question in the form of an object, which is not stored. */
   isReview: boolean;
@@ -27,11 +27,11 @@ export interface Findings {
   handler: () => Promise<ApiResponse | StreamedResponse>;
   /** The whole body; empty for methods without one. */
   body: RequestBody;
-  /** What storages get with each call. */
+  /** The context of each call of a storage. */
   context: RequestContext;
   /** The form of objects in the response. */
   representation: Representation;
-  /** What the client gets if the request failed. */
+  /** The status that the client receives if the request failed. */
   failure: Status;
 }
 
@@ -39,8 +39,8 @@ const MAX_WARNINGS = 20;
 const MAX_WARNING_LENGTH = 512;
 
 /**
- * One HTTP request on its way through the filters and its handler. `found` holds what is known so far; the properties of the same name
- * are for code that runs after the filter that sets them.
+ * One HTTP request during its processing by the filters and its handler. `found` contains the results so far; the properties of the
+ * same name are for code that runs after the filter that sets them.
  */
 export class ApiRequest {
   readonly incoming: IncomingMessage;
@@ -49,12 +49,12 @@ export class ApiRequest {
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly startedAtMs: number;
-  /** Aborts when the client has left or the time of the request is up. */
+  /** Aborts when the client has disconnected or the time of the request is up. */
   readonly aborted = new AbortController();
   /** Values of `Warning` headers. */
   readonly warnings: string[] = [];
   readonly found: Partial<Findings> = {};
-  /** Whether nothing is stored. The URL says so, or the body of a delete. */
+  /** True if nothing is stored, according to the URL or the body of a delete. */
   isDryRun = false;
   /** The name of the object that the request is about, where only the body has it. */
   objectName = '';

@@ -21,7 +21,7 @@ export function failureReporter(onError: (error: unknown, where: string) => void
   };
 }
 
-/** What the log shows of an error. The message of an internal error is for the client; the cause is what an operator needs. */
+/** Formats an error for the log. The message of an internal error is for the client; its cause is for the operator. */
 function withCause(error: unknown): unknown {
   if (!isSluiceError(error, 'Internal') || error.cause === undefined) return error;
   return new Error(`${error.message}: ${messageOf(error.cause)}`, { cause: error });

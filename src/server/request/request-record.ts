@@ -1,9 +1,12 @@
-/** What metrics and the audit log get of a request once its response is known. Never what was written. */
+/**
+ * The data about a request for metrics and the audit log, once its response is known. Never contains the written
+ * object.
+ */
 export interface RequestRecord {
-  /** When the request came, RFC 3339 with milliseconds. */
+  /** Time at which the request arrived, RFC 3339 with milliseconds. */
   readonly time: string;
   readonly requestId: string;
-  /** The user that the request was judged as; undefined if it was not authenticated. */
+  /** The effective user of the request; undefined if it was not authenticated. */
   readonly user: string | undefined;
   readonly groups: readonly string[];
   /** The sender, if that user impersonated another one. */

@@ -3,9 +3,9 @@ import type { Authorizer } from '../authorization/authorizer.ts';
 import { isAllowed } from '../authorization/require-allowed.ts';
 import type { ApiRequest } from './api-request.ts';
 
-/** Why the caller sends the request, percent-encoded. */
+/** The reason of the caller for the request, percent-encoded. */
 const REASON_HEADER = 'sluice-reason';
-/** Characters of a reason; the rest is cut off. */
+/** Maximum length of a reason in characters; longer ones are cut off. */
 const MAX_REASON_LENGTH = 1024;
 const GET_SECRET = {
   verb: 'get',
@@ -24,7 +24,7 @@ const PACKAGE_REVISION = {
   resource: 'packagerevisions',
 } as const;
 
-/** What storages get with each call for a request. Their decisions are made when they are first needed. */
+/** Creates the context of storage calls for a request. Its decisions are made when they are first needed. */
 export function storageContext(request: ApiRequest, authorizer: Authorizer): RequestContext {
   const { info, user, aborted, isDryRun } = request;
   const { signal } = aborted;
@@ -47,7 +47,7 @@ export function storageContext(request: ApiRequest, authorizer: Authorizer): Req
   };
 }
 
-/** A decision that holds for the whole request, however often its write is tried. */
+/** Caches a decision for the whole request, even if its write is retried. */
 function once(decide: () => Promise<boolean>): () => Promise<boolean> {
   let decision: Promise<boolean> | undefined;
   return () => {

@@ -23,8 +23,8 @@ export const selfSubjectReview: VirtualResource = {
 };
 
 /**
- * The user of a token. Tokens here have no audience, so the status names none; the token is left out of it. The review reveals whether a
- * token is valid, so only roles that allow it may create one.
+ * Returns the user of a token. Tokens of Sluice have no audience, so the status contains none, and it omits the token. The review
+ * reveals whether a token is valid, so only roles that allow it may create one.
  */
 export function tokenReview(userOf: (token: string) => User | undefined | Promise<User | undefined>): VirtualResource {
   return {

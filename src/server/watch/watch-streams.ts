@@ -13,11 +13,11 @@ export interface WatchStreamsOptions {
   readonly maxWatchesOfUser?: number;
 }
 
-/** Where one watch writes to. */
+/** The destination of one watch. */
 export interface WatchSink {
-  /** Aborts when the watch is to end: the client left, its time is up, the server stops. */
+  /** Aborts when the watch must end: the client disconnected, its time is up, the server stops. */
   readonly signal: AbortSignal;
-  /** Sends a line. If a promise comes back, nothing more may be sent before it resolves. */
+  /** Sends a line. If it returns a promise, nothing more may be sent before it resolves. */
   write(frame: Uint8Array): Promise<void> | undefined;
 }
 
@@ -25,7 +25,7 @@ const MIN_WATCH_SECONDS = 1800;
 const MAX_WATCH_SECONDS = 3600;
 /** Seconds that a client may request. */
 const MAX_TIMEOUT_SECONDS = 24 * 3600;
-/** Milliseconds for which a client may read nothing of what was sent. */
+/** Milliseconds for which a client may read no sent byte. */
 const STUCK_TIMEOUT_MS = 60_000;
 
 /** The open watches: how many there may be, how long they last, and how fast they are written. */
@@ -44,8 +44,8 @@ export class WatchStreams {
   }
 
   /**
-   * Admits a watch, or refuses it with TooManyRequests. `feed` writes until it has nothing more to send or the signal aborts; it never
-   * throws. `seconds` is what the client requested.
+   * Admits a watch, or refuses it with TooManyRequests. `feed` writes until it has sent everything or the signal aborts; it never
+   * throws. `seconds` is the requested duration.
    */
   open(user: string, seconds: number | undefined, feed: (sink: WatchSink) => Promise<void>): StreamedResponse {
     this.#requireRoom(user);
@@ -61,7 +61,8 @@ export class WatchStreams {
   #requireRoom(user: string): void {
     const { maxWatches = 5000, maxWatchesOfUser = 2000 } = this.#options;
     const own = this.#ofUser.get(user) ?? 0;
-    // The last tenth is for users with few watches, so that a few users with many never lock out all others.
+    // The last tenth is reserved for users with few watches, so that a few users with many watches never lock out all
+    // others.
     const hasMany = own >= maxWatches / 100;
     const full = this.#open.size >= (hasMany ? 0.9 * maxWatches : maxWatches);
     if (!full && own < maxWatchesOfUser) return;
@@ -108,7 +109,7 @@ export class WatchStreams {
     return response.write(frame) ? undefined : this.#drained(response, watch.signal);
   }
 
-  /** Resolves when the client has read what was sent. One that reads nothing for long is disconnected. */
+  /** Resolves when the client has read all sent bytes. A client that reads nothing for too long is disconnected. */
   #drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {

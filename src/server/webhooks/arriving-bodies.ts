@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** What a request costs whose body arrives, besides what is kept of the body. */
+/** Memory of a request whose body arrives, in addition to the buffered part of the body. */
 const REQUEST_BYTES = 16 * 1024;
 /** The first part of a body that is kept; it doubles as the body grows. */
 const FIRST_BYTES = 4 * 1024;
@@ -21,7 +21,7 @@ export class ArrivingBodies {
     this.#maxBytes = maxBytes;
   }
 
-  /** What all of them hold. */
+  /** Memory of all bodies. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -40,7 +40,7 @@ export class ArrivingBodies {
   }
 
   #hold(body: ArrivingBody, bytes: number): void {
-    // What still comes in after it was disconnected is dropped with it.
+    // Data that arrives after the body was disconnected is dropped with it.
     if (!this.#bodies.has(body)) return;
     this.#bytes += bytes;
     for (const [oldest, request] of this.#bodies) {
@@ -56,7 +56,10 @@ interface Account {
   readonly end: (bytes: number) => void;
 }
 
-/** One body. It is kept in one piece of memory: a sender chooses how small the parts are, and each would cost more than it holds. */
+/**
+ * One body. It is buffered in one piece of memory: a sender could choose parts that are so small that each costs more than its
+ * content.
+ */
 export class ArrivingBody {
   readonly #maxBytes: number;
   readonly #account: Account;

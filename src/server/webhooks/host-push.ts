@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 
-/** What a Git host reports about one push to a branch. Whether the report counts is for the operator of the Repository to say. */
+/** The report of a Git host about one push to a branch. The operator of the Repository decides whether reports count. */
 export interface HostPush {
   /** Kind of the host, such as `github`. */
   readonly provider: string;
@@ -9,10 +9,10 @@ export interface HostPush {
   readonly user: string;
   /** Full name. */
   readonly ref: string;
-  /** Where the branch was; undefined for a new one. */
+  /** Commit of the branch before the push; undefined for a new branch. */
   readonly before: string | undefined;
   readonly after: string;
-  /** What the host calls the repository, such as `team/apps`; undefined if the sender names none. */
+  /** Name of the repository at the host, such as `team/apps`; undefined if the sender gives none. */
   readonly repository: string | undefined;
 }
 
@@ -51,12 +51,12 @@ const FORMS = [
   },
   { provider: 'github', header: 'x-github-event', event: 'push', signatures: ['x-hub-signature-256'] },
 ] as const;
-/** Those of a hook on a server of its own, which names no event. */
+/** Headers of a custom hook, which names no event. */
 const OWN_SIGNATURES = ['x-sluice-signature', 'webhook-signature'];
 
 /**
- * Whose form the body of a genuine message has; undefined if it reports no push. Hosts that are compatible with others send the headers of
- * those too: the own one decides. The header that names the event is not signed, so that the form of a host counts only with the
+ * Returns the format of the body of an authenticated message; undefined if it reports no push. Hosts that are compatible with another
+ * one also send its headers: the specific header decides. The event header is not signed, so the format of a host counts only with the
  * signature that this host sends.
  */
 export function pushFormOf(headers: IncomingHttpHeaders): (typeof FORMS)[number]['provider'] | 'own' | undefined {
@@ -66,7 +66,10 @@ export function pushFormOf(headers: IncomingHttpHeaders): (typeof FORMS)[number]
   return headers[form.header] === form.event && isSigned(form.signatures) ? form.provider : undefined;
 }
 
-/** Who pushed, as a genuine message reports it; undefined for every message that reports no push to a branch by a named account. */
+/**
+ * Returns the push that an authenticated message reports; undefined for every message that reports no push to a branch by a named
+ * account.
+ */
 export function hostPushIn(headers: IncomingHttpHeaders, body: Buffer | undefined): HostPush | undefined {
   const provider = pushFormOf(headers);
   const value = body === undefined || provider === undefined ? undefined : parseJson(body);

@@ -4,7 +4,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 /** Milliseconds that a signed time may differ from ours, either way. */
 export const REPLAY_WINDOW = 5 * 60_000;
 
-/** Each of them is the HMAC-SHA256 of the body in hexadecimal digits. Older digests, `X-Hub-Signature`, prove nothing. */
+/**
+ * Each of them is the HMAC-SHA256 of the body in hexadecimal digits. The older digest `X-Hub-Signature` is not accepted.
+ */
 const BODY_SIGNATURES: Readonly<Record<string, string>> = {
   'x-hub-signature-256': 'sha256=',
   'x-gitea-signature': '',
@@ -13,7 +15,7 @@ const BODY_SIGNATURES: Readonly<Record<string, string>> = {
 };
 /** A sender that renews its secret signs with the old one too. */
 const MAX_SIGNATURES = 4;
-/** What GitLab writes before the key of a signature. */
+/** Prefix of a signing key of GitLab. */
 const ENCODED_KEY = 'whsec_';
 
 /** One way in which a sender shows that it knows the secret. */
@@ -23,8 +25,8 @@ interface Proof {
 }
 
 /**
- * Checks whether the sender of a message knows one of the secrets, while the body streams through: it need not be kept. Every
- * proof that the headers hold must be right, and at least one must be there:
+ * Checks whether the sender of a message knows one of the secrets, while the body streams through, without buffering it. Every
+ * proof in the headers must be valid, and at least one is required:
  * - `X-Hub-Signature-256` (GitHub), `X-Gitea-Signature`, `X-Forgejo-Signature`, `X-Gogs-Signature`: HMAC-SHA256 of the body;
  * - `X-Gitlab-Token`: the secret itself;
  * - `webhook-signature` (GitLab and others, by standardwebhooks.com): HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in
@@ -54,7 +56,7 @@ export class SignatureCheck {
     for (const proof of this.#proofs) proof.update(chunk);
   }
 
-  /** To be called once, after the whole body. How long it takes says nothing about how far off a proof is. */
+  /** Must be called once, after the whole body. Its duration reveals nothing about a wrong proof. */
   holds(): boolean {
     const results = this.#proofs.map((proof) => proof.holds());
     return results.length > 0 && !results.includes(false);

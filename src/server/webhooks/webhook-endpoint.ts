@@ -14,11 +14,11 @@ import { REPLAY_WINDOW, SignatureCheck } from './signature-check.ts';
 import { repositoryAt } from './webhook-path.ts';
 import { webhookSecrets } from './webhook-secrets.ts';
 
-/** What a sync should look at; see `PackageRepository.sync`. */
+/** The scope of a sync; see `PackageRepository.sync`. */
 type HintedScope = 'branches' | 'everything';
 
 const EVENT_HEADERS = ['x-github-event', 'x-gitea-event', 'x-forgejo-event', 'x-gogs-event', 'x-gitlab-event'];
-/** Events that report refs. System hooks of GitLab report many things, pushes among them. */
+/** Events that report refs. System hooks of GitLab report many events, including pushes. */
 const EVENTS_OF_REFS: ReadonlySet<string> = new Set([
   ...['push', 'create', 'delete'],
   ...['Push Hook', 'Tag Push Hook', 'System Hook'],
@@ -34,7 +34,7 @@ export interface WebhookOptions {
   readonly onPush?: (repository: ObjectKey, push: HostPush) => Promise<void>;
   /** Called instead for a push whose message is longer than the bodies that are kept, so that its pusher is lost. Must not reject. */
   readonly onUnreadablePush?: (repository: ObjectKey, maxBytes: number) => Promise<void>;
-  /** What all bodies that arrive may hold together, in bytes; default 64 MiB. */
+  /** Maximum memory of all bodies that arrive, in bytes; default 64 MiB. */
   readonly maxArrivingBytes?: number;
 }
 
@@ -44,7 +44,7 @@ const MAX_BODY_BYTES = 25 * 1024 * 1024;
 const KEPT_BYTES = 1024 * 1024;
 /** Milliseconds for a body to arrive; forges give up on us after as long. */
 const BODY_TIMEOUT = 10_000;
-/** What all bodies that arrive may hold together. */
+/** Maximum memory of all bodies that arrive, in bytes. */
 const MAX_ARRIVING_BYTES = 64 * 1024 * 1024;
 const MAX_SEEN = 10_000;
 
@@ -65,7 +65,7 @@ export class WebhookEndpoint {
   readonly #options: WebhookOptions;
   readonly #bodies: ArrivingBodies;
   readonly #seen: SeenMessages;
-  /** Stands in where there is no secret, so that no signature is right and each is judged. */
+  /** Replaces a missing secret, so that no signature is valid but each is checked. */
   readonly #nobodys = randomBytes(32).toString('base64');
 
   constructor(options: WebhookOptions) {
@@ -145,8 +145,8 @@ async function readThrough(request: IncomingMessage, clock: Clock, take: (chunk:
 }
 
 /**
- * What a genuine message is worth looking at: undefined for an event that moves no ref. `body` is undefined if it was too long to
- * keep. What it says decides only how much is looked at: whatever is unclear means everything.
+ * Returns the scope of the sync that an authenticated message requests: undefined for an event that changes no ref. `body` is
+ * undefined if it was too long to buffer. The message only limits the scope: an unclear one requests a full sync.
  */
 function syncHint(headers: IncomingHttpHeaders, body: Buffer | undefined): HintedScope | undefined {
   if (!movesRefs(headers)) return undefined;
@@ -155,7 +155,7 @@ function syncHint(headers: IncomingHttpHeaders, body: Buffer | undefined): Hinte
   return ref?.startsWith('refs/heads/') || ref?.startsWith('refs/sluice/') ? 'branches' : 'everything';
 }
 
-/** Whether the event that the headers name, if any, reports refs. */
+/** True if the event in the headers, if any, reports refs. */
 function movesRefs(headers: IncomingHttpHeaders): boolean {
   const event = EVENT_HEADERS.map((name) => headers[name]).find((value) => value !== undefined);
   return event === undefined || EVENTS_OF_REFS.has(String(event));
@@ -169,7 +169,7 @@ function refIn(body: Buffer | undefined): string | undefined {
     const { ref } = payload as { readonly ref: unknown };
     return typeof ref === 'string' ? ref : undefined;
   } catch {
-    // A form, or words of a script: it is a hint that something happened, and says no more.
+    // A form, or text of a script: the message only requests a sync.
     return undefined;
   }
 }

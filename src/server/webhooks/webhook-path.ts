@@ -3,7 +3,7 @@ import { DEFAULT_NAMESPACE, type ObjectKey } from '../../resource/object/object.
 
 const PREFIX = '/webhooks/git/';
 
-/** Where the webhooks of a repository are sent to. */
+/** Returns the path that the webhooks of a repository are sent to. */
 export function webhookPath({ namespace = DEFAULT_NAMESPACE, name }: ObjectKey): string {
   return `${PREFIX}${namespace}/${name}`;
 }

@@ -14,8 +14,8 @@ const MAX_SECRETS = 4;
 const KEYS = [WEBHOOK_SECRET_KEY, 'secret'];
 
 /**
- * The secrets that a webhook of a repository may be signed with: the lines of the keys `token` and `secret`, but for blank ones. None if the repository is
- * not there or has no webhook, which takes as long to find out.
+ * Returns the secrets with which a webhook of a repository may be signed: the lines of the keys `token` and `secret`, without blank
+ * ones. None if the repository does not exist or has no webhook; both take the same time.
  */
 export async function webhookSecrets(client: Client, { namespace = '', name }: ObjectKey): Promise<readonly string[]> {
   const repository = await client.find(repositoryKind, { namespace, name });

@@ -41,7 +41,7 @@ export function compileTarget(target: Expression, unit: Unit): (frame: Frame, va
           fail(
             `too ${items.length > parts.length ? 'many' : 'few'} values to unpack (got ${items.length}, want ${parts.length})`,
           );
-        // A copy, as setting one may change the list with the others.
+        // Iterate over a copy, since an assignment may change the list.
         for (const [at, item] of [...items].entries()) parts[at]?.(frame, item);
       };
     }

@@ -4,7 +4,7 @@ import type { Evaluate } from '../values/frame.ts';
 import { binary } from './operators.ts';
 import type { Unit } from './unit.ts';
 
-/** A binary operator: common cases of ints and texts are done inline, all others in `binary`. */
+/** A binary operator: common cases of ints and texts are done inline, other cases in `binary`. */
 export function compileBinary(expression: Extract<Expression, { kind: 'binary' }>, unit: Unit): Evaluate {
   const { machine } = unit;
   const { operator, position } = expression;

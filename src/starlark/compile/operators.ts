@@ -175,7 +175,7 @@ function contains(machine: Machine, container: Value, element: Value): boolean {
   return fail(`unknown binary op: ${typeName(element)} in ${typeName(container)}`);
 }
 
-/** `a += b` and similar where `a` is changed in place; all others are `a = a + b`. */
+/** `a += b` and similar where `a` is changed in place; for all other types this is `a = a + b`. */
 export function augmented(machine: Machine, operator: BinaryOperator, a: Value, b: Value): Value {
   const items = operator === '+' && a instanceof List ? elementsOf(machine, b) : undefined;
   if (items !== undefined && a instanceof List) {

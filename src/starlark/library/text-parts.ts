@@ -49,7 +49,9 @@ export function splitText(text: string, separator: string, limit: number, fromEn
   return [...parts.slice(0, limit), parts.slice(limit).join(separator)];
 }
 
-/** At runs of white space. The rest keeps the white space at its end, or at its start if counted from the end. */
+/**
+ * Splits at white space. The last part keeps the white space at its end, or at its start when splitting from the end.
+ */
 export function splitWhitespace(text: string, limit: number, fromEnd: boolean): string[] {
   const words = [...text.matchAll(/\S+/gu)];
   if (limit < 0 || words.length - 1 <= limit) return words.map(([word]) => word);

@@ -27,7 +27,7 @@ export const ELEMENT = 32;
 /** Memory of an empty dict or set, in elements. */
 export const TABLE = 8;
 
-/** Longest text, far below what the engine can hold. */
+/** Maximum length of a text, far below the limit of the engine. */
 const MAX_TEXT_CHARACTERS = 32 * 1024 * 1024;
 
 /** An active call: what was called, and where. */
@@ -35,13 +35,13 @@ export interface OpenCall {
   readonly name: string;
   /** The place of the call in its caller. */
   readonly position: Position;
-  /** True for a function of the host, which has no lines of its own. */
+  /** True for a function of the host, which has no source lines. */
   readonly builtIn: boolean;
 }
 
 /**
- * The resources that a running script has used, and its place. A script cannot continue after an error, so nothing is restored when one is
- * thrown: the active calls are the stack to show.
+ * The resource usage and current position of a script. A script cannot continue after an error, so nothing is restored when one is
+ * thrown: the active calls are the backtrace.
  */
 export class Machine {
   /** The place of the current operation. */

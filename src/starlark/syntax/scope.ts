@@ -1,6 +1,6 @@
 import type { Value } from '../values/value.ts';
 
-/** What a name refers to. */
+/** The binding of a name. */
 export type Binding =
   /** A variable of the function; `shared` if a function inside uses it too, so that its slot holds a cell. */
   | { readonly scope: 'local'; readonly name: string; readonly slot: number; shared: boolean }
@@ -14,7 +14,10 @@ type Local = Extract<Binding, { scope: 'local' }>;
 /** The variables of one function, or of the script itself, whose only locals are those of comprehensions. */
 export class FunctionScope {
   readonly parent: FunctionScope | undefined;
-  /** In the order of their slots; comprehensions have variables of their own, so a name may occur more than once. */
+  /**
+   * The local variables in the order of their slots. Comprehensions have separate variables, so a name may occur more
+   * than once.
+   */
   readonly locals: Local[] = [];
   /** The variable of the enclosing function for each free one: one of its locals, or one of its own free ones. */
   readonly free: Binding[] = [];
@@ -51,7 +54,9 @@ export class FunctionScope {
     return local;
   }
 
-  /** What a name refers to here, or undefined if it is not a variable of this or an enclosing function. */
+  /**
+   * Returns the binding of a name in this scope, or undefined if it is not a variable of this or an enclosing function.
+   */
   lookup(name: string): Local | Binding | undefined {
     for (let at = this.blocks.length - 1; at >= 0; at--) {
       const local = this.blocks[at]?.get(name);

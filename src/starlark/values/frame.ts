@@ -21,7 +21,7 @@ export class Frame {
 /** Runs an expression. */
 export type Evaluate = (frame: Frame) => Value;
 
-/** How a statement ended: a number, which a loop can test cheaply. */
+/** How the execution of a statement ended: a number, which a loop can test cheaply. */
 export const NEXT = 0;
 export const BREAK = 1;
 export const CONTINUE = 2;

@@ -30,7 +30,7 @@ export function isHashable(value: Value): boolean {
 
 const HASHABLE = new Set(['float', 'function', 'builtin_function_or_method']);
 
-/** A text that is the same for equal values only, also as a part of others. */
+/** Returns a text that is equal only for equal values, also as a part of another key. */
 function madeUpKey(value: Value): string {
   if (typeof value === 'string') return `s${value.length}:${value}`;
   if (value === null) return 'n';
@@ -184,7 +184,7 @@ export class StarlarkSet extends HashTable {
     if (!this.elementsByKey.has(hash)) this.elementsByKey.set(hash, element);
   }
 
-  /** True if it was there. */
+  /** Returns true if the element existed. */
   delete(element: Value): boolean {
     this.checkMutable('delete from');
     return this.elementsByKey.delete(hashKey(element));

@@ -77,7 +77,7 @@ function writeAll(
   parts.push(end);
 }
 
-/** The text of a value without elements; undefined for others. */
+/** Returns the text of a value without elements; undefined for other values. */
 function simpleText(machine: Machine, value: Value): string | undefined {
   switch (typeof value) {
     case 'string':

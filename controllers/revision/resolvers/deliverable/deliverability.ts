@@ -19,7 +19,7 @@ export interface DeliverabilityOptions {
   readonly packagesOf?: (target: DeliveryTarget, identity: string) => readonly string[] | undefined;
 }
 
-/** Whether the targets that select a revision accept its files. */
+/** The decision whether the targets that select a revision accept its files. */
 export interface Deliverability {
   /** Names of the targets, for messages. */
   readonly targets: readonly string[];
@@ -27,9 +27,9 @@ export interface Deliverability {
   readonly keys: readonly string[];
   /** The objects to deliver, by identity; empty if no target selects the revision, or it cannot be delivered for another reason. */
   readonly places: ReadonlyMap<string, string>;
-  /** True if one of the targets has delivered nothing in this process, so that the objects of other packages are unknown. */
+  /** True if one of the targets has not delivered in this process, so that the objects of other packages are unknown. */
   readonly isProvisional: boolean;
-  /** Why one of them refuses it; undefined if none does. */
+  /** The refusal of one of the targets; undefined if none refuses it. */
   readonly refusal: DeliveryRefusal | undefined;
 }
 

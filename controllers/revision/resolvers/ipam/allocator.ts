@@ -30,13 +30,16 @@ import type { Pools } from './read-pools.ts';
 export interface AllocatorOptions {
   readonly store: RevisionStore;
   readonly clock: Clock;
-  /** Milliseconds for which a value stays reserved for its owner after the last revision with the claim is gone. */
+  /** Milliseconds for which a value stays reserved for its owner after the last revision with the claim is deleted. */
   readonly gracePeriod: number;
   /** Called with a revision whose claims cannot be read. */
   readonly onProblem: (revision: string, message: string) => void;
 }
 
-/** How long an allocated value that was never written stays reserved: longer than any reconciliation takes. */
+/**
+ * Milliseconds for which an allocated value that was never written stays reserved: longer than any reconciliation
+ * takes.
+ */
 const RESERVATION_MS = 600_000;
 /** Revisions that are read concurrently. */
 const MAX_CONCURRENT_READS = 16;
@@ -59,7 +62,7 @@ export class Allocator {
   /** Ids of revisions that changed since they were read. */
   readonly #changed: Set<string>;
   readonly #held = new Map<string, readonly Holding[]>();
-  /** Ids of revisions whose objects are damaged, by name: the addresses that they hold are unknown until the repository is repaired. */
+  /** Ids of revisions whose objects are damaged, by name: their addresses are unknown until the repository is repaired. */
   readonly #damaged = new Map<string, string>();
   readonly #reserved = new Map<string, Reservations>();
   #released: Holding[] = [];
@@ -80,7 +83,7 @@ export class Allocator {
     });
   }
 
-  /** True if a revision holds or reserves a value, so that a change of it may release one. */
+  /** True if a revision has or reserves a value, so that a change of it may release one. */
   holdsSomething(revision: string): boolean {
     return this.#held.has(revision) || this.#reserved.has(revision);
   }
@@ -90,7 +93,7 @@ export class Allocator {
     return [...this.#damaged.values()];
   }
 
-  /** The number of releases: a value is released when its last revision is gone or no longer claims it. */
+  /** The number of releases: a value is released when its last revision is deleted or no longer claims it. */
   get releases(): number {
     return this.#releases;
   }
@@ -117,8 +120,8 @@ export class Allocator {
   }
 
   /**
-   * Values for all claims of one draft, in their order. An allocated value is reserved until it is written, or for some minutes. With
-   * `onlyHeld`, or while a revision is `damaged`, nothing new is allocated: a claim without a value gets undefined.
+   * Allocates values for all claims of one draft, in their order. An allocated value is reserved until it is written, or for some
+   * minutes. With `onlyHeld`, or while a revision is `damaged`, no new value is allocated: a claim without a value gets undefined.
    */
   async allocate(
     revision: string,
@@ -127,7 +130,7 @@ export class Allocator {
     onlyHeld: boolean,
   ): Promise<readonly (Outcome | undefined)[]> {
     await this.refresh();
-    // Nothing awaits from here on, so no other draft can interfere.
+    // There is no await from here on, so no other draft can interfere.
     this.#usePools(pools);
     const now = this.#options.clock.now();
     if (onlyHeld || this.#damaged.size > 0) {
@@ -197,7 +200,7 @@ export class Allocator {
     // Its claims count for the namespace that registered the repository first.
     const revision = found !== undefined && store.repositoryOf(found).follows ? undefined : found;
     const claims = revision === undefined ? [] : await this.#claimsOf(revision);
-    // The values that it held must count as in use.
+    // Its values must count as allocated.
     if (claims === undefined) return;
     this.#damaged.delete(name);
     const next = revision === undefined ? [] : claims.flatMap((object) => holdingOf(revision, object));
@@ -257,7 +260,7 @@ export class Allocator {
     try {
       return await this.#reader.read(store.repositoryOf(revision).git, tree);
     } catch (error) {
-      // Its repository was removed meanwhile, which causes an event of its own.
+      // Its repository was removed in the meantime, which causes a separate event.
       if (store.find(id) === undefined) return [];
       const isDamaged = DAMAGED.some((code) => isSluiceError(error, code));
       if (!isDamaged && !UNREADABLE.some((code) => isSluiceError(error, code))) throw error;
@@ -282,7 +285,7 @@ function keyOf({ owner, range }: { readonly owner: OwnerKey; readonly range: Ran
   return `${ownerText(owner)} ${rangeKey(range)}`;
 }
 
-/** What a claim in a revision holds by its status. */
+/** Returns the value of a claim in a revision, according to its status. */
 function holdingOf(revision: PackageRevision, object: KrmObject): Holding[] {
   const claim = claimFromObject(object.value, ownerRepository(revision), revision.key.package);
   const range = 'problem' in claim ? undefined : heldRange(claim);
@@ -291,7 +294,10 @@ function holdingOf(revision: PackageRevision, object: KrmObject): Holding[] {
   return [{ owner, networkInstance, range, published: isPublished(revision), since: sinceOf(revision, object) }];
 }
 
-/** The start of the holding: the time of the verdict where there is one, since each commit makes a draft younger. */
+/**
+ * Returns the start of the holding: the time of the verdict if there is one, since each commit updates the time of a
+ * draft.
+ */
 function sinceOf(revision: PackageRevision, object: KrmObject): number {
   const verdicts = (isPublished(revision) ? publishedRecordOf(revision.tip.facts) : revision.record)?.verdicts ?? [];
   const given = verdictsByType(verdicts).get(formatConditionType(object));

@@ -8,7 +8,7 @@ import { IPAM_GROUP, isAbandoned, isIpClaim } from './ip-claim.ts';
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 /** Files that are read in one batch. */
 const FILES_PER_READ = 200;
-/** Trees and blobs that are cached; others are read again when they are needed. */
+/** Maximum number of cached trees and blobs; others are read again when they are needed. */
 const MAX_CACHED = 100_000;
 
 const NO_CLAIMS: readonly KrmObject[] = [];

@@ -49,7 +49,7 @@ export function readClaim(object: KrmObject, revision: PackageRevision): Package
 
 /**
  * Without a value the status stays, so that no claim loses its address while a pool is briefly absent; unless the value in the
- * status is `foreign`: held by another owner, who was first.
+ * status is `foreign`: it belongs to an earlier owner.
  */
 export function resultFor({ object, type }: PackageClaim, outcome: ClaimOutcome, foreign: boolean): ClaimResult {
   const { prefix: oldPrefix, gateway: oldGateway, ...rest } = statusOf(object);

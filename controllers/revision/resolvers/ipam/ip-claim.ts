@@ -19,7 +19,7 @@ export function isIpClaim(object: KrmObject): boolean {
   return object.apiVersion === API_VERSION && object.kind === KIND && object.name !== '';
 }
 
-/** True for a claim that its owner abandoned: it is not resolved, and holds nothing. */
+/** True for a claim that its owner abandoned: it is not resolved, and has no value. */
 export function isAbandoned(object: KrmObject): boolean {
   return annotation(object, DELETE_ANNOTATION) === 'true';
 }

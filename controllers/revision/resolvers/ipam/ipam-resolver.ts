@@ -35,11 +35,13 @@ export interface IpamOptions {
   readonly store: RevisionStore;
   readonly client: Client;
   readonly clock: Clock;
-  /** Milliseconds for which an address stays reserved after the last revision with its claim is gone. Default 60,000. */
+  /**
+   * Milliseconds for which an address stays reserved after the last revision with its claim is deleted. Default 60,000.
+   */
   readonly gracePeriod?: number;
   /**
-   * What happens before a registered repository has been read, while the addresses of its packages are unknown: `wait`
-   * (default) allocates nothing new, `ignore` risks allocating an address twice.
+   * Behaviour before a registered repository has been read, while the addresses of its packages are unknown: `wait`
+   * (default) allocates no new address, `ignore` risks allocating an address twice.
    */
   readonly unreadRepositories?: 'wait' | 'ignore';
   /** Called with revisions whose claims cannot be read. */
@@ -126,7 +128,7 @@ export function ipamResolver(options: IpamOptions): Ipam {
     }
   }
 
-  /** When a package releases a value, the drafts that wait are woken, and report the end of its grace period. */
+  /** A released value wakes the waiting drafts, which report the end of its grace period. */
   const releases: Source<ObjectKey> = {
     start({ enqueue, track }) {
       let seen = allocator.releases;

@@ -15,7 +15,7 @@ import {
 } from './replacement-config.ts';
 import { describeSelector, sourcesIn, targetsIn } from './resource-selector.ts';
 
-/** Where the published versions of apply-replacements differ, which is where the versions of kustomize in them do. */
+/** The differences between the published versions of apply-replacements, which come from their versions of kustomize. */
 interface ReplacementRules {
   /** A target field that does not exist is skipped without a message; else it is an error. */
   readonly skipsMissing: boolean;

@@ -4,7 +4,7 @@ import { createNode } from '../../yaml/node-value.ts';
 import { scalarText } from '../support/text/scalar-text.ts';
 import type { ItemStep, Step } from './field-path.ts';
 
-/** A place in a resource that holds a node. */
+/** A place of a node in a resource. */
 export interface Slot {
   readonly node: Node;
   put(node: Node): void;

@@ -7,7 +7,7 @@ import type { ReplacementOptions } from './replacement-config.ts';
 
 const SCALARS_ONLY = 'delimiter option can only be used with scalar nodes';
 
-/** What a replacement copies: a part of a text or number, or the whole node of the source. */
+/** The value that a replacement copies: a part of a text or number, or the whole node of the source. */
 export interface CopiedValue {
   readonly node: Node;
   /** The text that replaces a scalar; undefined for a mapping or a list. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { causesOf, invalidObject } from '../../../resource/object/invalid-object.ts';
 import type { Resource } from '../../resource/resource.ts';
 
-/** Exact texts for a source; texts or whole regular expressions for a target. What is absent holds for all. */
+/** Exact texts for a source; texts or whole regular expressions for a target. Absent fields match all. */
 const resourceIdSchema = {
   group: z.string().optional(),
   version: z.string().optional(),

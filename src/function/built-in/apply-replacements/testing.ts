@@ -31,14 +31,14 @@ export interface Case {
   readonly paths: readonly string[];
   readonly options?: string;
   readonly sourceOptions?: string;
-  /** What the target is then; or the start of the message of an error. */
+  /** The resulting target; or the start of the message of an error. */
   readonly expected?: string;
   readonly error?: string;
 }
 
 export const LIST = 'list:\n  - name: web\n    image: nginx:1\n  - name: db\n    image: pg:2\n';
 
-/** Checks one case; done again, it changes nothing. */
+/** Checks one case, and that a second run changes nothing. */
 export async function check({ from, to, field, paths, options, sourceOptions, expected, error }: Case): Promise<void> {
   const replacements = copy(field, paths, options, sourceOptions);
   const resources = `${thing('from', from)}---\n${thing('to', to)}`;

@@ -12,7 +12,7 @@ import { type CompiledPolicy, type CompiledValidation, compilePolicy, PolicyEval
 
 const MAX_MESSAGE_CHARACTERS = 1024;
 
-/** Judges the resources by the rules of the configuration, or of the policies in the package. */
+/** Validates the resources with the rules of the configuration, or with the policies in the package. */
 export async function judgeResources(list: ResourceList): Promise<void> {
   const policies = await policiesOf(list);
   const { items, results } = list;

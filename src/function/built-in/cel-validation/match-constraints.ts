@@ -4,7 +4,7 @@ import type { Resource } from '../../resource/resource.ts';
 import type { KubernetesSchemas, ResourceName } from '../../schema/kubernetes-schemas.ts';
 import type { MatchConstraints, ResourceRule } from './policy-config.ts';
 
-/** Which resources of a package a ValidatingAdmissionPolicy selects, when they are created or updated. */
+/** Matches the resources of a package that a ValidatingAdmissionPolicy selects, when they are created or updated. */
 export class ConstraintMatcher {
   readonly #kubernetes: KubernetesSchemas;
   readonly #defined = new Map<string, ResourceName>();

@@ -22,7 +22,7 @@ export interface CompiledValidation {
   readonly reason: string | undefined;
 }
 
-/** The expressions of a policy, ready to judge one object after the other. */
+/** The compiled expressions of a policy, which evaluate any number of objects. */
 export interface CompiledPolicy {
   readonly variables: ReadonlyMap<string, Compiled>;
   readonly matchConditions: readonly Compiled[];

@@ -11,7 +11,7 @@ const KEYS = ['by-value', 'by-value-regex', 'by-path', 'by-file-path', 'put-valu
 export class Search {
   readonly putValue: string | undefined;
   readonly putComment: string | undefined;
-  /** The keys of the one field that gets a value in every resource, whether it is there or not. */
+  /** The keys of the one field that gets a value in every resource, even if it does not exist yet. */
   readonly place: readonly string[] | undefined;
   readonly #files: RE2JS | undefined;
   readonly #value: string | undefined;

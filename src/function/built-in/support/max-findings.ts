@@ -3,7 +3,7 @@ import type { FunctionResult } from '../../model/function-result.ts';
 /** Results of one validator. */
 export const MAX_FINDINGS = 1000;
 
-/** Truncates results, with a last one that says so. */
+/** Truncates results; the last one then reports the truncation. */
 export function truncateFindings(results: FunctionResult[]): void {
   if (results.length <= MAX_FINDINGS) return;
   results.length = MAX_FINDINGS;

@@ -9,7 +9,7 @@ export interface TestRun {
   readonly results: readonly FunctionResult[];
   /** `severity: message` of every result. */
   readonly messages: readonly string[];
-  /** Its output for people. */
+  /** Its human-readable output. */
   readonly stderr: string | undefined;
   /** True if errors among the results do not end the pipeline. */
   readonly errorsPass: boolean;

@@ -16,7 +16,7 @@ import { targetOfTag } from '../../objects/tag-codec.ts';
 import { encodeName, pickEntries } from '../../objects/tree-codec.ts';
 import type { PackedObjects } from './packed-objects.ts';
 
-/** How many tags or commits a specification may pass through on its way to a tree. */
+/** Maximum number of tags and commits between a specification and its tree. */
 const MAX_TAG_DEPTH = 10;
 
 /** Objects, one after the other: those in packs by PackedObjects, loose ones by isomorphic-git. No size is known without reading the object. */

@@ -27,7 +27,7 @@ function tooLarge(): PackFormatError {
 /** One entry of a pack, without its content: that is inflated when it is needed, so that not all of it is in memory at once. */
 export interface PackEntry {
   readonly offset: number;
-  /** Where the compressed content begins and ends. */
+  /** Start and end of the compressed content. */
   readonly start: number;
   readonly end: number;
   /** Bytes of the inflated content. */
@@ -139,7 +139,10 @@ class ByteReader {
     return value;
   }
 
-  /** How far before its delta a base begins: seven bits in each byte, the highest first, plus one for each further byte. */
+  /**
+   * Reads the distance from a delta back to its base: seven bits in each byte, the highest first, plus one for each further
+   * byte.
+   */
   distance(offset: number): number {
     let byte = this.next();
     let value = byte & 0x7f;

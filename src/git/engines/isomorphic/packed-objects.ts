@@ -14,7 +14,7 @@ const MAX_CHAIN = 4096;
 const MAX_CHAIN_BYTES = 256 * 1024 ** 2;
 const CHECKSUM_BYTES = 20;
 
-/** Objects that were read, which are mostly bases of others, in bytes. */
+/** Size in bytes of the cache of objects, which are mostly bases of deltas. */
 const MAX_CACHE_BYTES = 48 * 1024 ** 2;
 const MAX_CACHED_OBJECT_BYTES = 1024 ** 2;
 
@@ -44,7 +44,7 @@ export class PackedObjects {
     this.#folder = join(gitDir, 'objects', 'pack');
   }
 
-  /** Reads the indexes that are new, and forgets those that are gone. */
+  /** Reads new indexes and drops those of deleted packs. */
   async refresh(): Promise<void> {
     const packs = new Map<string, Pack>();
     for (const { name } of await readFolder(this.#folder)) {

@@ -27,10 +27,10 @@ export interface StorePackOptions {
 }
 
 /**
- * Receives a pack, as `git index-pack --check-self-contained-and-connected` does. Every object in it must be well formed, and what it
- * refers to must be in it or in the repository. Nothing is on the disk before all of that has been checked; then pack and index are
- * written, synced and renamed, the index last. Throws what reading the pack threw, the signal's reason, Unavailable for a pack that
- * cannot be used, and LimitExceeded.
+ * Stores a received pack, as `git index-pack --check-self-contained-and-connected` does. Every object in it must be well formed, and
+ * every object that it refers to must be in the pack or in the repository. Everything is checked before anything is written; then
+ * pack and index are written, synced and renamed, the index last. Throws the error of reading the pack, the signal's reason,
+ * Unavailable for a pack that cannot be used, and LimitExceeded.
  */
 export async function storePack(pieces: AsyncIterable<Uint8Array>, options: StorePackOptions): Promise<void> {
   const { gitDir, packed, durable, signal } = options;
@@ -39,7 +39,7 @@ export async function storePack(pieces: AsyncIterable<Uint8Array>, options: Stor
   const pack = await collect(pieces, options);
   try {
     const { objects, links } = await readObjects(pack, signal);
-    // A remote that has nothing new sends an empty pack.
+    // A remote without new objects sends an empty pack.
     if (objects.length === 0) return;
     await packed.refresh();
     const missing = links.find((oid) => !packed.has(oid) && !existsSync(loosePath(gitDir, oid)));
@@ -75,7 +75,7 @@ async function collect(pieces: AsyncIterable<Uint8Array>, options: StorePackOpti
 interface ReadObjects {
   /** In the order in which they are in the pack. */
   readonly objects: readonly { readonly oid: Oid; readonly offset: number }[];
-  /** What they refer to and is not among them. */
+  /** Objects that they refer to and that are not among them. */
   readonly links: readonly Oid[];
 }
 

@@ -6,7 +6,7 @@ import { applyDelta, contentOf, type PackEntry, PackFormatError, readEntry } fro
 
 /** 1,000 packages with three revisions each are 29,000 objects. */
 export const MAX_PACK_OBJECTS = 500_000;
-/** What all objects of a pack may have inflated, together, in bytes: 1,000 packages have some 100 MB. */
+/** Maximum size in bytes of all inflated objects of a pack; 1,000 packages have some 100 MB. */
 const MAX_UNPACKED_BYTES = 8 * 1024 ** 3;
 /** Objects that wait in memory for the deltas that apply to them, in bytes. */
 const MAX_BASE_BYTES = 512 * 1024 ** 2;
@@ -28,8 +28,8 @@ interface Base {
 }
 
 /**
- * Calls `onObject` for every object of a pack, each after the one that it is a delta of. Checks the checksum, that the pack is as long
- * as it claims, and that it holds all bases: a thin pack is refused. Throws PackFormatError.
+ * Calls `onObject` for every object of a pack, each after the base of its delta. Checks the checksum, that the pack is as long as it
+ * claims, and that it contains all bases: a thin pack is refused. Throws PackFormatError.
  */
 export async function unpack(pack: Buffer, onObject: (object: UnpackedObject) => void): Promise<void> {
   const end = checkFrame(pack);

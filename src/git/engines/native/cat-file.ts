@@ -11,7 +11,7 @@ import { OutputBuffer } from '../../process/output-buffer.ts';
 
 /** Requests that are in the pipe at once: enough to hide the round trip, few enough that other callers are served too. */
 const MAX_PIPELINED = 256;
-/** How often a request is sent when the process ends before it answers. */
+/** Number of times that a request is sent if the process ends before it answers. */
 const MAX_ATTEMPTS = 2;
 
 type Command = 'contents' | 'info';
@@ -23,7 +23,7 @@ interface Request {
   readonly specification: string;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: SluiceError) => void;
-  /** What all requests of one call may still read, in bytes. */
+  /** Bytes that all requests of one call may still read. */
   readonly budget: Budget;
   attempts: number;
 }
@@ -104,7 +104,7 @@ export class CatFile implements ProcessOwner {
     for (let attempt = 1; ; attempt += 1) {
       const answers = await this.#answers(command, specifications, budget);
       if (!answers.includes(undefined)) return answers;
-      // What Git wrote before its answer is in the pipe by now, and is read within one turn of the event loop.
+      // Output that Git wrote before its answer is in the pipe by now, and is read within one turn of the event loop.
       await setImmediate();
       const said = this.#process?.stderr().trim() ?? '';
       if (said === '') return answers;

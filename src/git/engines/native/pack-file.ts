@@ -16,8 +16,8 @@ export async function writePackFile(gitDir: string, objects: readonly NewObject[
 }
 
 /**
- * Writes a pack and its index into the repository. Both are whole and, if that is to be `durable`, synced before
- * they get their names, the index last, by which Git finds the pack: a crash leaves at most temporary files, which nothing reads.
+ * Writes a pack and its index into the repository. Both are complete and, if `durable`, synced before they are renamed to their
+ * final names. The index is last, since Git finds the pack by it: a crash leaves at most temporary files, which nothing reads.
  */
 export async function placePack(gitDir: string, bytes: Buffer, index: Buffer, durable: boolean): Promise<void> {
   requireFreeSpace(gitDir, bytes.length + index.length);

@@ -15,9 +15,9 @@ import { collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit, startError }
 const MAX_PACK_BYTES = 16 * 1024 ** 3;
 
 /**
- * Stores a pack in the repository while it arrives. Every object in it must be valid, and what it refers to must be in it or here.
- * If the pack breaks off, or the signal aborts, nothing of it is left. Throws what reading the pack threw, the signal's reason,
- * Unavailable for a damaged pack, and LimitExceeded.
+ * Stores a pack in the repository while it arrives. Every object in it must be valid, and every object that it refers to must be
+ * in the pack or in the repository. If the pack ends early or the signal aborts, no file remains. Throws the error of reading the
+ * pack, the signal's reason, Unavailable for a damaged pack, and LimitExceeded.
  */
 export async function indexPack(
   gitDir: string,
@@ -28,7 +28,7 @@ export async function indexPack(
 ): Promise<void> {
   signal.throwIfAborted();
   requireFreeSpace(gitDir);
-  // A folder of its own, with a name that Git removes later: index-pack leaves its files when it is killed.
+  // A separate folder with a name that Git removes later: index-pack leaves its files when it is killed.
   const folder = await mkdtemp(join(gitDir, 'objects', 'tmp_objdir-incoming-'));
   try {
     const name = await writeIndexed(gitDir, join(folder, 'in.pack'), pack, clock, signal, durable);
@@ -113,7 +113,10 @@ async function writeIndexed(
   throw new SluiceError('Unavailable', `cannot use the pack that a remote sent: ${said}`);
 }
 
-/** A pack of all that leads from some objects down to others, thin, piece by piece. Ending the iteration ends git. */
+/**
+ * Streams a thin pack of all objects that are reachable from some objects and not from others. Ending the iteration
+ * ends git.
+ */
 export async function* streamPack(
   gitDir: string,
   tips: readonly Oid[],

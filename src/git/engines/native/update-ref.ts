@@ -9,7 +9,7 @@ import { updateRefError } from '../../refs/update-ref-error.ts';
 /** The process keeps every commit that it read in memory, so it is replaced after this many transactions. */
 const MAX_TRANSACTIONS_PER_PROCESS = 5_000;
 
-/** What each ref of a transaction adds to the time limit: two files and two syncs on a slow disk. */
+/** Addition to the time limit for each ref of a transaction: two files and two syncs on a slow disk. */
 const TIMEOUT_PER_REF_MS = 20;
 
 interface Process {
@@ -44,7 +44,7 @@ export class UpdateRef implements ProcessOwner {
     if (this.#closed) throw new SluiceError('Internal', 'the repository was used after close()');
     this.#cancelIdle();
     idleProcesses.markBusy(this);
-    // A process that died while idle has seen nothing of the transaction, so that a second try is safe.
+    // A process that ended while idle has not read the transaction, so a second attempt is safe.
     if ((await this.#attempt(updates)) === 'not started' && (await this.#attempt(updates)) === 'not started')
       throw new SluiceError('Unavailable', 'git update-ref ended before it read the transaction');
     this.#cancelIdle = this.#options.clock.schedule(this.#options.idleTimeout, () => this.#stop());
@@ -127,7 +127,7 @@ export class UpdateRef implements ProcessOwner {
     return process;
   }
 
-  /** Lets the process end by itself. */
+  /** Closes the input of the process, so that it ends by itself. */
   #end(process: Process): void {
     this.#forget(process);
     process.child.stdin?.end();

@@ -1,6 +1,6 @@
 const BLOCK = 4096;
 
-/** How many bytes are the same from the beginning on, `most` at most. By blocks, which are compared natively, then byte by byte. */
+/** Returns the length of the common prefix in bytes, `most` at most. Compares blocks natively, then byte by byte. */
 export function commonPrefix(a: Uint8Array, b: Uint8Array, most: number): number {
   let at = 0;
   while (at + BLOCK <= most && Buffer.compare(a.subarray(at, at + BLOCK), b.subarray(at, at + BLOCK)) === 0)
@@ -9,7 +9,7 @@ export function commonPrefix(a: Uint8Array, b: Uint8Array, most: number): number
   return at;
 }
 
-/** How many bytes are the same up to the end, `most` at most. */
+/** Returns the length of the common suffix in bytes, `most` at most. */
 export function commonSuffix(a: Uint8Array, b: Uint8Array, most: number): number {
   const blocksEqual = (from: number) =>
     Buffer.compare(

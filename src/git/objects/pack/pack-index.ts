@@ -3,10 +3,10 @@ import { crc32 } from 'node:zlib';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Oid } from '../../git-repository.ts';
 
-/** What a file of version 2 begins with. */
+/** The first bytes of a file of version 2. */
 const HEADER = Buffer.from([0xff, 0x74, 0x4f, 0x63, 0, 0, 0, 2]);
 const CHECKSUM_BYTES = 20;
-/** From this size on, offsets would need a table of their own. */
+/** From this size on, offsets would need the table for 64-bit offsets. */
 const MAX_PACK_BYTES = 2 ** 31;
 
 /**

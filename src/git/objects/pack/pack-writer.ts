@@ -23,7 +23,7 @@ export interface WrittenPack {
   readonly offsets: readonly number[];
 }
 
-/** A pack, thin where objects have a base. Bounded by its caller: all of it is made in memory. */
+/** Writes a pack, thin where objects have a base. The caller limits its size, since it is created in memory. */
 export async function writePack(objects: readonly PackedObject[]): Promise<WrittenPack> {
   const header = Buffer.from('PACK\0\0\0\0\0\0\0\0', 'latin1');
   header.writeUInt32BE(VERSION, 4);

@@ -4,8 +4,8 @@ const MAX_INSERT_BYTES = 127;
 const MAX_COPY_BYTES = 0xff_ff_ff;
 
 /**
- * A delta in Git's format for bytes that differ from others in one stretch, as a tree does of which one entry changed: copy what is
- * before it, insert what is new, copy what is behind it.
+ * Creates a delta in Git's format for bytes that differ in one range, as trees with one changed entry do: copy the bytes before it,
+ * insert the new ones, copy the bytes after it.
  */
 export function spliceDelta(base: Uint8Array, target: Uint8Array): Buffer {
   const most = Math.min(base.length, target.length);

@@ -19,7 +19,7 @@ export function treeWindow(base: Buffer, target: Buffer): TreeWindow {
   const behind = commonSuffix(base, target, most - before);
   const start = boundary(target, 0, before, false);
   const end = boundary(target, start, target.length - behind, true);
-  // What is behind the window in the target is behind it in the base, byte for byte; but there it may begin within a name.
+  // The bytes after the window are the same in base and target; but in the base they may begin within a name.
   const baseEnd = base.length - (target.length - end);
   if (boundary(base, start, baseEnd, true) !== baseEnd) return { base, target };
   return { base: base.subarray(start, baseEnd), target: target.subarray(start, end) };

@@ -23,7 +23,7 @@ export function mappingsOf(refspecs: readonly string[]): Mapping[] | undefined {
   return mappings;
 }
 
-/** The prefixes of the remote refs that the mappings concern. */
+/** Returns the prefixes of the remote refs in the mappings. */
 export function prefixesOf(mappings: readonly Mapping[]): string[] {
   return [...new Set(mappings.map(({ source }) => beforeStar(source)))];
 }
@@ -36,7 +36,9 @@ export function missingSource(mappings: readonly Mapping[], remote: readonly Ref
   return single.find((name) => !names.has(name));
 }
 
-/** The updates that make the local refs equal those of the remote. Refs with names that Git does not allow are left out. */
+/**
+ * Plans the updates that make the local refs equal to those of the remote. Skips refs with names that Git does not allow.
+ */
 export function planUpdates(
   mappings: readonly Mapping[],
   remote: readonly Ref[],
@@ -61,8 +63,8 @@ export function planUpdates(
 }
 
 /**
- * The `have` lines of a fetch: the old values of what changes, and the branches with the shortest names (or other refs, where
- * there are no branches), which others usually branch from.
+ * Returns the `have` lines of a fetch: the old values of changing refs, and the branches with the shortest names (or other
+ * refs if no branch exists), since other branches usually start from them.
  */
 export function havesFor(updates: readonly RefUpdate[], local: readonly Ref[]): Oid[] {
   const changed = updates.map(expectedValue).filter((oid) => oid !== null);

@@ -30,10 +30,11 @@ interface CommitFacts {
 }
 
 /**
- * The objects that a remote lacks for some new tips: all from the tips down to commits that it has, as far as they differ from what
- * the commits before hold at the same path. Undefined if that is more than should be made in memory.
+ * Collects the objects that a remote lacks for some new tips: all between the tips and commits that it has, if they differ from the
+ * objects at the same path in the previous commits. Undefined if there are too many for memory.
  *
- * An object gets as its base only what the remote has or what was collected before, so that no two ever have each other as base.
+ * The base of an object is always an object that the remote has or that was collected before, so that no two ever have each other
+ * as base.
  */
 export async function collectNewObjects(
   reader: ObjectReader,
@@ -136,12 +137,12 @@ class Collector {
     await this.#files(files);
   }
 
-  /** What a new tree holds that may be new too. */
+  /** Returns the entries of a new tree that may be new too. */
   #below(object: GitObject, bases: readonly GitObject[]): (Pair & { readonly isTree: boolean })[] {
     if (object.type !== 'tree') return [];
     const before = bases.filter((base) => base.type === 'tree');
     const windows = before.map((base) => treeWindow(base.data, object.data));
-    // What is the same in a tree that the remote has, or that was collected with all that is below it, is skipped.
+    // Skips entries that are equal in a tree of the remote, or in a tree that was collected with all entries below it.
     const first = before.findIndex((base) => this.#isBase(base, object));
     const entries = parseTree(windows[first]?.target ?? object.data, object.oid);
     const old = windows.map(({ base }, index) => {
@@ -163,7 +164,7 @@ class Collector {
     return found;
   }
 
-  /** Notes all that a tree holds, if the remote has it. */
+  /** Marks all entries of a tree if the remote has it. */
   #markAll({ oid, data }: GitObject): void {
     if (!this.#there.has(oid) || this.#marked.has(oid)) return;
     this.#marked.add(oid);

@@ -17,7 +17,7 @@ import type { LocalRepository } from './local-repository.ts';
 import { collectNewObjects } from './new-objects.ts';
 import { RemoteServer } from './remote-server.ts';
 
-/** More than this at once is left to git, which negotiates what both sides have. */
+/** Above this number of wants, git does the fetch, since it negotiates common commits. */
 const MAX_WANTS = 1_000;
 /** Without git, all of a repository is fetched in one request: 1,000 packages with three revisions each have 3,600 refs. */
 const MAX_WANTS_WITHOUT_GIT = 20_000;
@@ -31,11 +31,11 @@ const OTHER_REFS = 'the refs of the server are not as expected';
 /** A job that Sluice's own client leaves to git, because git does it better or only git can. */
 export interface GitFallback {
   readonly fallbackReason: string;
-  /** True if the cause may be gone at the next attempt. */
+  /** True if the cause may be resolved at the next attempt. */
   readonly passing?: boolean;
 }
 
-/** A pack that is made later. */
+/** A pack that is created later. */
 interface NewPack {
   readonly taken: ReadonlySet<Oid>;
   readonly make: () => Promise<(() => Uint8Array | AsyncIterable<Uint8Array>) | undefined>;
@@ -65,12 +65,12 @@ export class OwnClient {
     this.#known = new KnownTips(() => local.listRefs([]));
   }
 
-  /** In which way pushes are sent, for people. */
+  /** How pushes are sent. Human-readable. */
   get pushNote(): string {
     return this.#server.listsBeforePush ? 'own client, listing the refs before each push' : 'own client';
   }
 
-  /** Why git has to fetch and list; undefined if the own client can. */
+  /** Returns why git has to fetch and list; undefined if this client can. */
   fetchProblem(remote: GitRemote, signal: AbortSignal | undefined): Promise<string | undefined> {
     return this.#within('reading its capabilities', 'listRemote', remote, signal, (call) =>
       this.#server.readProblem(call),
@@ -161,7 +161,7 @@ export class OwnClient {
           commands = rest;
         }
       } catch (error) {
-        // For any error of the rest: the caller must know that a part was done.
+        // Report the earlier error in any case: the caller must know that a part was applied.
         throw inPart ?? error;
       }
     });
@@ -202,7 +202,7 @@ export class OwnClient {
     return inPart;
   }
 
-  /** What would have to change here, by one listing of the remote. */
+  /** Lists the remote and returns the local changes that it requires. */
   async #compare(call: Call, mappings: readonly Mapping[], prune: boolean): Promise<RefDelta> {
     const side = checkRefspecs(mappings.map(({ source, target }) => `+${source}:${target}`));
     const [theirs, all] = await Promise.all([
@@ -248,7 +248,8 @@ export class OwnClient {
     try {
       await this.#local.transaction(updates);
     } catch (error) {
-      // A ref in the place of a folder whose refs are gone, or the other way round: Git does not take both at once.
+      // A ref replaces a folder whose refs are deleted, or the other way round: Git does not accept both in one
+      // transaction.
       const collides = error instanceof RefConflictError && error.details?.kind === 'collision';
       const gone = updates.filter(({ type }) => type === 'delete');
       if (!collides || !prune || gone.length === 0) throw error;
@@ -257,7 +258,10 @@ export class OwnClient {
     }
   }
 
-  /** The server's report; undefined, with nothing sent, if the remote is not as the push expects. `isListed` if its refs were just listed. */
+  /**
+   * Returns the server's report; undefined, with nothing sent, if the remote is not as the push expects. `isListed` if its refs were
+   * just listed.
+   */
   async #send(
     call: Call,
     updates: readonly RefUpdate[],
@@ -293,14 +297,17 @@ export class OwnClient {
     );
   }
 
-  /** Notes what the remote really has. Returns what is left to do then, or throws the conflict. */
+  /** Records the actual refs of the remote. Returns the remaining updates, or throws the conflict. */
   async #refreshKnownTips(call: Call, updates: readonly RefUpdate[]): Promise<'done' | readonly RefUpdate[]> {
     const refs = await this.#server.listRefs(call, []);
     this.#known.replace(refs.map(({ oid }) => oid));
     return remainingUpdates(updates, refs);
   }
 
-  /** What `make` makes the pack of, and the objects with all below them that it omits because the remote is assumed to have them. */
+  /**
+   * Returns the input of `make` for the pack, and the objects that it omits, with everything below them, because the remote is
+   * assumed to have them.
+   */
   async #packFor(updates: readonly RefUpdate[]): Promise<NewPack> {
     const taken = new Set<Oid>();
     if (!needsPack(updates)) return { taken, make: async () => undefined };
@@ -333,7 +340,7 @@ export class OwnClient {
     return { taken, make: async () => () => this.#local.streamPack(tips, ends) };
   }
 
-  /** What is left to do of a push that was refused; throws why it was. */
+  /** Returns the remaining updates of a refused push, or throws the reason. */
   async #rest(call: Call, updates: readonly RefUpdate[], report: PushReport): Promise<'done' | readonly RefUpdate[]> {
     const { rejections, words } = report;
     // Always listed first: a server may report a rule before it compares values, and a rule may reject what is done already.
@@ -354,7 +361,10 @@ export class OwnClient {
   }
 }
 
-/** Why the server could not unpack the pack, perhaps because it lacks what it was assumed to have; undefined if it could. */
+/**
+ * Returns why the server could not unpack the pack, possibly because it lacks objects that it was assumed to have; undefined
+ * if it could.
+ */
 function unpackProblem({ unpack, rejections }: PushReport): string | undefined {
   if (unpack !== 'ok') return `the server could not unpack the pack (${unpack.slice(0, 100)})`;
   return rejections.some(({ reason }) => /^missing necessary objects/.test(reason))

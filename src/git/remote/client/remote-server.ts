@@ -51,7 +51,7 @@ export class RemoteServer {
     return this.#connection.advertisesFirst;
   }
 
-  /** Why refs and objects cannot be read by version 2 of the protocol; undefined if they can. */
+  /** Returns why refs and objects cannot be read with version 2 of the protocol; undefined if they can. */
   async readProblem(call: Call): Promise<string | undefined> {
     if (this.#uploads !== undefined || this.#readProblem !== undefined) return this.#readProblem;
     try {
@@ -72,7 +72,7 @@ export class RemoteServer {
     }
   }
 
-  /** What the server offers for pushes. */
+  /** Returns the capabilities of the server for pushes. */
   async pushCapabilities(call: Call): Promise<Capabilities> {
     if (this.#receives !== undefined) return this.#receives;
     try {

@@ -39,14 +39,17 @@ const CREDENTIALS_FROM_FD_3 = 'credential.helper=!f() { test "$1" = get && cat <
 
 interface RemoteCall {
   readonly arguments: readonly string[];
-  /** Goes behind the address of the remote. */
+  /** Arguments after the address of the remote. */
   readonly operands?: readonly string[];
   readonly input?: string;
   readonly timeout: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Fetch, listing and push by git itself: one process for each call, with nothing of the remote stored in the repository. */
+/**
+ * Fetches, lists and pushes with git itself: one process for each call. Nothing about the remote is stored in the
+ * repository.
+ */
 export class GitTransport {
   readonly #gitDir: string;
   readonly #options: EngineOptions;
@@ -64,7 +67,7 @@ export class GitTransport {
     try {
       await this.#fetch(remote, options, ['--atomic']);
     } catch (error) {
-      // A ref in place of a folder whose refs are gone: Git does both in one transaction only where it prunes first.
+      // A ref replaces a folder whose refs are deleted: Git does both in one transaction only if it prunes first.
       const collides = error instanceof RefConflictError && error.details?.kind === 'collision';
       if (!collides || options.prune !== true) throw error;
       await this.#fetch(remote, options, []);
@@ -166,7 +169,7 @@ export class GitTransport {
       });
     if (endpoint === undefined) return await run([]);
     if (protocol === 'ssh') {
-      // Git passes this to a shell; what git adds are arguments of their own.
+      // Git passes this to a shell; the operands that git adds are separate arguments.
       const useSsh = (ssh: readonly string[]) =>
         run([`core.sshCommand=ssh ${ssh.map(quoted).join(' ')}`, 'ssh.variant=ssh']);
       return await withSshConfig(await readSshCredentials(remote), (ssh) =>
@@ -216,7 +219,7 @@ function quoted(word: string): string {
   return /^[\w./:=@,+-]+$/.test(word) ? word : `'${word}'`;
 }
 
-/** What limits the listing on the server's side, where all prefixes are of one kind. */
+/** Returns what the server can limit the listing to if all prefixes are of one kind. */
 function kindsOf(prefixes: readonly string[]): string[] {
   const kinds = new Set<string>();
   for (const prefix of prefixes) {

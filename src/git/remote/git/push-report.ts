@@ -4,7 +4,7 @@ import type { PushRejection } from '../../refs/push-conflict.ts';
 /** Moved on, forced, removed, new. */
 const CHANGED: ReadonlySet<string> = new Set([' ', '+', '-', '*']);
 
-/** What `git push --porcelain` reports: the refs that were rejected, and those that changed. */
+/** Parses the output of `git push --porcelain`: the rejected refs and the changed ones. */
 export function parsePushReport(stdout: string): { rejections: PushRejection[]; changed: string[] } {
   const rejections: PushRejection[] = [];
   const changed: string[] = [];

@@ -19,8 +19,8 @@ const LIMITS = {
 } as const;
 
 /**
- * Connections to one server, kept open between calls, and opened again when other authorities are trusted. Each goes to an address that
- * the rules on hosts permit. Proxies are taken from the usual variables, never for this machine itself.
+ * Connections to one server, kept open between calls, and reopened when the trusted authorities change. Each goes to an address that
+ * the host rules permit. Proxies come from the standard environment variables, and are never used for this machine itself.
  */
 export class ConnectionPool {
   readonly #isLocal: boolean;
@@ -36,8 +36,8 @@ export class ConnectionPool {
   }
 
   /**
-   * To be called before each request. A proxy resolves names itself, so all that can be done is to resolve them here too: one that
-   * leads to a local address is refused, and one that is only known to the proxy is left to its rules. Throws Refused.
+   * Must be called before each request. A proxy resolves names itself, so Sluice can only resolve them as well: it refuses a name
+   * with a local address, and leaves a name that only the proxy can resolve to the rules of the proxy. Throws Refused.
    */
   async checkHost(): Promise<void> {
     const { hosts } = this.#network;
@@ -51,7 +51,9 @@ export class ConnectionPool {
     }
   }
 
-  /** `authorities` are certificates in PEM of those that are trusted besides the usual ones. Throws InvalidInput for others. */
+  /**
+   * `authorities` are PEM certificates that are trusted in addition to the default ones. Throws InvalidInput for other text.
+   */
   for(authorities: string | undefined): Dispatcher {
     if (this.#current !== undefined && this.#current.authorities === authorities) return this.#current.dispatcher;
     const dispatcher = this.#openDispatcher(authorities);
@@ -80,7 +82,7 @@ export class ConnectionPool {
       : new EnvHttpProxyAgent({ ...LIMITS, connect, requestTls: tls, proxyTls: tls });
   }
 
-  /** Resolves once and checks; the connection goes to what this returns, even if the name resolves otherwise a moment later. */
+  /** Resolves and checks a name once; the connection uses this result, even if the name resolves differently a moment later. */
   readonly #lookup: LookupFunction = (host, options, callback) => {
     const { hosts } = this.#network;
     void hosts

@@ -8,11 +8,11 @@ interface Refusal {
   /** True if success would have changed refs. */
   readonly changesRefs: boolean;
   readonly retryAfter: number | undefined;
-  /** Where a redirect leads to. */
+  /** The target of a redirect. */
   readonly location: string | undefined;
 }
 
-/** Failures before a connection was there: nothing was sent. */
+/** Failures before the connection was established: nothing was sent. */
 const NEVER_SENT = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -22,7 +22,7 @@ const NEVER_SENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Why the certificate of a server is not accepted, and what to do. */
+/** Reasons why the certificate of a server is not accepted, with the next step. */
 const UNKNOWN_AUTHORITY = 'is signed by an unknown authority: put its certificate into ca.crt of the Secret';
 const BAD_CERTIFICATES: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
@@ -41,7 +41,8 @@ export function statusError(url: string, status: number, refusal: Refusal): Slui
   const [code, meaning] = meaningOf(status, refusal);
   const retryAfter = status === 429 || status === 503 ? refusal.retryAfter : undefined;
   const later = retryAfter === undefined ? '' : `; retry after ${retryAfter} s`;
-  // A gateway may have lost the answer of a server that applied the push. One that refuses, or requires a retry, did nothing.
+  // A gateway may have lost the response of a server that applied the push. A refusal, or a response that requires a retry,
+  // means that nothing was applied.
   const gave = status === 408 || (status >= 500 && status !== 501 && retryAfter === undefined);
   const details: RequestFailure = { status, mayBeDone: refusal.changesRefs && gave, retryAfter };
   return new SluiceError(code, `remote ${url} ${meaning} (HTTP ${status})${later}`, { details });

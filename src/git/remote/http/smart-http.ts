@@ -18,16 +18,17 @@ const MAX_RETRY_AFTER_SECONDS = 86_400;
 export class NotSmartError extends ProtocolError {}
 
 const AGENT = 'sluice';
-/** How often, and how long at once, a call waits for a server that returns Retry-After. */
+/** How often, and for how long at a time, a call waits for a server that returns Retry-After. */
 const MAX_WAITS = 2;
 const MAX_WAIT_MS = 10_000;
 
 /**
- * One repository behind Git's smart HTTP protocol. Redirects are never followed: they would carry credentials elsewhere. After 401
- * the credentials are read once more, and the request is sent again if they have changed; after 429 or 503 with a Retry-After
- * that is short enough it is sent again then.
+ * One repository behind Git's smart HTTP protocol. Redirects are never followed: they would carry credentials elsewhere. After 401 the
+ * credentials are read once more, and the request is sent again if they have changed; after 429 or 503 with a Retry-After that is
+ * short enough it is sent again then.
  *
- * Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`. No message holds a secret or the text of an answer.
+ * Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`. No message contains a secret or the text
+ * of a response.
  */
 export class SmartHttp implements Connection {
   readonly url: string;

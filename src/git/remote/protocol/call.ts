@@ -7,9 +7,9 @@ export interface Call {
   readonly remote: GitRemote;
   /** Aborts, with the SluiceError that is to be thrown, on timeout, or when the caller cancels. */
   readonly signal: AbortSignal;
-  /** Milliseconds that are left. */
+  /** Remaining milliseconds. */
   remaining(): number;
-  /** Waits for something that does not know of the signal. Throws its reason when it aborts. */
+  /** Waits for a promise that does not observe the signal. Throws the reason of the signal when it aborts. */
   race<Result>(work: Promise<Result>): Promise<Result>;
   /** Waits some milliseconds, or until the signal aborts, whose reason it throws. */
   pause(milliseconds: number): Promise<void>;

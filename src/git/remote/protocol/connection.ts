@@ -18,8 +18,8 @@ export interface Exchange<Result> {
 }
 
 /**
- * A connection to the services of one repository. Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`.
- * No message holds a secret.
+ * A connection to the services of one repository. Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by
+ * `read`. No message contains a secret.
  */
 export interface Connection {
   readonly url: string;

@@ -5,7 +5,7 @@ import { DELIMITER, FLUSH, PktLineParser, pktLine, textOf } from './pkt-line.ts'
 import { ProtocolError, throwOnErrorLine } from './protocol-error.ts';
 import { SideBand } from './side-band.ts';
 
-/** What is wanted, what is here already, and whether the pack may hold deltas of the latter. */
+/** The wanted objects, the existing ones, and whether the pack may contain deltas against the latter. */
 export interface FetchRequest {
   readonly wants: readonly Oid[];
   readonly haves: readonly Oid[];

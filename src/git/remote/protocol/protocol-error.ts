@@ -1,8 +1,9 @@
 import { cleanText } from '../../network/remote-url.ts';
 
 /**
- * A server violated the Git protocol. Callers turn it into a SluiceError that names the server. Messages
- * quote only text that the protocol has for people: other bytes may be the answer of a service that must not be shown.
+ * A server violated the Git protocol. Callers turn it into a SluiceError that names the server. Messages quote only
+ * text that the protocol defines as human-readable: other bytes may come from an internal service and must not be
+ * shown.
  */
 export class ProtocolError extends Error {
   constructor(message: string) {

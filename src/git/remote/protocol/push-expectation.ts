@@ -4,7 +4,7 @@ import { compareWithRemote } from '../../refs/push-conflict.ts';
 import { expectedValue, newValue } from '../../refs/ref-updates.ts';
 import type { RequestFailure } from './request-failure.ts';
 
-/** The remote is not as a push expects; nothing was sent. */
+/** The refs of the remote differ from those that a push expects; nothing was sent. */
 export class NotAsExpectedError extends SluiceError {
   constructor(url: string) {
     const details: RequestFailure = { mayBeDone: false };
@@ -31,8 +31,8 @@ export function isAsExpected(updates: readonly RefUpdate[], taken: ReadonlySet<O
 }
 
 /**
- * What is left to do of updates with the refs that a remote has: a ref that has its new value is only verified. Throws
- * RefConflictError if the rest is not as expected.
+ * Returns the remaining updates, given the refs of a remote: a ref with its new value is only verified. Throws
+ * RefConflictError if another ref is not as expected.
  */
 export function remainingUpdates(updates: readonly RefUpdate[], refs: readonly Ref[]): 'done' | readonly RefUpdate[] {
   const values = new Map(refs.map(({ name, oid }) => [name, oid]));

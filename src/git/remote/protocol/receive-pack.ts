@@ -8,7 +8,7 @@ import { FLUSH, type Packet, PktLineParser, pktLine, textOf } from './pkt-line.t
 import { ProtocolError, throwOnErrorLine } from './protocol-error.ts';
 import { SideBand } from './side-band.ts';
 
-/** What a server must offer for an atomic push with a report. */
+/** Capabilities that a server needs for an atomic push with a report. */
 const NEEDED = ['atomic', 'report-status'] as const;
 const USED = ['side-band-64k', 'quiet'] as const;
 const MAX_OPTIONS = 100;
@@ -24,13 +24,16 @@ export interface PushReport {
   readonly words: string;
 }
 
-/** What a server lacks for an atomic push, in words; undefined if nothing. */
+/** Describes the capabilities that a server lacks for an atomic push; undefined if none. */
 export function missingPushCapabilities(offered: Capabilities): string | undefined {
   const lacking = NEEDED.filter((name) => !offered.has(name));
   return lacking.length === 0 ? undefined : `the server does not offer ${lacking.join(' and ')}`;
 }
 
-/** Throws Unsupported for push options if the server accepts none, and InvalidInput for those that the protocol cannot carry. */
+/**
+ * Throws Unsupported for push options if the server accepts none, and InvalidInput for options that the protocol cannot
+ * transport.
+ */
 export function checkPushOptions(url: string, options: readonly string[], offered: Capabilities): void {
   if (options.length === 0) return;
   if (

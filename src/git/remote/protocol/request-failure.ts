@@ -4,13 +4,13 @@ import { isSluiceError } from '../../../foundation/sluice-error.ts';
 export interface RequestFailure {
   /** The status of the answer, if there was one; over HTTP only. */
   readonly status?: number | undefined;
-  /** False if the server has certainly changed nothing for this request. */
+  /** False if the server has certainly not applied this request. */
   readonly mayBeDone: boolean;
   /** Seconds of the Retry-After header. */
   readonly retryAfter?: number | undefined;
 }
 
-/** What is known of a request that failed. */
+/** Returns the details of a failed request. */
 export function failureOf(error: unknown): RequestFailure {
   const details = isSluiceError(error) ? (error.details as Partial<RequestFailure> | undefined) : undefined;
   return { mayBeDone: details?.mayBeDone ?? false, status: details?.status, retryAfter: details?.retryAfter };

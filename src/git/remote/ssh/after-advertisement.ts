@@ -5,8 +5,8 @@ const LENGTH_DIGITS = 4;
 const MAX_ADVERTISEMENT_BYTES = 256 * 1024 * 1024;
 
 /**
- * What follows the advertisement with which a server begins. `begin` is called when that is over, which is when the server listens,
- * with its bytes if they are to be kept. Throws ProtocolError if it does not end.
+ * Yields the output of a server after its initial advertisement. Calls `begin` at the end of the advertisement, when the server
+ * starts to read, with its bytes if they are to be kept. Throws ProtocolError if it does not end.
  */
 export async function* afterAdvertisement(
   pieces: AsyncIterable<Uint8Array>,

@@ -21,7 +21,7 @@ import { afterAdvertisement } from './after-advertisement.ts';
  * Git's services of one repository over ssh: a process of `ssh` for each exchange. The server begins with its advertisement; the
  * request is sent when that has been read, so that a connection that fails before has certainly changed nothing.
  *
- * Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`. No message holds a secret.
+ * Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`. No message contains a secret.
  */
 export class SshConnection implements Connection {
   readonly url: string;
@@ -77,7 +77,7 @@ export class SshConnection implements Connection {
     try {
       return await exchange.read(answerOf(child, exchange, sending), signal);
     } catch (error) {
-      // Why an answer is cut off is known when ssh has ended; any other error is the one of `read`.
+      // The reason for a truncated response is available when ssh has ended; any other error comes from `read`.
       const isOver = child.stdout?.readableEnded === true;
       if (!isOver) stop();
       const notStarted = await ended;
@@ -116,7 +116,7 @@ export class SshConnection implements Connection {
 /** The progress of sending a request. */
 interface Sending {
   begun: boolean;
-  /** The error that stopped making the rest of it. */
+  /** The error that interrupted the creation of the body. */
   failure: unknown;
 }
 

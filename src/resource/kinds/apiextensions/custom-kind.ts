@@ -20,13 +20,13 @@ import type { CustomResourceDefinition } from './custom-resource-definition.ts';
 type Json = Readonly<Record<string, unknown>>;
 type Version = CustomResourceDefinition['spec']['versions'][number];
 
-/** What every object has; it is judged apart from the schema. */
+/** Fields of every object; they are validated separately from the schema. */
 const ENVELOPE = ['apiVersion', 'kind', 'metadata'];
 const METADATA = z.object({ metadata: metadataSchema(DNS_SUBDOMAIN) });
 
 /**
- * The kind that a definition describes in one of its versions. The definition must have gone through the kind of definitions, which
- * judges it. NotFound if it has no such version.
+ * Creates the kind for one version of a definition. The definition must have been validated by its own kind. NotFound if it has no
+ * such version.
  */
 export function customKind(definition: CustomResourceDefinition, version: string): Kind {
   const { group, names, scope, versions } = definition.spec;
@@ -70,7 +70,7 @@ export function customKind(definition: CustomResourceDefinition, version: string
   };
 }
 
-/** What rules see: of the metadata only the name, as in a kube-apiserver. */
+/** Returns the object as rules see it: of the metadata only the name, as in a kube-apiserver. */
 function ruleView(object: KubernetesObject): object {
   const { name, generateName } = object.metadata;
   return { ...object, metadata: generateName === undefined ? { name } : { name, generateName } };

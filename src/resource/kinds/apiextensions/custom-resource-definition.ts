@@ -15,81 +15,103 @@ const kindName = z
   .regex(/^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$/, 'must be letters and digits, such as Gateway');
 
 const names = z.object({
-  plural: nameString(DNS_LABEL).describe('Name of the kind in paths, lower case, such as gateways.'),
-  singular: z.string().optional().describe('Name of one object, lower case; by default the kind in lower case.'),
-  kind: kindName.describe('Name of the kind, such as Gateway.'),
-  listKind: kindName.optional().describe('Name of the kind of lists; by default the kind followed by List.'),
-  shortNames: z.array(nameString(DNS_LABEL)).optional().describe('Short names for people who type.'),
-  categories: z.array(nameString(DNS_LABEL)).optional().describe('Groups of kinds that can be requested at once.'),
+  plural: nameString(DNS_LABEL).describe(
+    'Plural name of the resource, used in API paths; lower case, such as gateways.',
+  ),
+  singular: z
+    .string()
+    .optional()
+    .describe('Singular name of the resource; lower case. Defaults to the kind in lower case.'),
+  kind: kindName.describe('Kind of the object, in CamelCase, such as Gateway.'),
+  listKind: kindName.optional().describe('Kind of a list of objects. Defaults to the kind followed by List.'),
+  shortNames: z
+    .array(nameString(DNS_LABEL))
+    .optional()
+    .describe('Short names of the resource, such as gw for gateways.'),
+  categories: z
+    .array(nameString(DNS_LABEL))
+    .optional()
+    .describe('Categories that contain the resource, such as all; clients can list a category at once.'),
 });
 
 const printerColumn = z.object({
   name: z.string().min(1).describe('Title of the column.'),
-  type: z.enum(['integer', 'number', 'string', 'boolean', 'date']).describe('What the column shows.'),
-  format: z.string().optional().describe('Format of the value.'),
-  description: z.string().optional().describe('What the column means.'),
-  priority: z.int32().optional().describe('0 is always shown, higher numbers in wide tables only.'),
-  jsonPath: z.string().min(1).describe('Where the value stands, such as .spec.size.'),
+  type: z.enum(['integer', 'number', 'string', 'boolean', 'date']).describe('Type of the value.'),
+  format: z.string().optional().describe('OpenAPI format of the value.'),
+  description: z.string().optional().describe('Description of the column.'),
+  priority: z
+    .int32()
+    .optional()
+    .describe('Priority of the column: 0 is always shown, higher numbers only in wide output.'),
+  jsonPath: z.string().min(1).describe('JSONPath of the value, such as .spec.size.'),
 });
 
 const version = z.object({
   name: nameString(DNS_LABEL).describe('Name of the version, such as v1.'),
-  served: z.boolean().describe('Whether the version can be used.'),
-  storage: z.boolean().describe('Whether objects are stored in this version; true for one version.'),
-  deprecated: z.boolean().optional().describe('Whether users of the version are warned.'),
-  deprecationWarning: z.string().optional().describe('The text of the warning.'),
+  served: z.boolean().describe('Whether the API serves the version.'),
+  storage: z
+    .boolean()
+    .describe('Whether objects are stored in this version. Exactly one version is the storage version.'),
+  deprecated: z
+    .boolean()
+    .optional()
+    .describe('Whether the version is deprecated. The server then returns a warning with each response.'),
+  deprecationWarning: z.string().optional().describe('Text of the deprecation warning.'),
   schema: z
     .object({
-      openAPIV3Schema: z.unknown().optional().describe('A structural schema of OpenAPI 3.0.'),
+      openAPIV3Schema: z.unknown().optional().describe('Structural OpenAPI 3.0 schema.'),
     })
     .optional()
-    .describe('The schema of an object.'),
+    .describe('Schema that objects of this version are validated against.'),
   subresources: z
     .object({
-      status: z.looseObject({}).optional().describe('Present if the status is written apart from the rest.'),
+      status: z.looseObject({}).optional().describe('If set, the status is written through its own subresource.'),
     })
     .optional()
-    .describe('Parts of an object that are written apart.'),
+    .describe('Subresources of the object.'),
   additionalPrinterColumns: z
     .array(printerColumn)
     .max(50)
     .optional()
-    .describe('Columns of tables besides the name; by default the age.'),
+    .describe('Additional columns of tables. Defaults to the age of the object.'),
   selectableFields: z
-    .array(z.object({ jsonPath: z.string().min(1).describe('Path of the field, such as .spec.color.') }))
+    .array(z.object({ jsonPath: z.string().min(1).describe('JSONPath of the field, such as .spec.color.') }))
     .max(8)
     .optional()
-    .describe('Fields that field selectors may name.'),
+    .describe('Fields that field selectors can use.'),
 });
 
 const spec = z.object({
-  group: nameString(DNS_SUBDOMAIN).describe('The API group.'),
-  names: names.describe('What the kind is called.'),
-  scope: z.enum(['Namespaced', 'Cluster']).describe('Whether objects belong to a namespace.'),
+  group: nameString(DNS_SUBDOMAIN).describe('API group of the resource.'),
+  names: names.describe('Names of the resource and of its kind.'),
+  scope: z.enum(['Namespaced', 'Cluster']).describe('Whether objects are namespaced or cluster-scoped.'),
   versions: z
     .array(version)
     .min(1)
     .max(32)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
-    .describe('The versions of the kind.'),
+    .describe('Versions of the resource.'),
   conversion: z
-    .object({ strategy: z.enum(['None']).describe('None: versions differ in nothing but their schema.') })
+    .object({ strategy: z.enum(['None']).describe('Conversion strategy. None: only apiVersion changes.') })
     .optional()
-    .describe('How objects are brought from one version to another.'),
-  preserveUnknownFields: z.literal(false).optional().describe('Not used any more.'),
+    .describe('Conversion of objects between versions.'),
+  preserveUnknownFields: z.literal(false).optional().describe('Deprecated and not used.'),
 });
 
 // Tools that write definitions leave empty texts here.
 const acceptedNames = z
   .object({
-    plural: z.string().optional().describe('Name of the kind in paths.'),
-    singular: z.string().optional().describe('Name of one object.'),
-    kind: z.string().optional().describe('Name of the kind.'),
-    listKind: z.string().optional().describe('Name of the kind of lists.'),
-    shortNames: z.array(z.string()).optional().describe('Short names for people who type.'),
-    categories: z.array(z.string()).optional().describe('Groups of kinds that can be requested at once.'),
+    plural: z.string().optional().describe('Plural name of the resource, used in API paths.'),
+    singular: z.string().optional().describe('Singular name of the resource.'),
+    kind: z.string().optional().describe('Kind of the object.'),
+    listKind: z.string().optional().describe('Kind of a list of objects.'),
+    shortNames: z.array(z.string()).optional().describe('Short names of the resource, such as gw for gateways.'),
+    categories: z
+      .array(z.string())
+      .optional()
+      .describe('Categories that contain the resource, such as all; clients can list a category at once.'),
   })
-  .describe('The names that are served.');
+  .describe('Names that the server serves the resource under.');
 
 export const customResourceDefinitionKind = defineKind({
   group: 'apiextensions.k8s.io',
@@ -103,14 +125,14 @@ export const customResourceDefinitionKind = defineKind({
   maxValues: 30_000,
   compilesRules: true,
   description: 'A kind of objects that users define.',
-  spec: spec.describe('The kind.'),
+  spec: spec.describe('Desired definition of the resource.'),
   status: z
     .object({
       conditions: conditionsSchema.optional(),
       acceptedNames: acceptedNames.optional(),
-      storedVersions: z.array(z.string()).optional().describe('Versions that objects may be stored in.'),
+      storedVersions: z.array(z.string()).optional().describe('All versions that stored objects may have.'),
     })
-    .describe('Whether the kind is served.'),
+    .describe('Observed state of the definition.'),
   strategy: {
     canonicalize(definition) {
       const { names: given } = definition.spec;

@@ -23,24 +23,32 @@ export const apiServiceKind = defineKind({
           port: z.int32().min(1).max(65_535).default(443).describe('Port of the Service.'),
         })
         .nullish()
-        .describe('The Service behind the API; absent if this server serves it.'),
+        .describe('Service that serves the API; absent if this server serves it.'),
       group: z.string().optional().describe('The API group; empty for the core group.'),
-      version: z.string().min(1).describe('The version, such as v1.'),
-      insecureSkipTLSVerify: z.boolean().optional().describe('Do not check the certificate of the Service.'),
+      version: z.string().min(1).describe('API version, such as v1.'),
+      insecureSkipTLSVerify: z
+        .boolean()
+        .optional()
+        .describe('Whether to skip the verification of the TLS certificate of the Service.'),
       caBundle: z
         .base64()
         .nullish()
-        .describe('Certificates that the one of the Service is checked with, PEM in base64.'),
+        .describe('CA bundle that the TLS certificate of the Service is verified against; PEM, in base64.'),
       groupPriorityMinimum: z
         .int32()
         .min(1)
         .max(20_000)
         .default(1000)
-        .describe('Groups with a higher number come first.'),
-      versionPriority: z.int32().min(1).max(1000).default(100).describe('Versions with a higher number come first.'),
+        .describe('Priority of the group in discovery; groups with a higher priority come first.'),
+      versionPriority: z
+        .int32()
+        .min(1)
+        .max(1000)
+        .default(100)
+        .describe('Priority of the version within its group; versions with a higher priority come first.'),
     })
-    .describe('What is served, and by whom.'),
-  status: z.object({ conditions: conditionsSchema.optional() }).describe('Whether the API can be used.'),
+    .describe('API group and version, and the Service that serves it.'),
+  status: z.object({ conditions: conditionsSchema.optional() }).describe('Observed state of the API.'),
   strategy: {
     validate({ metadata, spec: { group = '', version } }) {
       const name = `${version}.${group}`;

@@ -2,15 +2,12 @@ import { z } from 'zod';
 
 export const conditionStatusSchema = z
   .enum(['True', 'False', 'Unknown'])
-  .describe('Whether the condition holds: True, False or Unknown.');
+  .describe('Status of the condition: True, False or Unknown.');
 
 /** Writers share a list of conditions by their types. */
 const CONDITIONS_BY_TYPE = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] };
 
-const typeSchema = z
-  .string()
-  .min(1)
-  .describe('What the condition is about; one word in CamelCase, or a path of words.');
+const typeSchema = z.string().min(1).describe('Type of the condition, in CamelCase or as <prefix>/<name>.');
 
 /** The conditions in the status of an object (metav1.Condition). */
 export const conditionsSchema = z
@@ -18,34 +15,40 @@ export const conditionsSchema = z
     z.object({
       type: typeSchema,
       status: conditionStatusSchema,
-      reason: z.string().default('').describe('Why, as one word in CamelCase, for programs.'),
-      message: z.string().default('').describe('Why, for people.'),
+      reason: z
+        .string()
+        .default('')
+        .describe('Machine-readable reason for the last transition, one word in CamelCase.'),
+      message: z.string().default('').describe('Human-readable message with details of the last transition.'),
       // Clients written in Go read no empty text as a time.
       lastTransitionTime: z
         .string()
         .default('1970-01-01T00:00:00Z')
         .meta({ format: 'date-time' })
-        .describe('When the status last changed, RFC 3339.'),
-      observedGeneration: z.int().optional().describe('The generation of the object that was judged.'),
+        .describe('Time of the last change of the status, in RFC 3339.'),
+      observedGeneration: z
+        .int()
+        .optional()
+        .describe('metadata.generation of the object that the condition was set for.'),
     }),
   )
   .meta(CONDITIONS_BY_TYPE)
-  .describe('What is true of the object now.');
+  .describe('Current conditions of the object.');
 
-/** The conditions of a package, as they stand in the Kptfile: without time and generation. */
+/** The conditions in a Kptfile: without time and generation. */
 export const packageConditionsSchema = z
   .array(
     z.object({
       type: typeSchema,
       status: conditionStatusSchema,
-      reason: z.string().optional().describe('Why, as one word in CamelCase, for programs.'),
-      message: z.string().optional().describe('Why, for people.'),
+      reason: z.string().optional().describe('Machine-readable reason for the last transition, one word in CamelCase.'),
+      message: z.string().optional().describe('Human-readable message with details of the last transition.'),
     }),
   )
   .meta(CONDITIONS_BY_TYPE)
-  .describe('The conditions in the Kptfile.');
+  .describe('Conditions in the Kptfile.');
 
 export const observedGenerationSchema = z
   .int()
   .optional()
-  .describe('The generation of the object that the status is about.');
+  .describe('metadata.generation of the object that the status was written for.');

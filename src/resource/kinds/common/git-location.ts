@@ -11,7 +11,7 @@ const HOSTED = /^sluice:\/\/\/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.git$/;
 const FORBIDDEN_IN_BRANCH = /[\s~^:?*[\\\u0000-\u001f\u007f]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)/;
 const FORBIDDEN_SEGMENT = /^(\.{1,2}|\.git)$/i;
 
-/** What is wrong with the address of a Git repository; undefined if nothing is. */
+/** Returns the error in the address of a Git repository; undefined if it is valid. */
 export function gitAddressProblem(address: string): string | undefined {
   const forms =
     'must be an https:// or ssh:// URL, <user>@<host>:<path>, an http:// URL of a host that the operator permits, a file:// URL, an absolute path, or sluice:///<name>.git';
@@ -65,7 +65,7 @@ export const gitAddressSchema = z
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   })
   .describe(
-    'Address of the Git repository: https://, ssh://, <user>@<host>:<path>, http:// to a host that the operator permits, file://, an absolute path, or sluice:///<name>.git for one that Sluice keeps itself.',
+    'URL of the Git repository: https://, ssh://, <user>@<host>:<path>, http:// to a host that the operator permits, file://, an absolute path, or sluice:///<name>.git for a repository in the data folder of Sluice.',
   );
 
 export const branchSchema = z
@@ -77,11 +77,11 @@ export const directorySchema = z
   .string()
   .refine((text) => normalizeDirectory(text) !== undefined, 'must stay inside the repository and outside of .git')
   .transform((text) => normalizeDirectory(text) ?? text)
-  .describe('Folder inside the repository; / is its root.');
+  .describe('Folder in the repository; / is the root.');
 
 /** Clients written in Go send an empty name for none. */
 export const secretRefSchema = z
   .object({ name: z.string().describe('Name of a Secret in the same namespace; empty for none.') })
   .describe(
-    'Credentials: a Secret with username and password (or token); for ssh with identity and known_hosts; with ca.crt for an authority of your own.',
+    'Reference to a Secret with credentials: username and password (or token); for ssh identity and known_hosts; ca.crt for a private certificate authority.',
   );

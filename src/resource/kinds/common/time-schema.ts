@@ -1,4 +1,4 @@
 import { z } from 'zod';
 
-/** A time that a server writes, RFC 3339; null stands for none, as clients written in Go send it. */
+/** A time that a server writes, RFC 3339. Null means no time, as clients written in Go send it. */
 export const serverTimeSchema = z.string().nullish().meta({ format: 'date-time' });

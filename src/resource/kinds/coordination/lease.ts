@@ -11,16 +11,23 @@ export const leaseKind = defineKind({
   description: 'What several instances of a program agree by on who leads.',
   spec: z
     .object({
-      holderIdentity: z.string().nullish().describe('Who holds the lease; empty if it is free.'),
-      leaseDurationSeconds: z.int32().min(1).nullish().describe('How long others wait after renewTime, in seconds.'),
-      acquireTime: serverTimeSchema.describe('When the holder took the lease.'),
-      renewTime: serverTimeSchema.describe('When the holder last renewed it.'),
-      leaseTransitions: z.int32().min(0).nullish().describe('How often the lease went to another holder.'),
-      strategy: z.string().nullish().describe('How a holder is chosen, where one is chosen for the candidates.'),
-      preferredHolder: z.string().nullish().describe('To whom the holder should give the lease.'),
+      holderIdentity: z.string().nullish().describe('Identity of the holder of the lease; empty if the lease is free.'),
+      leaseDurationSeconds: z
+        .int32()
+        .min(1)
+        .nullish()
+        .describe('Duration in seconds after renewTime that other candidates wait before they acquire the lease.'),
+      acquireTime: serverTimeSchema.describe('Time at which the holder acquired the lease.'),
+      renewTime: serverTimeSchema.describe('Time at which the holder last renewed the lease.'),
+      leaseTransitions: z.int32().min(0).nullish().describe('Number of transitions of the lease between holders.'),
+      strategy: z.string().nullish().describe('Strategy of coordinated leader election.'),
+      preferredHolder: z
+        .string()
+        .nullish()
+        .describe('Identity of the candidate that the holder should yield the lease to.'),
     })
     .prefault({})
-    .describe('Who holds the lease and until when.'),
+    .describe('Holder and duration of the lease.'),
   printerColumns: [
     NAME_COLUMN,
     { name: 'Holder', type: 'string', value: (object) => object.spec.holderIdentity ?? undefined },

@@ -18,9 +18,9 @@ export const configMapKind = defineKind({
   shortNames: ['cm'],
   description: 'Texts by name.',
   fields: {
-    immutable: z.boolean().optional().describe('True: the data can never be changed, nor this field.'),
-    data: z.record(dataKeySchema, z.string()).optional().describe('Texts by name.'),
-    binaryData: z.record(dataKeySchema, z.string()).optional().describe('Values in base64.'),
+    immutable: z.boolean().optional().describe('If true, data and this field cannot be updated.'),
+    data: z.record(dataKeySchema, z.string()).optional().describe('Data as UTF-8 text, by key.'),
+    binaryData: z.record(dataKeySchema, z.string()).optional().describe('Binary data in base64, by key.'),
   },
   strategy: {
     validate: ({ data, binaryData }) => sizeCauses('data', data, binaryData),

@@ -32,32 +32,32 @@ export function lastSeen(event: Times): string | undefined {
 
 /** The content of events, under the names of the core group. */
 export const eventFields = {
-  involvedObject: objectReferenceSchema.describe('The object that the event is about.'),
-  type: z.enum(['Normal', 'Warning']).default('Normal').describe('Normal or Warning.'),
-  reason: z.string().default('').describe('What happened, as one word in CamelCase.'),
-  message: z.string().default('').describe('What happened, for people.'),
-  action: z.string().optional().describe('What was done or has failed.'),
-  count: z.int32().optional().describe('How often it happened.'),
-  firstTimestamp: serverTimeSchema.describe('When it first happened.'),
-  lastTimestamp: serverTimeSchema.describe('When it last happened.'),
-  eventTime: serverTimeSchema.describe('When it first happened, with microseconds.'),
+  involvedObject: objectReferenceSchema.describe('Object that the event is about.'),
+  type: z.enum(['Normal', 'Warning']).default('Normal').describe('Type of the event: Normal or Warning.'),
+  reason: z.string().default('').describe('Machine-readable reason for the event, one word in CamelCase.'),
+  message: z.string().default('').describe('Human-readable description of the event.'),
+  action: z.string().optional().describe('Action that was taken or failed.'),
+  count: z.int32().optional().describe('Number of occurrences of the event.'),
+  firstTimestamp: serverTimeSchema.describe('Time of the first occurrence.'),
+  lastTimestamp: serverTimeSchema.describe('Time of the last occurrence.'),
+  eventTime: serverTimeSchema.describe('Time of the first occurrence, with microseconds.'),
   series: z
     .object({
-      count: z.int32().optional().describe('How often it happened in the series.'),
-      lastObservedTime: serverTimeSchema.describe('When it last happened, with microseconds.'),
+      count: z.int32().optional().describe('Number of occurrences in the series.'),
+      lastObservedTime: serverTimeSchema.describe('Time of the last occurrence, with microseconds.'),
     })
     .nullish()
-    .describe('If it keeps happening: how often and until when.'),
-  related: objectReferenceSchema.nullish().describe('A second object that has to do with it.'),
+    .describe('Series of events that this event represents; absent for a single occurrence.'),
+  related: objectReferenceSchema.nullish().describe('Secondary object that the event involves.'),
   source: z
     .object({
-      component: z.string().optional().describe('Name of the program.'),
-      host: z.string().optional().describe('Name of the machine.'),
+      component: z.string().optional().describe('Name of the component that reported the event.'),
+      host: z.string().optional().describe('Name of the node that reported the event.'),
     })
     .optional()
-    .describe('Who reported the event.'),
+    .describe('Component that reported the event.'),
   reportingComponent: z.string().optional().describe('Name of the controller that reported the event.'),
-  reportingInstance: z.string().optional().describe('Which instance of the controller reported it.'),
+  reportingInstance: z.string().optional().describe('ID of the controller instance that reported the event.'),
 };
 
 export const eventKind = defineKind({
@@ -112,7 +112,7 @@ export const eventKind = defineKind({
 
 export type Event = ObjectOf<typeof eventKind>;
 
-/** An event lies where its object lies, so that who may see the one may see the other. */
+/** An event must be in the namespace of its object, so that users who may read the object may read the event. */
 function namespaceCauses({ metadata, involvedObject }: EventPlace): FieldCause[] {
   const { namespace = '' } = involvedObject;
   if (namespace === '' || metadata.namespace === undefined || namespace === metadata.namespace) return [];

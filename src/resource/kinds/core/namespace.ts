@@ -6,7 +6,7 @@ import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionsSchema } from '../common/condition-schema.ts';
 
-/** What takes the objects out of a namespace before it goes. */
+/** Keeps a namespace until its objects are deleted. */
 export const NAMESPACE_FINALIZER = 'kubernetes';
 
 /** Clients count on them. */
@@ -28,20 +28,23 @@ export const namespaceKind = defineKind({
       finalizers: z
         .array(z.string())
         .default([NAMESPACE_FINALIZER])
-        .describe('Names of the controllers that empty the namespace before its deletion.'),
+        .describe('Finalizers of the namespace. It is deleted when the list is empty.'),
     })
     .prefault({})
-    .describe('What happens when the namespace is deleted.'),
+    .describe('Behaviour of the namespace.'),
   status: z
     .object({
-      phase: z.enum(['Active', 'Terminating']).optional().describe('Active, or Terminating while it is emptied.'),
+      phase: z
+        .enum(['Active', 'Terminating'])
+        .optional()
+        .describe('Lifecycle phase: Active, or Terminating while its objects are deleted.'),
       conditions: conditionsSchema.optional(),
     })
-    .describe('The observed state of the namespace.'),
+    .describe('Observed state of the namespace.'),
   strategy: {
     canonicalize: named,
     prepareForCreate: (namespace) => ({ ...named(namespace), status: { phase: 'Active' as const } }),
-    // What an earlier version stored has no finalizers.
+    // Namespaces that an earlier version stored have no finalizers.
     holdsDeletion: ({ spec }) => (spec?.finalizers ?? []).length > 0,
     deletionRefusal: ({ metadata }) =>
       SYSTEM_NAMESPACES.includes(metadata.name) ? 'this namespace may not be deleted' : undefined,
@@ -56,7 +59,7 @@ export const namespaceKind = defineKind({
 
 export type Namespace = ObjectOf<typeof namespaceKind>;
 
-/** A namespace has its name as a label too, by which others select namespaces; unless the name is still to be made. */
+/** Adds the name of a namespace as a label, which selectors use, unless the name is still to be generated. */
 function named<T extends { readonly metadata: ObjectMeta }>(namespace: T): T {
   const { metadata } = namespace;
   if (metadata.name === '') return namespace;

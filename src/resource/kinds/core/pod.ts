@@ -16,13 +16,15 @@ export const podKind = defineKind({
         .array(
           z.object({
             name: z.string().describe('Name of the container.'),
-            image: z.string().optional().describe('Image of the container.'),
+            image: z.string().optional().describe('Image reference of the container.'),
           }),
         )
         .describe('Containers of the pod.'),
     })
-    .describe('What runs in the pod.'),
-  status: z.object({ phase: z.string().optional().describe('Where the pod is in its life.') }).describe('How it runs.'),
+    .describe('Desired behaviour of the pod.'),
+  status: z
+    .object({ phase: z.string().optional().describe('Lifecycle phase of the pod.') })
+    .describe('Observed state of the pod.'),
   printerColumns: [
     NAME_COLUMN,
     { name: 'Status', type: 'string', value: ({ status }) => status?.phase ?? 'Unknown' },

@@ -1,7 +1,10 @@
 import { type FieldCause, forbidden } from '../../object/invalid-object.ts';
 import { sameValue } from '../../object/same-value.ts';
 
-/** What an object with `immutable: true` forbids: other data, and to become mutable again. The message contains no value. */
+/**
+ * Returns the changes that an object with `immutable: true` forbids: other data, and to become mutable again. The message
+ * contains no value.
+ */
 export function sealedCauses<T extends { readonly immutable?: boolean | undefined }>(
   old: T,
   next: T,

@@ -14,16 +14,19 @@ export const secretKind = defineKind({
   description: 'Credentials, as bytes by name.',
   sensitive: true,
   fields: {
-    type: z.string().default('Opaque').describe('What the Secret is for; it cannot be changed.'),
-    immutable: z.boolean().optional().describe('True: the data can never be changed, nor this field.'),
+    type: z.string().default('Opaque').describe('Type of the Secret. Immutable.'),
+    immutable: z.boolean().optional().describe('If true, data and this field cannot be updated.'),
     data: z
       .record(
         dataKeySchema,
         z.string().regex(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/, 'must be base64'),
       )
       .optional()
-      .describe('Values in base64.'),
-    stringData: z.record(dataKeySchema, z.string()).optional().describe('Values as text; merged into data.'),
+      .describe('Secret values in base64, by key.'),
+    stringData: z
+      .record(dataKeySchema, z.string())
+      .optional()
+      .describe('Secret values as text, by key; write-only, merged into data.'),
   },
   immutableFields: ['type'],
   strategy: {

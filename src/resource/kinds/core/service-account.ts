@@ -15,12 +15,15 @@ export const serviceAccountKind = defineKind({
       .array(objectReferenceSchema.extend({ name: z.string().describe('Name of the Secret.') }))
       .optional()
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-      .describe('Secrets that belong to the account.'),
+      .describe('Secrets that the service account may use.'),
     imagePullSecrets: z
       .array(z.object({ name: z.string().optional().describe('Name of the Secret.') }))
       .optional()
-      .describe('Credentials for images.'),
-    automountServiceAccountToken: z.boolean().optional().describe('Whether workloads are given a token by default.'),
+      .describe('Secrets with credentials for pulling images.'),
+    automountServiceAccountToken: z
+      .boolean()
+      .optional()
+      .describe('Whether pods of the service account mount its token by default.'),
   },
   printerColumns: [
     NAME_COLUMN,

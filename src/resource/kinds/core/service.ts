@@ -6,16 +6,16 @@ const portSchema = z.object({
   name: z.string().optional().describe('Name of the port.'),
   protocol: z.enum(['TCP', 'UDP', 'SCTP']).default('TCP').describe('Protocol of the port.'),
   appProtocol: z.string().nullish().describe('Protocol of the application.'),
-  port: z.int32().min(1).max(65_535).describe('Port of the Service.'),
+  port: z.int32().min(1).max(65_535).describe('Port that the Service exposes.'),
   targetPort: z
     .union([z.int32(), z.string()])
     .optional()
     .meta({ 'x-kubernetes-int-or-string': true })
-    .describe('Port or name of a port of the workload.'),
-  nodePort: z.int32().optional().describe('Port on every node.'),
+    .describe('Number or name of the port on the pods.'),
+  nodePort: z.int32().optional().describe('Port on each node.'),
 });
 
-/** Nothing is behind a Service here: clients that read one get what was written. */
+/** A Service has no effect here: clients read what was written. */
 export const serviceKind = defineKind({
   group: '',
   version: 'v1',
@@ -28,14 +28,17 @@ export const serviceKind = defineKind({
       type: z
         .enum(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'])
         .default('ClusterIP')
-        .describe('How the Service is reached.'),
-      clusterIP: z.string().optional().describe('Address inside the cluster.'),
-      externalName: z.string().optional().describe('Name that the Service stands for.'),
-      selector: z.record(z.string(), z.string()).optional().describe('Labels of the pods behind the Service.'),
-      ports: z.array(portSchema).optional().describe('Ports of the Service.'),
+        .describe('Type of the Service, which determines how it is exposed.'),
+      clusterIP: z.string().optional().describe('IP address of the Service in the cluster.'),
+      externalName: z.string().optional().describe('DNS name that the Service refers to.'),
+      selector: z
+        .record(z.string(), z.string())
+        .optional()
+        .describe('Labels of the pods that the Service routes traffic to.'),
+      ports: z.array(portSchema).optional().describe('Ports that the Service exposes.'),
     })
     .prefault({})
-    .describe('How the Service is reached.'),
+    .describe('Desired state of the Service.'),
   printerColumns: [
     NAME_COLUMN,
     { name: 'Type', type: 'string', value: ({ spec }) => spec.type },

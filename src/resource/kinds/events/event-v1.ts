@@ -90,7 +90,7 @@ export const eventV1Kind = defineKind({
 
 export type EventV1 = ObjectOf<typeof eventV1Kind>;
 
-/** What has another name in the core group; all else is the same. */
+/** Fields with another name in the core group; all other fields are equal. */
 const NAMES: readonly (readonly [v1: string, core: string])[] = [
   ['regarding', 'involvedObject'],
   ['note', 'message'],
@@ -116,7 +116,7 @@ function renamed(event: KubernetesObject, apiVersion: string, names: ReadonlyMap
   return Object.fromEntries(fields.map(([field, value]) => [names.get(field) ?? field, value]));
 }
 
-/** An event lies where its object lies, so that who may see the one may see the other. */
+/** An event must be in the namespace of its object, so that users who may read the object may read the event. */
 function namespaceCauses({ metadata, regarding }: EventPlace): FieldCause[] {
   const { namespace = '' } = regarding;
   if (namespace === '' || metadata.namespace === undefined || namespace === metadata.namespace) return [];

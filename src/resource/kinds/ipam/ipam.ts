@@ -10,17 +10,20 @@ const IPAM = { group: 'ipam.resource.nephio.org', version: 'v1alpha1' } as const
 const prefixSchema = z
   .string()
   .refine((text) => ipaddr.isValidCIDR(text), 'must be an address and a prefix length, such as 10.0.0.0/24')
-  .describe('An address and a prefix length, such as 10.0.0.0/24.');
-const labels = z.record(z.string(), z.string()).describe('Labels that claims select by.');
+  .describe('IP address with prefix length, such as 10.0.0.0/24.');
+const labels = z.record(z.string(), z.string()).describe('Labels that the selectors of claims match.');
 const networkInstanceRef = z
   .object({
     name: z.string().min(1).describe('Name of the NetworkInstance.'),
-    namespace: z.string().optional().describe('Namespace of the NetworkInstance; by default that of the object.'),
+    namespace: z
+      .string()
+      .optional()
+      .describe('Namespace of the NetworkInstance. Defaults to the namespace of the object.'),
   })
-  .describe('The routing context.');
+  .describe('Reference to the NetworkInstance (routing context).');
 const prefixKind = z
   .enum(['network', 'loopback', 'pool', 'aggregate'])
-  .describe('What the prefix is used for: network, loopback, pool or aggregate.');
+  .describe('Kind of the prefix: network, loopback, pool or aggregate.');
 
 const NETWORK_COLUMN = {
   name: 'Network',
@@ -49,8 +52,8 @@ export const networkInstanceKind = defineKind({
         .optional()
         .describe('Aggregates.'),
     })
-    .describe('What the routing context has.'),
-  status: z.object({ conditions: conditionsSchema.optional() }).describe('What was made of it.'),
+    .describe('Prefixes of the network instance.'),
+  status: z.object({ conditions: conditionsSchema.optional() }).describe('Observed state of the network instance.'),
   printerColumns: [NAME_COLUMN, READY_COLUMN, AGE_COLUMN],
 });
 
@@ -67,13 +70,13 @@ export const ipPrefixKind = defineKind({
       prefix: prefixSchema,
       labels: labels.optional(),
     })
-    .describe('The prefix and where it belongs.'),
+    .describe('Desired prefix.'),
   status: z
     .object({
       conditions: conditionsSchema.optional(),
-      prefix: z.string().optional().describe('The prefix that was allocated.'),
+      prefix: z.string().optional().describe('Allocated prefix.'),
     })
-    .describe('What was allocated.'),
+    .describe('Observed state of the prefix.'),
   selectableFields: [{ path: 'spec.networkInstance.name' }],
   printerColumns: [
     NAME_COLUMN,
@@ -95,23 +98,23 @@ export const ipClaimKind = defineKind({
     .object({
       kind: prefixKind.default('network'),
       networkInstance: networkInstanceRef,
-      addressFamily: z.enum(['ipv4', 'ipv6']).optional().describe('ipv4 or ipv6.'),
-      prefix: prefixSchema.optional().describe('A fixed request.'),
-      prefixLength: z.int().min(0).max(128).optional().describe('Length of the requested prefix in bits.'),
-      index: z.int().min(0).optional().describe('Which address of the prefix is requested.'),
-      createPrefix: z.boolean().optional().describe('Request a prefix instead of an address.'),
-      labels: labels.optional().describe('Labels of what is allocated.'),
-      selector: labelSelectorSchema.optional().describe('Labels of the prefixes to take from.'),
+      addressFamily: z.enum(['ipv4', 'ipv6']).optional().describe('Address family: ipv4 or ipv6.'),
+      prefix: prefixSchema.optional().describe('Requested fixed prefix or address.'),
+      prefixLength: z.int().min(0).max(128).optional().describe('Requested prefix length in bits.'),
+      index: z.int().min(0).optional().describe('Requested index of the address within its prefix.'),
+      createPrefix: z.boolean().optional().describe('If true, allocates a prefix instead of an address.'),
+      labels: labels.optional().describe('Labels of the allocated address or prefix.'),
+      selector: labelSelectorSchema.optional().describe('Label selector for the prefixes to allocate from.'),
     })
-    .describe('The request.'),
+    .describe('Requested address or prefix.'),
   status: z
     .object({
       conditions: conditionsSchema.optional(),
-      prefix: z.string().optional().describe('What was allocated.'),
-      gateway: z.string().optional().describe('The gateway of the network.'),
-      expiryTime: z.string().optional().describe('When the allocation ends.'),
+      prefix: z.string().optional().describe('Allocated address or prefix.'),
+      gateway: z.string().optional().describe('Address of the gateway of the network.'),
+      expiryTime: z.string().optional().describe('Time at which the allocation expires.'),
     })
-    .describe('What was allocated.'),
+    .describe('Observed state of the claim.'),
   selectableFields: [{ path: 'spec.networkInstance.name' }],
   printerColumns: [
     NAME_COLUMN,

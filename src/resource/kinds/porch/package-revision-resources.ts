@@ -3,8 +3,8 @@ import { defineKind } from '../../schema/define-kind.ts';
 import { NAME_COLUMN } from '../common/columns.ts';
 
 const resultItem = z.object({
-  message: z.string().optional().describe('What was found, for people.'),
-  severity: z.string().optional().describe('error, warning or info.'),
+  message: z.string().optional().describe('Human-readable message of the result.'),
+  severity: z.string().optional().describe('Severity of the result: error, warning or info.'),
   resourceRef: z
     .object({
       apiVersion: z.string().optional().describe('API version of the resource.'),
@@ -13,42 +13,42 @@ const resultItem = z.object({
       namespace: z.string().optional().describe('Namespace of the resource.'),
     })
     .optional()
-    .describe('The resource that it is about.'),
+    .describe('Resource that the result is about.'),
   field: z
     .object({
-      path: z.string().optional().describe('Path of the field.'),
-      currentValue: z.string().optional().describe('The value that it has.'),
-      proposedValue: z.string().optional().describe('The value that it should have.'),
+      path: z.string().optional().describe('Path of the field in the resource.'),
+      currentValue: z.string().optional().describe('Current value of the field.'),
+      proposedValue: z.string().optional().describe('Proposed value of the field.'),
     })
     .optional()
-    .describe('The field that it is about.'),
+    .describe('Field that the result is about.'),
   file: z
     .object({
       path: z.string().optional().describe('Path of the file in the package.'),
-      index: z.int().optional().describe('Which document of the file, from 0.'),
+      index: z.int().optional().describe('Index of the document in the file, starting at 0.'),
     })
     .optional()
-    .describe('The file that it is about.'),
-  tags: z.record(z.string(), z.string()).optional().describe('Further facts by name.'),
+    .describe('File that the result is about.'),
+  tags: z.record(z.string(), z.string()).optional().describe('Additional information, by key.'),
 });
 
 const functionResult = z.object({
   image: z.string().optional().describe('Image of the function.'),
-  exec: z.string().optional().describe('Program of the function.'),
-  stderr: z.string().optional().describe('What the function wrote to its error output.'),
+  exec: z.string().optional().describe('Executable of the function.'),
+  stderr: z.string().optional().describe('Standard error of the function.'),
   exitCode: z.int().optional().describe('Exit code of the function; 0 is success.'),
-  results: z.array(resultItem).optional().describe('What the function found.'),
+  results: z.array(resultItem).optional().describe('Results that the function reported.'),
 });
 
 const renderStatus = z.object({
   result: z
     .object({
       exitCode: z.int().optional().describe('Exit code of the pipeline; 0 is success.'),
-      items: z.array(functionResult).optional().describe('Result of every function, in order.'),
+      items: z.array(functionResult).optional().describe('Results of the functions, in the order of the pipeline.'),
     })
     .optional()
-    .describe('Results of the functions.'),
-  error: z.string().optional().describe('Why the package could not be rendered.'),
+    .describe('Result list of the pipeline.'),
+  error: z.string().optional().describe('Error that stopped rendering.'),
 });
 
 export const packageRevisionResourcesKind = defineKind({
@@ -64,17 +64,17 @@ export const packageRevisionResourcesKind = defineKind({
   maxValues: 11_000,
   spec: z
     .object({
-      packageName: z.string().optional().describe('Path and name of the package inside the repository.'),
-      workspaceName: z.string().optional().describe('Name of the line of work.'),
-      revision: z.int().optional().describe('Number of a published revision, absent for drafts.'),
+      packageName: z.string().optional().describe('Path and name of the package in the repository.'),
+      workspaceName: z.string().optional().describe('Workspace name of the revision.'),
+      revision: z.int().optional().describe('Revision number; absent for drafts.'),
       repository: z.string().optional().describe('Name of the Repository object.'),
-      resources: z.record(z.string(), z.string()).optional().describe('File path to text.'),
-      disableRender: z.boolean().optional().describe('Store the files without rendering the package.'),
+      resources: z.record(z.string(), z.string()).optional().describe('Contents of the files, by path.'),
+      disableRender: z.boolean().optional().describe('If true, stores the files without rendering the package.'),
     })
-    .describe('The files and where they belong.'),
+    .describe('Files of the package revision.'),
   status: z
-    .object({ renderStatus: renderStatus.optional().describe('What came out of rendering.') })
-    .describe('What was made of the files.'),
+    .object({ renderStatus: renderStatus.optional().describe('Result of rendering the package.') })
+    .describe('Observed state of the files.'),
   selectableFields: [
     { path: 'spec.revision', missing: '0' },
     { path: 'spec.packageName' },

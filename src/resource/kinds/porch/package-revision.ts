@@ -11,22 +11,22 @@ export const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed']
 export const LATEST_REVISION_LABEL = 'kpt.dev/latest-revision';
 
 const gitLocator = z.object({
-  repo: z.string().optional().describe('Address of the Git repository.'),
+  repo: z.string().optional().describe('URL of the Git repository.'),
   directory: z.string().optional().describe('Folder of the package in the repository.'),
   ref: z.string().optional().describe('Branch or tag.'),
-  commit: z.string().optional().describe('The commit.'),
+  commit: z.string().optional().describe('ID of the commit.'),
 });
 const locator = z.object({
   type: z.string().optional().describe('git.'),
-  git: gitLocator.optional().describe('The place in Git.'),
+  git: gitLocator.optional().describe('Location in Git.'),
 });
-const revisionRef = z.object({ name: z.string().describe('Name of a package revision.') });
+const revisionRef = z.object({ name: z.string().describe('Name of the PackageRevision.') });
 const upstream = z.object({
-  type: z.enum(['git', 'oci']).optional().describe('git or oci; only git can be used.'),
+  type: z.enum(['git', 'oci']).optional().describe('Type of the upstream: git or oci. Only git is supported.'),
   git: z
     .object({
-      repo: z.string().describe('Address of the Git repository.'),
-      ref: z.string().describe('Branch, tag or commit.'),
+      repo: z.string().describe('URL of the Git repository.'),
+      ref: z.string().describe('Branch, tag or commit ID.'),
       directory: z.string().describe('Folder of the package in the repository.'),
       secretRef: z
         .object({ name: z.string().describe('Name of a Secret in the same namespace.') })
@@ -34,52 +34,52 @@ const upstream = z.object({
         .describe('Credentials.'),
     })
     .optional()
-    .describe('A package in a Git repository.'),
+    .describe('Package in a Git repository.'),
   oci: z
-    .object({ image: z.string().describe('Address of the image.') })
+    .object({ image: z.string().describe('Reference of the image.') })
     .optional()
-    .describe('A package in an image.'),
-  upstreamRef: revisionRef.optional().describe('A package revision in a registered repository.'),
+    .describe('Package in an OCI image. Not supported.'),
+  upstreamRef: revisionRef.optional().describe('Reference to a package revision in a registered repository.'),
 });
 
 const task = z.object({
   type: z
     .enum(['init', 'clone', 'edit', 'upgrade', 'render', 'push', 'patch', 'eval', 'update', ''])
-    .describe('What is done: init, clone, edit or upgrade; old histories have others.'),
+    .describe('Type of the task: init, clone, edit or upgrade. Existing Porch histories can contain further types.'),
   init: z
     .object({
-      subpackage: z.string().optional().describe('Folder of a package inside the package.'),
-      description: z.string().optional().describe('What the package is.'),
-      keywords: z.array(z.string()).optional().describe('Words to find the package by.'),
-      site: z.string().optional().describe('Web page of the package.'),
+      subpackage: z.string().optional().describe('Folder of the subpackage in the package.'),
+      description: z.string().optional().describe('Description of the package.'),
+      keywords: z.array(z.string()).optional().describe('Keywords for searching the package.'),
+      site: z.string().optional().describe('URL of the website of the package.'),
     })
     .optional()
-    .describe('Make an empty package.'),
+    .describe('Creates an empty package.'),
   clone: z
-    .object({ upstreamRef: upstream.describe('The package to start from.') })
+    .object({ upstreamRef: upstream.describe('Upstream package to clone.') })
     .optional()
-    .describe('Start from another package.'),
+    .describe('Clones an upstream package.'),
   edit: z
-    .object({ sourceRef: revisionRef.describe('The revision to start from.') })
+    .object({ sourceRef: revisionRef.describe('Package revision to copy.') })
     .optional()
-    .describe('Start from a revision of the same package.'),
+    .describe('Creates a new revision from an existing revision of the same package.'),
   upgrade: z
     .object({
-      oldUpstreamRef: revisionRef.describe('The upstream revision that the package comes from.'),
-      newUpstreamRef: revisionRef.describe('The upstream revision to go to.'),
-      localPackageRevisionRef: revisionRef.describe('The revision of the package to start from.'),
+      oldUpstreamRef: revisionRef.describe('Upstream package revision that the package was last merged with.'),
+      newUpstreamRef: revisionRef.describe('Upstream package revision to upgrade to.'),
+      localPackageRevisionRef: revisionRef.describe('Package revision to upgrade.'),
       strategy: z
         .enum(['resource-merge', 'fast-forward', 'force-delete-replace', 'copy-merge'])
         .optional()
-        .describe('How changes of both sides are brought together.'),
+        .describe('Strategy for merging upstream and local changes.'),
     })
     .optional()
-    .describe('Merge what changed upstream.'),
+    .describe('Upgrades the package to another upstream revision.'),
 });
 
 const flaw = z.object({
-  reason: z.string().describe('One CamelCase word for programs.'),
-  message: z.string().describe('One sentence for people.'),
+  reason: z.string().describe('Machine-readable reason, one word in CamelCase.'),
+  message: z.string().describe('Human-readable message.'),
 });
 
 interface Shown {
@@ -103,7 +103,7 @@ function readyOf({ status }: Shown) {
   return status?.conditions?.find(({ type }) => type === 'sluice.dev/Ready');
 }
 
-/** What the column of the gates shows already. */
+/** Messages that repeat the column of the gates. */
 const COUNT_OF_GATES = /^(?:\d+ of \d+ gates closed: |the gate is open; |all \d+ gates are open; )/;
 
 /** `1/3`: open gates of all, as the message counts them. */
@@ -115,7 +115,7 @@ function countOfGates(message = ''): string | undefined {
   return closed === undefined ? undefined : `${Number(of) - Number(closed)}/${of}`;
 }
 
-/** Why a revision does not move on: closed gates, or what else is wrong with it. */
+/** Returns why a revision makes no progress: closed gates, or other problems. */
 function reasonOf(object: Shown): string | undefined {
   const { metadata, status } = object;
   const ready = readyOf(object);
@@ -139,72 +139,77 @@ export const packageRevisionKind = defineKind({
   strategy: { serverNamed: true },
   spec: z
     .object({
-      packageName: z.string().min(1).describe('Path and name of the package inside the repository.'),
+      packageName: z.string().min(1).describe('Path and name of the package in the repository.'),
       repository: z.string().min(1).describe('Name of the Repository object.'),
-      workspaceName: z.string().min(1).describe('Name of the line of work, unique for a package.'),
+      workspaceName: z.string().min(1).describe('Name of the workspace, unique within the package.'),
       revision: z
         .int()
         .optional()
-        .describe('Number of a published revision, -1 for the state of the main branch, absent for drafts.'),
-      parent: revisionRef.optional().describe('Not used any more.'),
-      lifecycle: z.enum(LIFECYCLES).optional().describe('Draft, Proposed, Published or DeletionProposed.'),
-      tasks: z.array(task).optional().describe('How the package came to be; on create at most one.'),
+        .describe('Revision number of a published revision; -1 for the content of the main branch; absent for drafts.'),
+      parent: revisionRef.optional().describe('Deprecated and not used.'),
+      lifecycle: z
+        .enum(LIFECYCLES)
+        .optional()
+        .describe('Lifecycle stage: Draft, Proposed, Published or DeletionProposed.'),
+      tasks: z.array(task).optional().describe('Tasks that created the revision. At most one on create.'),
       readinessGates: z
         .array(z.object({ conditionType: z.string().describe('Type of the condition.') }))
         .optional()
         .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['conditionType'] })
-        .describe('Condition types that must be True before the package is published.'),
+        .describe('Condition types that must be True before the revision is published.'),
       packageMetadata: z
         .object({
           labels: z.record(z.string(), z.string()).optional().describe('Labels in the Kptfile.'),
           annotations: z.record(z.string(), z.string()).optional().describe('Annotations in the Kptfile.'),
         })
         .optional()
-        .describe('Labels and annotations in the Kptfile.'),
+        .describe('Metadata of the Kptfile.'),
     })
-    .describe('What the revision is and its desired state.'),
+    .describe('Desired state of the package revision.'),
   status: z
     .object({
-      upstreamLock: locator.optional().describe('Where the package was cloned from.'),
-      selfLock: locator.optional().describe('Where the revision is kept.'),
-      publishedBy: z.string().optional().describe('Who approved the revision.'),
-      publishTimestamp: serverTimeSchema.describe('When it was published.'),
-      deployment: z.boolean().optional().describe('True if clusters sync from its repository.'),
+      upstreamLock: locator.optional().describe('Location of the upstream package that the revision was cloned from.'),
+      selfLock: locator.optional().describe('Location of the revision itself.'),
+      publishedBy: z.string().optional().describe('User who approved the revision.'),
+      publishTimestamp: serverTimeSchema.describe('Time at which the revision was published.'),
+      deployment: z.boolean().optional().describe('Whether the repository of the revision is a deployment repository.'),
       conditions: packageConditionsSchema.optional(),
       contributors: z
         .array(
           z.object({
-            name: z.string().describe('The user; push for a git push by an unknown person.'),
-            face: z.string().describe('How the change came: cli, api or git.'),
-            since: z.string().describe('When the first change was made.'),
+            name: z.string().describe('Name of the user; push for a Git push by an unidentified user.'),
+            face: z.string().describe('Interface through which the change was made: cli, api or git.'),
+            since: z.string().describe('Time of the first change.'),
           }),
         )
         .optional()
-        .describe('Who changed the content since the last published revision.'),
+        .describe('Users who changed the content since the last published revision.'),
       approvals: z
         .object({
-          needed: z.int().describe('How many people have to approve it.'),
+          needed: z.int().describe('Number of approvals that are required.'),
           given: z
             .array(
               z.object({
-                subject: z.string().describe('Who approved it.'),
-                face: z.string().describe('How the approval came.'),
+                subject: z.string().describe('User who approved the revision.'),
+                face: z.string().describe('Interface through which the approval was given: cli, api or git.'),
                 at: z.string().describe('When.'),
               }),
             )
-            .describe('The approvals that were recorded; one of other content does not count.'),
+            .describe('Recorded approvals. An approval of different content does not count.'),
         })
         .optional()
-        .describe('Approvals of a proposed revision that needs more than one.'),
+        .describe('Approval progress of a proposed revision that requires more than one approval.'),
       outOfBand: flaw
         .optional()
-        .describe('Why the revision does not count as published through the gates; absent if it does.'),
+        .describe('Reason why the revision does not count as published through the gates; absent if it does.'),
       recordDistrust: flaw
         .optional()
-        .describe('Why the record with the verdicts and approvals of the revision does not count; absent if it does.'),
-      resourcesSizeBytes: z.int().optional().describe('Size of all files together.'),
+        .describe(
+          'Reason why Sluice does not trust the record of verdicts and approvals of the revision; absent if it does.',
+        ),
+      resourcesSizeBytes: z.int().optional().describe('Total size of the files in bytes.'),
     })
-    .describe('The observed state of the revision.'),
+    .describe('Observed state of the package revision.'),
   selectableFields: [
     { path: 'spec.revision', missing: '0' },
     { path: 'spec.packageName' },

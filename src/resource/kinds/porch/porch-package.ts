@@ -13,13 +13,13 @@ export const porchPackageKind = defineKind({
   strategy: { serverNamed: true },
   spec: z
     .object({
-      packageName: z.string().optional().describe('Path and name of the package inside the repository.'),
+      packageName: z.string().optional().describe('Path and name of the package in the repository.'),
       repository: z.string().optional().describe('Name of the Repository object.'),
     })
-    .describe('Where the package is.'),
+    .describe('Identity of the package.'),
   status: z
-    .object({ latestRevision: z.int().optional().describe('The highest published revision.') })
-    .describe('The observed state of the package.'),
+    .object({ latestRevision: z.int().optional().describe('Number of the latest published revision.') })
+    .describe('Observed state of the package.'),
   selectableFields: [{ path: 'spec.packageName' }, { path: 'spec.repository' }],
   printerColumns: [
     NAME_COLUMN,

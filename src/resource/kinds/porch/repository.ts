@@ -18,28 +18,28 @@ export const TRANSPORT_CONDITION = 'sluice.dev/Transport';
 export const PUSHES_CONDITION = 'sluice.dev/PushesAccepted';
 
 /**
- * Which keys a repository trusts in place of those of the server, in the form of OpenSSH, one a line: only what they signed opens,
- * approves or delivers there.
+ * Keys that a repository trusts in place of those of the server, in the format of OpenSSH, one per line: only commits that they
+ * signed open gates, approve or are delivered there.
  */
 export const TRUSTED_KEYS_ANNOTATION = 'sluice.dev/trusted-keys';
 
 const git = z.object({
   repo: gitAddressSchema,
-  branch: branchSchema.default('main').describe('The branch that published packages are on.'),
-  createBranch: z.boolean().optional().describe('Create the branch if it is not there.'),
+  branch: branchSchema.default('main').describe('Branch with the published packages.'),
+  createBranch: z.boolean().optional().describe('If true, creates the branch if it does not exist.'),
   directory: directorySchema.prefault('/'),
   secretRef: secretRefSchema.optional(),
-  author: z.string().optional().describe('Name in the commits.'),
-  email: z.string().optional().describe('Address in the commits.'),
+  author: z.string().optional().describe('Author name of the commits.'),
+  email: z.string().optional().describe('Author email address of the commits.'),
 });
 
 const sync = z.object({
-  schedule: z.string().optional().describe('Cron expression of the full sync.'),
-  runOnceAt: z.string().optional().describe('Time of one further sync, RFC 3339.'),
+  schedule: z.string().optional().describe('Cron schedule of full synchronisations.'),
+  runOnceAt: z.string().optional().describe('Time of one additional synchronisation, in RFC 3339.'),
 });
 
 const oci = z.object({
-  registry: z.string().describe('Address of the registry.'),
+  registry: z.string().describe('URL of the registry.'),
   secretRef: secretRefSchema.optional(),
 });
 
@@ -54,27 +54,30 @@ export const repositoryKind = defineKind({
   nameRule: DNS_LABEL,
   spec: z
     .object({
-      description: z.string().optional().describe('What the repository is for.'),
-      deployment: z.boolean().optional().describe('True if clusters sync from this repository.'),
-      type: z.enum(['git', 'oci']).default('git').describe('Only git can be used.'),
-      content: z.string().default('Package').describe('Not used any more.'),
-      sync: sync.optional().describe('When to look for changes besides the usual polling.'),
-      git: git.optional().describe('Where the repository is; required for type git.'),
-      oci: oci.optional().describe('Where the registry is, for type oci.'),
+      description: z.string().optional().describe('Description of the repository.'),
+      deployment: z
+        .boolean()
+        .optional()
+        .describe('Whether the repository is a deployment repository, which clusters synchronise from.'),
+      type: z.enum(['git', 'oci']).default('git').describe('Type of the repository. Only git is supported.'),
+      content: z.string().default('Package').describe('Deprecated and not used.'),
+      sync: sync.optional().describe('Synchronisation in addition to regular polling.'),
+      git: git.optional().describe('Location of the Git repository. Required for type git.'),
+      oci: oci.optional().describe('Location of the OCI registry, for type oci.'),
     })
-    .describe('What the repository is and where.'),
+    .describe('Desired state of the repository.'),
   status: z
     .object({
       conditions: conditionsSchema.optional(),
-      lastFullSyncTime: serverTimeSchema.describe('When the repository was last read as a whole.'),
-      nextFullSyncTime: serverTimeSchema.describe('When it will be read as a whole again.'),
+      lastFullSyncTime: serverTimeSchema.describe('Time of the last full synchronisation.'),
+      nextFullSyncTime: serverTimeSchema.describe('Time of the next full synchronisation.'),
       observedGeneration: observedGenerationSchema,
-      observedRunOnceAt: serverTimeSchema.describe('The spec.sync.runOnceAt that was last done.'),
-      packageCount: z.int().optional().describe('How many packages it has.'),
-      lastWebhookTime: serverTimeSchema.describe('When a webhook last notified Sluice of the repository.'),
-      gitCommitHash: z.string().optional().describe('The commit of the branch that was last read.'),
+      observedRunOnceAt: serverTimeSchema.describe('Value of spec.sync.runOnceAt that was last processed.'),
+      packageCount: z.int().optional().describe('Number of packages in the repository.'),
+      lastWebhookTime: serverTimeSchema.describe('Time of the last webhook notification for the repository.'),
+      gitCommitHash: z.string().optional().describe('ID of the branch commit that was last synchronised.'),
     })
-    .describe('What was found in the repository.'),
+    .describe('Observed state of the repository.'),
   // The server writes the status at once after a create and after each poll: a client that reads and updates would race with it.
   strategy: {
     updatesIgnoreStatusWrites: true,

@@ -9,10 +9,10 @@ import { RBAC_GROUP } from './role.ts';
 const RBAC = { group: RBAC_GROUP, version: 'v1', nameRule: PATH_SEGMENT } as const;
 
 const subject = z.object({
-  kind: z.enum(['User', 'Group', 'ServiceAccount']).describe('User, Group or ServiceAccount.'),
-  apiGroup: z.string().optional().describe('API group of the kind; it need not be given.'),
-  name: z.string().min(1).describe('Name of the user, group or service account.'),
-  namespace: z.string().optional().describe('Namespace of a service account.'),
+  kind: z.enum(['User', 'Group', 'ServiceAccount']).describe('Kind of the subject: User, Group or ServiceAccount.'),
+  apiGroup: z.string().optional().describe('API group of the kind. Optional.'),
+  name: z.string().min(1).describe('Name of the subject.'),
+  namespace: z.string().optional().describe('Namespace of the service account.'),
 });
 
 type Subject = Readonly<z.output<typeof subject>>;
@@ -21,7 +21,7 @@ const subjects = z
   .array(subject)
   .optional()
   .meta({ 'x-kubernetes-list-type': 'atomic' })
-  .describe('Who has the rights of the role.');
+  .describe('Subjects that the role is granted to.');
 
 function roleRef<const Kinds extends readonly string[]>(kinds: Kinds) {
   return z
@@ -35,7 +35,7 @@ function roleRef<const Kinds extends readonly string[]>(kinds: Kinds) {
       name: z.string().min(1).describe('Name of the role.'),
     })
     .meta({ 'x-kubernetes-map-type': 'atomic' })
-    .describe('The role. It cannot be changed: delete the binding and make another.');
+    .describe('Role that is granted. Immutable: to change it, delete and recreate the binding.');
 }
 
 interface Binding {

@@ -19,11 +19,13 @@ const policyRule = z.object({
     .array(z.string())
     .min(1, REQUIRED_VALUE)
     .meta(ATOMIC)
-    .describe('What may be done: get, list, watch, create, update, patch, delete; * is everything.'),
-  apiGroups: texts.describe('API groups of the resources; "" is the core group, * is every group.'),
-  resources: texts.describe('Resources, such as packagerevisions or packagerevisions/approval; * is all.'),
-  resourceNames: texts.describe('Names of the only objects that the rule is for; none means all.'),
-  nonResourceURLs: texts.describe('Paths besides the API, such as /metrics; a * may stand at the end.'),
+    .describe('Allowed verbs: get, list, watch, create, update, patch, delete; * allows every verb.'),
+  apiGroups: texts.describe('API groups of the resources; "" is the core group, * matches every group.'),
+  resources: texts.describe(
+    'Resources, such as packagerevisions or packagerevisions/approval; * matches every resource.',
+  ),
+  resourceNames: texts.describe('Names of the objects that the rule applies to. Empty: all objects.'),
+  nonResourceURLs: texts.describe('Paths outside of the resource API, such as /metrics; the last character can be *.'),
 });
 
 type PolicyRule = DeepReadonly<z.output<typeof policyRule>>;
@@ -33,9 +35,9 @@ const rules = z
   .nullish()
   .transform((list) => list ?? [])
   .meta(ATOMIC)
-  .describe('What may be done.');
+  .describe('Rules of the role.');
 
-/** A rule is about resources or about paths, and what a namespace holds is resources only. */
+/** A rule is for resources or for paths, and a namespaced role only for resources. */
 function ruleCauses(list: readonly PolicyRule[], namespaced: boolean): FieldCause[] {
   return list.flatMap(({ nonResourceURLs = [], apiGroups = [], resources = [], resourceNames = [] }, index) => {
     const path = ['rules', index];
@@ -76,10 +78,10 @@ export const clusterRoleKind = defineKind({
           .array(labelSelectorSchema)
           .optional()
           .meta(ATOMIC)
-          .describe('Labels of the roles whose rules are gathered.'),
+          .describe('Label selectors for the roles whose rules are combined.'),
       })
       .optional()
-      .describe('Gathers the rules of other roles; rules is then written by the server.'),
+      .describe('Combines the rules of other roles. The server then manages the field rules.'),
   },
   strategy: { validate: (role) => ruleCauses(role.rules, false) },
   printerColumns: [NAME_COLUMN, CREATED_AT_COLUMN],

@@ -8,26 +8,26 @@ import { packageSelectorSchema } from './package-selector.ts';
 
 const git = z.object({
   repo: gitAddressSchema,
-  branch: branchSchema.default('main').describe('The branch that manifests are committed to.'),
+  branch: branchSchema.default('main').describe('Branch that manifests are committed to.'),
   directory: directorySchema.prefault('/'),
   secretRef: secretRefSchema.optional(),
-  author: z.string().optional().describe('Name in the commits.'),
-  email: z.string().optional().describe('Address in the commits.'),
-  createBranch: z.boolean().optional().describe('Create the branch if it is not there.'),
+  author: z.string().optional().describe('Author name of the commits.'),
+  email: z.string().optional().describe('Author email address of the commits.'),
+  createBranch: z.boolean().optional().describe('If true, creates the branch if it does not exist.'),
 });
 
 const pin = z.object({
   repository: z.string().min(1).describe('Name of the Repository object.'),
   package: z.string().min(1).describe('Path of the package in the repository.'),
-  revision: z.int().min(1).describe('The revision that is delivered.'),
+  revision: z.int().min(1).describe('Revision number that is delivered.'),
 });
 
 const deliveredPackage = z.object({
   repository: z.string().describe('Name of the Repository object.'),
   package: z.string().describe('Path of the package in the repository.'),
-  revision: z.int().describe('The revision that is delivered.'),
-  commit: z.string().describe('The commit of the revision.'),
-  tree: z.string().describe('The Git tree of the manifests.'),
+  revision: z.int().describe('Revision number that is delivered.'),
+  commit: z.string().describe('ID of the commit of the revision.'),
+  tree: z.string().describe('ID of the Git tree with the manifests.'),
 });
 
 export const deliveryTargetKind = defineKind({
@@ -40,32 +40,37 @@ export const deliveryTargetKind = defineKind({
   description: 'A branch and folder into which the manifests of published packages are committed.',
   spec: z
     .object({
-      description: z.string().optional().describe('What the target is for.'),
-      selector: packageSelectorSchema.describe('The packages that are delivered.'),
-      git: git.describe('Where the manifests go.'),
+      description: z.string().optional().describe('Description of the target.'),
+      selector: packageSelectorSchema.describe('Selector for the packages to deliver.'),
+      git: git.describe('Git repository that the manifests are committed to.'),
       pins: z
         .array(pin)
         .optional()
         .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['repository', 'package'] })
-        .describe('Packages that stay at one revision instead of the highest.'),
+        .describe(
+          'Packages that are pinned to a revision. Other packages are delivered in their highest published revision.',
+        ),
       onRemoval: z
         .enum(['empty', 'delete'])
         .default('delete')
-        .describe('What happens to the folder of a package that is no longer selected.'),
-      allowSecrets: z.boolean().default(false).describe('Deliver Secrets that are not encrypted.'),
-      allowOutOfBand: z.boolean().default(false).describe('Deliver revisions that were published without Sluice.'),
-      allowPrune: z.boolean().optional().describe('Allow a commit that removes every package.'),
-      suspend: z.boolean().optional().describe('Deliver nothing for now.'),
+        .describe('Action for the folder of a package that is no longer selected.'),
+      allowSecrets: z.boolean().default(false).describe('If true, delivers Secrets that are not encrypted.'),
+      allowOutOfBand: z
+        .boolean()
+        .default(false)
+        .describe('If true, delivers revisions that were published without Sluice.'),
+      allowPrune: z.boolean().optional().describe('If true, allows a commit that removes every package.'),
+      suspend: z.boolean().optional().describe('If true, suspends delivery.'),
     })
-    .describe('What is delivered and where.'),
+    .describe('Desired deliveries.'),
   status: z
     .object({
       conditions: conditionsSchema.optional(),
       observedGeneration: observedGenerationSchema,
-      lastCommit: z.string().optional().describe('The commit that was delivered last.'),
-      packages: z.array(deliveredPackage).optional().describe('What the last commit holds.'),
+      lastCommit: z.string().optional().describe('ID of the commit that was last delivered.'),
+      packages: z.array(deliveredPackage).optional().describe('Packages in the last delivered commit.'),
     })
-    .describe('What was delivered.'),
+    .describe('Observed state of the delivery.'),
   printerColumns: [
     NAME_COLUMN,
     { name: 'Address', type: 'string', jsonPath: '.spec.git.repo', value: (object) => object.spec.git.repo },

@@ -11,22 +11,26 @@ const ruleSchema = z
         'must be the name of an image without tag, with or without its registry',
       )
       .describe(
-        'Image without tag: set-namespace for every registry, or ghcr.io/kptdev/krm-functions-catalog/set-namespace.',
+        'Image without tag: set-namespace matches every registry, ghcr.io/kptdev/krm-functions-catalog/set-namespace only this one.',
       ),
-    tags: z.array(z.string().min(1)).optional().describe('Tags that the rule is for; all by default.'),
-    builtIn: z.string().min(1).optional().describe('Runs this built-in function in its place.'),
-    exec: z.string().min(1).optional().describe('Runs this program, from the folder that is allowed for programs.'),
+    tags: z.array(z.string().min(1)).optional().describe('Tags that the rule matches. Defaults to all tags.'),
+    builtIn: z.string().min(1).optional().describe('Built-in function that runs in place of the image.'),
+    exec: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Program that runs in place of the image; a file in the folder that the operator permits.'),
     container: z
       .object({
         digest: z
           .string()
           .regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits')
           .optional()
-          .describe('Runs exactly this image, whatever the tag refers to.'),
+          .describe('Digest of the image that runs, whatever the tag refers to.'),
       })
       .optional()
-      .describe('Runs the image as a container, also where a built-in function has its name.'),
-    forbid: z.string().min(1).optional().describe('Refuses it, with this text as the reason.'),
+      .describe('Runs the image as a container, even if a built-in function has the same name.'),
+    forbid: z.string().min(1).optional().describe('Forbids the function. The text is returned as the reason.'),
   })
   .refine(
     ({ builtIn, exec, container, forbid }) =>
@@ -44,8 +48,10 @@ export const functionPolicyKind = defineKind({
   description:
     'What runs for the functions that pipelines name: which are replaced, pinned or forbidden in its namespace.',
   spec: z
-    .object({ rules: z.array(ruleSchema).default([]).describe('The first rule that matches counts.') })
-    .describe('The rules.'),
+    .object({
+      rules: z.array(ruleSchema).default([]).describe('Rules for functions. The first matching rule applies.'),
+    })
+    .describe('Rules of the policy.'),
   printerColumns: [
     NAME_COLUMN,
     { name: 'Images', type: 'string', value: (object) => object.spec.rules.map(({ image }) => image).join(',') },

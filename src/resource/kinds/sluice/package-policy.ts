@@ -29,110 +29,110 @@ export const packagePolicyKind = defineKind({
   description: 'Rules for the packages that it selects: gates, who may give verdicts, who may approve.',
   spec: z
     .object({
-      selector: packageSelectorSchema.default({}).describe('The packages that the rules are for; all by default.'),
+      selector: packageSelectorSchema
+        .default({})
+        .describe('Selector for the packages that the policy applies to. Defaults to all packages.'),
       requiredGates: z
         .array(
           z.object({
-            conditionType: conditionType.describe('The condition that must be True.'),
-            approveOnly: z.boolean().optional().describe('Required at approval, not at proposal.'),
+            conditionType: conditionType.describe('Condition type that must be True.'),
+            approveOnly: z
+              .boolean()
+              .optional()
+              .describe('If true, the gate is required for approval, but not for proposal.'),
             boundTo: z
               .enum(['content', 'object'])
               .optional()
               .describe(
-                'For a type <group>/<version>.<Kind>.<name>: whether it is given for the whole content (the default) or for that object.',
+                'For a type <group>/<version>.<Kind>.<name>: whether a verdict applies to the whole content (default) or only to that object.',
               ),
           }),
         )
         .default([])
-        .describe('Gates besides those in the Kptfile.'),
+        .describe('Required gates in addition to those in the Kptfile.'),
       givers: z
         .array(
           z.object({
-            conditionType: conditionPattern.describe('A condition type, or a prefix followed by "*".'),
-            actors: z.array(z.string().min(1)).describe('Names of actors, or group:<name>.'),
+            conditionType: conditionPattern.describe('Condition type, or a prefix followed by "*".'),
+            actors: z.array(z.string().min(1)).describe('Names of users and controllers, or group:<name>.'),
           }),
         )
         .default([])
-        .describe('Who may give conditions of a type; a type that is not listed may be given by all users.'),
+        .describe('Permitted issuers of each condition type. All users may set a type that is not listed.'),
       validFor: z
         .array(
           z.object({
-            conditionType: conditionPattern.describe('Condition type, or the start of some followed by "*".'),
-            duration: durationSchema.describe('Time from when the condition was set or affirmed, such as 24h.'),
+            conditionType: conditionPattern.describe('Condition type, or a prefix followed by "*".'),
+            duration: durationSchema.describe('Duration since the condition was last set or confirmed, such as 24h.'),
           }),
         )
         .default([])
-        .describe('How long a condition counts; after that its gate is closed until it is affirmed.'),
-      pushMayGive: z.boolean().default(true).describe('Whether conditions count that arrive by a plain git push.'),
-      pushDenied: z.array(conditionPattern).default([]).describe('Condition types that a push may never give.'),
+        .describe('Validity of conditions. When it expires, the gate closes until the condition is confirmed.'),
+      pushMayGive: z.boolean().default(true).describe('Whether conditions that arrive by a plain Git push count.'),
+      pushDenied: z.array(conditionPattern).default([]).describe('Condition types that a Git push may never set.'),
       validatorConditions: z
         .array(
           z.object({
-            function: z
-              .string()
-              .min(1)
-              .describe('Name of the pipeline entry, or of its image without registry and tag.'),
-            conditionType: conditionType.describe('The condition that its findings become.'),
+            function: z.string().min(1).describe('Name of the pipeline entry, or its image without registry and tag.'),
+            conditionType: conditionType.describe('Condition type that the results of the validator are reported as.'),
             image: z
               .string()
               .regex(/[:@][^/]+$/, 'must have a tag or a digest')
               .optional()
               .describe(
-                'Pins the function: its findings count as those of controller:render, also where users may change the package, if the pipeline has exactly this image with this configuration. Without it they count as given by the contributors of the package.',
+                'Pins the function: if the pipeline contains exactly this image with this configuration, its results count as issued by controller:render, even where users may change the package. Without a pin they count as issued by the contributors of the package.',
               ),
             configMap: z
               .record(z.string(), z.string())
               .optional()
-              .describe('With image: the configMap that the pipeline entry must have.'),
+              .describe('Required configMap of the pipeline entry. Needs image.'),
             config: z
               .record(z.string(), z.unknown())
               .optional()
-              .describe(
-                'With image: the configuration object that the pipeline entry must have (configPath, configRef).',
-              ),
+              .describe('Required configuration object of the pipeline entry (configPath, configRef). Needs image.'),
           }),
         )
         .default([])
-        .describe('Validators whose findings become a condition of their own, which a gate can wait for.'),
+        .describe('Validators whose results are reported as conditions of their own, which gates can require.'),
       kptfileApprovals: z
         .boolean()
         .default(false)
         .describe(
-          'Whether annotations in the Kptfile can request automatic proposal and approval, as those of the object can.',
+          'Whether annotations in the Kptfile can request automatic proposal and approval, like the annotations of the object.',
         ),
-      autoPropose: z.boolean().default(false).describe('Propose drafts whose gates are open.'),
+      autoPropose: z.boolean().default(false).describe('If true, proposes drafts whose gates are all open.'),
       approval: z
         .object({
           forbidSelfApproval: z
             .boolean()
             .default(false)
-            .describe('Contributors and the proposer of a revision may not approve it.'),
+            .describe('If true, contributors to a revision and its proposer may not approve it.'),
           breakGlass: z
             .array(z.string().min(1))
             .default([])
-            .describe('Users, or group:<name>, who may publish with closed gates, giving a reason.'),
+            .describe('Users, or group:<name>, who may publish a revision with closed gates. They must give a reason.'),
         })
         .prefault({})
-        .describe('Rules for approval.'),
+        .describe('Rules for approvals.'),
       commitBudgetPerHour: z
         .int()
         .min(0)
         .default(50)
-        .describe('How many commits controllers may make on one revision in an hour.'),
+        .describe('Maximum number of commits that controllers may make on one revision per hour.'),
       gateDeadlines: z
         .array(
           z.object({
-            conditionType: conditionType.describe('The condition that is waited for.'),
-            after: durationSchema.describe('Time from the start of waiting, such as 30m or 24h.'),
+            conditionType: conditionType.describe('Condition type of the gate.'),
+            after: durationSchema.describe('Duration since the gate closed, such as 30m or 24h.'),
           }),
         )
         .default([])
-        .describe('After which time a closed gate is reported as overdue.'),
+        .describe('Durations after which a closed gate is reported as overdue.'),
     })
-    .describe('The rules.'),
+    .describe('Rules of the policy.'),
   status: z
     .object({ conditions: conditionsSchema.optional(), observedGeneration: observedGenerationSchema })
-    .describe('What was made of the rules.'),
+    .describe('Observed state of the policy.'),
   printerColumns: [
     NAME_COLUMN,
     {

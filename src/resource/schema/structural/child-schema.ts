@@ -3,7 +3,7 @@ import type { StructuralSchema } from './structural-schema.ts';
 /** The schema of what no schema declares: anything. */
 const UNTOLD: StructuralSchema = { 'x-kubernetes-preserve-unknown-fields': true };
 
-/** True for a field with a name of its own in the schema, as opposed to a key of a map. */
+/** True for a field that the schema declares, as opposed to a key of a map. */
 export function isDeclared(schema: StructuralSchema, key: string): boolean {
   return schema.properties !== undefined && Object.hasOwn(schema.properties, key);
 }

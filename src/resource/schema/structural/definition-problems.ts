@@ -7,7 +7,7 @@ import type { StructuralSchema } from './structural-schema.ts';
 
 type Path = readonly (string | number)[];
 
-/** What is judged of one version of a CustomResourceDefinition. */
+/** One version of a CustomResourceDefinition, as far as it is validated here. */
 export interface DefinedVersion {
   readonly schema?: { readonly openAPIV3Schema?: unknown } | undefined;
   readonly additionalPrinterColumns?: readonly { readonly jsonPath: string }[] | undefined;
@@ -16,7 +16,7 @@ export interface DefinedVersion {
 
 const SELECTABLE_TYPES = ['string', 'integer', 'boolean'];
 
-/** What is wrong with the schema and the paths of one version; `at` is where the version stands. */
+/** Returns the errors in the schema and the paths of one version; `at` is the path of the version. */
 export function versionProblems(version: DefinedVersion, at: Path): FieldCause[] {
   const place = [...at, 'schema', 'openAPIV3Schema'];
   const schema = version.schema?.openAPIV3Schema;

@@ -6,7 +6,7 @@ type Path = readonly (string | number)[];
 type Json = Readonly<Record<string, unknown>>;
 
 export interface Judged {
-  /** The value with defaults and without unknown fields; shares nothing with what was given. */
+  /** The value with defaults and without unknown fields; shares no part with the input. */
   readonly value: unknown;
   readonly unknownFields: readonly Path[];
   readonly causes: readonly FieldCause[];
@@ -18,8 +18,8 @@ const MAX_STEPS = 1_000_000;
 const MAX_CAUSES = 100;
 
 /**
- * Fills in defaults, leaves out unknown fields and validates, in one walk over a structural schema. CEL rules are judged by
- * `ruleCauses`, once all this holds. The time is bounded whatever the schema and the value: nesting beyond 100 levels and more than
+ * Adds defaults, removes unknown fields and validates, in one walk over a structural schema. `ruleCauses` evaluates CEL rules
+ * afterwards, if the value is valid. The time is bounded whatever the schema and the value: nesting beyond 100 levels and more than
  * a million steps are causes.
  */
 export function judgeValue(schema: StructuralSchema, value: unknown, at: Path = []): Judged {
@@ -74,7 +74,7 @@ class Walk {
     return result;
   }
 
-  /** A field that has no schema of its own. */
+  /** Handles a field without a schema. */
   #other(schema: StructuralSchema, value: unknown, name: string, result: Record<string, unknown>): void {
     const { additionalProperties } = schema;
     if (value === undefined) return;
@@ -122,7 +122,7 @@ class Walk {
     }
     const { allOf, anyOf, oneOf, not } = schema;
     if (allOf !== undefined) for (const inner of allOf) this.#validate(inner, value);
-    // Integer or text is judged by its own keyword already.
+    // The keyword int-or-string validates this itself.
     if (anyOf !== undefined && !anyOf.some((inner) => this.#holds(inner, value)))
       this.#add(invalid(value, 'must match at least one of the allowed forms (anyOf)'));
     if (oneOf !== undefined && oneOf.filter((inner) => this.#holds(inner, value)).length !== 1)
@@ -130,7 +130,7 @@ class Walk {
     if (not !== undefined && this.#holds(not, value)) this.#add(invalid(value, 'has a form that is not allowed (not)'));
   }
 
-  /** Judges without defaults and pruning: inside of allOf, anyOf, oneOf and not. */
+  /** Validates without defaults and pruning: inside of allOf, anyOf, oneOf and not. */
   #validate(schema: StructuralSchema, value: unknown): void {
     if (!this.#step()) return;
     if (!this.#hasType(schema, value)) return;

@@ -35,7 +35,7 @@ export function isOfType(type: string, value: unknown): boolean {
   }
 }
 
-/** Which keywords of a schema a value breaks, besides its type, its fields and items, and junctors. */
+/** Returns the keywords of a schema that a value violates, except for its type, its fields and items, and junctors. */
 export function brokenKeywords(schema: StructuralSchema, value: unknown): BrokenKeyword[] {
   const broken: BrokenKeyword[] = [];
   const want = (holds: boolean, rule: () => string) => {

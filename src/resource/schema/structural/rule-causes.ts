@@ -10,16 +10,16 @@ import { isTransitionRule, RULE_LIMITS, ruleExpression } from './validation-rule
 type Path = readonly (string | number)[];
 type Json = Readonly<Record<string, unknown>>;
 
-/** All rules of one object together: they are judged without a pause. */
+/** Maximum number of evaluated rules per object: they run without yielding. */
 const MAX_RUNS = 5000;
 /** Of processor time. */
 const MAX_CPU_MS = 100;
 const MAX_CAUSES = 100;
 
 /**
- * What the CEL rules of a schema find wrong with a value whose structure holds. Without `old` the rules about one state are judged,
- * with it the ones that compare two (those that name `oldSelf`), wherever both states have the field: fields by name, items of
- * a list of type map by their keys. Items of other lists have no state before.
+ * Returns the violations of the CEL rules of a schema for a structurally valid value. Without `old` it evaluates the rules about
+ * one state, with `old` the transition rules (those that use `oldSelf`), wherever both states have the field: fields by name, items
+ * of a list of type map by their keys. Items of other lists have no previous state.
  */
 export function ruleCauses(schema: StructuralSchema, value: unknown, change?: { readonly old: unknown }): FieldCause[] {
   if (!hasRules(schema)) return [];
@@ -114,7 +114,7 @@ function evaluate(expression: Expression, self: unknown): string | undefined {
 
 const known = new WeakMap<StructuralSchema, boolean>();
 
-/** True if the schema or one inside has rules, so that the rest of an object need not be walked. */
+/** True if the schema or a nested one has rules; other parts of an object need not be walked. */
 function hasRules(schema: StructuralSchema): boolean {
   const found = known.get(schema);
   if (found !== undefined) return found;

@@ -12,7 +12,7 @@ const MAX_TEXT_LENGTH = 65_536;
 const MAX_COMPILED = 64;
 const compiled = new LruCache<string, RE2JS>({ maxEntries: MAX_COMPILED });
 
-/** What is wrong with a pattern; undefined if it can be used. */
+/** Returns why a pattern cannot be used; undefined if it can. */
 export function patternProblem(pattern: string): string | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return `must have at most ${MAX_PATTERN_LENGTH} characters`;
   try {

@@ -40,7 +40,7 @@ function rule(holds: (value: unknown) => boolean, text: string, keywords: readon
   return Object.fromEntries(keywords.map((keyword) => [keyword, { holds, rule: text }]));
 }
 
-/** What is wrong with one keyword of a schema; undefined if nothing is. */
+/** Returns the error in one keyword of a schema; undefined if it is valid. */
 export function keywordProblem(keyword: string, value: unknown): string | undefined {
   if (!Object.hasOwn(KEYWORDS, keyword)) return 'has no place in a structural schema';
   const { holds, rule } = KEYWORDS[keyword] as (typeof KEYWORDS)[string];

@@ -21,7 +21,7 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   duration: (text) => /^-?(\d+(\.\d+)?(ns|us|µs|μs|ms|s|m|h|d|w))+$|^0$/.test(text),
 };
 
-/** True if a text has the format. Formats that are not known here constrain nothing, as in a kube-apiserver. */
+/** True if a text has the format. Unknown formats constrain nothing, as in a kube-apiserver. */
 export function hasFormat(format: string, text: string): boolean {
   if (!Object.hasOwn(FORMATS, format) || (text.length > MAX_LENGTH && format !== 'byte')) return true;
   return FORMATS[format]?.(text) ?? true;

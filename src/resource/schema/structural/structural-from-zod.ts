@@ -14,7 +14,7 @@ const INT_OR_STRING: StructuralSchema = {
   'x-kubernetes-int-or-string': true,
   anyOf: [{ type: 'integer' }, { type: 'string' }],
 };
-/** zod writes patterns of its own for these, which are weaker than the format or are no RE2. */
+/** For these formats zod writes patterns that are weaker than the format or are not valid RE2. */
 const FORMAT_OF: Readonly<Record<string, string>> = { 'date-time': 'date-time', base64: 'byte' };
 const NOT_RE2 = /\(\?<?[=!]|\\[1-9]|\\k</;
 
@@ -30,7 +30,7 @@ export function structuralFromZod(type: z.ZodType): StructuralSchema {
 }
 
 function rewrite(node: Json, place: string): StructuralSchema {
-  // People read these schemas: what a node is comes first.
+  // Description and type come first, since users read these schemas.
   const { description, type } = node;
   const result: Record<string, unknown> = {
     ...(description === undefined ? {} : { description }),

@@ -7,7 +7,7 @@ const MAX_DEPTH = 64;
 const MAX_NODES = 20_000;
 const SCALARS = new Set(['string', 'integer', 'number', 'boolean']);
 const JUNCTORS = ['allOf', 'anyOf', 'oneOf'] as const;
-/** Keywords that declare the shape of a value and thus must stand outside of junctors. */
+/** Keywords that declare the structure of a value and thus must be outside of junctors. */
 const SHAPE_KEYWORDS = [
   ...['type', 'description', 'default', 'nullable', 'additionalProperties', 'title', 'x-kubernetes-embedded-resource'],
   ...['x-kubernetes-int-or-string', 'x-kubernetes-preserve-unknown-fields', 'x-kubernetes-validations'],
@@ -18,8 +18,8 @@ type Path = readonly (string | number)[];
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * What keeps a value from being a structural schema, each with its place below `at`: the rules that a kube-apiserver has for
- * CustomResourceDefinitions, and bounds on size and depth.
+ * Returns the errors that make a value no structural schema, each with its path below `at`: the rules that a kube-apiserver
+ * has for CustomResourceDefinitions, and limits on size and depth.
  */
 export function structuralProblems(schema: unknown, at: Path = []): FieldCause[] {
   return new SchemaJudge().judge(schema, at);
@@ -140,7 +140,7 @@ class SchemaJudge {
     }
   }
 
-  /** Inside of junctors and `not` only values may be judged, and only fields that are declared outside. */
+  /** Junctors and `not` may only validate values, and only of fields that are declared outside of them. */
   #junctors(schema: StructuralSchema, outside: StructuralSchema | undefined, path: Path, depth: number): void {
     for (const key of JUNCTORS)
       for (const [index, inner] of (schema[key] ?? []).entries())

@@ -35,11 +35,11 @@ export interface StructuralSchema {
   readonly 'x-kubernetes-int-or-string'?: boolean;
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
   readonly 'x-kubernetes-embedded-resource'?: boolean;
-  /** How two writers share a list; absent means atomic. */
+  /** How ownership of a list is shared; absent means atomic. */
   readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
   /** The fields that identify an item of a list of type map. */
   readonly 'x-kubernetes-list-map-keys'?: readonly string[];
-  /** How two writers share an object; absent means granular. */
+  /** How ownership of an object is shared; absent means granular. */
   readonly 'x-kubernetes-map-type'?: 'atomic' | 'granular';
   readonly 'x-kubernetes-validations'?: readonly ValidationRule[];
 }

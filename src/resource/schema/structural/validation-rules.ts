@@ -2,14 +2,14 @@ import { compileExpression, type Expression, type ExpressionLimits } from '../..
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import type { ValidationRule } from './structural-schema.ts';
 
-/** Rules are judged on the event loop, where all requests wait for them. */
+/** Rules run on the event loop, where they block all other requests. */
 export const RULE_LIMITS: Partial<ExpressionLimits> = { rounds: 15_000, values: 50_000, milliseconds: 50 };
 
 /** Rules of one schema, and the characters of all of them. */
 export const MAX_RULES = 1000;
 export const MAX_RULE_CHARACTERS = 64 * 1024;
 
-/** A rule that names the state before is judged only when an object changes. */
+/** True for a rule that uses the previous state; it is evaluated only when an object changes. */
 export function isTransitionRule(rule: ValidationRule): boolean {
   return /\boldSelf\b/.test(rule.rule);
 }
@@ -25,7 +25,7 @@ export function ruleExpression(rule: ValidationRule): Expression {
   return expression;
 }
 
-/** What is wrong with a rule of a schema; undefined if it can be used. */
+/** Returns why a rule of a schema cannot be used; undefined if it can. */
 export function ruleProblem(rule: ValidationRule): string | undefined {
   if (typeof rule.rule !== 'string' || rule.rule.trim() === '') return 'must be a CEL expression';
   if (rule.message !== undefined && typeof rule.message !== 'string') return 'message must be a text';
@@ -40,7 +40,7 @@ export function ruleProblem(rule: ValidationRule): string | undefined {
 }
 
 /**
- * Compiles the rules anywhere in a value, one after each `yield`: what judges the value later finds them ready. Compiling those of a
+ * Compiles all rules in a value, one after each `yield`, so that a later validation finds them in the cache. Compiling those of a
  * large definition takes hundreds of milliseconds.
  */
 export function* compileRules(value: unknown): Generator<void, void> {

@@ -1,6 +1,6 @@
 /**
- * A deeply frozen copy without undefined properties, as if it had gone through JSON. Parts that are so already are shared, not
- * copied: what was read from a storage costs nothing to write again.
+ * Returns a deeply frozen copy without undefined properties, as after a conversion to JSON and back. Frozen parts are shared,
+ * not copied, so that writing an object that was read from a storage is cheap.
  */
 export function frozenCopy<T>(value: T): T {
   return copy(value) as T;
@@ -11,7 +11,7 @@ function copy(value: unknown): unknown {
   return Object.freeze(Array.isArray(value) ? value.map(copy) : copyFields(value as object));
 }
 
-/** True for what equals its copy: frozen at every depth, and nothing undefined. */
+/** True for a value that equals its copy: deeply frozen, without undefined properties. */
 function isSettled(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true;
   if (!Object.isFrozen(value)) return false;

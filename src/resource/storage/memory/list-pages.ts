@@ -4,7 +4,7 @@ import type { Clock } from '../../../foundation/time/clock.ts';
 import type { KubernetesObject, Stored } from '../../object/object.ts';
 import type { ListOptions, ListResult } from '../storage.ts';
 
-/** What a page is cut from: the entries of one state, in order, and where the next page begins. */
+/** The source of pages: the entries of one state, in order, and the position of the next page. */
 interface Snapshot<Entry> {
   readonly entries: readonly Entry[];
   /** The caller of the next page may have rights in this namespace alone; undefined for all. */
@@ -13,13 +13,13 @@ interface Snapshot<Entry> {
   readonly madeAt: number;
 }
 
-/** How long, in milliseconds, the rest of a list can be requested. */
+/** Milliseconds for which the next page of a list can be requested. */
 const LIFETIME_MS = 5 * 60_000;
 const MAX_SNAPSHOTS = 64;
 
 /**
- * Cuts lists into pages of one state. The state is held as references for five minutes; a later caller must list again, which
- * clients of Kubernetes do by themselves.
+ * Splits lists into pages of one state. The state is kept as references for five minutes; after that a client must list
+ * again, which Kubernetes clients do by themselves.
  */
 export class ListPages<Entry, T extends KubernetesObject> {
   readonly #clock: Clock;
@@ -35,7 +35,7 @@ export class ListPages<Entry, T extends KubernetesObject> {
   }
 
   /**
-   * One page. `find` gives the entries of the present state for a first page; `matches` says which of them are selected, undefined
+   * Returns one page. `find` returns the current entries for a first page; `matches` tests which of them are selected, undefined
    * for all.
    */
   list(
@@ -50,7 +50,7 @@ export class ListPages<Entry, T extends KubernetesObject> {
       token === undefined
         ? { entries: find(), namespace: options.namespace, resourceVersion, madeAt: this.#clock.now() }
         : this.#held(token.snapshot);
-    // Tokens can be guessed, and rights were judged for the namespace that is asked for now.
+    // Tokens can be guessed, and access was checked for the namespace of this request.
     if (snapshot.namespace !== options.namespace)
       throw new SluiceError('BadRequest', 'continue key is not valid: it belongs to a list of another namespace');
     const limit = options.limit === undefined || options.limit <= 0 ? Number.POSITIVE_INFINITY : options.limit;

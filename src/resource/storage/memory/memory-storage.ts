@@ -15,7 +15,7 @@ export interface MemoryStorageOptions {
   readonly quota?: NamespaceQuota;
 }
 
-/** Objects of one kind in memory. Nothing outlives the process: for what is derived again at every start, and for tests. */
+/** Objects of one kind in memory, for data that is derived again at every start, and for tests. */
 export class MemoryStorage<T extends KubernetesObject = KubernetesObject> extends ObjectStorage<T> {
   constructor(kind: Kind<T>, options: MemoryStorageOptions) {
     super(kind, { ...options, committer: memoryCommitter(options.log) });

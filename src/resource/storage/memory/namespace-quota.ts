@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../object/object.ts';
 import type { KindIdentity } from '../../schema/kind-identity.ts';
 import { resourceName } from './object-rules.ts';
 
-/** What the objects of one namespace may be together, of all kinds; its events have as much for themselves. */
+/** Maximum size of all objects of one namespace; its events have a quota of the same size. */
 export interface QuotaLimits {
   readonly objects: number;
   /** About as many as the objects have as JSON. All of them are kept in memory. */
@@ -23,9 +23,9 @@ export interface QuotaUsage {
 const QUOTA_NAME = 'sluice-namespace';
 
 /**
- * How much is stored in each namespace, so that one that is filled by a hostile or broken client leaves memory for the others.
- * Storages account for every write, and check those of the API: what Sluice itself writes is not held up. An update that makes an
- * object no larger is always allowed.
+ * Tracks the size of each namespace, so that a hostile or broken client cannot use up the memory. Storages account for every
+ * write, and check writes of the API: writes of Sluice itself are not limited. An update that does not enlarge an object is
+ * always allowed.
  */
 export class NamespaceQuota {
   readonly #limits: QuotaLimits;
@@ -48,7 +48,7 @@ export class NamespaceQuota {
     return [...this.#usage.values()].map((usage) => ({ ...usage }));
   }
 
-  /** Accounts for a write that is made. */
+  /** Accounts for a completed write. */
   account(kind: KindIdentity, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
     const { namespace } = (after ?? before)?.metadata ?? {};
     if (namespace === undefined) return;

@@ -2,7 +2,7 @@ import type { ObjectKey } from '../../object/object.ts';
 import { type IndexKey, nameOf, namespaceOf } from '../../watch/index-key.ts';
 import { SortedEntries } from './sorted-entries.ts';
 
-/** No name holds it, and it comes before all that names hold. */
+/** No name contains it, and it sorts before all characters of names. */
 const SEPARATOR = '\u0000';
 const AFTER_SEPARATOR = '\u0001';
 
@@ -12,8 +12,8 @@ export function sortKeyOf(key: ObjectKey): string {
 }
 
 /**
- * Entries of one kind in the order of lists, found by key and by index key. A list costs what it selects, a write the logarithm of
- * what there is. Namespaces need no index of their own: what is in one stands together.
+ * Entries of one kind in the order of lists, found by key and by index key. The cost of a list is proportional to the selected
+ * entries, that of a write to the logarithm of all. Namespaces need no index, since the entries of one are adjacent.
  */
 export class ObjectIndex<Entry> {
   readonly #keysOf: (entry: Entry) => readonly IndexKey[];
@@ -22,7 +22,7 @@ export class ObjectIndex<Entry> {
   readonly #sorted = new SortedEntries<Entry>();
   /** Sort keys; most index keys have one, which needs no set. */
   readonly #byKey = new Map<IndexKey, string | Set<string>>();
-  /** How many entries a namespace has. */
+  /** Number of entries in each namespace. */
   readonly #namespaces = new Map<string, number>();
 
   /** `keysOf` returns by which labels and fields an entry is found, the same at each call. */
@@ -72,7 +72,7 @@ export class ObjectIndex<Entry> {
     }
     const found = this.#byKey.get(indexKey) ?? [];
     const sortKeys = typeof found === 'string' ? [found] : [...found];
-    // To sort many is slower than to pass over the others.
+    // Sorting many entries is slower than skipping the others.
     const isMany = sortKeys.length * Math.log2(sortKeys.length) > this.#entries.size;
     if (isMany && found instanceof Set) return this.#sorted.among(found);
     return sortKeys.sort().flatMap((sortKey) => this.#entries.get(sortKey) ?? []);

@@ -9,7 +9,7 @@ import { type DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../s
 
 /** What every storage of objects as they are written keeps to. All functions are pure. */
 
-/** What these rules need of a kind: its names for messages, and its strategy. */
+/** The parts of a kind that these rules need: its names for messages, and its strategy. */
 type WrittenKind<T extends KubernetesObject> = KindIdentity & { readonly strategy: WriteStrategy<T> };
 
 const GENERATED_SUFFIX_LENGTH = 5;
@@ -58,7 +58,7 @@ export function withStatus<T extends KubernetesObject>(old: Stored<T>, object: T
   return { ...old, status: object.status, metadata: { ...old.metadata, ...keptOwners(old, object) } };
 }
 
-/** The object whose deletion was requested: what still holds it is in its finalizers. */
+/** Marks an object whose deletion was requested; its finalizers delay the deletion. */
 export function markedForDeletion<T extends KubernetesObject>(old: Stored<T>, options: DeleteOptions, now: number): T {
   const deletionTimestamp = old.metadata.deletionTimestamp ?? timestamp(now);
   const { propagationPolicy } = options;
@@ -70,7 +70,7 @@ export function markedForDeletion<T extends KubernetesObject>(old: Stored<T>, op
         : undefined;
   const own = (old.metadata.finalizers ?? []).filter((one) => one !== FOREGROUND_FINALIZER && one !== ORPHAN_FINALIZER);
   const before = old.metadata.finalizers ?? [];
-  // The policy of the first request stands once the deletion is under way.
+  // The policy of the first request applies once the deletion is in progress.
   const finalizers =
     old.metadata.deletionTimestamp !== undefined ? before : wanted === undefined ? before : [...own, wanted];
   return {
@@ -92,7 +92,7 @@ export function isHeld<T extends KubernetesObject>({ strategy }: Pick<WrittenKin
   return (object.metadata.finalizers?.length ?? 0) > 0 || (strategy.holdsDeletion?.(object) ?? false);
 }
 
-/** Preconditions that are given must hold: Conflict otherwise. */
+/** Throws Conflict if a given precondition does not match. */
 export function checkPreconditions(
   kind: Pick<KindIdentity, 'plural' | 'group'>,
   old: Stored,
@@ -141,7 +141,7 @@ function refuseLateFinalizers(kind: KindIdentity, old: Stored, next: KubernetesO
     ]);
 }
 
-/** What a client cannot change. */
+/** Metadata that a client cannot change. */
 function serverMeta(metadata: StoredMeta): StoredMeta {
   const { name, namespace, uid, resourceVersion, creationTimestamp, generation, deletionTimestamp } = metadata;
   return { name, namespace, uid, resourceVersion, creationTimestamp, generation, deletionTimestamp };
@@ -153,7 +153,10 @@ function keptOwners(old: Stored, object: KubernetesObject): Pick<ObjectMeta, 'ma
   return { managedFields: managedFields?.length === 0 ? undefined : managedFields };
 }
 
-/** What generation counts: everything besides metadata and status. The apiVersion states in which schema it is written. */
+/**
+ * The content whose changes increase the generation: everything besides metadata and status, and the apiVersion, which
+ * determines the schema.
+ */
 function content(object: KubernetesObject): object {
   const { apiVersion: _version, metadata: _metadata, status: _status, ...rest } = object;
   return rest;

@@ -43,7 +43,7 @@ export interface ObjectStorageOptions {
   readonly committer: Committer;
   /** Makes uids and the random part of generated names. Default: random UUIDs. */
   readonly uuid?: () => string;
-  /** What clients may do; all verbs if absent. */
+  /** Verbs that clients may use; all if absent. */
   readonly verbs?: readonly Verb[];
   /** Shared by all kinds. Default: none. */
   readonly quota?: NamespaceQuota;
@@ -54,7 +54,7 @@ export function topicOf(kind: Pick<KindIdentity, 'apiVersion' | 'kind'>): string
   return `${kind.apiVersion}/${kind.kind}`;
 }
 
-/** Replaces `spec.finalizers` of a kind whose deletion they hold back. */
+/** Replaces `spec.finalizers` of a kind whose deletion they delay. */
 const FINALIZE = 'finalize';
 
 /** Objects of one kind as they are written: all of them in memory, and as durable as the committer makes them. */
@@ -69,7 +69,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   readonly #topic: string;
   readonly #objects = new ObjectIndex<Stored<T>>((object) => sharedKeysOf(indexedObject(object), this.kind));
   readonly #pages: ListPages<Stored<T>, T>;
-  /** The version before the first of the status writes that an object was made by; of no other object. */
+  /** For an object that status writes produced: the version before the first of them. */
   readonly #sinceStatus = new WeakMap<Stored<T>, string>();
 
   constructor(kind: Kind<T>, options: ObjectStorageOptions) {
@@ -100,7 +100,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     const sameFields = sameValue(this.#kind.selectableFields, kind.selectableFields);
     this.#kind = kind;
     for (const object of [...this.#objects.values()]) this.#put(object);
-    // Watchers by a field are found by the keys that objects have, and those are others now.
+    // The field keys of the objects have changed, so watchers with a field selector must list again.
     if (!sameFields) this.#log.expire(this.#topic);
   }
 
@@ -176,7 +176,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     });
   }
 
-  /** One write of an object that is there. What waits only for its finalizers goes when the last one does. */
+  /** Updates an existing object. If only finalizers delayed its deletion, it is deleted with the last of them. */
   #change(
     context: RequestContext,
     object: T,
@@ -196,7 +196,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     });
   }
 
-  /** What an update expects, without the parts of the status that do not matter to it. */
+  /** Returns the expected version of an update, which ignores status writes that do not affect it. */
   #settled(old: Stored<T>, { uid, resourceVersion }: ObjectMeta): Pick<ObjectMeta, 'uid' | 'resourceVersion'> {
     const since = this.kind.strategy.updatesIgnoreStatusWrites ? this.#sinceStatus.get(old) : undefined;
     if (since === undefined) return { uid, resourceVersion };
@@ -278,7 +278,7 @@ function versioned<T extends KubernetesObject>(object: T, resourceVersion: strin
   return frozenCopy({ ...object, metadata: { ...object.metadata, resourceVersion } }) as Stored<T>;
 }
 
-/** Whether more than the namespace selects. */
+/** True if the selection has more than a namespace. */
 function hasSelectors({ labelSelector, fieldSelector }: ListOptions): boolean {
   return (labelSelector?.requirements.length ?? 0) > 0 || (fieldSelector?.requirements.length ?? 0) > 0;
 }

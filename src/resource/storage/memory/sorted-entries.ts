@@ -8,8 +8,8 @@ interface Run<Entry> {
 const MAX_RUN = 512;
 
 /**
- * Entries in the order of their keys, in runs of bounded length: to add one moves few others, however many there are, and a part of
- * them is copied without checking each.
+ * Entries in the order of their keys, in runs of bounded length: adding an entry moves few others, regardless of the size, and
+ * ranges are copied without checking each entry.
  */
 export class SortedEntries<Entry> {
   /** None of them empty. */
@@ -31,12 +31,12 @@ export class SortedEntries<Entry> {
     run.keys.splice(place, 0, key);
     run.entries.splice(place, 0, entry);
     if (run.keys.length <= MAX_RUN) return;
-    // Keys often come in order, and then the front is left full.
+    // Keys are often added in order; then the first part stays full.
     const cut = place === MAX_RUN ? MAX_RUN : MAX_RUN / 2;
     this.#runs.splice(at + 1, 0, { keys: run.keys.splice(cut), entries: run.entries.splice(cut) });
   }
 
-  /** Takes an entry away; one that is not there is left alone. */
+  /** Removes an entry if it exists. */
   delete(key: string): void {
     const at = this.#runOf(key);
     const run = this.#runs[at];

@@ -11,7 +11,7 @@ export function writeAttachments(path: string, attachments: Attachments): void {
   if (attachments.size === 0) return;
   const database = new DatabaseSync(path);
   try {
-    // A copy that is not finished is thrown away; nothing may stay beside one that is.
+    // An unfinished copy is deleted; no temporary file may remain next to a finished one.
     database.exec(`PRAGMA journal_mode = MEMORY; BEGIN; ${ATTACHMENTS_TABLE}`);
     const insert = database.prepare('INSERT INTO attachments (name, content) VALUES (?, ?)');
     for (const [name, content] of attachments) insert.run(name, content);
@@ -21,7 +21,7 @@ export function writeAttachments(path: string, attachments: Attachments): void {
   }
 }
 
-/** Takes files out of a copied backup, which has been judged. */
+/** Removes files from a copied backup that was checked. */
 export function dropAttachments(database: DatabaseSync): void {
   if (hasAttachments(database)) database.exec('DROP TABLE attachments; VACUUM;');
 }

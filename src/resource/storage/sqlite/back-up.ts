@@ -8,9 +8,9 @@ import { ObjectDatabase } from './object-database.ts';
 
 export interface BackUpOptions {
   readonly database: string;
-  /** Where the copy is to be. */
+  /** Path of the copy. */
   readonly target: string;
-  /** Replace a file that is there. */
+  /** Replace an existing file. */
   readonly force: boolean;
   readonly clock: Clock;
   /** Files that go with the objects; called after these were copied. */
@@ -18,8 +18,8 @@ export interface BackUpOptions {
 }
 
 /**
- * Copies an object database as it is at one moment, also while another process writes it. The copy appears complete, durable and
- * readable for its owner only, or not at all. AlreadyExists if something is at its place.
+ * Copies an object database in a consistent state, even while another process writes it. The copy is complete, durable and
+ * readable for its owner only, or does not exist. AlreadyExists if the target exists.
  */
 export function backUp({ database, target, force, clock, attachments }: BackUpOptions): void {
   if (!force && existsSync(target)) throw taken(target);

@@ -6,7 +6,10 @@ import { prepareSchema } from './schema.ts';
 /** Deeper objects are of no kind, and a walk over them would end the process. */
 const MAX_DEPTH = 200;
 
-/** Throws Corrupt if a database is damaged or holds anything but objects as this version writes them. `path` is for messages. */
+/**
+ * Throws Corrupt if a database is damaged or contains anything but objects in the format of this version. `path` is for
+ * messages.
+ */
 export function checkBackup(database: DatabaseSync, path: string): void {
   const fail = (what: string) =>
     new SluiceError('Corrupt', `${path} is no sound backup: ${what}; use another one (nothing was changed)`);

@@ -7,14 +7,14 @@ import type { LogEntry, LoggedChange } from '../../watch/log-entry.ts';
 
 export interface JournalTableOptions {
   readonly clock: Clock;
-  /** How many events are kept at most. */
+  /** Maximum number of events. */
   readonly keep: number;
-  /** How many bytes they have at most, about. */
+  /** Approximate maximum size of the events in bytes. */
   readonly keepBytes: number;
   readonly readOnly: boolean;
   /** For messages. */
   readonly path: string;
-  /** Called when there is something to write. */
+  /** Called when events wait to be written. */
   readonly onNote: () => void;
   /** Called with why versions could not be marked as used; the next commit tries again. */
   readonly onError: (error: unknown) => void;
@@ -22,7 +22,7 @@ export interface JournalTableOptions {
 
 /** An event may go after this time, in milliseconds, however few there are. */
 const RETENTION_MS = 60 * 60_000;
-/** How often old events are removed: after so many new ones. */
+/** Number of new events after which old ones are removed. */
 const TRIM_INTERVAL_EVENTS = 1000;
 /** More changes than this at once are the arrival of a repository: no watcher needs them one by one. */
 const MIN_BULK_CHANGES = 1000;
@@ -37,7 +37,7 @@ const TRIM_PART = 1 / 32;
 interface Noted {
   readonly topic: string;
   readonly entry: LogEntry;
-  /** What the object is after the change, if it is written out already. */
+  /** The object after the change as text, if it was already encoded. */
   readonly text?: string | undefined;
 }
 
@@ -129,7 +129,7 @@ export class JournalTable implements EventJournal {
       version: BigInt(Number(row.version)),
       change: new JournaledChange(row.before, row.after),
     }));
-    // What waits for the next commit comes after all that is written.
+    // Events that wait for the next commit come after all written ones.
     const waiting = this.#published.filter(
       ({ topic: other, entry: { version } }) => other === topic && version > after && version <= upTo,
     );
@@ -174,7 +174,7 @@ export class JournalTable implements EventJournal {
     this.#staged = [];
     this.#reserving = undefined;
     this.#counting = 0;
-    // So that it does not grow while nothing can be written.
+    // Bounds the memory while nothing can be written.
     this.#published = this.#worthKeeping(this.#published);
   }
 

@@ -19,11 +19,11 @@ export interface ObjectDatabaseOptions {
   readonly clock: Clock;
   /** For processes that only read while another one writes. */
   readonly readOnly?: boolean;
-  /** How many events are kept at most; older ones than an hour go in any case. Default 100,000. */
+  /** Maximum number of events; events older than an hour are removed in any case. Default 100,000. */
   readonly maxJournalEvents?: number;
-  /** How many bytes the kept events have at most, about. Default 512 MiB. */
+  /** Approximate maximum size of the events in bytes. Default 512 MiB. */
   readonly maxJournalBytes?: number;
-  /** What the objects of a namespace may be together. Default: DEFAULT_QUOTA. */
+  /** Quota of each namespace. Default: DEFAULT_QUOTA. */
   readonly quota?: QuotaLimits;
   /** Called once for consecutive failures to write what no caller waits for; the next commit that succeeds writes it. */
   readonly onError?: (error: unknown) => void;
@@ -42,8 +42,8 @@ interface Batch {
 }
 
 /**
- * Objects and events in one SQLite file. All writes of one turn of the event loop share one transaction with full sync, so that many
- * writers pay for one sync. One process writes; others may read at the same time.
+ * Objects and events in one SQLite file. All writes of one turn of the event loop share one transaction with one full sync. One
+ * process writes; others may read at the same time.
  */
 export class ObjectDatabase implements Committer {
   readonly journal: EventJournal;
@@ -87,7 +87,9 @@ export class ObjectDatabase implements Committer {
     this.#deleteObject = database.prepare('DELETE FROM objects WHERE topic = ? AND key = ?');
   }
 
-  /** Opens the file; a missing one is made, for its owner only. Throws Corrupt, Unsupported, or Unavailable. */
+  /**
+   * Opens the file; creates a missing one, readable for its owner only. Throws Corrupt, Unsupported, or Unavailable.
+   */
   static open(options: ObjectDatabaseOptions): ObjectDatabase {
     const { path, readOnly = false } = options;
     let database: DatabaseSync | undefined;
@@ -124,7 +126,7 @@ export class ObjectDatabase implements Committer {
     return storage;
   }
 
-  /** Small texts that live beside the objects, such as what was known of things that are derived again at every start. */
+  /** Small texts that are stored next to the objects, such as caches of data that is derived at every start. */
   notes(topic: string): NoteTable {
     const table = new NoteTable(this.#database, topic, () => this.#schedule());
     this.#notes.push(table);
@@ -208,7 +210,7 @@ export class ObjectDatabase implements Committer {
     for (const finish of done) finish();
   }
 
-  /** One write of the batch. If it throws it has changed nothing, and the others continue. */
+  /** Applies one write of the batch. If it throws, it has changed nothing, and the other writes continue. */
   #attempt(
     work: (transaction: Transaction) => unknown,
     { changes, undos }: Batch,

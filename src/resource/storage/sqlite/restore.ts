@@ -9,19 +9,19 @@ import { checkSchema } from './schema.ts';
 
 export interface RestoreOptions {
   readonly backup: string;
-  /** Its writer's lock is held by the caller. It need not be there. */
+  /** Path of the database, which need not exist. The caller holds the lock of its writer. */
   readonly database: string;
-  /** Where the present database is kept; nothing is there yet. */
+  /** Path to which the current database is moved; it does not exist yet. */
   readonly aside: string;
 }
 
-/** What must not come again: versions that were given out, and watches from the time after the backup. */
+/** State that must not be reused: versions that were given to clients, and watches from after the backup. */
 interface Past {
   readonly version: number;
   readonly topics: readonly string[];
 }
 
-/** How far versions rise above all that are known; clients may have seen some that were never written down. */
+/** Added to the highest known version, since clients may have seen versions that were never stored. */
 const VERSION_MARGIN = 10_000;
 /** The same where the present database cannot be read, so that its last version is unknown. */
 const UNKNOWN_VERSION_MARGIN = 1_000_000_000_000;
@@ -29,8 +29,8 @@ const UNKNOWN_VERSION_MARGIN = 1_000_000_000_000;
 const SQLITE_BUSY = 5;
 
 /**
- * Puts a backup in the place of a database. The backup is copied and judged first; the present database, if there is one, is kept
- * aside. Throws Corrupt or Unsupported for what is no backup, Busy while others read; then nothing has changed.
+ * Replaces a database by a backup. The backup is copied and checked first; an existing database is moved aside. Throws Corrupt or
+ * Unsupported for an invalid backup, Busy while other processes read; then nothing has changed.
  */
 export function restore(options: RestoreOptions): void {
   for (const _step of restoreSteps(options)) {
@@ -80,7 +80,7 @@ export function readAttachment(backup: string, name: string): Uint8Array | undef
   }
 }
 
-/** A copy by SQLite has all that was committed, wherever it stood. */
+/** A copy by SQLite contains all committed data, including the write-ahead log. */
 function copy(backup: string, target: string): void {
   let source: DatabaseSync | undefined;
   try {
@@ -96,7 +96,7 @@ function copy(backup: string, target: string): void {
   }
 }
 
-/** Judges the copy and makes it continue where the present database ends: no version comes twice, and old watches end. */
+/** Checks the copy and lets it continue after the current database: no version is used twice, and old watches end. */
 function prepare(copied: string, backup: string, past: Past): void {
   const database = new DatabaseSync(copied);
   try {
@@ -130,7 +130,7 @@ function pastOf(path: string): Past | undefined {
     database = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
     return readPast(database);
   } catch {
-    // Why does not matter: it is what the backup is for.
+    // The cause does not matter: a damaged database is the reason for restoring a backup.
     return undefined;
   } finally {
     database?.close();
@@ -153,14 +153,16 @@ function readPast(database: DatabaseSync): Past {
   return { version: Number(highest?.version ?? 0), topics: topics.map(({ topic }) => String(topic)) };
 }
 
-/** Brings the present database into one file. What stands beside it would be taken for part of the new one. */
+/**
+ * Merges the current database into one file. Its additional files would otherwise be taken for those of the new one.
+ */
 function settle(path: string): void {
   const database = new DatabaseSync(path, { timeout: 5000 });
   try {
     // No other process can have it open then.
     database.exec('PRAGMA journal_mode = DELETE');
   } catch (error) {
-    // The lower byte is the code without its details. Other failures are damage, and nothing is to be had.
+    // The lower byte is the code without its details. Other failures mean damage: no data can be recovered.
     if (((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY) {
       throw new SluiceError('Busy', `another process reads ${path}; try again when it has ended`, { cause: error });
     }
@@ -169,7 +171,7 @@ function settle(path: string): void {
   }
 }
 
-/** What is still there is of a damaged database; SQLite would throw away what it cannot read. */
+/** The remaining files belong to a damaged database; SQLite would delete what it cannot read. */
 function partsAside(path: string, aside: string): void {
   for (const suffix of ['-wal', '-shm', '-journal'])
     if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);

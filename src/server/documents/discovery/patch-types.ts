@@ -15,7 +15,7 @@ export function patchTypesOf(kind: Pick<Kind, 'group' | 'schema'>): readonly str
     : [JSON_PATCH, MERGE_PATCH, APPLY_PATCH];
 }
 
-/** True for the kinds of Kubernetes itself, false for Sluice's own and for those that users define. */
+/** True for the kinds of Kubernetes itself, false for those of Sluice and for custom resources. */
 export function takesStrategicPatch({ group, schema }: Pick<Kind, 'group' | 'schema'>): boolean {
   return schema === undefined && (group === '' || group.endsWith('.k8s.io'));
 }

@@ -36,7 +36,7 @@ export interface Served {
   readonly reviews: readonly ServedReview[];
 }
 
-/** What the documents contain of a resource, kind or review alike. */
+/** The content of the documents about a resource, for kinds and reviews. */
 export interface ServedResource extends GroupVersionKind {
   readonly plural: string;
   readonly singular: string;
@@ -49,7 +49,7 @@ export interface ServedResource extends GroupVersionKind {
   readonly patchTypes: readonly string[];
   /** The schema of its objects. */
   schema(): StructuralSchema;
-  /** What the resource was made from; as long as that is the same object, documents of it stay as they are. */
+  /** The source of the resource; documents are cached as long as it is the same object. */
   readonly source: ServedKind['kind'] | ServedReview;
 }
 
@@ -67,8 +67,8 @@ export interface ServedGroup {
 }
 
 /**
- * What is served, by group and version. Groups and resources stand in the order they are served in, so a word that two
- * groups know means the earlier one; versions begin with the most mature one.
+ * Groups served resources by group and version. Groups and resources stay in the order in which they are served, so a
+ * word that two groups share means the earlier one; versions begin with the most mature one.
  */
 export function servedGroups(served: Served): ServedGroup[] {
   const groups = new Map<string, Map<string, ServedResource[]>>();
@@ -97,7 +97,7 @@ function kindResource({ kind, verbs, ...rest }: ServedKind): ServedResource {
   };
 }
 
-/** Group, version and kind of something that may carry more. */
+/** Group, version and kind of an object with further fields. */
 export function namesOf({ group, version, kind }: GroupVersionKind): GroupVersionKind {
   return { group, version, kind };
 }

@@ -19,8 +19,8 @@ export interface VersionInfo {
 }
 
 /**
- * `/version`. `version` is that of Sluice, `platform` the machine's, as in `linux/amd64`. What only a program built
- * with Go can say is empty.
+ * `/version`. `version` is that of Sluice, `platform` the machine's, as in `linux/amd64`. Fields that only a program
+ * built with Go has are empty.
  */
 export function versionInfo(version: string, platform: string): VersionInfo {
   return {

@@ -9,7 +9,7 @@ import { listKind, metaSchemaName, schemaName } from './schema-names.ts';
 
 /** A schema of a document, which may refer to another one of it. */
 export interface DocumentSchema extends Omit<StructuralSchema, 'properties' | 'items' | 'additionalProperties'> {
-  /** Name of the schema that this one stands for; a description may stand beside it. */
+  /** Name of the schema that this one refers to; it may have a description as well. */
   readonly refersTo?: string;
   readonly properties?: Readonly<Record<string, DocumentSchema>>;
   readonly items?: DocumentSchema;

@@ -10,7 +10,7 @@ const PATH_VARIABLES = {
   name: 'Name of the object.',
 } as const;
 
-/** Where the OpenAPI v3 document of a group and version is, behind `/openapi/v3/`. */
+/** Returns the key of the OpenAPI v3 document of a group and version, after `/openapi/v3/`. */
 export function openApiV3Key({ group, version }: Pick<ServedVersion, 'group' | 'version'>): string {
   return group === '' ? `api/${version}` : `apis/${group}/${version}`;
 }
@@ -80,7 +80,7 @@ function reference(name: string): string {
   return `#/components/schemas/${name}`;
 }
 
-/** A reference can have nothing beside it in OpenAPI 3.0, so one with a description stands alone in an `allOf`. */
+/** In OpenAPI 3.0 a reference can have no siblings, so one with a description is wrapped in `allOf`. */
 function v3Schema(schema: DocumentSchema): object {
   const { refersTo, ...rest } = schema;
   if (refersTo === undefined) return { ...rest, ...mapChildren(schema, v3Schema) };

@@ -8,7 +8,7 @@ export type Method = 'get' | 'put' | 'post' | 'patch' | 'delete';
 /** An operation at a path, independent of the version of OpenAPI. */
 export interface Operation {
   readonly method: Method;
-  /** What Kubernetes calls it. */
+  /** Name of the action in Kubernetes. */
   readonly action: keyof typeof PARAMETERS;
   /** Unique in all documents. */
   readonly id: string;
@@ -23,7 +23,7 @@ export interface Operation {
 
 export interface OperationsAtPath {
   readonly path: string;
-  /** Which parts of the path are variable. */
+  /** The variable parts of the path. */
   readonly variables: readonly ('namespace' | 'name')[];
   readonly operations: readonly Operation[];
 }

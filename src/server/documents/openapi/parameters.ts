@@ -17,7 +17,7 @@ export const PRETTY = text('pretty', 'If true, the response is indented.');
 
 const DRY_RUN = text('dryRun', 'With All the request is checked and answered as usual, but nothing is stored.');
 const FIELD_MANAGER = text('fieldManager', 'Name of the writer; it owns the fields that it writes.');
-/** kubectl looks for it in the patch operation of a kind: if it is there, the server judges the fields. */
+/** kubectl checks the patch operation of a kind for it: if it exists, kubectl leaves the validation to the server. */
 const FIELD_VALIDATION = text(
   'fieldValidation',
   'What is done about unknown and repeated fields: Ignore drops them, Warn drops them and sends warnings, Strict refuses the request.',
@@ -49,7 +49,7 @@ const DELETE: readonly QueryParameter[] = [
   text('propagationPolicy', 'What becomes of the objects that this one owns: Background, Foreground or Orphan.'),
 ];
 
-/** What may stand in the query of each action. */
+/** The query parameters of each action. */
 export const PARAMETERS = {
   list: LIST,
   get: [],

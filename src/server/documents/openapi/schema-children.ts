@@ -4,7 +4,7 @@ interface Children<Schema> {
   readonly additionalProperties?: Schema | boolean;
 }
 
-/** The schemas that stand directly inside a schema, each as `change` makes it. Property names of any kind are safe. */
+/** Applies `change` to all direct child schemas of a schema. Property names of any kind are safe. */
 export function mapChildren<From extends object, To>(
   { properties, items, additionalProperties }: Children<From>,
   change: (schema: From) => To,

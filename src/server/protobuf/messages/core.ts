@@ -1,7 +1,7 @@
 import { flag, int32, list, map, message, microTime, optional, part, required, text, time } from './message.ts';
 import { objectMeta } from './meta.ts';
 
-/** Messages of k8s.io/api, packages core/v1 and events/v1, which share what an event is made of. */
+/** Messages of k8s.io/api, packages core/v1 and events/v1, which share the messages of events. */
 
 const namespaceCondition = message({
   type: required(text(1)),

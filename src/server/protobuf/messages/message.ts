@@ -1,6 +1,6 @@
 /**
- * What the messages of the Kubernetes API are made of, as tables: for every field its number on the wire, its name in JSON, and
- * when JSON has it. Go leaves empty values out of JSON, and the wire leaves out other ones, so a table has both.
+ * Tables of the messages of the Kubernetes API: for every field its number on the wire, its name in JSON, and when JSON
+ * contains it. Go omits other values in JSON than on the wire, so a table has both.
  */
 
 /** A value that is one number on the wire. */
@@ -8,7 +8,7 @@ export type NumberType = 'flag' | 'int32' | 'int64';
 
 /**
  * A value with its length on the wire: text, bytes (base64 in JSON), a time of full seconds or of microseconds (RFC 3339 in
- * JSON, null for none), a message that holds a list of texts or JSON and stands for just that, or a message.
+ * JSON, null for none), a message that only wraps a list of texts or JSON, or a message.
  */
 export type ScalarType = NumberType | 'text' | 'bytes' | 'time' | 'microTime' | 'texts' | 'json';
 export type FieldType = ScalarType | Message;
@@ -18,8 +18,8 @@ export interface Field {
   readonly type: FieldType;
   readonly shape: 'one' | 'list' | 'map';
   /**
-   * When JSON has the field: if it is not empty (Go's `omitempty`), if it was sent (a pointer in Go), or always (Go's structs,
-   * and fields that are required).
+   * When JSON contains the field: if it is not empty (Go's `omitempty`), if it was sent (a pointer in Go), or always (Go's
+   * structs, and fields that are required).
    */
   readonly presence: 'filled' | 'sent' | 'always';
 }

@@ -20,7 +20,10 @@ export function selects({ group, version, kind }: FieldSpec, resource: Resource)
   return version === undefined || version === resource.apiVersion.slice(resource.apiVersion.indexOf('/') + 1);
 }
 
-/** Where a path leads to in a resource; a list on the way or at its end means all of its items. With `create` missing places too. */
+/**
+ * Finds the places that a path leads to in a resource; a list in the path or at its end means all of its items. With `create` it
+ * includes missing places.
+ */
 export function placesOf(resource: Resource, path: readonly string[], create = false): FieldPath[] {
   const places: FieldPath[] = [];
   const walk = (node: Node | null | undefined, depth: number, place: FieldPath): void => {

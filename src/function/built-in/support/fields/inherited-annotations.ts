@@ -2,11 +2,11 @@ import type { Resource } from '../../../resource/resource.ts';
 
 export const LOCAL_CONFIG = 'config.kubernetes.io/local-config';
 
-/** Annotations that say where a resource stands, or what it is to programs, and nothing about what is made of it. */
+/** Annotations about the place of a resource or its treatment by programs, which do not apply to derived resources. */
 const OWN =
   /^(?:(?:internal\.)?config\.kubernetes\.io\/(?:path|index|seqindent|id|package-path|local-config|function)|config\.k8s\.io\/.*)$/;
 
-/** Annotations that resources get from the one that they are made of. */
+/** Returns the annotations that derived resources inherit. */
 export function inheritedAnnotations(resource: Resource): Record<string, string> {
   const annotations = resource.get(['metadata', 'annotations']);
   if (annotations === null || typeof annotations !== 'object') return {};

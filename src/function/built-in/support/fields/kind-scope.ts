@@ -52,7 +52,7 @@ function entries(kinds: Readonly<Record<string, readonly string[]>>, scope: Scop
   );
 }
 
-/** Which kinds have namespaces: those of Kubernetes, and those that the package itself defines. */
+/** Determines which kinds are namespaced: those of Kubernetes, and those that the package itself defines. */
 export class KindScopes {
   readonly #defined = new Map<string, Scope>();
 

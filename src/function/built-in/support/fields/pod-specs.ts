@@ -18,7 +18,7 @@ const POD_TEMPLATES: ReadonlyMap<string, readonly string[]> = new Map([
   ['serving.knative.dev/Service', TEMPLATE],
 ]);
 
-/** Where a resource of a Kubernetes kind has the template of its pods. */
+/** Returns the path of the pod template in a resource of a Kubernetes kind. */
 export function podTemplateOf({ group, kind }: Resource): readonly string[] | undefined {
   return POD_TEMPLATES.get(group === '' ? kind : `${group}/${kind}`);
 }

@@ -42,8 +42,8 @@ export interface LabelOptions {
   /** More fields that get the labels. */
   readonly more?: readonly FieldSpec[];
   /**
-   * As v0.1 of set-labels, which goes by the field specs of kustomize: makes templates of pods and jobs where they are missing, and adds
-   * labels to every selector that is there.
+   * As v0.1 of set-labels, which goes by the field specs of kustomize: creates missing templates of pods and jobs, and adds labels to
+   * every existing selector.
    */
   readonly asKustomize?: boolean;
 }

@@ -2,7 +2,7 @@ import { type Document, isSeq, type Node, Pair, parseDocument, Scalar, YAMLMap, 
 import { SluiceError } from '../../../../foundation/sluice-error.ts';
 import { CheckedTree } from '../../../yaml/checked-tree.ts';
 
-/** The list that a text is, in YAML; undefined if it is something else. It is read as the resources of a package are. */
+/** Parses a text as a YAML list; undefined if it is not one. It is read like the resources of a package. */
 export function yamlList(text: string): YAMLSeq<Node> | undefined {
   // Most values are words, which need no parser.
   if (!/^\s*(?:#|---|\[|-\s)/.test(text)) return undefined;

@@ -7,7 +7,7 @@ export interface Target {
   readonly kind: string;
 }
 
-/** A field of a resource that holds names of resources of some kinds. */
+/** A field of a resource with names of resources of some kinds. */
 interface NameReference {
   readonly to: readonly Target[];
   readonly path: readonly string[];
@@ -113,7 +113,7 @@ const IN_KINDS: ReadonlyMap<string, readonly NameReference[]> = new Map([
   ]),
 ]);
 
-/** The fields of a resource that may hold names of others, for the kinds of Kubernetes. */
+/** Returns the fields of a resource that may contain names of other resources, for the kinds of Kubernetes. */
 export function nameReferencesOf(resource: Resource): readonly NameReference[] {
   const own = IN_KINDS.get(`${resource.group}/${resource.kind}`) ?? [];
   const base = podSpecOf(resource);

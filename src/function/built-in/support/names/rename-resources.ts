@@ -11,7 +11,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   PersistentVolume: 'persistentvolumes',
 };
 
-/** Kinds without a namespace that refer to others, or are referred to. */
+/** Kinds without a namespace that contain references, or are referred to. */
 const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
   ...['ClusterRole', 'ClusterRoleBinding', 'PersistentVolume', 'StorageClass', 'PriorityClass', 'IngressClass'],
   ...['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding', 'Node'],

@@ -4,7 +4,7 @@ import { createNode, plainValue } from '../../../yaml/node-value.ts';
 /** Text that is read as null without quotes. */
 const NOTHING = /^(?:~|null|Null|NULL|)$/;
 
-/** The text of a scalar as it is written; empty for nothing. */
+/** The text of a scalar as it is written; empty for null. */
 export function scalarText(node: Scalar): string {
   return node.value === null ? '' : String(node.value);
 }
@@ -14,7 +14,7 @@ export function readsAsText(text: string): boolean {
   return isText(Object.assign(new Scalar(text), { type: 'PLAIN' as const }));
 }
 
-/** True for a scalar that is a text, and not a number, a truth value or nothing. */
+/** True for a scalar that is a text, and not a number, a boolean or null. */
 export function isText(node: Node | null | undefined): boolean {
   return isScalar(node) && typeof plainValue(node) === 'string';
 }

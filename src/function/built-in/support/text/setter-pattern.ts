@@ -34,8 +34,8 @@ export function soleSetter({ literals, names }: SetterPattern): string | undefin
 }
 
 /**
- * The values of the setters in a text of this pattern. Every setter matches as much as it can, from left to right.
- * Undefined if the value does not have the form, or one of them would be empty.
+ * Derives the values of the setters from a text of this pattern. Every setter matches as much as it can, from left to
+ * right. Undefined if the value does not have the form, or one of them would be empty.
  */
 export function deriveSetters({ literals, names }: SetterPattern, value: string): Map<string, string> | undefined {
   if (value.includes('\n')) return undefined;

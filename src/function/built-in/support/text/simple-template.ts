@@ -4,8 +4,8 @@ import { SluiceError } from '../../../../foundation/sluice-error.ts';
 const MAX_TEXT_CHARACTERS = 1024 * 1024;
 
 /**
- * Fills a Go template that names parameters and does nothing else: `{{.name}}`, `{{index . "a-name"}}`, `{{"a text"}}`, comments, and
- * dashes that trim blanks. Throws InvalidInput for a parameter that is missing, for any other action, and above 1 MiB.
+ * Fills a Go template that only inserts parameters: `{{.name}}`, `{{index . "a-name"}}`, `{{"a text"}}`, comments, and dashes that
+ * trim blanks. Throws InvalidInput for a parameter that is missing, for any other action, and above 1 MiB.
  */
 export function fillTemplate(template: string, parameters: ReadonlyMap<string, string>): string {
   let filled = '';
@@ -35,7 +35,7 @@ export function fillTemplate(template: string, parameters: ReadonlyMap<string, s
   }
 }
 
-/** The offset of the `}}` of an action; texts in quotes may contain others. */
+/** Returns the offset of the `}}` of an action; quoted texts may contain others. */
 function endOfAction(template: string, start: number): number {
   const comment = /^-?\s*\/\*/.test(template.slice(start, start + 100));
   let quote = '';
