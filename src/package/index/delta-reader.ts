@@ -24,7 +24,8 @@ import { FactReader } from './facts/fact-reader.ts';
 import { folderChanges } from './facts/folder-changes.ts';
 import type { MainLines } from './facts/main-lines.ts';
 import type { TipFact } from './facts/tip-fact.ts';
-import type { IndexDelta, IndexState, MainDelta } from './state/index-state.ts';
+import type { IndexDelta, MainDelta } from './state/index-delta.ts';
+import type { IndexState } from './state/index-state.ts';
 import { checkSignatures, MAX_CHECKED_AT_ONCE, type Unchecked } from './trust/signature-checks.ts';
 
 export interface DeltaReaderOptions {

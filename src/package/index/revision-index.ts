@@ -14,12 +14,13 @@ import { liveFacts } from './facts/live-facts.ts';
 import { MainLines } from './facts/main-lines.ts';
 import { PublicationMarks } from './marks/publication-marks.ts';
 import { RecordMarks } from './marks/record-marks.ts';
-import { type IndexChange, type IndexDelta, IndexState } from './state/index-state.ts';
+import type { IndexChange, IndexDelta } from './state/index-delta.ts';
+import { IndexState } from './state/index-state.ts';
 import { runAtOnce, runInSlices } from './steps.ts';
 import { checkSignatures, type Unchecked } from './trust/signature-checks.ts';
 import { publishedTagOf } from './trust/trust-rules.ts';
 
-export type { IndexChange } from './state/index-state.ts';
+export type { IndexChange } from './state/index-delta.ts';
 
 /** More changes than these are applied with pauses: a few milliseconds of work. */
 const MAX_CHANGES_WITHOUT_PAUSE = 512;

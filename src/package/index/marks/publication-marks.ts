@@ -10,7 +10,8 @@ import {
 import type { RepositoryTrust } from '../../trust/repository-trust.ts';
 import type { Candidate } from '../facts/candidate.ts';
 import type { MainLines } from '../facts/main-lines.ts';
-import type { IndexDelta, IndexState } from '../state/index-state.ts';
+import type { IndexDelta } from '../state/index-delta.ts';
+import type { IndexState } from '../state/index-state.ts';
 import { judgeTombstone, provesDeletion } from '../trust/deletion-proof.ts';
 import { publishedTagOf } from '../trust/trust-rules.ts';
 

@@ -6,7 +6,7 @@ import type { RepositoryTrust } from '../../trust/repository-trust.ts';
 import type { StatementHead } from '../../trust/statement/statement.ts';
 import type { FactCache } from '../facts/fact-cache.ts';
 import type { RecordFact } from '../facts/record-fact.ts';
-import type { IndexDelta } from '../state/index-state.ts';
+import type { IndexDelta } from '../state/index-delta.ts';
 import type { Unchecked } from '../trust/signature-checks.ts';
 
 /** Follows records with the trust ledger: which one of a revision is the last, and whether the ledger is older than the repository. */

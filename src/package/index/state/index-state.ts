@@ -1,43 +1,18 @@
 import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
-import type { Oid, RefChange } from '../../../git/git-repository.ts';
+import type { Oid } from '../../../git/git-repository.ts';
 import { DELETION_PROPOSED, recordRef } from '../../model/identity/layout.ts';
 import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
-import type { Adoption } from '../../trust/adoption.ts';
 import { deletedContentScope, type StatementScope } from '../../trust/ledger/trust-ledger.ts';
-import { type Candidate, chooseCandidate, judgePlaceholder } from '../facts/candidate.ts';
+import { type Candidate, judgePlaceholder } from '../facts/candidate.ts';
 import { LazyJson } from '../facts/lazy-json.ts';
 import type { RecordFact } from '../facts/record-fact.ts';
 import type { TipFact } from '../facts/tip-fact.ts';
 import { TrustRules, type TrustView } from '../trust/trust-rules.ts';
+import { addTo, CandidateTable, copyEntries } from './candidate-table.ts';
 import { type CandidateLookup, dependentsOfMark, dependentsOfRef } from './dependents.ts';
+import type { IndexChange, IndexDelta } from './index-delta.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { PackageFolders } from './package-folders.ts';
-
-export interface IndexChange {
-  readonly before: PackageRevision | undefined;
-  readonly after: PackageRevision | undefined;
-}
-
-/** What ref changes come to, read from Git before anything is changed. */
-export interface IndexDelta {
-  readonly refs: readonly RefChange[];
-  /** What refs that show revisions show now. */
-  readonly candidates: ReadonlyMap<string, Candidate | undefined>;
-  /** Set if the main branch moved. */
-  readonly main: MainDelta | undefined;
-  /** Packages whose revisions are all concerned. */
-  readonly packages: ReadonlySet<string>;
-  /** Records that were read, with the packages whose refs lead to them. */
-  readonly records: ReadonlyMap<Oid, string>;
-  /** Set if the adoption ref moved. */
-  readonly adoption: { readonly present: Adoption | undefined } | undefined;
-}
-
-/** What became of the packages on the main branch, by package; undefined for those that are gone. */
-export interface MainDelta {
-  readonly tip: TipFact | undefined;
-  readonly candidates: ReadonlyMap<string, Candidate | undefined>;
-}
 
 /** What is asked of the surroundings of a state. */
 interface StateView extends TrustView {
@@ -48,27 +23,18 @@ interface StateView extends TrustView {
 }
 
 const NONE: readonly string[] = [];
+
 /** The refs of a repository and the revisions that they come to. */
 export class IndexState {
   readonly refs = new Map<string, Oid>();
   readonly rows = new Map<string, PackageRevision>();
-  /** Revisions by the ref that shows them. */
-  readonly candidates = new Map<string, Candidate>();
   readonly namesByPackage = new Map<string, Set<string>>();
   readonly packages = new PackageFolders();
   readonly rules: TrustRules;
   readonly #view: StateView;
+  readonly #candidates = new CandidateTable();
   /** The head of the main branch. */
   #mainTip: TipFact | undefined;
-  readonly #placeholders = new Map<string, Candidate>();
-  /** Refs that show revisions of a package. */
-  readonly #refsByPackage = new Map<string, Set<string>>();
-  /** Those that claim an id; names that others gave can be spelled alike, and then one of them is shown. */
-  readonly #byUid = new Map<string, readonly Candidate[]>();
-  /** Those that are shown, by id. */
-  readonly #shown = new Map<string, Candidate>();
-  /** The highest published revision of each package. */
-  readonly #newest = new Map<string, Candidate>();
   /** Grows when something changed that every row may depend on, such as trusted keys. */
   #epoch = 0;
   /** Epoch in which all rows of a package were evaluated last: those that nothing concerns since stay as they are. */
@@ -92,16 +58,11 @@ export class IndexState {
     copy.#epoch = this.#epoch;
     copy.#keysVersion = this.#keysVersion;
     copy.#repositoryId = this.#repositoryId;
-    await copyEntries(this.#shown, copy.#shown);
-    await copyEntries(this.#newest, copy.#newest);
+    await this.#candidates.copyTo(copy.#candidates);
     await copyEntries(this.#epochs, copy.#epochs);
     await copyEntries(this.refs, copy.refs);
     await copyEntries(this.rows, copy.rows);
-    await copyEntries(this.candidates, copy.candidates);
     await copyEntries(this.namesByPackage, copy.namesByPackage, (names) => new Set(names));
-    await copyEntries(this.#placeholders, copy.#placeholders);
-    await copyEntries(this.#byUid, copy.#byUid);
-    await copyEntries(this.#refsByPackage, copy.#refsByPackage, (refs) => new Set(refs));
     await inSlices(this.namesByPackage.keys(), (name) => copy.packages.add(name));
     return copy;
   }
@@ -115,9 +76,14 @@ export class IndexState {
     return this.#mainTip;
   }
 
+  /** Revisions by the ref that shows them. */
+  get candidates(): ReadonlyMap<string, Candidate> {
+    return this.#candidates.byRef;
+  }
+
   /** Packages on the main branch, by package. */
   get placeholders(): ReadonlyMap<string, Candidate> {
-    return this.#placeholders;
+    return this.#candidates.placeholders;
   }
 
   /** The delta that restores the present state after another one was applied. */
@@ -129,7 +95,7 @@ export class IndexState {
       candidates: known(candidates.keys(), this.candidates),
       main: main && {
         tip: this.#mainTip,
-        candidates: known(main.candidates.keys(), this.#placeholders),
+        candidates: known(main.candidates.keys(), this.placeholders),
       },
       ...{ packages, records },
       adoption: adoption && { present: this.rules.adoption },
@@ -156,17 +122,13 @@ export class IndexState {
       yield;
     }
     for (const [ref, candidate] of candidates) {
-      this.#replace(this.candidates.get(ref), candidate, touched);
-      if (candidate === undefined) this.candidates.delete(ref);
-      else this.candidates.set(ref, candidate);
+      this.#candidates.setAtRef(ref, candidate, touched);
       yield;
     }
     if (main !== undefined) {
       this.#mainTip = main.tip;
       for (const [packageName, candidate] of main.candidates) {
-        this.#replace(this.#placeholders.get(packageName), candidate, touched);
-        if (candidate === undefined) this.#placeholders.delete(packageName);
-        else this.#placeholders.set(packageName, candidate);
+        this.#candidates.setPlaceholder(packageName, candidate, touched);
         yield;
       }
     }
@@ -190,7 +152,7 @@ export class IndexState {
     return {
       ...{ repository, namespace, layout },
       tag: (ref) => this.candidates.get(ref),
-      placeholder: (packageName) => this.#placeholders.get(packageName),
+      placeholder: (packageName) => this.placeholders.get(packageName),
     };
   }
 
@@ -200,24 +162,6 @@ export class IndexState {
     else if (more !== 0 && name.startsWith(DELETION_PROPOSED)) this.#marks += more;
     if (oid === undefined) this.refs.delete(name);
     else this.refs.set(name, oid);
-  }
-
-  /** One candidate takes the place of another. */
-  #replace(before: Candidate | undefined, after: Candidate | undefined, touched: Set<string>): void {
-    if (before !== undefined) {
-      const others = (this.#byUid.get(before.uid) ?? []).filter((other) => other !== before);
-      touched.add(before.uid);
-      if (others.length > 0) this.#byUid.set(before.uid, others);
-      else this.#byUid.delete(before.uid);
-      if (!isPlaceholder(before)) dropFrom(this.#refsByPackage, before.key.package, before.ref);
-    }
-    if (after !== undefined) {
-      const others = this.#byUid.get(after.uid);
-      const claimants = others === undefined ? [after] : [...others, after];
-      touched.add(after.uid);
-      this.#byUid.set(after.uid, claimants);
-      if (!isPlaceholder(after)) addTo(this.#refsByPackage, after.key.package, after.ref);
-    }
   }
 
   /** Evaluates revisions again after something changed that is no ref: keys, adoptions, or what was found out about signatures. */
@@ -236,37 +180,34 @@ export class IndexState {
     const uids = new Set(touched);
     const packages = new Set(whole);
     for (const uid of touched) {
-      for (const { key } of this.#byUid.get(uid) ?? [])
+      for (const { key } of this.#candidates.claimantsOf(uid))
         if (this.#epochs.get(key.package) !== this.#epoch) packages.add(key.package);
       yield;
     }
     for (const packageName of packages) {
-      for (const uid of this.#uidsOf(packageName)) uids.add(uid);
+      for (const uid of this.#candidates.uidsOf(packageName)) uids.add(uid);
       this.#epochs.set(packageName, this.#epoch);
       yield;
     }
     const counts = (candidate: Candidate) => this.rules.isInBand(candidate);
     const concerned = new Set<string>();
     for (const uid of uids) {
-      const before = this.#shown.get(uid);
-      const after = chooseCandidate(this.#byUid.get(uid) ?? [], counts);
-      if (after === undefined) this.#shown.delete(uid);
-      else this.#shown.set(uid, after);
+      const { before, after } = this.#candidates.choose(uid, counts);
       for (const candidate of [before, after]) if (candidate !== undefined) concerned.add(candidate.key.package);
       if (before !== undefined && (before.name !== after?.name || before.key.package !== after.key.package))
         changes.push(...this.#drop(before));
       yield;
     }
     for (const uid of [...uids]) {
-      for (const other of this.#followNewest(this.#shown.get(uid))) uids.add(other);
+      for (const other of this.#candidates.followNewest(uid)) uids.add(other);
       yield;
     }
     for (const packageName of concerned) {
-      for (const uid of this.#expectNewest(packageName)) uids.add(uid);
+      for (const uid of this.#candidates.expectNewest(packageName)) uids.add(uid);
       yield;
     }
     for (const uid of uids) {
-      const candidate = this.#shown.get(uid);
+      const candidate = this.#candidates.shown(uid);
       if (candidate !== undefined) changes.push(...this.#put(candidate));
       yield;
     }
@@ -280,46 +221,6 @@ export class IndexState {
     if (this.#keysVersion !== version || this.#repositoryId !== repository || isAdoptionOther) this.invalidate();
     this.#keysVersion = version;
     this.#repositoryId = repository;
-  }
-
-  *#uidsOf(packageName: string): Generator<string> {
-    for (const ref of this.#refsByPackage.get(packageName) ?? []) {
-      const candidate = this.candidates.get(ref);
-      if (candidate !== undefined) yield candidate.uid;
-    }
-    const placeholder = this.#placeholders.get(packageName);
-    if (placeholder !== undefined) yield placeholder.uid;
-  }
-
-  #isShown(candidate: Candidate): boolean {
-    return this.#shown.get(candidate.uid) === candidate;
-  }
-
-  /** Notes a revision that is higher than those before it. Returns the ids of the rows that depend on it. */
-  #followNewest(candidate: Candidate | undefined): readonly string[] {
-    if (candidate === undefined || candidate.revision < 1) return NONE;
-    const before = this.#newest.get(candidate.key.package);
-    if (before === candidate || candidate.revision < (before?.revision ?? 0)) return NONE;
-    return this.#setNewest(candidate.key.package, before, candidate);
-  }
-
-  /** Looks for the highest revision where the one before is gone. Returns the ids of the rows that depend on it. */
-  #expectNewest(packageName: string): readonly string[] {
-    const before = this.#newest.get(packageName);
-    if (before === undefined || this.#isShown(before)) return NONE;
-    let after: Candidate | undefined;
-    for (const ref of this.#refsByPackage.get(packageName) ?? []) {
-      const candidate = this.candidates.get(ref);
-      if (candidate === undefined || !this.#isShown(candidate)) continue;
-      if (candidate.revision > (after?.revision ?? 0)) after = candidate;
-    }
-    return this.#setNewest(packageName, before, after);
-  }
-
-  #setNewest(packageName: string, before: Candidate | undefined, after: Candidate | undefined): string[] {
-    if (after === undefined) this.#newest.delete(packageName);
-    else this.#newest.set(packageName, after);
-    return [before, after, this.#placeholders.get(packageName)].flatMap((candidate) => candidate?.uid ?? []);
   }
 
   /** The row of a revision that is shown no more, or under another name. */
@@ -338,7 +239,7 @@ export class IndexState {
 
   #put(candidate: Candidate): IndexChange[] {
     const packageName = candidate.key.package;
-    const row = this.#complete(candidate, this.#newest.get(packageName));
+    const row = this.#complete(candidate, this.#candidates.newestOf(packageName));
     const known = this.rows.get(row.name);
     if (known !== undefined && known.etag === row.etag) return [];
     this.rows.set(row.name, row);
@@ -365,7 +266,7 @@ export class IndexState {
     const isListed = this.rules.isListed(candidate);
     const flaw = isListed ? this.rules.replacementOf(candidate) : fault;
     const outOfBand = flaw !== undefined ? LazyJson.of(flaw) : isListed ? undefined : candidate.outOfBand;
-    const claims = this.#byUid.get(candidate.uid) ?? [];
+    const claims = this.#candidates.claimantsOf(candidate.uid);
     const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
     return new IndexedRevision(candidate, { lifecycle, latest, recordOid, outOfBand, hides, ...trusted });
   }
@@ -377,24 +278,4 @@ export class IndexState {
     // A mark that is left over from an earlier revision of this number does not concern this one.
     return candidate.revision > 0 ? mark === candidate.commit : mark !== undefined;
   }
-}
-
-function addTo(sets: Map<string, Set<string>>, key: string, value: string): void {
-  const known = sets.get(key);
-  if (known === undefined) sets.set(key, new Set([value]));
-  else known.add(value);
-}
-
-function dropFrom(sets: Map<string, Set<string>>, key: string, value: string): void {
-  const known = sets.get(key);
-  known?.delete(value);
-  if (known?.size === 0) sets.delete(key);
-}
-
-async function copyEntries<Key, Value>(
-  from: ReadonlyMap<Key, Value>,
-  to: Map<Key, Value>,
-  copyOf: (value: Value) => Value = (value) => value,
-): Promise<void> {
-  await inSlices(from, ([key, value]) => to.set(key, copyOf(value)));
 }
