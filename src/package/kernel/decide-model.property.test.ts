@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
-import { ACTIONS, type Decision } from '../model/revision/types.ts';
+import { ACTIONS, type Decision } from '../model/revision/revision-state.ts';
 import { Driver, type Step } from './testing/driver.ts';
 import { PACKAGE } from './testing/package-data.ts';
 

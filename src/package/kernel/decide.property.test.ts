@@ -10,7 +10,7 @@ import {
   type Lifecycle,
   type RevisionState,
   type TransitionRequest,
-} from '../model/revision/types.ts';
+} from '../model/revision/revision-state.ts';
 import { decide } from './decide.ts';
 
 const NOW = '2026-01-01T00:00:00Z';

@@ -13,7 +13,7 @@ import {
   type Refused,
   type RevisionState,
   type TransitionRequest,
-} from '../model/revision/types.ts';
+} from '../model/revision/revision-state.ts';
 import { type ApprovalFacts, approvalStatus } from './approvals.ts';
 
 /**

@@ -7,7 +7,7 @@ import {
   type RevisionRecord,
   withStep,
 } from '../model/record/record.ts';
-import type { Allowed, RevisionState } from '../model/revision/types.ts';
+import type { Allowed, RevisionState } from '../model/revision/revision-state.ts';
 
 /** What a decision was made on, and what the actor approves if it is an approval; undefined where the package cannot be read. */
 export interface DecidedOn {

@@ -12,7 +12,7 @@ import {
   withContributor,
   withStep,
 } from '../model/record/record.ts';
-import type { Lifecycle } from '../model/revision/types.ts';
+import type { Lifecycle } from '../model/revision/revision-state.ts';
 
 /*
  * The record of a revision as it stands for its tip, without Git: the last record, and what was pushed since. The callers read commits

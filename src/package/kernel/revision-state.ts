@@ -13,7 +13,7 @@ import {
 } from '../model/identity/layout.ts';
 import { approvalsIn, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
-import type { Lifecycle, PushedSince, RevisionState, Sibling } from '../model/revision/types.ts';
+import type { Lifecycle, PushedSince, RevisionState, Sibling } from '../model/revision/revision-state.ts';
 
 /** What a Kptfile has of gates and conditions; of one that cannot be read, nothing. */
 export interface KptfileFacts {

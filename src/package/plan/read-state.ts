@@ -9,7 +9,7 @@ import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
 import { approvalOf } from '../model/revision/attribution.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
-import type { PushedSince, RevisionState } from '../model/revision/types.ts';
+import type { PushedSince, RevisionState } from '../model/revision/revision-state.ts';
 import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problems.ts';
 import type { RepositoryContext } from './ports/repository-context.ts';
 import { currentRecord } from './records/record-at-tip.ts';

@@ -11,7 +11,7 @@ import type { EffectivePolicy } from '../model/policy/policy.ts';
 import { formatCommitMessage, type PublicationStatement } from '../model/record/commit-message.ts';
 import { hasObjectMetadata, type RecordStatement, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
-import type { Action, Allowed, RefStep, Refused, RevisionState } from '../model/revision/types.ts';
+import type { Action, Allowed, RefStep, Refused, RevisionState } from '../model/revision/revision-state.ts';
 import { deletionDigest } from '../trust/ledger/publication-mark.ts';
 import { DELETED, deletedContentScope, type NewMark } from '../trust/ledger/trust-ledger.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';

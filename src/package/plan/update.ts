@@ -2,7 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
-import type { Action } from '../model/revision/types.ts';
+import type { Action } from '../model/revision/revision-state.ts';
 import { planChange, type RevisionChange } from './edit/change.ts';
 import type { RepositoryContext, WritePlan } from './ports/repository-context.ts';
 import { planTransition } from './transition.ts';

@@ -6,7 +6,7 @@ import { anna, robot, type Scratch, scratchRepository } from '../../../test/supp
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import { initRepository } from '../../git/open/open-repository.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
-import { ACTIONS } from '../model/revision/types.ts';
+import { ACTIONS } from '../model/revision/revision-state.ts';
 import type { PackageRepository } from './package-repository.ts';
 import type { RevisionStore } from './revision-store.ts';
 

@@ -8,7 +8,7 @@ import { DEFAULT_NAMESPACE } from '../model/identity/identity.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
 import { type PackageRevision, repositoryIdOf, revisionId } from '../model/revision/package-revision.ts';
-import type { Lifecycle } from '../model/revision/types.ts';
+import type { Lifecycle } from '../model/revision/revision-state.ts';
 import type { RevisionChange } from '../plan/edit/change.ts';
 import { gatesAt } from '../plan/read-state.ts';
 import { type HistoryEntry, historyOf } from '../plan/records/history.ts';

@@ -1,5 +1,5 @@
 import { measurement } from '../../foundation/time/measurement.ts';
-import type { Action } from '../model/revision/types.ts';
+import type { Action } from '../model/revision/revision-state.ts';
 
 /** The kernel's decision on a lifecycle step that a client requested. */
 export interface DecidedTransition {

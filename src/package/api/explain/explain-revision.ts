@@ -10,7 +10,7 @@ import {
   repositoryIdOf,
   revisionId,
 } from '../../model/revision/package-revision.ts';
-import type { Action, Refusal } from '../../model/revision/types.ts';
+import type { Action, Refusal } from '../../model/revision/revision-state.ts';
 import { stateOf } from '../../plan/read-state.ts';
 import type { RevisionEvaluation, RevisionStore } from '../../store/revision-store.ts';
 import { refusedPushesOf } from './explain-state.ts';

@@ -7,7 +7,7 @@ import type {
   ResolverExplanation,
 } from '../../model/revision/explanation.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
-import type { Refusal } from '../../model/revision/types.ts';
+import type { Refusal } from '../../model/revision/revision-state.ts';
 import type { Resolver } from '../../plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../store/revision-store.ts';
 

@@ -10,7 +10,7 @@ import type { RequestContext } from '../../../resource/object/request-context.ts
 import { sameValue } from '../../../resource/object/same-value.ts';
 import { APPROVAL_ANNOTATIONS } from '../../model/revision/lifecycle-annotations.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
-import type { Action, Lifecycle } from '../../model/revision/types.ts';
+import type { Action, Lifecycle } from '../../model/revision/revision-state.ts';
 import type { RevisionChange } from '../../plan/edit/change.ts';
 import { AFFIRM_ANNOTATION, BREAK_GLASS_ANNOTATION, PROBLEM_ANNOTATION } from '../objects/revision-object.ts';
 

@@ -2,7 +2,7 @@ import type { PackageRevision as RevisionObject } from '../../../resource/kinds/
 import type { Stored } from '../../../resource/object/object.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { publishedRecordOf } from '../../model/record/commit-message.ts';
-import type { Action } from '../../model/revision/types.ts';
+import type { Action } from '../../model/revision/revision-state.ts';
 import { GATES_ANNOTATION } from '../../store/policy-objects.ts';
 import type { RevisionEntry } from '../objects/revision-entry.ts';
 

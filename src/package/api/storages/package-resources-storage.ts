@@ -18,7 +18,7 @@ import type {
   WatchOptions,
 } from '../../../resource/storage/storage.ts';
 import { revisionId } from '../../model/revision/package-revision.ts';
-import type { Lifecycle } from '../../model/revision/types.ts';
+import type { Lifecycle } from '../../model/revision/revision-state.ts';
 import { isAppliedBefore } from '../../plan/edit/applied-before.ts';
 import type { RevisionChange } from '../../plan/edit/change.ts';
 import { savedUnrendered } from '../../plan/edit/render-failure.ts';

@@ -4,7 +4,7 @@ import { isRevisionKey, revisionName, revisionUid } from '../../model/identity/i
 import { mainRef, packagePath, type RefMeaning, type RepositoryLayout } from '../../model/identity/layout.ts';
 import { parseCommitMessage } from '../../model/record/commit-message.ts';
 import { isPlaceholder, type OutOfBand, type PackageRevision } from '../../model/revision/package-revision.ts';
-import type { Lifecycle } from '../../model/revision/types.ts';
+import type { Lifecycle } from '../../model/revision/revision-state.ts';
 import type { FolderFact, ShownFact } from './fact-cache.ts';
 import type { CommitFolder } from './fact-reader.ts';
 import { KptfileFact } from './kptfile-fact.ts';

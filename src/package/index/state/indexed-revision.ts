@@ -9,7 +9,7 @@ import {
   type OutOfBand,
   type PackageRevision,
 } from '../../model/revision/package-revision.ts';
-import type { Lifecycle } from '../../model/revision/types.ts';
+import type { Lifecycle } from '../../model/revision/revision-state.ts';
 import type { Distrust, StatementFact } from '../../trust/repository-trust.ts';
 import type { Candidate } from '../facts/candidate.ts';
 import type { KptfileFact } from '../facts/kptfile-fact.ts';

@@ -1,5 +1,5 @@
 import { DEFAULT_POLICY, type EffectivePolicy } from '../../model/policy/policy.ts';
-import { ACTIONS, type Action, type Decision } from '../../model/revision/types.ts';
+import { ACTIONS, type Action, type Decision } from '../../model/revision/revision-state.ts';
 import { Draws } from './draws.ts';
 import { ForeignMoves } from './foreign-moves.ts';
 import { Model } from './model.ts';

@@ -1,6 +1,6 @@
 import type { Oid } from '../../../git/git-repository.ts';
 import { mainRef, RECORD_REFS, type RepositoryLayout, recordRef } from '../../model/identity/layout.ts';
-import type { Lifecycle } from '../../model/revision/types.ts';
+import type { Lifecycle } from '../../model/revision/revision-state.ts';
 import { PACKAGE, PATH } from './package-data.ts';
 
 /** A revision as a ref shows it. */

@@ -9,7 +9,7 @@ import { deletionProposedRef, draftRef, parseRef, proposedRef } from '../../mode
 import type { EffectivePolicy } from '../../model/policy/policy.ts';
 import type { PublicationStatement } from '../../model/record/commit-message.ts';
 import { type Approval, emptyRecord, type RevisionRecord, withContributor } from '../../model/record/record.ts';
-import type { Action, Allowed, Decision, Lifecycle, RevisionState } from '../../model/revision/types.ts';
+import type { Action, Allowed, Decision, Lifecycle, RevisionState } from '../../model/revision/revision-state.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../trust/statement/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import { decide } from '../decide.ts';

@@ -4,7 +4,7 @@ import type { Distrust, StatementFact } from '../../trust/repository-trust.ts';
 import type { RevisionKey } from '../identity/identity.ts';
 import type { CommitFacts } from '../record/commit-message.ts';
 import type { RevisionRecord } from '../record/record.ts';
-import type { Lifecycle } from './types.ts';
+import type { Lifecycle } from './revision-state.ts';
 
 /** Why a publication does not count: the reason is one of `PublicationFlaw`. */
 export interface OutOfBand {

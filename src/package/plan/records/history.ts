@@ -4,7 +4,7 @@ import { parseCommitMessage, publishedRecordOf } from '../../model/record/commit
 import type { LifecycleStep } from '../../model/record/record.ts';
 import { approvalOf, areAllKnown, authorOf, claimed, writersOf } from '../../model/revision/attribution.ts';
 import { isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
-import { ACTIONS } from '../../model/revision/types.ts';
+import { ACTIONS } from '../../model/revision/revision-state.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 import { reportedPushers } from './host-pushers.ts';
 import { type ReadRecord, readCommit, recordsOf } from './record-chain.ts';
