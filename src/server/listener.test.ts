@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -84,6 +85,95 @@ describe('peers who are slow or silent', () => {
     await closed(slow);
     // On a loaded machine this one may be too slow as well.
     await expect.poll(answer).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});
+
+describe('more connections than the listener holds', () => {
+  const MAX_CONNECTIONS = 8;
+  let folder: ReturnType<typeof temporaryFolder>;
+  let pki: Pki;
+  beforeAll(async () => {
+    folder = temporaryFolder();
+    pki = await openPki({ folder: folder.path, names: ['127.0.0.1'], clock: systemClock, onNote: () => undefined });
+  });
+  afterAll(() => folder.remove());
+
+  async function start(isTls: boolean, handle: RequestListener): Promise<Listener> {
+    const tls = isTls ? { key: pki.server.key, cert: pki.server.certificate, clientCa: pki.authority } : undefined;
+    const options = { ...local, maxConnections: MAX_CONNECTIONS, onError: () => undefined, handle };
+    const listener = await listen({ ...options, ...(tls === undefined ? {} : { tls }) });
+    onTestFinished(() => listener.stop(0));
+    return listener;
+  }
+
+  function silent({ port }: Listener): Socket {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    onTestFinished(() => void socket.destroy());
+    return socket;
+  }
+
+  function open({ port }: Listener, isTls: boolean): Socket {
+    return isTls ? connectTls({ port, host: '127.0.0.1', ca: pki.authority }) : connect(port, '127.0.0.1');
+  }
+
+  async function read(socket: Socket, head: string, until: RegExp): Promise<string> {
+    socket.write(head);
+    let text = '';
+    const reading = (chunk: Buffer) => {
+      text += chunk.toString('latin1');
+    };
+    socket.on('data', reading);
+    await expect.poll(() => text).toMatch(until);
+    socket.off('data', reading);
+    return text;
+  }
+
+  describe.each([
+    ['without TLS', false],
+    ['with TLS', true],
+  ])('%s', (_what, isTls) => {
+    test('silent ones make way, also half a head, and a genuine client is served in the middle of the flood', async () => {
+      const listener = await start(isTls, (_request, response) => response.end('ok'));
+      const flood = Array.from({ length: 5 * MAX_CONNECTIONS }, () => silent(listener));
+      for (const socket of flood) socket.once('connect', () => socket.write('GET / HTTP/1.1\r\nX: '));
+      await Promise.all(flood.map((socket) => once(socket, 'connect')));
+      for (let count = 0; count < 3; count += 1) {
+        const client = open(listener, isTls);
+        onTestFinished(() => void client.destroy());
+        const head = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+        expect(await read(client, head, /ok/)).toMatch(/^HTTP\/1\.1 200 /);
+      }
+      expect(flood.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(MAX_CONNECTIONS);
+    });
+
+    test('idle ones after a request make way after silent ones, and one with a request in progress stays', async () => {
+      const waiting: ServerResponse[] = [];
+      const listener = await start(isTls, ({ url }, response) => {
+        if (url === '/watch') response.write('begun', () => waiting.push(response));
+        else response.end('ok');
+      });
+      const [watch, idle] = [open(listener, isTls), open(listener, isTls)];
+      onTestFinished(() => void [watch, idle].map((socket) => socket.destroy()));
+      await read(watch, 'GET /watch HTTP/1.1\r\nHost: x\r\n\r\n', /begun/);
+      await read(idle, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', /ok/);
+      const flood = Array.from({ length: 3 * MAX_CONNECTIONS }, () => silent(listener));
+      await Promise.all(flood.map((socket) => once(socket, 'connect')));
+      await read(idle, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', /ok/);
+      // All places are taken by requests in progress but the one that is idle.
+      const watches = Array.from({ length: MAX_CONNECTIONS - 2 }, () => open(listener, isTls));
+      onTestFinished(() => void watches.map((socket) => socket.destroy()));
+      for (const socket of watches) await read(socket, 'GET /watch HTTP/1.1\r\nHost: x\r\n\r\n', /begun/);
+      const ended = once(idle.on('error', () => undefined).resume(), 'close');
+      const last = open(listener, isTls);
+      onTestFinished(() => void last.destroy());
+      await read(last, 'GET /watch HTTP/1.1\r\nHost: x\r\n\r\n', /begun/);
+      await ended;
+      const refused = silent(listener);
+      await once(refused.resume(), 'close');
+      expect(watch.closed).toBe(false);
+      expect(waiting).toHaveLength(MAX_CONNECTIONS);
+      for (const response of waiting) response.end();
+    });
   });
 });
 

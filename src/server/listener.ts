@@ -1,7 +1,8 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { SluiceError } from '../foundation/sluice-error.ts';
+import { OpenConnections } from './open-connections.ts';
 
 /** Certificate and key as PEM text. Clients may present certificates, which the authenticator verifies. */
 export interface ListenerTls {
@@ -21,7 +22,7 @@ export interface ListenOptions {
   readonly onError: (error: unknown) => void;
   /** Called once when the listener stops, before it waits for requests in progress; ends watches. */
   readonly onStop?: () => void;
-  /** Connections of all clients. Default 10,000. */
+  /** Connections of all clients; see `OpenConnections` for what happens beyond. */
   readonly maxConnections?: number;
   /** Timeouts for peers; `DEFAULT_PEER_TIMEOUTS` for absent ones. */
   readonly timeouts?: Partial<PeerTimeouts>;
@@ -38,6 +39,8 @@ export interface PeerTimeouts {
   /** Milliseconds between checks of headers and requests; timeouts are exceeded by up to this much. */
   readonly checkIntervalMs: number;
 }
+
+const MAX_CONNECTIONS = 10_000;
 
 const DEFAULT_PEER_TIMEOUTS: PeerTimeouts = {
   handshakeMs: 10_000,
@@ -70,7 +73,7 @@ const HTTP: ServerOptions = {
 
 /** Listens, and resolves when clients can connect. */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const { host, port, tls, handle, onError, onStop, maxConnections = 10_000 } = options;
+  const { host, port, tls, handle, onError, onStop, maxConnections = MAX_CONNECTIONS } = options;
   const timeouts = { ...DEFAULT_PEER_TIMEOUTS, ...options.timeouts };
   const settings: ServerOptions = {
     ...HTTP,
@@ -92,8 +95,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
             handshakeTimeout: timeouts.handshakeMs,
           },
         });
-  server.maxConnections = maxConnections;
-  const connections = new OpenConnections(server, tls === undefined ? 'connection' : 'secureConnection');
+  const connections = new OpenConnections(server, { isTls: tls !== undefined, maxConnections });
   server.on('request', handle);
   await startListening(server, host, port);
   server.on('error', onError);
@@ -148,48 +150,4 @@ function stopListening(
     onStop?.();
     connections.endIdle();
   });
-}
-
-/**
- * Counts the requests in progress on each connection. When a server closes, Node itself keeps connections without a request open, and
- * clients often have one.
- */
-class OpenConnections {
-  /** All connections, also those in their TLS handshake. */
-  readonly #raw = new Set<Socket>();
-  /** Connections that can carry requests, with how many of these are in progress. */
-  readonly #requests = new Map<Socket, number>();
-  #ending = false;
-
-  constructor(server: Server, ready: 'connection' | 'secureConnection') {
-    server.on('connection', (socket: Socket) => {
-      this.#raw.add(socket);
-      socket.once('close', () => this.#raw.delete(socket));
-    });
-    server.on(ready, (socket: Socket) => {
-      this.#requests.set(socket, 0);
-      socket.once('close', () => this.#requests.delete(socket));
-    });
-    server.on('request', ({ socket }, response) => {
-      this.#count(socket, 1);
-      response.once('close', () => this.#count(socket, -1));
-    });
-  }
-
-  /** Closes each idle connection, and every other one as soon as it is idle. */
-  endIdle(): void {
-    this.#ending = true;
-    for (const [socket, count] of this.#requests) if (count === 0) socket.destroySoon();
-  }
-
-  destroy(): void {
-    for (const socket of this.#raw) socket.destroy();
-  }
-
-  #count(socket: Socket, change: number): void {
-    const count = this.#requests.get(socket);
-    if (count === undefined) return;
-    this.#requests.set(socket, count + change);
-    if (this.#ending && count + change === 0) socket.destroySoon();
-  }
 }

@@ -1,0 +1,123 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+
+export interface ConnectionLimits {
+  /** True if connections begin with a TLS handshake. */
+  readonly isTls: boolean;
+  /** Connections that may be open, in whatever state. */
+  readonly maxConnections: number;
+}
+
+/**
+ * The connections of a server, and the requests in progress on each.
+ *
+ * Everyone who reaches the port can open connections, before any authentication, and hold them without a request until a timeout. Therefore
+ * a new connection is refused only if a request is in progress on every other one. Else it displaces one without a request: the oldest
+ * that has had none yet, then the one that has been idle for the longest time. A genuine client sends its request within milliseconds, so an
+ * attacker must open `maxConnections` connections in that time to displace it.
+ *
+ * It also ends a server in order: Node keeps connections open on which no request has come yet, and clients often hold one of these.
+ */
+export class OpenConnections {
+  readonly #maxConnections: number;
+  readonly #isTls: boolean;
+  readonly #open = new Set<Connection>();
+  /** Those on which no complete head of a request has come yet, the oldest first. */
+  readonly #silent = new Set<Connection>();
+  /** Those between two requests, the one that has been idle for the longest time first. */
+  readonly #idle = new Set<Connection>();
+  /** By the socket that carries the requests, and by the one below it. */
+  readonly #bySocket = new WeakMap<Socket, Connection>();
+  /** Those in their TLS handshake, by the address of the peer: Node does not report which socket is the one below. */
+  readonly #handshakes = new Map<string, Connection>();
+  #isEnding = false;
+
+  constructor(server: Server, { isTls, maxConnections }: ConnectionLimits) {
+    this.#maxConnections = maxConnections;
+    this.#isTls = isTls;
+    server.on('connection', (socket: Socket) => this.#begin(socket));
+    if (isTls) server.on('secureConnection', (socket: Socket) => this.#secure(socket));
+    server.on('request', ({ socket }, response) => {
+      this.#count(socket, 1);
+      response.once('close', () => this.#count(socket, -1));
+    });
+  }
+
+  /** Closes each idle connection, and every other one as soon as it is idle. A TLS handshake ends first, or at its timeout. */
+  endIdle(): void {
+    this.#isEnding = true;
+    const handshakes = new Set(this.#handshakes.values());
+    for (const one of [...this.#silent, ...this.#idle]) if (!handshakes.has(one)) one.socket.destroySoon();
+  }
+
+  destroy(): void {
+    for (const { socket } of this.#open) socket.destroy();
+  }
+
+  #begin(socket: Socket): void {
+    if (this.#open.size >= this.#maxConnections && !this.#displace()) {
+      socket.destroy();
+      return;
+    }
+    const connection = { socket, peer: peerOf(socket), requests: 0 };
+    this.#bySocket.set(socket, connection);
+    this.#open.add(connection);
+    this.#silent.add(connection);
+    if (this.#isTls) this.#handshakes.set(connection.peer, connection);
+    socket.once('close', () => this.#forget(connection));
+  }
+
+  #secure(socket: Socket): void {
+    const peer = peerOf(socket);
+    const connection = this.#handshakes.get(peer);
+    if (connection === undefined) {
+      // It is closed already.
+      socket.destroy();
+      return;
+    }
+    this.#handshakes.delete(peer);
+    connection.socket = socket;
+    this.#bySocket.set(socket, connection);
+    socket.once('close', () => this.#forget(connection));
+  }
+
+  /** Ends a connection without a request in progress; false if there is none. */
+  #displace(): boolean {
+    const [connection] = this.#silent.size > 0 ? this.#silent : this.#idle;
+    if (connection === undefined) return false;
+    connection.socket.destroy();
+    // Its event comes later, and the next connection may come before.
+    this.#forget(connection);
+    return true;
+  }
+
+  #forget(connection: Connection): void {
+    this.#open.delete(connection);
+    this.#silent.delete(connection);
+    this.#idle.delete(connection);
+    if (this.#handshakes.get(connection.peer) === connection) this.#handshakes.delete(connection.peer);
+  }
+
+  #count(socket: Socket, change: number): void {
+    const connection = this.#bySocket.get(socket);
+    if (connection === undefined || !this.#open.has(connection)) return;
+    connection.requests += change;
+    this.#silent.delete(connection);
+    if (connection.requests > 0) this.#idle.delete(connection);
+    else this.#idle.add(connection);
+    if (this.#isEnding && connection.requests === 0) connection.socket.destroySoon();
+  }
+}
+
+interface Connection {
+  /** In the end the one that carries the requests. */
+  socket: Socket;
+  readonly peer: string;
+  /** How many are in progress. */
+  requests: number;
+}
+
+/** The address of the other end, which no other open connection has. */
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress ?? ''} ${remotePort ?? ''}`;
+}
