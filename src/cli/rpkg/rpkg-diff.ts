@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { diffBases } from '../../package/api/storages/diff-base.ts';
+import { filesInMemory } from '../../package/model/diff/compared-files.ts';
 import { fileChanges } from '../../package/model/diff/file-diff.ts';
 import { diffSchema } from '../../package/model/revision/revision-readings.ts';
 import type { Access } from '../access/access.ts';
@@ -52,9 +53,12 @@ async function compare(access: Access, name: string, other: string): Promise<Com
   const { packageName, repository } = revision.spec;
   const ofPackage = (await revisionsOf(access, repository)).filter(({ spec }) => spec.packageName === packageName);
   const [base] = diffBases(revision, ofPackage, other);
-  const before = base === undefined ? new Map() : (await access.contents.read(await findRevision(access, base))).files;
+  const before =
+    base === undefined
+      ? new Map<string, Buffer>()
+      : (await access.contents.read(await findRevision(access, base))).files;
   const { files: after } = await access.contents.read(revision);
-  const changes = await fileChanges(before, after);
+  const changes = await fileChanges(filesInMemory(before), filesInMemory(after));
   return { ...(base === undefined ? {} : { from: base }), to: revision.metadata.name, ...changes };
 }
 

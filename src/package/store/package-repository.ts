@@ -8,12 +8,13 @@ import type { Origin } from '../index/facts/candidate.ts';
 import { FactCache } from '../index/facts/fact-cache.ts';
 import { loadFactCache, saveFactCache } from '../index/facts/fact-file.ts';
 import { type IndexChange, RevisionIndex } from '../index/revision-index.ts';
-import { type PackageContent, readPackage } from '../model/content/content.ts';
+import { MAX_FILES, type PackageContent, readPackage } from '../model/content/content.ts';
 import { ContentCache } from '../model/content/content-cache.ts';
+import { type ComparedFiles, filesInGit } from '../model/diff/compared-files.ts';
 import { revisionName } from '../model/identity/identity.ts';
-import type { RepositoryLayout } from '../model/identity/layout.ts';
+import { draftRef, proposedRef, type RepositoryLayout } from '../model/identity/layout.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
-import type { PackageRevision } from '../model/revision/package-revision.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
 import { type Adoptable, findAdoptable, planAdoption } from '../plan/adoption.ts';
 import { planCreate } from '../plan/create/create.ts';
 import { checkPlace } from '../plan/create/place.ts';
@@ -137,7 +138,9 @@ export class PackageRepository implements RepositoryContext {
       index: this.index,
       trust: options.trust,
       onChange: (changes) => {
-        if (!this.#closed) options.onChange(changes);
+        if (this.#closed) return;
+        this.#supersedePushes(changes);
+        options.onChange(changes);
       },
     });
     this.#signatures = new SignatureBacklog(this.index, this.#refs, options.trust);
@@ -156,6 +159,16 @@ export class PackageRepository implements RepositoryContext {
     const repository = new PackageRepository(options, loaded?.cache ?? new FactCache(), loaded?.note);
     await repository.refresh();
     return repository;
+  }
+
+  /** Who pushed a revision that is gone does not explain who pushes the same commit again. */
+  #supersedePushes(changes: readonly IndexChange[]): void {
+    const refs = changes.flatMap(({ before, after }) =>
+      before === undefined || after !== undefined || isPublished(before) || isPlaceholder(before)
+        ? []
+        : [draftRef(this.layout, before.key), proposedRef(this.layout, before.key)],
+    );
+    if (refs.length > 0) this.trust.supersedePushes(this.id, refs);
   }
 
   policyFor(revision: PackageRevision): EffectivePolicy {
@@ -181,15 +194,14 @@ export class PackageRepository implements RepositoryContext {
 
   /** The package of a revision, read once for each version of it. */
   content(revision: PackageRevision): Promise<PackageContent> {
-    // By its tree: a package on the main branch stays as it is while the commit that it was seen in may go.
-    const { tree = `${revision.commit}:${revision.path}` } = revision.tip;
-    return this.#contents.get(tree, async () => {
-      try {
-        return await readPackage(this.git, tree, revision.kptfile);
-      } catch (error) {
-        throw error instanceof DamageError ? new DamageError(`${revision.name}: ${error.message}`, error) : error;
-      }
-    });
+    const tree = treeOf(revision);
+    return this.#contents.get(tree, () => ofRevision(revision, readPackage(this.git, tree, revision.kptfile)));
+  }
+
+  /** The files of a revision, for a comparison that reads only those that differ. */
+  async files(revision: PackageRevision): Promise<ComparedFiles> {
+    const { files, read } = await ofRevision(revision, filesInGit(this.git, treeOf(revision), MAX_FILES));
+    return { files, read: (ids) => ofRevision(revision, read(ids)) };
   }
 
   /** Reads the refs of this repository (of the mirror, if it is one) and updates the index. Returns what changed. */
@@ -399,4 +411,18 @@ export class PackageRepository implements RepositoryContext {
 
 function originOf({ name, namespace, layout, trust }: PackageRepositoryOptions): Origin {
   return { repository: name, namespace, layout, repositoryId: trust.repository };
+}
+
+/** By its tree: a package on the main branch stays as it is while the commit that it was seen in may go. */
+function treeOf({ tip, commit, path }: PackageRevision): string {
+  return tip.tree ?? `${commit}:${path}`;
+}
+
+/** Names the revision in errors on damage. */
+async function ofRevision<Result>({ name }: PackageRevision, reading: Promise<Result>): Promise<Result> {
+  try {
+    return await reading;
+  } catch (error) {
+    throw error instanceof DamageError ? new DamageError(`${name}: ${error.message}`, error) : error;
+  }
 }

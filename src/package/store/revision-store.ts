@@ -3,6 +3,7 @@ import { timestamp } from '../../foundation/time/clock.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { IndexChange } from '../index/revision-index.ts';
 import type { PackageContent } from '../model/content/content.ts';
+import type { ComparedFiles } from '../model/diff/compared-files.ts';
 import type { Gate } from '../model/gates/gates.ts';
 import { DEFAULT_NAMESPACE } from '../model/identity/identity.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
@@ -249,6 +250,12 @@ export class RevisionStore {
   content(name: string): Promise<PackageContent> {
     const revision = this.get(name);
     return this.repositoryOf(revision).content(revision);
+  }
+
+  /** The files of a revision, without their contents. */
+  files(name: string): Promise<ComparedFiles> {
+    const revision = this.get(name);
+    return this.repositoryOf(revision).files(revision);
   }
 
   /** Judges a revision as the kernel would: its gates with the verdicts that hold at this content. */

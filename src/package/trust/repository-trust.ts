@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { trusts } from './keys/trusted-keys.ts';
-import type { AttributedPush, AttributedPushes } from './ledger/attributed-pushes.ts';
+import type { AttributedPushes, KeptPush } from './ledger/attributed-pushes.ts';
 import { headAmong, headOf } from './ledger/main-heads.ts';
 import { publicationScope } from './ledger/publication-mark.ts';
 import type {
@@ -125,8 +125,13 @@ export class RepositoryTrust {
   }
 
   /** What the Git host reported on pushes to a branch through one registration, newest first. */
-  pushesTo(registration: string, ref: string): readonly AttributedPush[] {
+  pushesTo(registration: string, ref: string): readonly KeptPush[] {
     return this.#options.pushes?.latest({ repository: this.repository, registration, ref }) ?? [];
+  }
+
+  /** To be called with the branches of revisions that were deleted: reports until now do not explain who pushes them again. */
+  supersedePushes(registration: string, refs: readonly string[]): void {
+    this.#options.pushes?.supersede({ repository: this.repository, registration }, refs);
   }
 
   /** Keeps that a commit of an unknown pusher was read as the tip of a branch. */

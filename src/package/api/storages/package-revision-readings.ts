@@ -7,6 +7,7 @@ import { wholeObject } from '../../../resource/schema/schema-of-kind.ts';
 import { structuralFromZod } from '../../../resource/schema/structural/structural-from-zod.ts';
 import { notFound, resourceName } from '../../../resource/storage/memory/object-rules.ts';
 import type { ReadOnlySubResource } from '../../../resource/storage/storage.ts';
+import { NO_FILES } from '../../model/diff/compared-files.ts';
 import { type FileChanges, fileChanges } from '../../model/diff/file-diff.ts';
 import type { Explanation } from '../../model/revision/explanation.ts';
 import { type PackageRevision, repositoryIdOf, revisionId } from '../../model/revision/package-revision.ts';
@@ -104,8 +105,8 @@ async function changesBetween(
   base: PackageRevision | undefined,
   revision: PackageRevision,
 ): Promise<FileChanges> {
-  const before = base === undefined ? new Map<string, Buffer>() : (await store.content(revisionId(base))).files;
-  const { files: after } = await store.content(revisionId(revision));
+  const before = base === undefined ? NO_FILES : await store.files(revisionId(base));
+  const after = await store.files(revisionId(revision));
   return fileChanges(before, after, signal);
 }
 

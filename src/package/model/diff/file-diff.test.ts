@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { type ComparedFiles, filesInMemory, NO_FILES } from './compared-files.ts';
 import {
   fileChanges,
   MAX_CHANGED_FILES_BYTES,
@@ -8,10 +9,10 @@ import {
   MAX_PATCHES_BYTES,
 } from './file-diff.ts';
 
-const NOTHING = new Map<string, Buffer>();
+const NOTHING = NO_FILES;
 
-function filesOf(contents: Record<string, string | Buffer>): Map<string, Buffer> {
-  return new Map(Object.entries(contents).map(([path, content]) => [path, Buffer.from(content)]));
+function filesOf(contents: Record<string, string | Buffer>): ComparedFiles {
+  return filesInMemory(new Map(Object.entries(contents).map(([path, content]) => [path, Buffer.from(content)])));
 }
 
 function truncatedPaths(files: readonly { readonly path: string; readonly truncated?: true }[]): string[] {
@@ -20,7 +21,7 @@ function truncatedPaths(files: readonly { readonly path: string; readonly trunca
 
 test('changes have patches; a difference that fits is not truncated', async () => {
   const before = filesOf({ a: '1\n', b: 'old\n', same: 'x\n', bin: Buffer.of(0, 1) });
-  const after = filesOf({ b: 'new\n', c: '2\n', same: 'x\n', bin: Buffer.alloc(2 * MAX_COMPARED_FILE_BYTES) });
+  const after = filesOf({ b: 'new\n', c: '2\n', same: 'x\n', bin: Buffer.alloc(1000) });
   const patchOf = (path: string, rest: string) => `diff --git a/${path} b/${path}\n${rest}`;
   expect(await fileChanges(before, after)).toEqual({
     files: [
@@ -78,4 +79,27 @@ test('the list of files is bounded, and says how many are missing', async () => 
 
 test('a reader who has left ends the search', async () => {
   await expect(fileChanges(NOTHING, filesOf({ a: '1\n' }), AbortSignal.abort())).rejects.toThrow(/abort/);
+});
+
+test('only files that differ are read, a few at a time, and none that is too large or that the answer has no room for', async () => {
+  const batches: string[][] = [];
+  const counted = (files: ComparedFiles): ComparedFiles => ({
+    files: files.files,
+    read: (ids) => {
+      batches.push([...ids]);
+      return files.read(ids);
+    },
+  });
+  const size = MAX_COMPARED_FILE_BYTES / 2;
+  const large = { large: Buffer.alloc(MAX_COMPARED_FILE_BYTES + 1), same: Buffer.alloc(size, 2) };
+  const many = Object.fromEntries([...'abcdefghijklmnop'].map((name, at) => [name, Buffer.alloc(size, 0x61 + at)]));
+  const changes = await fileChanges(counted(filesOf({ same: large.same })), counted(filesOf({ ...large, ...many })));
+  expect(changes.files.map(({ path }) => path)).toEqual([...Object.keys(many).slice(0, 12), 'large', ...'mnop']);
+  expect(changes.truncated).toBe(true);
+  const read = batches.flat();
+  expect(Math.max(...batches.map((ids) => ids.length * size))).toBeLessThanOrEqual(2 * MAX_COMPARED_FILE_BYTES);
+  const { files } = filesOf({ ...large, ...many });
+  expect(read).not.toContain(files.get('large')?.id);
+  expect(read).not.toContain(files.get('same')?.id);
+  expect(read).not.toContain(files.get('p')?.id);
 });

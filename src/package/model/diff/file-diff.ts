@@ -1,11 +1,12 @@
 import { createPacer } from '../../../foundation/concurrency/in-slices.ts';
+import type { ComparedFile, ComparedFiles } from './compared-files.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
 /** What became of a file between two versions of a package. */
 export interface FileChange {
   readonly path: string;
   readonly change: 'Added' | 'Removed' | 'Modified';
-  /** True for a file that is not text. */
+  /** True for a file that is known not to be text: one that is too large to be compared is not read. */
   readonly binary?: true;
   /** True if the patch is left out because it is too large. */
   readonly truncated?: true;
@@ -22,8 +23,6 @@ export interface FileChanges {
   readonly omittedFiles?: number;
 }
 
-type Files = ReadonlyMap<string, Buffer>;
-
 const LINE_FEED = 0x0a;
 
 /** Bytes of a file on either side up to which its lines are compared. */
@@ -36,48 +35,104 @@ export const MAX_FILE_PATCH_BYTES = 1024 * 1024;
 export const MAX_PATCHES_BYTES = 3 * 1024 * 1024;
 /** Bytes of the list of files of an answer without the patches, as JSON. */
 export const MAX_CHANGED_FILES_BYTES = 1024 * 1024;
+/** Bytes of files that are in memory at a time, unless one file and its former version are larger; twice `MAX_COMPARED_FILE_BYTES`. */
+const MAX_READ_BYTES = 2 * 1024 * 1024;
+/** Files that are read at a time. */
+const MAX_READ_FILES = 100;
 
 /**
- * The files in which two versions of a package differ, sorted by path. The answer is bounded by the constants above. Lets others have
- * their turn while differences are searched.
+ * The files in which two versions of a package differ, sorted by path. The answer is bounded by the constants above, and so is what is
+ * in memory: only files that differ are read, a few at a time. Lets others have their turn while differences are searched.
  */
-export async function fileChanges(before: Files, after: Files, signal?: AbortSignal): Promise<FileChanges> {
+export async function fileChanges(
+  before: ComparedFiles,
+  after: ComparedFiles,
+  signal?: AbortSignal,
+): Promise<FileChanges> {
   const pause = createPacer();
-  const paths = changedPaths(before, after);
+  const pairs = changedPairs(before, after);
   const files: FileChange[] = [];
   let isTruncated = false;
   let patchBytesLeft = MAX_PATCHES_BYTES;
   let listBytesLeft = MAX_CHANGED_FILES_BYTES;
-  for (const path of paths) {
+  for (let at = 0; at < pairs.length; ) {
     signal?.throwIfAborted();
-    const [old, next] = [before.get(path), after.get(path)];
-    const omitted = withoutPatch(path, old, next);
-    listBytesLeft -= jsonBytes(omitted) + 1;
-    if (listBytesLeft < 0) return { files, truncated: true, omittedFiles: paths.length - files.length };
-    const patch = patchBytesLeft > 0 && isComparable(old, next) ? await fileDiff(path, old, next) : undefined;
-    const patchBytes = patch === undefined ? 0 : jsonBytes(patch);
     // After the first patch that the answer has no room for, no more are searched.
-    if (patchBytes <= MAX_FILE_PATCH_BYTES) patchBytesLeft -= patchBytes;
-    if (patch === undefined || patchBytes > MAX_FILE_PATCH_BYTES || patchBytesLeft < 0) {
-      isTruncated = true;
-      files.push(omitted);
-    } else {
-      const { truncated: _truncated, ...whole } = omitted;
-      files.push({ ...whole, patch });
+    const isRead = patchBytesLeft > 0;
+    const batch = nextBatch(pairs, at);
+    at += batch.length;
+    const [olds, nexts] = isRead ? await Promise.all([read(before, batch, 'old'), read(after, batch, 'next')]) : [];
+    for (const pair of batch) {
+      signal?.throwIfAborted();
+      const [old, next] = [pair.old && olds?.get(pair.old.id), pair.next && nexts?.get(pair.next.id)];
+      const omitted = withoutPatch(pair, old, next);
+      listBytesLeft -= jsonBytes(omitted) + 1;
+      if (listBytesLeft < 0) return { files, truncated: true, omittedFiles: pairs.length - files.length };
+      const isComparable = patchBytesLeft > 0 && isRead && isSmallPair(pair) && areComparable(old, next);
+      const patch = isComparable ? await fileDiff(pair.path, old, next) : undefined;
+      const patchBytes = patch === undefined ? 0 : jsonBytes(patch);
+      if (patchBytes <= MAX_FILE_PATCH_BYTES) patchBytesLeft -= patchBytes;
+      if (patch === undefined || patchBytes > MAX_FILE_PATCH_BYTES || patchBytesLeft < 0) {
+        isTruncated = true;
+        files.push(omitted);
+      } else {
+        const { truncated: _truncated, ...whole } = omitted;
+        files.push({ ...whole, patch });
+      }
+      await pause();
     }
-    await pause();
   }
   return { files, ...(isTruncated ? { truncated: true } : {}) };
 }
 
-/** The paths at which two versions of a package differ, sorted. */
-function changedPaths(before: Files, after: Files): string[] {
-  const paths = [...new Set([...before.keys(), ...after.keys()])].sort();
-  return paths.filter((path) => !same(before.get(path), after.get(path)));
+/** A path at which two versions of a package differ. */
+interface ChangedPair {
+  readonly path: string;
+  readonly old: ComparedFile | undefined;
+  readonly next: ComparedFile | undefined;
 }
 
-function withoutPatch(path: string, before: Buffer | undefined, after: Buffer | undefined): FileChange {
-  const change = before === undefined ? 'Added' : after === undefined ? 'Removed' : 'Modified';
+/** Sorted by path. */
+function changedPairs(before: ComparedFiles, after: ComparedFiles): ChangedPair[] {
+  const paths = [...new Set([...before.files.keys(), ...after.files.keys()])].sort();
+  return paths
+    .map((path) => ({ path, old: before.files.get(path), next: after.files.get(path) }))
+    .filter(({ old, next }) => old?.id !== next?.id);
+}
+
+/** What is read together from a position on; at least one. */
+function nextBatch(pairs: readonly ChangedPair[], from: number): readonly ChangedPair[] {
+  let bytes = 0;
+  let end = from;
+  for (; end < pairs.length && end - from < MAX_READ_FILES; end += 1) {
+    const pair = pairs[end];
+    if (pair !== undefined && isSmallPair(pair)) bytes += bytesOf(pair);
+    if (end > from && bytes > MAX_READ_BYTES) break;
+  }
+  return pairs.slice(from, end);
+}
+
+/** The contents of one side, by id, without those of files that are too large. */
+async function read(
+  files: ComparedFiles,
+  batch: readonly ChangedPair[],
+  side: 'old' | 'next',
+): Promise<ReadonlyMap<string, Buffer>> {
+  const ids = [...new Set(batch.flatMap((pair) => (isSmallPair(pair) ? (pair[side]?.id ?? []) : [])))];
+  const contents = ids.length === 0 ? [] : await files.read(ids);
+  return new Map(contents.flatMap((data, at) => (ids[at] === undefined ? [] : [[ids[at], data]])));
+}
+
+function isSmallPair({ old, next }: ChangedPair): boolean {
+  return Math.max(old?.bytes ?? 0, next?.bytes ?? 0) <= MAX_COMPARED_FILE_BYTES;
+}
+
+function bytesOf({ old, next }: ChangedPair): number {
+  return (old?.bytes ?? 0) + (next?.bytes ?? 0);
+}
+
+function withoutPatch({ path, old, next }: ChangedPair, before?: Buffer, after?: Buffer): FileChange {
+  const change = old === undefined ? 'Added' : next === undefined ? 'Removed' : 'Modified';
   return { path, change, ...(isBinary(before, after) ? { binary: true } : {}), truncated: true, patch: '' };
 }
 
@@ -85,14 +140,13 @@ function isBinary(before: Buffer | undefined, after: Buffer | undefined): boolea
   return before?.includes(0) === true || after?.includes(0) === true;
 }
 
-/** True if the files are small enough to search their difference; the patch of files that are not text is one line. */
-function isComparable(before: Buffer | undefined, after: Buffer | undefined): boolean {
-  return isBinary(before, after) || (isSmall(before) && isSmall(after));
+/** True if the files have so few lines that their difference can be searched; the patch of files that are not text is one line. */
+function areComparable(before: Buffer | undefined, after: Buffer | undefined): boolean {
+  return isBinary(before, after) || (hasFewLines(before) && hasFewLines(after));
 }
 
-function isSmall(file: Buffer | undefined): boolean {
+function hasFewLines(file: Buffer | undefined): boolean {
   if (file === undefined) return true;
-  if (file.length > MAX_COMPARED_FILE_BYTES) return false;
   let lines = 0;
   for (
     let at = file.indexOf(LINE_FEED);
@@ -105,10 +159,6 @@ function isSmall(file: Buffer | undefined): boolean {
 
 function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
-}
-
-function same(before: Buffer | undefined, after: Buffer | undefined): boolean {
-  return before === undefined || after === undefined ? before === after : before.equals(after);
 }
 
 async function fileDiff(path: string, before: Buffer | undefined, after: Buffer | undefined): Promise<string> {

@@ -23,15 +23,26 @@ export interface AttributedPush {
   readonly at: string;
 }
 
+/** A report as it is kept. */
+export interface KeptPush extends AttributedPush {
+  /**
+   * True if the revision was deleted afterwards: who brought the same commit again is not known by this report. Its user contributed all
+   * the same.
+   */
+  readonly isSuperseded: boolean;
+}
+
 /**
  * Reports of Git hosts on who pushed. They are kept beside the ledger, in a file of their own: what is lost counts as pushed by an
  * unknown person, so that they need no backup. Shared by all processes on one data folder.
  */
 export interface AttributedPushes {
-  /** Keeps a report; the oldest ones make way. Durable when it returns. The same report again changes nothing. */
+  /** Keeps a report; the oldest ones make way. Durable when it returns. The same report again changes nothing, unless it was superseded. */
   note(push: AttributedPush): void;
+  /** Marks the reports on branches whose revision was deleted. Durable when it returns. */
+  supersede(place: Pick<AttributedPush, 'repository' | 'registration'>, refs: readonly string[]): void;
   /** The latest reports on a branch, newest first. */
-  latest(place: Pick<AttributedPush, 'repository' | 'registration' | 'ref'>): readonly AttributedPush[];
+  latest(place: Pick<AttributedPush, 'repository' | 'registration' | 'ref'>): readonly KeptPush[];
   /** Keeps that a commit of an unknown pusher was read as the tip of a branch. The first look at a commit stays. Durable when it returns. */
   noteLook(look: Pick<AttributedPush, 'repository' | 'registration' | 'ref'> & { readonly commit: Oid }): void;
   /** The branch at whose tip a commit was read first; undefined if it never was. */

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, expect, test } from 'vitest';
-import { type AttributedPush, MAX_PUSHES_OF_REF } from '../ledger/attributed-pushes.ts';
+import { type AttributedPush, type KeptPush, MAX_PUSHES_OF_REF } from '../ledger/attributed-pushes.ts';
 import { SqliteAttributedPushes } from './sqlite-attributed-pushes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-pushes-'));
@@ -13,6 +14,8 @@ const PUSH: AttributedPush = {
   ...{ before: undefined, after: 'a'.repeat(40), user: 'octo', provider: 'github', at: '2026-01-01T00:00:00Z' },
 };
 
+const kept = (push: AttributedPush, isSuperseded = false): KeptPush => ({ ...push, isSuperseded });
+
 test('what one process notes another one finds, for the same branch of the same registration of the same repository', () => {
   const path = join(folder, 'shared.sqlite');
   const [one, other] = [new SqliteAttributedPushes(path), new SqliteAttributedPushes(path)];
@@ -21,7 +24,7 @@ test('what one process notes another one finds, for the same branch of the same 
   const next = { ...PUSH, before: PUSH.after, after: 'b'.repeat(40) };
   one.note(next);
   one.close();
-  expect(other.latest(PUSH)).toEqual([next, PUSH]);
+  expect(other.latest(PUSH)).toEqual([kept(next), kept(PUSH)]);
   for (const place of [{ repository: 'r2' }, { registration: 'team/apps' }, { ref: 'refs/heads/drafts/app/v2' }])
     expect(other.latest({ ...PUSH, ...place })).toEqual([]);
   other.close();
@@ -31,17 +34,44 @@ test('what one process notes another one finds, for the same branch of the same 
 test('the same report again changes nothing, and of many the oldest make way', () => {
   const pushes = new SqliteAttributedPushes(':memory:');
   for (let count = 0; count < 3; count += 1) pushes.note({ ...PUSH, at: `2026-01-0${count + 1}T00:00:00Z` });
-  expect(pushes.latest(PUSH)).toEqual([PUSH]);
+  expect(pushes.latest(PUSH)).toEqual([kept(PUSH)]);
   const elsewhere = { ...PUSH, ref: 'refs/heads/drafts/other/v1' };
   pushes.note(elsewhere);
   for (let count = 0; count < MAX_PUSHES_OF_REF + 5; count += 1) pushes.note({ ...PUSH, user: `user-${count}` });
-  const kept = pushes.latest(PUSH);
-  expect([kept.length, kept[0]?.user, kept.at(-1)?.user]).toEqual([
+  const left = pushes.latest(PUSH);
+  expect([left.length, left[0]?.user, left.at(-1)?.user]).toEqual([
     MAX_PUSHES_OF_REF,
     `user-${MAX_PUSHES_OF_REF + 4}`,
     'user-5',
   ]);
-  expect(pushes.latest(elsewhere)).toEqual([elsewhere]);
+  expect(pushes.latest(elsewhere)).toEqual([kept(elsewhere)]);
+  pushes.close();
+});
+
+test('what was reported before a deletion is superseded, and the same report afterwards is another push', () => {
+  const path = join(folder, 'deleted.sqlite');
+  const pushes = new SqliteAttributedPushes(path);
+  pushes.supersede(PUSH, [PUSH.ref]);
+  expect(existsSync(path)).toBe(false);
+  const elsewhere = [{ ref: 'refs/heads/drafts/b/v1' }, { registration: 'team/apps' }, { repository: 'r2' }];
+  for (const place of [{}, ...elsewhere]) pushes.note({ ...PUSH, ...place });
+  pushes.supersede(PUSH, [PUSH.ref]);
+  expect(pushes.latest(PUSH)).toEqual([kept(PUSH, true)]);
+  for (const place of elsewhere) expect(pushes.latest({ ...PUSH, ...place })).toEqual([kept({ ...PUSH, ...place })]);
+  pushes.note(PUSH);
+  expect(pushes.latest(PUSH)).toEqual([kept(PUSH), kept(PUSH, true)]);
+  pushes.close();
+});
+
+test('a file of an earlier version is read, and its reports count', () => {
+  const path = join(folder, 'earlier.sqlite');
+  const pushes = new SqliteAttributedPushes(path);
+  pushes.note(PUSH);
+  pushes.close();
+  const database = new DatabaseSync(path);
+  database.exec('ALTER TABLE pushes DROP COLUMN superseded');
+  database.close();
+  expect(pushes.latest(PUSH)).toEqual([kept(PUSH)]);
   pushes.close();
 });
 

@@ -1,10 +1,11 @@
-import { chmodSync, closeSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import {
   type AttributedPush,
   type AttributedPushes,
+  type KeptPush,
   MAX_LOOKS_OF_REGISTRATION,
   MAX_PUSHES_OF_REF,
   MAX_PUSHES_OF_REGISTRATION,
@@ -41,6 +42,9 @@ const LOOKS = `
   ) STRICT;
 `;
 
+/** Not part of the version either. */
+const SUPERSEDED = 'ALTER TABLE pushes ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0';
+
 const rowSchema = z.object({
   registration: z.string(),
   repository: z.string(),
@@ -50,6 +54,7 @@ const rowSchema = z.object({
   user: z.string(),
   provider: z.string(),
   at: z.string(),
+  superseded: z.number(),
 });
 
 /** Reports on pushes in a SQLite file, which is opened when it is used for the first time: most data folders never have one. */
@@ -64,7 +69,7 @@ export class SqliteAttributedPushes implements AttributedPushes {
 
   note(push: AttributedPush): void {
     const [newest] = this.latest(push);
-    if (newest !== undefined && isSame(newest, push)) return;
+    if (newest !== undefined && !newest.isSuperseded && isSame(newest, push)) return;
     this.#use((database) => {
       database.exec('BEGIN IMMEDIATE');
       const { registration, repository, ref, before, after, user, provider, at } = push;
@@ -91,15 +96,28 @@ export class SqliteAttributedPushes implements AttributedPushes {
     registration,
     repository,
     ref,
-  }: Pick<AttributedPush, 'repository' | 'registration' | 'ref'>): readonly AttributedPush[] {
+  }: Pick<AttributedPush, 'repository' | 'registration' | 'ref'>): readonly KeptPush[] {
     const rows = this.#use((database) =>
       database
         .prepare('SELECT * FROM pushes WHERE registration = ? AND repository = ? AND ref = ? ORDER BY position DESC')
         .all(registration, repository, ref),
     );
     return rows.map((row) => {
-      const { oldOid, newOid, ...rest } = rowSchema.parse(row);
-      return { ...rest, before: oldOid ?? undefined, after: newOid };
+      const { oldOid, newOid, superseded, ...rest } = rowSchema.parse(row);
+      return { ...rest, before: oldOid ?? undefined, after: newOid, isSuperseded: superseded !== 0 };
+    });
+  }
+
+  supersede({ registration, repository }: Parameters<AttributedPushes['supersede']>[0], refs: readonly string[]): void {
+    // Deletions are no reason to make a file.
+    if (this.#database === undefined && this.#path !== ':memory:' && !existsSync(this.#path)) return;
+    this.#use((database) => {
+      database.exec('BEGIN IMMEDIATE');
+      const mark = database.prepare(
+        'UPDATE pushes SET superseded = 1 WHERE registration = ? AND repository = ? AND ref = ? AND superseded = 0',
+      );
+      for (const ref of refs) mark.run(registration, repository, ref);
+      database.exec('COMMIT');
     });
   }
 
@@ -165,6 +183,8 @@ function open(path: string): DatabaseSync {
         `the file has version ${version}, and this version of sluice reads ${SCHEMA_VERSION}`,
       );
     database.exec(LOOKS);
+    const columns = database.prepare('PRAGMA table_info(pushes)').all();
+    if (!columns.some(({ name }) => name === 'superseded')) database.exec(SUPERSEDED);
     database.exec('COMMIT');
     return database;
   } catch (error) {
