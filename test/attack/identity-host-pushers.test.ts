@@ -287,6 +287,36 @@ test('a branch that is created again on what Sluice had read of an unknown perso
   expect(await world.ok('rpkg', 'approve', 'apps.again.v1', '--as', 'eve')).toContain('approval 1 of 2 recorded');
 });
 
+test('a branch that was deleted and is pushed again is not explained by the report before the deletion', async () => {
+  const { ref, after } = await drafted('reborn');
+  expect((await report({ ref, after })).status).toBe(202);
+  expect(await changedBy('apps.reborn.v1')).toBe('eve (git)');
+  await world.push('apps', `:refs/heads/${ref}`);
+  await world.push('apps', `${after}:refs/heads/${ref}`);
+  // Eve stays one who changed it.
+  expect(await changedBy('apps.reborn.v1')).toBe('push (git), eve (git)');
+  expect((await report({ ref, after, user: 'anna-h' })).status).toBe(202);
+  expect(await changedBy('apps.reborn.v1')).toBe('anna (git), eve (git)');
+});
+
+test('a draft that was deleted through Sluice is not explained by earlier reports either', async () => {
+  const { ref, after } = await drafted('removed');
+  expect((await report({ ref, after })).status).toBe(202);
+  await world.ok('rpkg', 'propose', 'apps.removed.v1', '--as', 'carl');
+  await world.ok('rpkg', 'reject', 'apps.removed.v1', '--reason', 'x');
+  expect(await changedBy('apps.removed.v1')).toBe('eve (git)');
+  await world.ok('rpkg', 'del', 'apps.removed.v1');
+  await world.push('apps', `${after}:refs/heads/${ref}`);
+  expect(await changedBy('apps.removed.v1')).toBe('push (git), eve (git)');
+});
+
+test('a push that moves a branch keeps the reports on it', async () => {
+  const { ref, after } = await drafted('renamed');
+  expect((await report({ ref, after })).status).toBe(202);
+  await world.push('apps', `${after}:refs/heads/proposed/renamed/v1`, `:refs/heads/${ref}`);
+  expect(await changedBy('apps.renamed.v1')).toBe('eve (git)');
+});
+
 test('a report on another branch does not explain a commit that Sluice had read of an unknown person', async () => {
   const { ref, after } = await drafted('shift');
   expect(await changedBy('apps.shift.v1')).toBe('push (git)');

@@ -7,7 +7,7 @@ import { type HostUsers, personBehind } from '../../model/policy/host-users.ts';
 import type { Contributor, RevisionRecord } from '../../model/record/record.ts';
 import { claimed } from '../../model/revision/attribution.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
-import type { AttributedPush } from '../../trust/ledger/attributed-pushes.ts';
+import type { KeptPush } from '../../trust/ledger/attributed-pushes.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 
 /*
@@ -42,12 +42,13 @@ export async function withHostPushers(
   if (pushes.length === 0) return record;
   const pushesOf = await pushesByCommit(repo, pushes, commits);
   const rest: Oid[] = [];
-  const people = new Map<string, { readonly push: AttributedPush; readonly commits: Oid[] }>();
+  const people = new Map<string, { readonly push: KeptPush; readonly commits: Oid[] }>();
   for (const commit of commits) {
     const found = pushesOf.get(commit) ?? [];
     const persons = found.map(({ user }) => personBehind(hostUsers, user));
     const isUnknown = unknownCommits.includes(commit);
-    if (persons.includes(undefined) || (isUnknown && found.length === 0)) rest.push(commit);
+    if (persons.includes(undefined) || (isUnknown && found.every(({ isSuperseded }) => isSuperseded)))
+      rest.push(commit);
     for (const [index, push] of found.entries()) {
       const person = persons[index];
       if (person === undefined) continue;
@@ -67,7 +68,7 @@ export async function withHostPushers(
 /** `people` are those whom the host reports, `rest` the commits of unknown pushers that remain. */
 function contributorsWith(
   before: readonly Contributor[],
-  people: ReadonlyMap<string, { readonly push: AttributedPush; readonly commits: readonly Oid[] }>,
+  people: ReadonlyMap<string, { readonly push: KeptPush; readonly commits: readonly Oid[] }>,
   rest: readonly Oid[],
 ): Contributor[] {
   const [first] = rest;
@@ -107,12 +108,13 @@ function withApprovals(record: RevisionRecord, pushers: ReadonlySet<string>, are
 /** A push by a known person counts as a proposal by that person. */
 function knownSteps(
   { steps }: RevisionRecord,
-  pushesOf: ReadonlyMap<Oid, readonly AttributedPush[]>,
+  pushesOf: ReadonlyMap<Oid, readonly KeptPush[]>,
   hostUsers: HostUsers,
 ): RevisionRecord['steps'] {
   const last = steps.at(-1);
   if (last?.action !== 'push' || last.by !== PUSH_ACTOR || last.commit === undefined) return steps;
-  const persons = new Set((pushesOf.get(last.commit) ?? []).map(({ user }) => personBehind(hostUsers, user)));
+  const pushes = (pushesOf.get(last.commit) ?? []).filter(({ isSuperseded }) => !isSuperseded);
+  const persons = new Set(pushes.map(({ user }) => personBehind(hostUsers, user)));
   const [person, ...others] = persons;
   return person === undefined || others.length > 0 ? steps : [...steps.slice(0, -1), { ...last, by: person }];
 }
@@ -125,7 +127,8 @@ export async function reportedPushers(
   hostUsers: HostUsers | undefined,
 ): Promise<ReadonlyMap<Oid, string>> {
   if (hostUsers === undefined) return new Map();
-  const pushesOf = await pushesByCommit(repo, hostPushes(repo, revision), commits);
+  const live = hostPushes(repo, revision).filter(({ isSuperseded }) => !isSuperseded);
+  const pushesOf = await pushesByCommit(repo, live, commits);
   return new Map(
     [...pushesOf].map(([commit, pushes]) => {
       const names = pushes.map(
@@ -140,7 +143,7 @@ export async function reportedPushers(
 function hostPushes(
   { trust, layout, namespace, repository }: Omit<RepositorySources, 'git'>,
   { key }: Pick<PackageRevision, 'key'>,
-): AttributedPush[] {
+): KeptPush[] {
   const registration = `${namespace}/${repository}`;
   return [draftRef(layout, key), proposedRef(layout, key)].flatMap((ref) => trust.pushesTo(registration, ref));
 }
@@ -153,11 +156,11 @@ function hostPushes(
  */
 async function pushesByCommit(
   { git, trust, namespace, repository }: Omit<RepositorySources, 'layout'>,
-  pushes: readonly AttributedPush[],
+  pushes: readonly KeptPush[],
   commits: readonly Oid[],
-): Promise<Map<Oid, AttributedPush[]>> {
+): Promise<Map<Oid, KeptPush[]>> {
   const wanted = new Set(commits);
-  const found = new Map<Oid, AttributedPush[]>();
+  const found = new Map<Oid, KeptPush[]>();
   let reads = MAX_READ_COMMITS;
   for (const push of pushes) {
     const brought: Oid[] = [];
