@@ -114,6 +114,7 @@ Packages live in their Git repositories and stay as they are.`,
       'after',
       `
 Without --allowed-signers the keys of the data folder count, with what it knows of revocations and of how far statements have come.
+With --allowed-signers and --data, the keys of the file count, and the data folder tells only how far statements have come. It is not changed.
 Exit code 1 if something does not count, 2 for wrong usage. As a hook, 1 refuses the push.`,
     );
   examples(

@@ -92,24 +92,32 @@ export function parsePush(text: string): PushedRef[] {
   });
 }
 
-/** The keys of an allowed-signers file, else what the ledger of the data folder knows. */
+/**
+ * The keys of an allowed-signers file, else those that the ledger of the data folder knows. A data folder that is named gives its marks in
+ * both cases; that of the environment need not be the one of the server.
+ */
 async function withKeys<Result>(
   options: VerifyOptions,
   { environment }: Invocation,
   run: (ledger: ReadOnlyLedger) => Promise<Result>,
 ): Promise<Result> {
-  if (options.allowedSigners !== undefined)
-    return run(ReadOnlyLedger.ofKeys(await readSigners(options.allowedSigners)));
+  const { allowedSigners, data } = options;
+  const signers = allowedSigners === undefined ? undefined : await readSigners(allowedSigners);
+  if (signers !== undefined && data === undefined) return run(ReadOnlyLedger.ofKeys(signers));
   const path = ledgerPath(folderOf(options, environment).path);
   if (!existsSync(path)) {
     throw new SluiceError(
       'InvalidInput',
-      `which keys count is not known: give --allowed-signers with what "sluice key show --allowed-signers" prints on the server, or its data folder with --data (there is no ${path})`,
+      signers === undefined
+        ? `which keys count is not known: give --allowed-signers with what "sluice key show --allowed-signers" prints on the server, or its data folder with --data (there is no ${path})`
+        : `there is no ${path}; name the data folder of the server with --data, or leave it out`,
     );
   }
-  const ledger = SqliteTrustLedger.open({ path });
+  const ledger = SqliteTrustLedger.openReadOnly(path);
   try {
-    return await run(new ReadOnlyLedger(ledger));
+    const keys = () => signers ?? ledger.keys();
+    const known = { keys, mark: ledger.mark.bind(ledger), repository: ledger.repository.bind(ledger) };
+    return await run(new ReadOnlyLedger(known));
   } finally {
     ledger.close();
   }

@@ -14,6 +14,7 @@ import {
 import { parseCommitMessage } from '../model/record/commit-message.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
 import type { TrustLedger } from '../trust/ledger/trust-ledger.ts';
+import { findLaterPublications } from './later-publications.ts';
 import { findId, readOnlyTrust } from './read-only-trust.ts';
 
 export interface VerifyOptions {
@@ -66,9 +67,19 @@ export async function verifyRepository({
   const id = found?.signed?.statement.repository;
   const missing = `${idRef} is missing: which repository this is cannot be verified`;
   if (id === undefined) notes.push(missing);
-  const index = await readIndex({ git, layout, refs, ledger }, id ?? (await idOfPublications(git, refs, layout)) ?? '');
+  const known = id ?? (await idOfPublications(git, refs, layout)) ?? '';
+  const index = await readIndex({ git, layout, refs, ledger }, known);
   const deleted = new Set(refs.flatMap(({ name }) => deletedIn(layout, name)?.path ?? []));
-  for (const row of index.all()) verified.push(...verifiedRow(row, deleted, layout));
+  const trust = readOnlyTrust(ledger, id ?? '', layout.branch);
+  const published = [...index.all()].flatMap((row) => {
+    const { statement } = row.tip.facts.statement ?? {};
+    return row.outOfBand !== undefined || statement === undefined || !isPublished(row)
+      ? []
+      : [{ commit: row.tip.oid, name: `${row.path}/v${statement.revision}` }];
+  });
+  const main = { git, branch: layout.branch, head: values.get(mainRef(layout)) };
+  const later = await findLaterPublications({ ...main, trust: readOnlyTrust(ledger, known, layout.branch) }, published);
+  for (const row of index.all()) verified.push(...verifiedRow(withRollback(row, later), deleted, layout));
   const adoption = values.get(adoptionRef(layout));
   if (adoption !== undefined)
     verified.push({ ref: adoptionRef(layout), oid: adoption, kind: 'adoption', finding: index.adoptionDistrust });
@@ -80,7 +91,6 @@ export async function verifyRepository({
       kind: 'repository',
       finding: { reason: 'RepositoryId', message: missing },
     });
-  const trust = readOnlyTrust(ledger, id ?? '', layout.branch);
   for (const { name: ref, oid } of refs) {
     const place = deletedIn(layout, ref);
     if (place !== undefined) {
@@ -115,6 +125,14 @@ async function idOfPublications(
   const head = refs.find(({ name }) => name === mainRef(layout))?.oid;
   if (head === undefined) return undefined;
   return parseCommitMessage((await git.readCommit(head)).message).statement?.statement.repository;
+}
+
+/** The finding that a server has by its marks. */
+function withRollback(row: PackageRevision, later: ReadonlyMap<Oid, Oid>): PackageRevision {
+  const last = later.get(row.tip.oid);
+  if (last === undefined || row.outOfBand !== undefined || !isPublished(row)) return row;
+  const message = `a push set its tag back: the main branch has a later publication with this number at ${last}`;
+  return { ...row, outOfBand: { reason: 'RolledBack', message } };
 }
 
 function verifiedRow(row: PackageRevision, deleted: ReadonlySet<string>, layout: RepositoryLayout): Verified[] {

@@ -1,7 +1,8 @@
-import { chmodSync, closeSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
-import { prepareLedgerSchema } from './schema.ts';
+import { checkLedgerSchema, prepareLedgerSchema } from './schema.ts';
 
 /** How long a write waits for that of another process. */
 const BUSY_TIMEOUT_MS = 5000;
@@ -21,6 +22,26 @@ export function openLedgerDatabase(path: string): DatabaseSync {
     database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     setMode(database);
     prepareLedgerSchema(database, path);
+    return database;
+  } catch (error) {
+    database?.close();
+    throw ledgerError(error, path);
+  }
+}
+
+/**
+ * Opens the file of a ledger to read it, which leaves it and its folder as they are: it may be a copy on a disk that cannot be written.
+ * Throws Corrupt, Unsupported or Unavailable.
+ */
+export function openLedgerReadOnly(path: string): DatabaseSync {
+  let database: DatabaseSync | undefined;
+  try {
+    // While a process has it open, what it wrote last can be in a file beside it. Otherwise SQLite would make such files.
+    const isOpen = existsSync(`${path}-wal`) || existsSync(`${path}-shm`);
+    const place = pathToFileURL(path);
+    if (!isOpen) place.searchParams.set('immutable', '1');
+    database = new DatabaseSync(place, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+    checkLedgerSchema(database, path);
     return database;
   } catch (error) {
     database?.close();

@@ -15,7 +15,7 @@ import type {
   TrustLedger,
 } from '../ledger/trust-ledger.ts';
 import { LedgerTables } from './ledger-tables.ts';
-import { ledgerError, openLedgerDatabase } from './open-ledger-database.ts';
+import { ledgerError, openLedgerDatabase, openLedgerReadOnly } from './open-ledger-database.ts';
 
 export interface SqliteTrustLedgerOptions {
   readonly path: string;
@@ -80,6 +80,11 @@ export class SqliteTrustLedger implements TrustLedger {
   /** Opens the file; a missing one is made, for its owner only. Throws Corrupt, Unsupported, Busy or Unavailable. */
   static open(options: SqliteTrustLedgerOptions): SqliteTrustLedger {
     return new SqliteTrustLedger(options, openLedgerDatabase(options.path));
+  }
+
+  /** Opens the file to read it; see `openLedgerReadOnly`. All that would change it throws. */
+  static openReadOnly(path: string): SqliteTrustLedger {
+    return new SqliteTrustLedger({ path }, openLedgerReadOnly(path));
   }
 
   get keysVersion(): number {

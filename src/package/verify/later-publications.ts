@@ -1,0 +1,73 @@
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import type { Commit, GitRepository, Oid } from '../../git/git-repository.ts';
+import { parseCommitMessage } from '../model/record/commit-message.ts';
+import type { RepositoryTrust } from '../trust/repository-trust.ts';
+
+interface MainBranch {
+  readonly git: GitRepository;
+  readonly trust: RepositoryTrust;
+  /** As statements name it. */
+  readonly branch: string;
+  readonly head: Oid | undefined;
+}
+
+/** A publication as a row of the index shows it. */
+interface Published {
+  readonly commit: Oid;
+  /** `<path>/v<number>`. */
+  readonly name: string;
+}
+
+/**
+ * Publications in whose place a later one stands on the main branch, with the commit of that one. A number is given again only after its
+ * publication was deleted, and a push can set the tag back to it. A ledger has marks of that; where there is none, the main branch proves
+ * it. What was deleted, and whose number was not given again, is not found this way, nor a statement that stands in a tag.
+ */
+export async function findLaterPublications(
+  { git, trust, branch, head }: MainBranch,
+  published: readonly Published[],
+): Promise<ReadonlyMap<Oid, Oid>> {
+  const wanted = new Map(published.map((one) => [one.commit, one.name]));
+  const names = new Set(wanted.values());
+  /** The last publication of each name on the branch, until the walk comes to the one that the tag shows. */
+  const last = new Map<string, Oid>();
+  const found = new Map<Oid, Oid>();
+  for (let oid = head; oid !== undefined && wanted.size > 0; ) {
+    const commit = await readCommit(git, oid);
+    if (commit === undefined) break;
+    const shown = wanted.get(oid);
+    if (shown !== undefined) {
+      const later = last.get(shown);
+      if (later !== undefined) found.set(oid, later);
+      wanted.delete(oid);
+    }
+    const name = await publicationIn(commit, trust, branch);
+    if (name !== undefined && names.has(name) && !last.has(name)) last.set(name, oid);
+    oid = commit.parents[0];
+  }
+  return found;
+}
+
+/** What the commit publishes by a statement that counts and was made for this place. */
+async function publicationIn(
+  { message, parents }: Commit,
+  trust: RepositoryTrust,
+  main: string,
+): Promise<string | undefined> {
+  const signed = parseCommitMessage(message).statement;
+  if (signed === undefined) return undefined;
+  const { repository, branch, onto, package: path, revision } = signed.statement;
+  const isFromHere = repository === trust.repository && branch === main && onto === parents[0];
+  if (!isFromHere || trust.distrustOfSigner(await trust.signerOf(signed)) !== undefined) return undefined;
+  return `${path}/v${revision}`;
+}
+
+/** Undefined where the history is cut off, as in a shallow clone. */
+async function readCommit(git: GitRepository, oid: Oid): Promise<Commit | undefined> {
+  try {
+    return await git.readCommit(oid);
+  } catch (error) {
+    if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
+  }
+}
