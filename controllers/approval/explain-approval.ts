@@ -3,6 +3,7 @@ import { type Explainer, sluiceCommand } from '../../src/package/api/explain/exp
 import { type ApprovalStatus, approvalStatus } from '../../src/package/kernel/approvals.ts';
 import { proposerOf } from '../../src/package/kernel/revision-state.ts';
 import { PUSH_ACTOR } from '../../src/package/model/gates/verdict.ts';
+import { approvalsElsewhere, approvalsIn } from '../../src/package/model/record/record.ts';
 import { claimed } from '../../src/package/model/revision/attribution.ts';
 import type { ApprovalExplanation, Reason } from '../../src/package/model/revision/explanation.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
@@ -47,9 +48,14 @@ export const approvalExplainer: Explainer = {
 };
 
 /** The approvals that a proposed revision has and needs, as the kernel counts them. */
-function statusOf({ record, content, policy }: RevisionEvaluation): ApprovalStatus {
-  const { contributors = [], approvals = [] } = record;
-  return approvalStatus({ content: content.content, proposedBy: proposerOf(record), contributors, approvals }, policy);
+function statusOf({ revision: { namespace }, record, content, policy }: RevisionEvaluation): ApprovalStatus {
+  const { contributors = [] } = record;
+  const given = {
+    approvals: approvalsIn(record, namespace),
+    approvalsElsewhere: approvalsElsewhere(record, namespace),
+  };
+  const facts = { content: content.content, proposedBy: proposerOf(record), contributors, ...given };
+  return approvalStatus(facts, policy);
 }
 
 function explainApprovals({ needed, given, barred }: ApprovalStatus): ApprovalExplanation {
@@ -63,12 +69,18 @@ function explainApprovals({ needed, given, barred }: ApprovalStatus): ApprovalEx
 }
 
 /** Returns the reason and the approvals so far if one approval is not enough. */
-function countReasons({ needed, given, isUnknown }: ApprovalStatus): Reason[] {
-  if (needed < 2) return [];
+function countReasons({ needed, given, elsewhere, isUnknown }: ApprovalStatus): Reason[] {
+  const there = elsewhere
+    .filter((one) => one.given.length < needed)
+    .map((one) => ({
+      reason: 'ApprovalsNeeded',
+      message: `${one.given.length} of ${needed} approvals recorded in the namespace ${one.namespace}, which has registered the same branch, and whose policies require them by users who may approve there`,
+    }));
+  if (needed < 2) return there;
   const why = isUnknown ? 'content or the proposal came by a git push of an unknown person' : 'a policy requires it';
   const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
   const message = `${given.length} of ${needed} approvals recorded${by === '' ? '' : ` (${by})`}; ${needed} people have to approve it, since ${why}`;
-  return [{ reason: 'ApprovalsNeeded', message }];
+  return [{ reason: 'ApprovalsNeeded', message }, ...there];
 }
 
 /** True if a push changed the proposed branch after the proposal. */

@@ -2,12 +2,13 @@ import { readdirSync, symlinkSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { packageRepositoryAt } from '../../controllers/delivery/package-branches.ts';
 import { dataFolder } from '../../src/app/data/data-folder.ts';
 import { Session } from '../../src/app/session/session.ts';
 import { HostRules } from '../../src/git/network/host-rules.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
+import { publishedRecordOf } from '../../src/package/model/record/commit-message.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
@@ -185,6 +186,59 @@ test.each([
     expect(JSON.stringify(statement)).not.toContain('mallory');
   },
 );
+
+describe('where two namespaces have registered one branch, users who may approve in one of them alone', () => {
+  const eyes = (namespace: string) =>
+    session.client.create(packagePolicyKind, {
+      metadata: { name: 'eyes', namespace },
+      spec: { approval: { forbidSelfApproval: true } },
+    });
+  const warnings: string[] = [];
+  const act = async (namespace: string, name: string, action: 'propose' | 'approve') => {
+    await session.store.repository(`${namespace}/packages`).sync();
+    const context = { ...session.context(), actor: { name }, warn: (text: string) => void warnings.push(text) };
+    return session.store.update(`${namespace}/packages.app.v1`, { action }, context);
+  };
+  const lifecycle = () => session.store.find('team-a/packages.app.v1')?.lifecycle;
+  const subjects = () => {
+    const { tip } = session.store.get('team-a/packages.app.v1');
+    return publishedRecordOf(tip.facts)?.approvals?.map(({ namespace, subject }) => `${namespace}/${subject}`);
+  };
+
+  beforeEach(async () => {
+    warnings.length = 0;
+    const repo = await bare('shared');
+    for (const namespace of ['team-a', 'tenant']) await register(namespace, 'packages', repo);
+    await eyes('team-a');
+    const source = { type: 'init' } as const;
+    await session.store.create('team-a/packages', { package: 'app', workspace: 'v1', source }, session.context());
+    await act('team-a', 'carl', 'propose');
+  });
+
+  test('do not publish where the policies of the other one forbid self-approval', async () => {
+    await act('tenant', 'mallory', 'approve');
+    await act('tenant', 'mary', 'approve');
+    expect(lifecycle()).toBe('Proposed');
+    expect(warnings).toContain(
+      'approval 1 of 2 recorded: policies of the namespace team-a, which has registered the same branch, require that a user approves packages.app.v1 there as well',
+    );
+    await act('team-a', 'bob', 'approve');
+    expect(lifecycle()).toBe('Published');
+    expect(subjects()).toEqual(['team-a/bob']);
+  });
+
+  test('publish together where both forbid it, and the statement names both', async () => {
+    await eyes('tenant');
+    await act('team-a', 'bob', 'approve');
+    expect(lifecycle()).toBe('Proposed');
+    // Who must not approve here must not do so there.
+    await expect(act('tenant', 'carl', 'approve')).rejects.toThrow('carl proposed packages.app.v1');
+    await act('tenant', 'mary', 'approve');
+    await session.store.repository('team-a/packages').sync();
+    expect(lifecycle()).toBe('Published');
+    expect(subjects()).toEqual(['team-a/bob', 'tenant/mary']);
+  });
+});
 
 test('in one namespace a repository is registered with two branches, each under its own policies', async () => {
   const repo = await bare('packages');

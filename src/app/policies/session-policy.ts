@@ -37,18 +37,21 @@ export function policyOf(readers: ObjectReaders, revision: PackageRevision, name
   const people = repository === undefined ? undefined : peopleFor(readers, repository);
   const hostUsers = repository === undefined ? undefined : hostUsersFor(readers, repository);
   const own = effectivePolicy(revision, repository, policiesOf(namespace), people, hostUsers);
-  const others = repository === undefined ? [] : sharingRepositories(readers.repositories.list(), repository);
-  return others.reduce((policy, other) => {
+  if (repository === undefined) return own;
+  return sharingRepositories(readers.repositories.list(), repository).reduce((policy, other) => {
     const there = seenFrom(other, revision);
-    const { namespace: where } = other.metadata;
+    const { namespace: where = '' } = other.metadata;
     return there === undefined
       ? policy
-      : combinePolicies(
-          policy,
-          effectivePolicy(there, other, policiesOf(where), peopleFor(readers, other)),
-          `${where}/`,
-        );
+      : combinePolicies(policy, effectivePolicy(there, other, policiesOf(where), peopleFor(readers, other)), {
+          namespace: where,
+          isSameBranch: branchOf(other) === branchOf(repository),
+        });
   }, own);
+}
+
+function branchOf({ spec }: Stored<Repository>): string {
+  return spec.git?.branch ?? 'main';
 }
 
 /** The people whose keys a repository lists; undefined if it lists none. */

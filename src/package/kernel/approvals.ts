@@ -10,13 +10,17 @@ export interface ApprovalFacts {
   readonly proposedBy: string | undefined;
   readonly contributors: readonly Contributor[];
   readonly approvals: readonly Approval[];
+  /** Approvals that were given in other namespaces. */
+  readonly approvalsElsewhere?: readonly Approval[] | undefined;
 }
 
 export interface ApprovalStatus {
-  /** Distinct people who have to approve. */
+  /** Distinct people who have to approve, here and in each namespace of `elsewhere`. */
   readonly needed: number;
   /** Approvals that count: of this content, by people who may approve it. */
   readonly given: readonly Approval[];
+  /** Namespaces whose users have to approve as well, with the approvals there that count. */
+  readonly elsewhere: readonly { readonly namespace: string; readonly given: readonly Approval[] }[];
   /** Actors who must not approve it, and why; `push` stands for a push by an unknown person. */
   readonly barred: readonly { readonly name: string; readonly because: 'proposed' | 'changed' }[];
   /** The content, or the proposal, came by the push of a person who is not known. */
@@ -28,23 +32,30 @@ export interface ApprovalStatus {
  * push, whose author is not known, needs a second approver: one of the two is then another person than the author.
  */
 export function approvalStatus(
-  { content, proposedBy, contributors, approvals }: ApprovalFacts,
-  { forbidSelfApproval }: Pick<EffectivePolicy, 'forbidSelfApproval'>,
+  { content, proposedBy, contributors, approvals, approvalsElsewhere = [] }: ApprovalFacts,
+  { forbidSelfApproval, alsoApprovedIn }: Pick<EffectivePolicy, 'forbidSelfApproval' | 'alsoApprovedIn'>,
 ): ApprovalStatus {
-  if (!forbidSelfApproval) return { needed: 1, given: [], barred: [], isUnknown: false };
+  if (!forbidSelfApproval) return { needed: 1, given: [], elsewhere: [], barred: [], isUnknown: false };
   const barred = new Map<string, 'proposed' | 'changed'>();
   for (const { name } of contributors) barred.set(name, 'changed');
   if (proposedBy !== undefined) barred.set(proposedBy, 'proposed');
-  const given = new Map<string, Approval>();
-  for (const approval of approvals) {
-    const { subject, face } = approval;
-    if (approval.content === content && face !== 'controller' && !barred.has(subject)) given.set(subject, approval);
-  }
+  const counted = (all: readonly Approval[]): Approval[] => {
+    const given = new Map<string, Approval>();
+    for (const approval of all) {
+      const { subject, face } = approval;
+      if (approval.content === content && face !== 'controller' && !barred.has(subject)) given.set(subject, approval);
+    }
+    return [...given.values()];
+  };
   const isUnknown =
     proposedBy === undefined || proposedBy === PUSH_ACTOR || contributors.some(({ name }) => name === PUSH_ACTOR);
   return {
     needed: isUnknown ? 2 : 1,
-    given: [...given.values()],
+    given: counted(approvals),
+    elsewhere: alsoApprovedIn.map((namespace) => ({
+      namespace,
+      given: counted(approvalsElsewhere.filter((one) => one.namespace === namespace)),
+    })),
     barred: [...barred].map(([name, because]) => ({ name, because })),
     isUnknown,
   };

@@ -319,7 +319,7 @@ describe('single cases', () => {
       const first = approve(overrides);
       expect(first).toEqual({
         ...{ allowed: true, plan: [], next: { lifecycle: 'Proposed', revision: 0 }, bypassed: [] },
-        approvals: { given: 1, needed: 2 },
+        approvals: { given: 1, needed: 2, missingIn: [] },
       });
       const approvals = [approval('bob')];
       expect(approve({ ...overrides, approvals }, 'bob')).toMatchObject({ approvals: { given: 1, needed: 2 } });

@@ -131,7 +131,7 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   }
   if (refusals.length > 0 || state.mainHead === undefined) return { allowed: false, refusals };
   const approvals = countApprovals(state, request, policy);
-  if (approvals.given < approvals.needed) {
+  if (approvals.given < approvals.needed || approvals.missingIn.length > 0) {
     return {
       ...allow([], { lifecycle: 'Proposed', revision: 0 }, unmet),
       approvals,
@@ -197,15 +197,22 @@ function countApprovals(
   state: RevisionState,
   { actor }: TransitionRequest,
   policy: EffectivePolicy,
-): { given: number; needed: number } {
-  if (!policy.forbidSelfApproval) return { given: 1, needed: 1 };
-  const { given, needed } = approvalStatus(approvalFacts(state), policy);
-  const subjects = new Set([actor.name, ...given.map(({ subject }) => subject)]);
-  return { given: subjects.size, needed };
+): Allowed['approvals'] & {} {
+  if (!policy.forbidSelfApproval) return { given: 1, needed: 1, missingIn: [] };
+  const { given, needed, elsewhere } = approvalStatus(approvalFacts(state), policy);
+  const here = new Set([actor.name, ...given.map(({ subject }) => subject)]).size;
+  const missing = elsewhere.filter((one) => one.given.length < needed);
+  const there = elsewhere.reduce((sum, one) => sum + Math.min(one.given.length, needed), 0);
+  return {
+    given: Math.min(here, needed) + there,
+    needed: needed * (1 + elsewhere.length),
+    missingIn: missing.map(({ namespace }) => namespace),
+  };
 }
 
-function approvalFacts({ facts, proposedBy, contributors, approvals }: RevisionState): ApprovalFacts {
-  return { content: facts.inputs.content, proposedBy, contributors, approvals };
+function approvalFacts(state: RevisionState): ApprovalFacts {
+  const { facts, proposedBy, contributors, approvals, approvalsElsewhere } = state;
+  return { content: facts.inputs.content, proposedBy, contributors, approvals, approvalsElsewhere };
 }
 
 /** One more than the highest number in use. Not a spread: a package can have more revisions than a call takes arguments. */

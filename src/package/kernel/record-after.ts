@@ -2,6 +2,7 @@ import { evaluateGates } from '../model/gates/gates.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import {
   type Approval,
+  approvalsElsewhere,
   approvalsIn,
   type LifecycleStep,
   type RevisionRecord,
@@ -39,7 +40,10 @@ export function recordAfter(
   }
   if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || approval === undefined)
     return withStep(rest, taken);
-  const counted = { ...record, approvals: approvalsIn(record, approval.namespace) };
+  const elsewhere = approvalsElsewhere(record, approval.namespace).filter(({ namespace = '' }) =>
+    policy.alsoApprovedIn.includes(namespace),
+  );
+  const counted = { ...record, approvals: [...approvalsIn(record, approval.namespace), ...elsewhere] };
   return withStep({ ...rest, approvals: approvalsWith(counted, approval) }, taken);
 }
 

@@ -11,7 +11,7 @@ import {
   type RepositoryLayout,
   tagRef,
 } from '../model/identity/layout.ts';
-import { approvalsIn, type RevisionRecord } from '../model/record/record.ts';
+import { approvalsElsewhere, approvalsIn, type RevisionRecord } from '../model/record/record.ts';
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type { Lifecycle, PushedSince, RevisionState, Sibling } from '../model/revision/revision-state.ts';
 
@@ -61,6 +61,7 @@ export function stateFrom(sources: StateSources): RevisionState {
     publishedBy: sources.publishedBy,
     contributors: record.contributors ?? [],
     approvals: approvalsIn(record, revision.namespace),
+    approvalsElsewhere: approvalsElsewhere(record, revision.namespace),
     siblings: sources.ofPackage.filter((other) => other.name !== name),
     nestedWith: sources.nestedWith,
     dependents: sources.dependents,

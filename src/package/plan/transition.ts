@@ -120,13 +120,15 @@ async function planApproval(
   repo: RepositoryContext,
   revision: PackageRevision,
   record: RevisionRecord,
-  { given, needed }: { readonly given: number; readonly needed: number },
+  { given, needed, missingIn }: Allowed['approvals'] & {},
   context: RequestContext,
 ): Promise<WritePlan> {
   const subject = `approval ${given} of ${needed} of ${revision.name} by ${context.actor.name}`;
   const { update, mark } = await writeRecord(repo, revision, record, { subject, action: 'approval' }, context);
   context.warn?.(
-    `approval ${given} of ${needed} recorded: the author of a push to ${revision.name} is not known, so another person has to approve it`,
+    missingIn.length > 0
+      ? `approval ${given} of ${needed} recorded: policies of the namespace ${missingIn.join(', ')}, which has registered the same branch, require that a user approves ${revision.name} there as well`
+      : `approval ${given} of ${needed} recorded: the author of a push to ${revision.name} is not known, so another person has to approve it`,
   );
   const verify = { type: 'verify', ref: revision.ref, old: revision.refOid } as const;
   return { updates: [verify, update], name: revision.name, marks: [mark], revokes: false };

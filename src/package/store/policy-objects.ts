@@ -66,6 +66,7 @@ export function effectivePolicy(
     kptfileApprovals: selecting.some((policy) => policy.spec.kptfileApprovals),
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
+    alsoApprovedIn: [],
     people,
     hostUsers,
     breakGlass: selecting.flatMap((policy) => policy.spec.approval.breakGlass),
@@ -79,9 +80,15 @@ export function effectivePolicy(
 
 /**
  * What holds where two namespaces have registered the same packages: demands add up, and of two limits the stricter one holds. Only the
- * first one decides what controllers do automatically. `prefix` goes before the names of policies of the second one.
+ * first one decides what controllers do automatically. What the second one demands of approvals can be met only by users who may approve
+ * there, if both publish onto the same branch.
  */
-export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, prefix: string): EffectivePolicy {
+export function combinePolicies(
+  own: EffectivePolicy,
+  other: EffectivePolicy,
+  { namespace, isSameBranch }: { readonly namespace: string; readonly isSameBranch: boolean },
+): EffectivePolicy {
+  const prefix = `${namespace}/`;
   const named = <Rule extends { readonly policy: string }>(rules: readonly Rule[]): Rule[] =>
     rules.map((rule) => ({ ...rule, policy: `${prefix}${rule.policy}` }));
   const gateDeadlines = { ...other.gateDeadlines, ...own.gateDeadlines };
@@ -104,6 +111,10 @@ export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, pr
     kptfileApprovals: own.kptfileApprovals && other.kptfileApprovals,
     autoPropose: own.autoPropose,
     forbidSelfApproval: own.forbidSelfApproval || other.forbidSelfApproval,
+    alsoApprovedIn:
+      other.forbidSelfApproval && isSameBranch && !own.alsoApprovedIn.includes(namespace)
+        ? [...own.alsoApprovedIn, namespace]
+        : own.alsoApprovedIn,
     // Gates of both are passed, so both have to allow it.
     breakGlass: own.breakGlass.filter((pattern) => other.breakGlass.includes(pattern)),
     // Who pushed is written into records, which both read: neither may say alone whose key is whose where the other one relies on it.

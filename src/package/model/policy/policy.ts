@@ -24,6 +24,11 @@ export interface EffectivePolicy {
   /** Proposes revisions whose gates are open without being asked. */
   readonly autoPropose: boolean;
   readonly forbidSelfApproval: boolean;
+  /**
+   * Other namespaces that have registered the same branch and whose policies forbid self-approval: an approval by a user who may approve
+   * there is required as well.
+   */
+  readonly alsoApprovedIn: readonly string[];
   /** Actors, or `group:<name>`, who may publish with closed gates, with a reason. */
   readonly breakGlass: readonly string[];
   /** The people whose signatures on pushed commits identify their authors. */
@@ -76,6 +81,7 @@ export const DEFAULT_POLICY: EffectivePolicy = {
   kptfileApprovals: false,
   autoPropose: false,
   forbidSelfApproval: false,
+  alsoApprovedIn: [],
   breakGlass: [],
   people: NO_PEOPLE,
   commitBudgetPerHour: 50,

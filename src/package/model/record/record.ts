@@ -246,6 +246,14 @@ export function approvalsIn(
   return approvals.filter((one) => one.namespace === undefined || one.namespace === namespace);
 }
 
+/** Approvals that count in other namespaces; see `EffectivePolicy.alsoApprovedIn`. */
+export function approvalsElsewhere(
+  { approvals = [] }: Pick<RevisionRecord, 'approvals'>,
+  namespace: string | undefined,
+): Approval[] {
+  return approvals.filter((one) => one.namespace !== undefined && one.namespace !== namespace);
+}
+
 /** Adds the actor of a change of content. Controllers carry on what others wrote, and are none. */
 export function withContributor(
   contributors: readonly Contributor[],

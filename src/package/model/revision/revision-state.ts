@@ -47,6 +47,8 @@ export interface RevisionState {
   readonly contributors: readonly Contributor[];
   /** Approvals so far; those for other content do not count. */
   readonly approvals: readonly Approval[];
+  /** Approvals that were given in other namespaces. Default: none. */
+  readonly approvalsElsewhere?: readonly Approval[];
   /** All other revisions of the package. */
   readonly siblings: readonly Sibling[];
   /** Path of a package above or below this one, if there is any. */
@@ -128,7 +130,12 @@ export interface Allowed {
   /** The closed gates were let pass because the actor may break the glass. */
   readonly brokeGlass?: boolean;
   /** Set where an approval counts and is not enough: the revision stays Proposed. */
-  readonly approvals?: { readonly given: number; readonly needed: number };
+  readonly approvals?: {
+    readonly given: number;
+    readonly needed: number;
+    /** Other namespaces in which one is missing. */
+    readonly missingIn: readonly string[];
+  };
 }
 
 export interface Refused {

@@ -166,5 +166,5 @@ test('for what functions of a package say, a person whom only the host names is 
 
 test('where another namespace has registered the same packages, no report counts', () => {
   const own = { ...DEFAULT_POLICY, hostUsers: hostUsersOf('a=anna\n') };
-  expect(combinePolicies(own, own, 'other/').hostUsers).toBeUndefined();
+  expect(combinePolicies(own, own, { namespace: 'other', isSameBranch: true }).hostUsers).toBeUndefined();
 });
