@@ -77,11 +77,13 @@ describe('the control plane', skipFor(missing !== '' && missing), () => {
       await using user = await connect(await plane.userKubeconfig('anna', ['readers']));
       const path = '/api/v1/namespaces/default/configmaps';
       expect((await user.api.get(path)).status).toBe(403);
-      const metadata = { name: 'readers-view' };
-      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' };
+      const metadata = { name: 'readers' };
+      const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }];
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'readers' };
       const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'readers' }];
-      const bindings = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
-      expect((await admin.api.post(bindings, { metadata, roleRef, subjects })).status).toBe(201);
+      const rbac = '/apis/rbac.authorization.k8s.io/v1';
+      expect((await admin.api.post(`${rbac}/clusterroles`, { metadata, rules })).status).toBe(201);
+      expect((await admin.api.post(`${rbac}/clusterrolebindings`, { metadata, roleRef, subjects })).status).toBe(201);
       await expect.poll(async () => (await user.api.get(path)).status).toBe(200);
       expect((await user.api.post(path, { metadata: { name: 'a' } })).status).toBe(403);
     });

@@ -27,7 +27,7 @@ test('a list is a table for clients that request one', async () => {
   const table = made(answer);
   expect(table).toMatchObject({ kind: 'Table', apiVersion: 'meta.k8s.io/v1' });
   expect(table.columnDefinitions.map(({ name, type }) => `${name} ${type}`)).toEqual([
-    ...['Name string', 'Data integer', expect.stringMatching(/^Age (string|date)$/)],
+    ...['Name string', 'Data string', expect.stringMatching(/^Age (string|date)$/)],
   ]);
   expect(table.rows.map(({ cells }) => cells.slice(0, 2))).toEqual([
     ['a', 1],
