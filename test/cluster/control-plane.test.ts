@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { issueCertificate } from '../../src/server/certificates/issue-certificate.ts';
 import { KubeApi } from '../support/api/kube-api.ts';
 import { skipFor } from '../support/skip.ts';
@@ -134,12 +134,12 @@ describe('the control plane', skipFor(missing !== '' && missing), () => {
     const child = spawn(process.execPath, [starter], { stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = await once(createInterface(child.stdout), 'line');
     const { pids, folder } = JSON.parse(String(line)) as { readonly pids: readonly number[]; readonly folder: string };
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
     expect(pids.filter(isAlive)).toHaveLength(2);
     child.kill(signal);
     await expect.poll(() => pids.filter(isAlive)).toEqual([]);
     // A process that is killed deletes nothing.
     if (signal === 'SIGINT') await expect.poll(() => existsSync(folder)).toBe(false);
-    await rm(folder, { recursive: true, force: true });
   });
 });
 

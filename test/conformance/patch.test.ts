@@ -53,12 +53,12 @@ describe('JSON patch', () => {
   });
 
   test('replaces a field that is not there, unlike RFC 6902', async () => {
-    await create('replaced', { a: '1' });
+    await create('missing-field', { a: '1' });
     const patch = [
       { op: 'test', path: '/data/b', value: null },
       { op: 'replace', path: '/data/b', value: '2' },
     ];
-    expect(made(await place.api.patch(path('replaced'), patch, JSON_PATCH)).data).toEqual({ a: '1', b: '2' });
+    expect(made(await place.api.patch(path('missing-field'), patch, JSON_PATCH)).data).toEqual({ a: '1', b: '2' });
   });
 });
 

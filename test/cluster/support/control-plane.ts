@@ -37,7 +37,8 @@ export class ControlPlane implements AsyncDisposable {
   readonly #credentials: Credentials;
   /** In the order of their starts. */
   readonly #components: Component[] = [];
-  readonly #removeFolder = () => rmSync(this.folder, { recursive: true, force: true });
+  /** The programs are killed at the same moment, and can still write a file. */
+  readonly #removeFolder = () => rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 
   private constructor(folder: string, port: number, credentials: Credentials) {
     this.folder = folder;
