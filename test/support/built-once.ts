@@ -1,7 +1,7 @@
 import { access, mkdir, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { ProcessLock } from '../../src/foundation/process-lock.ts';
+import { ProcessLock } from '../../src/foundation/files/process-lock.ts';
 
 /** Compiling a large program takes some minutes, and up to an hour on a busy machine. */
 const MAX_BUILD_MS = 60 * 60_000;
