@@ -2,9 +2,9 @@
 import { ControlPlane } from './control-plane.ts';
 import { clusterPrograms } from './programs.ts';
 
+process.on('SIGINT', () => process.exit(1));
 const programs = await clusterPrograms(() => undefined);
 if ('missing' in programs) throw new Error(programs.missing);
 const plane = await ControlPlane.start({ programs });
 console.log(JSON.stringify({ pids: plane.pids, folder: plane.folder }));
-process.on('SIGINT', () => process.exit(1));
 setInterval(() => undefined, 60_000);
