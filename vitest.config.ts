@@ -15,7 +15,14 @@ const BESIDE_CODE = '{kptfile-schema,src,controllers,examples,scripts}/**';
 /** Kills, competing processes, large repositories, whole corpora: more than some seconds each. */
 const PROCESS = '**/*.process.test.ts';
 /** Suites of their own, with what they need. */
-const APART = ['test/attack/**', 'test/soak/**', 'test/conformance/**', 'test/go/**', 'test/forge/**'];
+const APART = [
+  'test/attack/**',
+  'test/soak/**',
+  'test/conformance/**',
+  'test/go/**',
+  'test/forge/**',
+  'test/cluster/**',
+];
 
 // A loaded machine takes several times as long as an idle one.
 const QUICK = { testTimeout: 60_000, hookTimeout: 60_000 };
@@ -93,6 +100,17 @@ export default defineConfig({
           globalSetup: ['test/forge/support/global-setup.ts'],
           testTimeout: 180_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          // A real control plane, which is built from source; that takes minutes. The conformance tests judge it too.
+          name: 'cluster',
+          include: ['test/cluster/**/*.test.ts', 'test/conformance/**/*.test.ts'],
+          globalSetup: ['test/cluster/support/global-setup.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
         },
       },
       {

@@ -1,11 +1,26 @@
-// Builds what `npm run test:go` and `npm run test:forge` need, so that a run of all suites can do it beside those that need no Go.
-// Prints what cannot be built here, and why; exits 1 if a build fails.
+// Builds what `npm run test:go`, `npm run test:forge` and `npm run test:cluster` need, so that a run of all suites can do it beside those
+// that need no Go. Prints what each program cost, and what cannot be built here and why; exits 1 if a build fails.
+import { clusterPrograms } from '../test/cluster/support/programs.ts';
 import { giteaProgram } from '../test/forge/support/gitea-program.ts';
 import { buildGoProgram, CLIENTS, PORCHCTL } from '../test/support/go-program.ts';
 
-for (const program of [CLIENTS, PORCHCTL]) {
-  const { path, missing } = await buildGoProgram(program);
-  console.log(`${program.name}: ${path ?? missing}`);
+for (const program of [CLIENTS, PORCHCTL])
+  await timed(program.name, async () => {
+    const { path, missing } = await buildGoProgram(program);
+    return path ?? missing;
+  });
+await timed('gitea', async () => {
+  const gitea = await giteaProgram();
+  return 'missing' in gitea ? gitea.missing : gitea.path;
+});
+await timed('cluster', async () => {
+  const programs = await clusterPrograms((line) => console.log(`cluster: ${line}`));
+  return 'missing' in programs ? programs.missing : programs.folder;
+});
+
+/** Prints the result with its duration. */
+async function timed(name: string, build: () => Promise<string>): Promise<void> {
+  const start = Date.now();
+  const result = await build();
+  console.log(`${name}: ${result} (${Math.round((Date.now() - start) / 1000)} s)`);
 }
-const gitea = await giteaProgram();
-console.log(`gitea: ${'missing' in gitea ? gitea.missing : gitea.path}`);

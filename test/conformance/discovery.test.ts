@@ -122,7 +122,8 @@ describe('discovery', () => {
     let listed = 0;
     for (const path of paths.filter((one) => !one.includes('.conformance.example.com'))) {
       for (const { name, kind, verbs } of await resourcesOf(path)) {
-        if (name.includes('/') || !verbs.includes('list')) continue;
+        // The states of components are not stored, and have no version.
+        if (name.includes('/') || name === 'componentstatuses' || !verbs.includes('list')) continue;
         const list = made(await place.api.list(`${path}/${name}?limit=1`));
         expect(list.kind, `${path}/${name}`).toBe(`${kind}List`);
         expect(list.apiVersion).toBe(path.replace(/^\/apis?\//, ''));

@@ -1,12 +1,12 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import { configMap, failure, made, usePlace } from './support/place.ts';
+import { describe, expect, test } from 'vitest';
+import { beforeAllServed, configMap, failure, made, usePlace } from './support/place.ts';
 import { useWidgets } from './support/widgets.ts';
 
 const place = usePlace();
 const path = (query = '') => `${place.path('configmaps')}${query}`;
 const MINE = 'labelSelector=listed';
 
-beforeAll(async () => {
+beforeAllServed(async () => {
   for (const [name, labels] of Object.entries({
     a: { listed: 'yes', tier: 'front', size: 's' },
     b: { listed: 'yes', tier: 'back' },

@@ -33,13 +33,24 @@ test('what the server set stays as it is, whatever an update says', async () => 
   const path = place.path('configmaps');
   const first = made(await place.api.post(path, configMap('fixed', { a: 'b' })));
   const { creationTimestamp: _left, ...metadata } = first.metadata;
-  const changed = { ...metadata, creationTimestamp: '2001-01-01T00:00:00Z', deletionTimestamp: '2001-01-01T00:00:00Z' };
+  const changed = { ...metadata, creationTimestamp: '2001-01-01T00:00:00Z', generation: 7 };
   const second = made(await place.api.put(`${path}/fixed`, { ...first, metadata: changed, data: { a: 'c' } }));
   expect(second.metadata).toMatchObject({
     uid: first.metadata.uid,
     creationTimestamp: first.metadata.creationTimestamp,
   });
-  expect(second.metadata).not.toHaveProperty('deletionTimestamp');
+  expect(second.metadata.generation).toBe(first.metadata.generation);
+});
+
+test('an update does not mark an object as deleted', async () => {
+  const path = place.path('configmaps');
+  const first = made(await place.api.post(path, configMap('unmarked')));
+  const metadata = { ...first.metadata, deletionTimestamp: '2001-01-01T00:00:00Z' };
+  const message = expect.stringContaining(
+    'metadata.deletionTimestamp: Invalid value: "2001-01-01T00:00:00Z": field is immutable',
+  );
+  expect(await place.api.put(`${path}/unmarked`, { ...first, metadata })).toEqual(failure(422, 'Invalid', { message }));
+  expect(made(await place.api.get(`${path}/unmarked`)).metadata).not.toHaveProperty('deletionTimestamp');
 });
 
 test('the version changes with every change, and with nothing else', async () => {

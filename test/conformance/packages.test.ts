@@ -8,16 +8,7 @@ import { failure, made, usePlace } from './support/place.ts';
 const PORCH = 'porch.kpt.dev/v1alpha1';
 const REPOSITORY = 'packages';
 
-const probe = await KubeApi.of(inject('kubeconfig'));
-const isServed = (await probe.get(`/apis/${PORCH}`)).status === 200;
-probe.close();
-const why = !isServed
-  ? `${PORCH} is not served`
-  : inject('gitRepository') === ''
-    ? 'SLUICE_CONFORMANCE_GIT names no repository'
-    : '';
-
-describe('packages', skipFor(why !== '' && why), () => {
+describe('packages', skipFor(await whyNoPackages()), () => {
   const place = usePlace();
   const revisions = (...rest: string[]) => place.path(`${PORCH}/packagerevisions`, ...rest);
   const resources = (...rest: string[]) => place.path(`${PORCH}/packagerevisionresources`, ...rest);
@@ -268,4 +259,15 @@ function uidOf(namespace: string, name: string): string {
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+/** Why packages cannot be tested on this server; undefined if they can. */
+async function whyNoPackages(): Promise<string | undefined> {
+  const missing = inject('serverMissing');
+  if (missing !== '') return missing;
+  const api = await KubeApi.of(inject('kubeconfig'));
+  const { status } = await api.get(`/apis/${PORCH}`);
+  api.close();
+  if (status !== 200) return `${PORCH} is not served`;
+  return inject('gitRepository') === '' ? 'SLUICE_CONFORMANCE_GIT names no repository' : undefined;
 }

@@ -40,7 +40,8 @@ describe('JSON patch', () => {
 
   test.each([
     ['a test that fails', [{ op: 'test', path: '/data/a', value: '2' }], 422],
-    ['a path that is not there', [{ op: 'replace', path: '/data/x', value: '2' }], 422],
+    ['a path that is not there', [{ op: 'replace', path: '/data/x/y', value: '2' }], 422],
+    ['a removal of what is not there', [{ op: 'remove', path: '/data/x' }], 422],
     ['no list', { op: 'add' }, 400],
     ['no JSON', '[{', 400],
   ])('%s is refused', async (what, patch, code) => {
@@ -49,6 +50,15 @@ describe('JSON patch', () => {
     const answer = await place.api.patch(path(name), patch, JSON_PATCH);
     expect(answer.status, answer.text).toBe(code);
     expect(made(await place.api.get(path(name))).data).toEqual({ a: '1' });
+  });
+
+  test('replaces a field that is not there, unlike RFC 6902', async () => {
+    await create('missing-field', { a: '1' });
+    const patch = [
+      { op: 'test', path: '/data/b', value: null },
+      { op: 'replace', path: '/data/b', value: '2' },
+    ];
+    expect(made(await place.api.patch(path('missing-field'), patch, JSON_PATCH)).data).toEqual({ a: '1', b: '2' });
   });
 });
 

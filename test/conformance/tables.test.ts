@@ -1,6 +1,6 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { KubeList } from '../support/api/kube-api.ts';
-import { configMap, failure, made, usePlace } from './support/place.ts';
+import { beforeAllServed, configMap, failure, made, usePlace } from './support/place.ts';
 import { useWidgets } from './support/widgets.ts';
 
 interface Table {
@@ -17,7 +17,7 @@ const PARTIAL = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta
 const PARTIALS = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json' };
 const path = (query = '') => `${place.path('configmaps')}${query}`;
 
-beforeAll(async () => {
+beforeAllServed(async () => {
   for (const name of ['a', 'b'])
     made(await place.api.post(path(), configMap(name, { x: 'y' }, { labels: { tabled: 'yes' } })));
 });
@@ -27,7 +27,7 @@ test('a list is a table for clients that request one', async () => {
   const table = made(answer);
   expect(table).toMatchObject({ kind: 'Table', apiVersion: 'meta.k8s.io/v1' });
   expect(table.columnDefinitions.map(({ name, type }) => `${name} ${type}`)).toEqual([
-    ...['Name string', 'Data integer', expect.stringMatching(/^Age (string|date)$/)],
+    ...['Name string', 'Data string', expect.stringMatching(/^Age (string|date)$/)],
   ]);
   expect(table.rows.map(({ cells }) => cells.slice(0, 2))).toEqual([
     ['a', 1],

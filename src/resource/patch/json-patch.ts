@@ -31,6 +31,8 @@ interface Pointer {
  * Applies a JSON patch (RFC 6902) and returns a new value; neither argument is changed. All operations or none: the first
  * that fails is an InvalidInput that names it. A patch that is no JSON patch is a BadRequest, one that is too large
  * or makes the value too large is a LimitExceeded.
+ *
+ * As in kube-apiserver, and unlike in the RFC, `replace` adds a field that an object does not have, and such a field equals null for `test`.
  */
 export function applyJsonPatch(target: unknown, patch: unknown): unknown {
   const operations = readPatch(patch);
@@ -77,7 +79,7 @@ class Draft {
         break;
       case 'test':
         // The patch's value first: the comparison's cost is then bounded by the patch, for the first difference ends it.
-        if (!sameValue(operation.value, this.#read(path))) throw new CannotApply('the value is another');
+        if (!sameValue(operation.value, this.#readOptional(path))) throw new CannotApply('the value is another');
         break;
       case 'copy':
         this.#add(path, this.#copy(this.#read(from)));
@@ -93,6 +95,15 @@ class Draft {
     let value = this.root;
     for (let depth = 0; depth < pointer.keys.length; depth += 1) value = childOf(value, pointer, depth);
     return value;
+  }
+
+  /** The same, but null for a field that the last object on the way does not have. */
+  #readOptional(pointer: Pointer): unknown {
+    const last = pointer.keys.at(-1);
+    if (last === undefined) return this.root;
+    const parent = this.#read({ ...pointer, keys: pointer.keys.slice(0, -1) });
+    if (isJsonObject(parent) && !Object.hasOwn(parent, last)) return null;
+    return childOf(parent, pointer, pointer.keys.length - 1);
   }
 
   #add(pointer: Pointer, value: unknown): void {
@@ -124,7 +135,7 @@ class Draft {
       this.root = value;
       return;
     }
-    this.#read(pointer);
+    this.#readOptional(pointer);
     const parent = this.#writableParent(pointer);
     if (Array.isArray(parent)) parent[Number(last)] = value;
     else setOwnValue(parent, last, value);

@@ -97,7 +97,7 @@ export interface ReadOnlySubResource {
  *   what needs the stored state;
  * - a namespaced kind's key always carries its namespace, a cluster-scoped kind's key never does;
  * - it sets uid, resourceVersion, creationTimestamp, deletionTimestamp and generation itself and ignores what a client
- *   puts there, save for the preconditions named below;
+ *   puts there, save for the preconditions named below; an update that sets deletionTimestamp is an InvalidInput;
  * - every write changes resourceVersion, and every change of an object, by any actor, makes exactly one event, in the
  *   order of the versions. A write that changes nothing returns the stored object and makes no event;
  * - a slow or stuck watcher never delays a writer or another watcher.

@@ -11,6 +11,8 @@ declare module 'vitest' {
     kubeconfig: string;
     /** A bare Git repository that the server can reach and that is ours to fill; empty if there is none. */
     gitRepository: string;
+    /** Why there is no server, so that all tests are skipped; empty if there is one. */
+    serverMissing: string;
   }
 }
 
@@ -19,6 +21,7 @@ declare module 'vitest' {
  * named by `SLUICE_CONFORMANCE_GIT`; else a `sluice up` of our own, which must not have blamed itself for anything in the end.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  project.provide('serverMissing', '');
   const foreign = process.env.SLUICE_CONFORMANCE_KUBECONFIG;
   if (foreign !== undefined) {
     project.provide('kubeconfig', foreign);

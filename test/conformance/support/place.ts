@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, inject } from 'vitest';
+import { beforeAll, beforeEach, expect, inject } from 'vitest';
 import { eventually } from '../../support/api/eventually.ts';
 import { type Answer, KubeApi, type KubeObject } from '../../support/api/kube-api.ts';
 
@@ -10,18 +10,30 @@ export interface Place {
   path(resource: string, ...rest: string[]): string;
 }
 
+/** Why there is no server; empty if there is one. */
+const missing = inject('serverMissing');
+
+/** `beforeAll` for what needs a server: without one, all tests are skipped. What `prepare` returns runs after the tests. */
+export function beforeAllServed(prepare: () => Promise<void | (() => Promise<void>)>): void {
+  if (missing === '') beforeAll(prepare);
+}
+
 /** Makes the namespace before the tests of the file, and deletes it after them. */
 export function usePlace(): Place {
   let api: KubeApi | undefined;
   let namespace = '';
-  beforeAll(async () => {
-    api = await KubeApi.of(inject('kubeconfig'));
-    const made = await api.post('/api/v1/namespaces', { metadata: { generateName: 'conformance-' } });
-    namespace = made.body.metadata.name;
+  beforeEach((context) => {
+    if (missing !== '') context.skip(missing);
   });
-  afterAll(async () => {
-    if (namespace !== '') await api?.delete(`/api/v1/namespaces/${namespace}`);
-    api?.close();
+  beforeAllServed(async () => {
+    const opened = await KubeApi.of(inject('kubeconfig'));
+    api = opened;
+    const made = await opened.post('/api/v1/namespaces', { metadata: { generateName: 'conformance-' } });
+    namespace = made.body.metadata.name;
+    return async () => {
+      await opened.delete(`/api/v1/namespaces/${namespace}`);
+      opened.close();
+    };
   });
   return {
     get api() {

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll } from 'vitest';
 import { eventually } from '../../support/api/eventually.ts';
-import { made, type Place, pathOf } from './place.ts';
+import { beforeAllServed, made, type Place, pathOf } from './place.ts';
 
 /** The kind that a test file defines for itself. */
 export interface Widgets {
@@ -82,12 +81,12 @@ export function randomGroup(): string {
 export function useWidgets(place: Place, more: object = {}): Widgets {
   const group = randomGroup();
   const definitionPath = `${DEFINITIONS}/widgets.${group}`;
-  beforeAll(async () => {
+  beforeAllServed(async () => {
     made(await place.api.post(DEFINITIONS, definition(group, more)));
     await served(place, group);
-  });
-  afterAll(async () => {
-    await place.api.delete(definitionPath);
+    return async () => {
+      await place.api.delete(definitionPath);
+    };
   });
   return {
     group,

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
-import { access, mkdir, rename } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { buildOnce, userCacheFolder } from '../../support/built-once.ts';
 import { whyMissing } from '../../support/go-program.ts';
 
 const run = promisify(execFile);
@@ -28,11 +27,8 @@ export interface GiteaProgram {
 export async function giteaProgram(): Promise<GiteaProgram | { readonly missing: string }> {
   try {
     const assets = await fetchSource();
-    const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'sluice-forge');
-    const path = join(folder, `gitea-${GITEA_VERSION}`);
-    if (!(await exists(path))) {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-      const unfinished = `${path}.${process.pid}`;
+    const path = join(userCacheFolder('sluice-forge'), `gitea-${GITEA_VERSION}`);
+    await buildOnce(path, async (unfinished) => {
       const flags = [
         '-mod=readonly',
         '-trimpath',
@@ -40,8 +36,7 @@ export async function giteaProgram(): Promise<GiteaProgram | { readonly missing:
         `-ldflags=-s -w -X main.Version=${GITEA_VERSION}`,
       ];
       await go(['build', ...flags, '-o', unfinished, '.'], assets);
-      await rename(unfinished, path);
-    }
+    });
     return { path, assets };
   } catch (error) {
     const missing = whyMissing(error);
@@ -61,11 +56,4 @@ async function fetchSource(): Promise<string> {
 async function go(args: readonly string[], cwd: string): Promise<string> {
   const env = { ...process.env, GOTOOLCHAIN: 'local', GOWORK: 'off' };
   return (await run('go', args, { cwd, env, timeout: BUILDS_WITHIN, maxBuffer: 1 << 26 })).stdout;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { freePort } from '../../support/free-port.ts';
 import type { GiteaProgram } from './gitea-program.ts';
 
 const run = promisify(execFile);
@@ -168,15 +168,6 @@ ENABLED = false
 [indexer]
 ISSUE_INDEXER_TYPE = db
 `;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('a server on loopback has no port');
-  return address.port;
 }
 
 async function answers(url: string, child: ChildProcess): Promise<void> {

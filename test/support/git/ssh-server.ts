@@ -1,10 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SshCredentials } from '../../../src/git/git-repository.ts';
+import { freePort } from '../free-port.ts';
 
 const SSHD = process.env.SLUICE_TEST_SSHD ?? '/usr/sbin/sshd';
 
@@ -107,16 +108,6 @@ export function newKey(folder: string, name: string, passphrase = '', ...more: r
     privateKey: readFileSync(file, 'utf8'),
     publicKey: readFileSync(`${file}.pub`, 'utf8').trim(),
   };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }
 
 function answers(port: number): Promise<boolean> {

@@ -30,7 +30,8 @@ export const configMapKind = defineKind({
     NAME_COLUMN,
     {
       name: 'Data',
-      type: 'integer',
+      // A number, which Kubernetes declares so.
+      type: 'string',
       value: ({ data, binaryData }) => Object.keys(data ?? {}).length + Object.keys(binaryData ?? {}).length,
     },
     AGE_COLUMN,

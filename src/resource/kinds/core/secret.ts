@@ -42,7 +42,8 @@ export const secretKind = defineKind({
   printerColumns: [
     NAME_COLUMN,
     { name: 'Type', type: 'string', value: (object) => object.type },
-    { name: 'Data', type: 'integer', value: (object) => Object.keys(object.data ?? {}).length },
+    // A number, which Kubernetes declares so.
+    { name: 'Data', type: 'string', value: (object) => Object.keys(object.data ?? {}).length },
     AGE_COLUMN,
   ],
 });

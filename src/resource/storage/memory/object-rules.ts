@@ -40,6 +40,7 @@ export function createdObject<T extends KubernetesObject>(
 
 /** The object that an update stores, with the old resourceVersion. */
 export function updatedObject<T extends KubernetesObject>(kind: WrittenKind<T>, old: Stored<T>, object: T): T {
+  refuseDeletionTime(kind, old, object);
   refuseLateFinalizers(kind, old, object);
   const metadata = { ...object.metadata, ...serverMeta(old.metadata), ...keptOwners(old, object) };
   const kept = {
@@ -129,6 +130,15 @@ function generatedName(kind: KindIdentity, object: KubernetesObject, uuid: () =>
   if (prefix === undefined)
     throw invalidObject(kind.kind, [invalidValue(['metadata', 'name'], '', 'name or generateName is required')]);
   return prefix.slice(0, MAX_GENERATED_PREFIX) + uuid().replaceAll('-', '').slice(0, GENERATED_SUFFIX_LENGTH);
+}
+
+/** Only a deletion marks an object. The mark of an object that has one is kept, whatever an update contains. */
+function refuseDeletionTime(kind: KindIdentity, old: Stored, next: KubernetesObject): void {
+  const { deletionTimestamp } = next.metadata;
+  if (old.metadata.deletionTimestamp !== undefined || deletionTimestamp === undefined) return;
+  throw invalidObject(`${subjectOf(kind)} ${JSON.stringify(old.metadata.name)}`, [
+    invalidValue(['metadata', 'deletionTimestamp'], deletionTimestamp, 'field is immutable'),
+  ]);
 }
 
 function refuseLateFinalizers(kind: KindIdentity, old: Stored, next: KubernetesObject): void {

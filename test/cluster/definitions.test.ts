@@ -1,0 +1,111 @@
+import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { loadAll } from 'js-yaml';
+import { describe, expect, test } from 'vitest';
+import { beforeAllServed, failure, made, pathOf, usePlace } from '../conformance/support/place.ts';
+import type { KubeObject } from '../support/api/kube-api.ts';
+import { DEFINITIONS, readDefinitions } from './support/install-definitions.ts';
+
+const place = usePlace();
+const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
+/** Packages are served by aggregation, and the others are no kinds of a server. */
+const NOT_DEFINED = /^(porch\.kpt\.dev|kpt\.dev)\//;
+
+describe('a kube-apiserver', () => {
+  test('serves every definition of deploy/crds', async () => {
+    for (const { metadata } of await readDefinitions()) {
+      const { status } = made(await place.api.get(`${DEFINITIONS}/${metadata.name}`));
+      const { conditions } = status as { readonly conditions: readonly { type: string; status: string }[] };
+      const states = conditions.map(({ type, status: state }) => `${type}=${state}`).sort();
+      // A schema that is not structural, or an API that is not approved, would be another condition.
+      expect(states, metadata.name).toEqual(['Established=True', 'NamesAccepted=True']);
+    }
+  });
+
+  test('has the same definition back that was applied: it prunes and defaults nothing', async () => {
+    for (const definition of await readDefinitions()) {
+      const { spec } = made(await place.api.get(`${DEFINITIONS}/${definition.metadata.name}`));
+      expect(spec, definition.metadata.name).toMatchObject(definition.spec as object);
+    }
+  });
+
+  test.each(exampleObjects())('admits $kind $metadata.name of examples/$file', async ({ file: _file, ...object }) => {
+    const { apiVersion, kind, metadata } = object;
+    const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion];
+    const base = group === '' ? `/api/${version}` : `/apis/${apiVersion}`;
+    const { resources } = made(await place.api.get<{ resources: Resource[] }>(base));
+    const resource = resources.find((one) => one.kind === kind && !one.name.includes('/'));
+    const name = `${group}${group === '' ? '' : `/${version}/`}${resource?.name}`;
+    const path = resource?.namespaced ? place.path(name) : pathOf(name);
+    const local = resource?.namespaced ? { ...metadata, namespace: place.namespace } : metadata;
+    const strict = 'dryRun=All&fieldValidation=Strict';
+    expect((await place.api.post(`${path}?${strict}`, { ...object, metadata: local })).text).toContain('"uid":');
+  });
+
+  describe('keeps the rules of a Repository', () => {
+    const path = (...rest: string[]) => place.path('config.porch.kpt.dev/v1alpha1/repositories', ...rest);
+    const spec = { type: 'git', git: { repo: 'https://git.example.com/a.git' } };
+    beforeAllServed(async () => {
+      made(await place.api.post(path(), repository('ruled', spec)));
+    });
+
+    test('what identifies it is immutable', async () => {
+      const message = expect.stringContaining('git.repo is immutable');
+      const changed = await place.api.patch(path('ruled'), {
+        spec: { git: { repo: 'https://git.example.com/b.git' } },
+      });
+      expect(changed).toEqual(failure(422, 'Invalid', { message }));
+      expect((await place.api.patch(path('ruled'), { spec: { description: 'changed' } })).status).toBe(200);
+    });
+
+    test('its name is a DNS label', async () => {
+      const message = expect.stringContaining('the name must be lower case letters');
+      for (const name of ['with.dots', 'x'.repeat(64)])
+        expect(await place.api.post(path(), repository(name, spec))).toEqual(failure(422, 'Invalid', { message }));
+    });
+
+    test('its status is a sub-resource', async () => {
+      const status = {
+        conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', lastTransitionTime: '2026-01-02T03:04:05Z' }],
+      };
+      made(await place.api.patch(path('ruled'), { status }));
+      expect((await place.api.get(path('ruled'))).body.status).toBeUndefined();
+      expect(made(await place.api.patch(`${path('ruled')}/status`, { status })).status).toMatchObject(status);
+    });
+
+    test('has its columns in tables', async () => {
+      const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+      const { columnDefinitions } = made(await place.api.get<{ columnDefinitions: Column[] }>(path(), { accept }));
+      expect(columnDefinitions.filter(({ priority }) => priority === 0).map(({ name }) => name)).toEqual([
+        ...['Name', 'Type', 'Content', 'Sync schedule', 'Deployment', 'Ready', 'Address', 'Age'],
+      ]);
+    });
+  });
+});
+
+interface Column {
+  readonly name: string;
+  /** Above 0, kubectl shows it with `-o wide` only. */
+  readonly priority: number;
+}
+
+interface Resource {
+  readonly name: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+}
+
+function repository(name: string, spec: object) {
+  return { apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name }, spec };
+}
+
+/** The objects of the examples that a cluster with the definitions has kinds for, with their files. */
+function exampleObjects() {
+  return globSync('**/*.yaml', { cwd: EXAMPLES })
+    .sort()
+    .flatMap((file) => {
+      const objects = loadAll(readFileSync(`${EXAMPLES}/${file}`, 'utf8')) as KubeObject[];
+      return objects.map((object) => ({ ...object, file }));
+    })
+    .filter(({ apiVersion }) => !NOT_DEFINED.test(apiVersion));
+}
