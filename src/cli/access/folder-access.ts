@@ -2,7 +2,6 @@ import type { Session } from '../../app/session/session.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
 import type { Access } from './access.ts';
-import { FolderContents } from './folder-contents.ts';
 import { FolderRepositories } from './folder-repositories.ts';
 
 /** A data folder that no server serves: this process opens a session and uses its registry. */
@@ -12,9 +11,9 @@ export class FolderAccess implements Access {
   readonly namespace: string;
   readonly clock: Clock;
   readonly client: Client;
-  readonly contents: FolderContents;
   readonly repositories: FolderRepositories;
   readonly isSluice = true;
+  readonly keepsVersions = false;
   readonly unreadRepositories: () => number;
   readonly #session: Session;
 
@@ -23,7 +22,6 @@ export class FolderAccess implements Access {
     this.namespace = namespace;
     this.clock = session.clock;
     this.client = session.client;
-    this.contents = new FolderContents(session);
     this.repositories = new FolderRepositories(session, namespace);
     this.unreadRepositories = unreadRepositories;
     this.#session = session;
