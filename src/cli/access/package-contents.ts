@@ -41,7 +41,7 @@ export interface Replaced {
   readonly failure?: SluiceError;
 }
 
-type Api = Pick<Access, 'client' | 'isSluice' | 'keepsVersions'>;
+type Api = Pick<Access, 'client' | 'isSluice' | 'server'>;
 
 /** All files of a package revision. */
 export async function readFiles(api: Api, revision: Stored<PackageRevision>): Promise<PackageFiles> {
@@ -71,7 +71,7 @@ export async function replaceFiles(
   const { client } = api;
   const { name } = revision.metadata;
   const key = keyOf(revision);
-  if (from.commit === undefined && !api.keepsVersions) {
+  if (from.commit === undefined && api.server === undefined) {
     throw new SluiceError(
       'InvalidInput',
       `the folder was pulled from a server that does not report commits; push it there, or pull ${name} from here`,
@@ -104,12 +104,12 @@ export function commitOf({ status }: PackageRevision): string | undefined {
 }
 
 /** Read after the files: if the revision is at the same version then, its commit is the one that they are from. */
-async function stateOf({ client, keepsVersions }: Api, resources: Stored<Resources>): Promise<PulledState> {
+async function stateOf({ client, server }: Api, resources: Stored<Resources>): Promise<PulledState> {
   const { resourceVersion } = resources.metadata;
   const revision = await client.find(packageRevisionKind, keyOf(resources));
   const commit = revision?.metadata.resourceVersion === resourceVersion ? commitOf(revision) : undefined;
   return {
-    resourceVersion: keepsVersions ? resourceVersion : (commit ?? resourceVersion),
+    resourceVersion: server === undefined ? (commit ?? resourceVersion) : resourceVersion,
     commit,
     hasBinary: resources.spec.binaryResources !== undefined,
   };

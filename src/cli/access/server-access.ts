@@ -5,7 +5,6 @@ import { HttpClient } from '../../kubernetes/http-client.ts';
 import type { Client } from '../../resource/client/client.ts';
 import type { Actor } from '../../resource/object/request-context.ts';
 import type { Access } from './access.ts';
-import { ServerRepositories } from './server-repositories.ts';
 
 export interface ServerAccessOptions {
   readonly connection: Connection;
@@ -24,9 +23,7 @@ export class ServerAccess implements Access {
   readonly namespace: string;
   readonly clock: Clock = systemClock;
   readonly client: Client;
-  readonly repositories: ServerRepositories;
   readonly isSluice: boolean;
-  readonly keepsVersions = true;
   readonly unreadRepositories = () => 0;
   readonly #connection: Connection;
 
@@ -37,7 +34,6 @@ export class ServerAccess implements Access {
     this.where = `${access.server} (${of})`;
     this.namespace = namespace ?? access.namespace;
     this.client = new HttpClient({ connection, face: 'cli', impersonate: actor });
-    this.repositories = new ServerRepositories(this.client, this.namespace, this.clock);
     this.isSluice = isSluice;
     this.#connection = connection;
   }
