@@ -252,10 +252,10 @@ export class PackageRepository implements RepositoryContext {
     const name = revisionName({ repository: this.repository, package: packageName, workspace });
     const release = await this.#slots.occupy(name, context);
     try {
-      const made = await this.#slots.run(async () => {
+      const made = await this.#slots.requests.run(async () => {
         await this.trust.expectId();
         await this.refreshPolicies();
-        const plan = await this.#slots.plan(() => planCreate(this, wanted, upstreams, context));
+        const plan = await this.#slots.plans.run(() => planCreate(this, wanted, upstreams, context));
         if (context.dryRun === true) return this.preview(plan);
         return this.#queue.add({
           ...{ package: packageName, urgent: false, plan },
@@ -294,7 +294,7 @@ export class PackageRepository implements RepositoryContext {
       let after: PackageRevision | undefined;
       if (wholePackage && !isDryRun) after = await this.#queue.add({ ...write, plan });
       else if (write.urgent) after = await commit(await plan());
-      else after = await this.#slots.run(async () => commit(await this.#slots.plan(plan)));
+      else after = await this.#slots.requests.run(async () => commit(await this.#slots.plans.run(plan)));
       if (action !== undefined && !isDryRun) transitions.publish({ action, result: 'allowed' });
       return after;
     } catch (error) {

@@ -22,26 +22,18 @@ export interface RequestSlotsOptions {
 /** Which requests of one repository run, and which wait. */
 export class RequestSlots {
   readonly #namespace: string;
-  readonly #plans: Limiter;
-  readonly #underWay: Limiter;
+  /** Runs the plans of creations and edits. */
+  readonly plans: Limiter;
+  /** Runs creations and edits, from their plans to their commits. */
+  readonly requests: Limiter;
   /** Requests that are under way, by the revision. */
   readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
 
   constructor({ namespace, clock, maxWrites }: RequestSlotsOptions) {
     this.#namespace = namespace;
-    this.#plans = new Limiter({ maxRunning: MAX_PLANS, slowAfterMs: PLAN_PATIENCE_MS, clock });
+    this.plans = new Limiter({ maxRunning: MAX_PLANS, slowAfterMs: PLAN_PATIENCE_MS, clock });
     const maxRunning = MAX_REQUESTS_PER_WRITE * maxWrites;
-    this.#underWay = new Limiter({ maxRunning, slowAfterMs: REQUEST_PATIENCE_MS, clock });
-  }
-
-  /** Runs a creation or an edit, from its plan to its commit. */
-  run<Result>(request: () => Promise<Result>): Promise<Result> {
-    return this.#underWay.run(request);
-  }
-
-  /** Runs the plan of a creation or an edit. */
-  plan<Result>(plan: () => Promise<Result>): Promise<Result> {
-    return this.#plans.run(plan);
+    this.requests = new Limiter({ maxRunning, slowAfterMs: REQUEST_PATIENCE_MS, clock });
   }
 
   /**
