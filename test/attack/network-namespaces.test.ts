@@ -55,7 +55,7 @@ async function register(namespace: string, name: string, repo: string, annotatio
     metadata: { name, namespace, annotations },
     spec: { git: { repo, ...git } },
   });
-  await session.openRepository(`${namespace}/${name}`);
+  await session.repositories.open(`${namespace}/${name}`);
   const lastFullSyncTime = new Date().toISOString();
   await session.client.updateStatus(repositoryKind, { ...object, status: { ...object.status, lastFullSyncTime } });
 }
@@ -297,7 +297,7 @@ test('the policies of another namespace hold from the first request after a star
   await session.store.create('team-a/packages', { package: 'app', workspace: 'v1', source }, session.context());
   await session.close();
   session = await openSession();
-  await session.openRepository('team-a/packages');
+  await session.repositories.open('team-a/packages');
   expect(session.store.repositories().map(({ id }) => id)).toEqual(['team-a/packages']);
   const propose = session.store.update('team-a/packages.app.v1', { action: 'propose' }, session.context());
   await expect(propose).rejects.toThrow(/gate Reviewed is closed/);

@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -194,9 +194,15 @@ describe('commands with a kubeconfig use its server', () => {
     const folder = await pulled(name, 'both', remote);
     await writeFile(join(folder, 'a.yaml'), 'a: b\n');
     await ok(cli.run('rpkg', 'push', name, folder), `${name} pushed\n`);
-    await writeFile(join(folder, 'image'), Buffer.from([0xff, 0xd8, 0]));
-    const binary = await remote('rpkg', 'push', name, folder);
-    expect(binary).toMatchObject({ code: 1, stderr: expect.stringContaining('image is a binary file') });
+    // Binary files too.
+    const image = Buffer.from([0xff, 0xd8, 0]);
+    await writeFile(join(folder, 'image'), image);
+    await ok(remote('rpkg', 'push', name, folder), `${name} pushed\n`);
+    const again = await pulled(name, 'both-again', remote);
+    expect(await readFile(join(again, 'image'))).toEqual(image);
+    await rm(join(again, 'image'));
+    await ok(remote('rpkg', 'push', name, again), `${name} pushed\n`);
+    expect(await readdir(await pulled(name, 'both-without'))).not.toContain('image');
   });
 
   test('explanation, history and differences are those of the data folder, as are the raw sub-resources', async () => {

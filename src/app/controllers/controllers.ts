@@ -74,7 +74,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     repository: () =>
       repositoryController({
         ...{ client, store, clock, dataFolder, renderer, trust, git },
-        isRegistered: (address) => session.isRegistered(address),
+        isRegistered: (address) => session.repositories.isRegistered(address),
         policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
         refreshPolicies: () => readers.refresh(),
         dependentsOf: (revision) => store.dependentsOf(revision),

@@ -32,7 +32,7 @@ describe('a session', () => {
       ...{ folder: dataFolder(cli.data), actor: { name: 'anna' }, write: true, network: DEFAULT_NETWORK },
     });
     try {
-      await session.openRepository('default/packages');
+      await session.repositories.open('default/packages');
       const wanted = { package: 'web', workspace: 'v1', source: { type: 'init' } } as const;
       const { name } = await session.store.create('packages', wanted, session.context());
       await session.store.update(name, { action: 'propose' }, session.context());

@@ -187,7 +187,7 @@ export class Service {
     const { clock, patience } = session;
     const end = clock.now() + patience;
     const waits = async () =>
-      (await session.repositories()).some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
+      (await session.repositories.list()).some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
     while ((await waits()) && clock.now() < end && !signal.aborted) await sleep(clock, 20, signal);
     this.#looked = undefined;
   }

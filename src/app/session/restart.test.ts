@@ -19,7 +19,7 @@ afterEach(() => cli[Symbol.asyncDispose]());
 /** A process that has looked at all repositories, as `up` has before it serves. */
 async function start(): Promise<Session> {
   const session = await Session.open({ folder: dataFolder(cli.data), actor: { name: 'anna' }, write: true });
-  await session.openAll();
+  await session.repositories.openAll();
   session.endQuiet();
   return session;
 }

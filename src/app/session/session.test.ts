@@ -8,6 +8,7 @@ import { packageRevisionKind } from '../../resource/kinds/porch/package-revision
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
+import { findCondition } from '../../resource/object/condition.ts';
 import { dataFolder } from '../data/data-folder.ts';
 import { Session } from './session.ts';
 
@@ -25,14 +26,19 @@ afterEach(async () => {
   await cli[Symbol.asyncDispose]();
 });
 
-const session = () =>
+const session = (write = true) =>
   Session.open({
     folder: dataFolder(cli.data),
     actor: { name: 'anna' },
     patience: 300,
-    write: true,
+    write,
     network: DEFAULT_NETWORK,
   });
+
+async function disposable(write?: boolean) {
+  const opened = await session(write);
+  return { session: opened, [Symbol.asyncDispose]: () => opened.close() };
+}
 
 test('a remote that does not answer delays neither the list of packages nor the status of a target', async () => {
   await cli.run('repo', 'reg', cli.bare('packages.git'));
@@ -45,7 +51,7 @@ test('a remote that does not answer delays neither the list of packages nor the 
       metadata: { name: 'far' },
       spec: { selector: {}, git: { repo: address.replace('x.git', 'target.git') } },
     });
-    const failures = await open.openAll();
+    const failures = await open.repositories.openAll();
     expect(failures).toEqual([{ repository: 'silent', error: expect.objectContaining({ code: 'Timeout' }) }]);
     expect(open.store.list({ repository: 'packages' })).toHaveLength(2);
     const { delivery } = await open.explain(open.context(), { namespace: 'default', name: 'packages.web.v1' });
@@ -55,6 +61,45 @@ test('a remote that does not answer delays neither the list of packages nor the 
   } finally {
     await open.close();
   }
+});
+
+test('a watch of repositories reads them, and reports one that does not answer in the end', async () => {
+  await using open = await disposable();
+  const { client } = open.session;
+  await client.create(repositoryKind, { metadata: { name: 'good' }, spec: { git: { repo: cli.bare('good.git') } } });
+  await client.create(repositoryKind, { metadata: { name: 'silent' }, spec: { git: { repo: address } } });
+  const listed = await client.list(repositoryKind);
+  expect(listed.items.map(({ status }) => status)).toEqual([undefined, undefined]);
+  const stop = new AbortController();
+  // Under load the good one can be reported as slow first.
+  const seen = new Map<string, string | undefined>();
+  for await (const event of client.watch(repositoryKind, { resourceVersion: '0', signal: stop.signal })) {
+    if (event.type === 'BOOKMARK') continue;
+    const { metadata, status } = event.object;
+    seen.set(metadata.name, findCondition(status?.conditions, 'Ready')?.message);
+    if (seen.size === 2 && seen.get('good') === 'Repository Ready') stop.abort();
+  }
+  expect(seen.get('silent')).toContain('did not answer within 0.3 s');
+  expect((await client.get(repositoryKind, { name: 'good' })).status?.packageCount).toBe(0);
+});
+
+test('a request to read a repository again is done, and not stored', async () => {
+  await cli.run('repo', 'reg', cli.bare('packages.git'));
+  await using open = await disposable(false);
+  const { client, store } = open.session;
+  const read = async () => {
+    const { signal } = new AbortController();
+    for await (const _event of client.watch(repositoryKind, { resourceVersion: '0', signal }));
+    return (await client.get(repositoryKind, { name: 'packages' })).status?.observedRunOnceAt;
+  };
+  expect(await read()).toBeUndefined();
+  const head = cli.git('packages.git', 'rev-parse', 'main');
+  cli.git('packages.git', 'update-ref', 'refs/heads/drafts/web/v1', head);
+  const runOnceAt = '2026-01-01T00:00:00Z';
+  const requested = await client.patch(repositoryKind, { name: 'packages' }, { spec: { sync: { runOnceAt } } });
+  expect([requested.status, requested.spec.sync]).toEqual([undefined, undefined]);
+  expect(await read()).toBe(runOnceAt);
+  expect(store.repository('packages').index.mainHead).toBe(head);
 });
 
 test('packages are not reached under the name of a second object, whose policies are others', async () => {
@@ -99,7 +144,7 @@ test('a repository follows the policies of its own namespace, and policies of ot
       spec: { git },
     });
     for (const namespace of ['team', 'default']) await gate(`of-${namespace}`, namespace);
-    await open.openRepository('team/team');
+    await open.repositories.open('team/team');
     // Another user has a repository of that name in another namespace; it is not the one that is open.
     await open.client.create(repositoryKind, {
       metadata: { name: 'team', labels: { tier: 'one' }, annotations: { 'sluice.dev/gates': 'off' } },

@@ -1,23 +1,17 @@
 import { TargetObjects } from '../../../controllers/delivery/target-objects.ts';
-import { conflictingRepository, leadingRepository } from '../../../controllers/repository/repository-conflict.ts';
 import {
   DELIVERABLE_TYPE,
   deliverabilityJudge,
   describeRefusal,
 } from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
-import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
-import { canonicalAddressNow } from '../../git/open/repository-address.ts';
 import { packageStorages } from '../../package/api/package-storages.ts';
 import type { RevisionTable } from '../../package/api/table/revision-table.ts';
 import type { Explanation } from '../../package/model/revision/explanation.ts';
 import { type PackageRevision, revisionId } from '../../package/model/revision/package-revision.ts';
-import { openPackageRepository } from '../../package/store/open-package-repository.ts';
 import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
-import { type OpenPurpose, RevisionStore } from '../../package/store/revision-store.ts';
-import { Signers } from '../../package/store/signing.ts';
-import { credentialsOf } from '../../package/upstream/credentials.ts';
+import { RevisionStore } from '../../package/store/revision-store.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
@@ -26,6 +20,7 @@ import { type Repository, repositoryKind } from '../../resource/kinds/porch/repo
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 import type { Actor, RequestContext } from '../../resource/object/request-context.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
+import type { ObjectStorage } from '../../resource/storage/memory/object-storage.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import type { Storage } from '../../resource/storage/storage.ts';
 import { TranslatedStorage } from '../../resource/storage/translated-storage.ts';
@@ -43,7 +38,7 @@ import { runningUp, type UpAbout } from '../data/up-lock.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from '../functions/function-settings.ts';
 import { SessionRenderer } from '../functions/session-renderer.ts';
 import { ObjectReaders } from '../policies/object-readers.ts';
-import { policyOf } from '../policies/session-policy.ts';
+import { OnDemandRepositories } from '../repositories/on-demand-repositories.ts';
 import { OnDemandStorage, type RepositoriesOnDemand } from '../repositories/on-demand-storage.ts';
 import type { OpenFailure } from '../repositories/open-failure.ts';
 import { upstreamAddresses } from '../repositories/upstreams.ts';
@@ -52,6 +47,7 @@ import { openTrust } from '../trust/open-trust.ts';
 import { recordAlert } from '../trust/record-alert.ts';
 import { type SigningChoice, signingKeyOf } from '../trust/signing-choice.ts';
 import type { RevisionExplanations } from './explain-revision.ts';
+import { keyOfId, RegisteredRepositories } from './registered-repositories.ts';
 
 export interface SessionOptions {
   readonly folder: DataFolder;
@@ -97,6 +93,7 @@ export class Session {
   /** Filled by the delivery controller of this process. */
   readonly targetObjects = new TargetObjects();
   readonly store: RevisionStore;
+  readonly repositories: RegisteredRepositories;
   readonly registry: Registry;
   readonly client: Client;
   readonly renderer: SessionRenderer;
@@ -106,11 +103,8 @@ export class Session {
   readonly patience: number;
   readonly network: GitNetwork;
 
-  readonly #onOpenFailure: SessionOptions['onOpenFailure'];
   readonly #about: UpAbout | undefined;
   #explanations: RevisionExplanations | undefined;
-  #allReached: Promise<void> | undefined;
-  readonly #signers: Signers;
   readonly #memory: PackageMemory | undefined;
   readonly #revisions: RevisionTable;
   readonly #notes = new Set<string>();
@@ -124,7 +118,6 @@ export class Session {
     this.#onNote = options.onNote ?? (() => undefined);
     this.#onWarning = options.onWarning;
     this.#about = options.about;
-    this.#onOpenFailure = options.onOpenFailure;
     this.actor = options.actor;
     this.network = options.network ?? PUBLIC_NETWORK;
     this.patience = options.patience ?? PATIENCE;
@@ -143,14 +136,18 @@ export class Session {
       isComing: (id) => options.opens === true && this.readers.repositories.get(keyOfId(id)) !== undefined,
       ...(options.opens === true
         ? {}
-        : { open: (id, purpose) => this.#reach(id, purpose), openAll: () => this.#reachAll() }),
+        : {
+            open: (id, purpose) => this.repositories.reach(id, purpose),
+            openAll: () => this.repositories.reachAll(),
+          }),
       approvalProblem: (revision, files) => {
         const message = describeRefusal(judge(revision, files));
         return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
       },
     });
     this.registry = new Registry();
-    for (const storage of objects.storages()) this.registry.register(storage);
+    for (const storage of objects.storages())
+      this.registry.register(options.opens === true ? storage : this.#onDemand(storage));
     this.#memory = options.write === true ? new PackageMemory(objects.database) : undefined;
     const { revisions, resources, packages } = packageStorages({
       ...{ store: this.store, log: this.log, clock },
@@ -159,19 +156,33 @@ export class Session {
       ...this.#memory,
     });
     this.#revisions = revisions.table;
+    const onDemand: RepositoriesOnDemand = {
+      open: (id) => this.store.reach(id),
+      openAll: () => this.store.reachAll(),
+      refresh: async (id) => {
+        await this.store.repository(id).sync();
+      },
+      named: (name) => this.repositories.named(name),
+    };
     for (const storage of [revisions, resources, packages] as unknown as Storage[])
-      this.registry.register(options.opens === true ? storage : new OnDemandStorage(storage, this.#onDemand()));
+      this.registry.register(options.opens === true ? storage : new OnDemandStorage(storage, onDemand));
     const events = this.registry.storage(eventKind);
     this.registry.register(new TranslatedStorage(eventV1Kind, events, eventV1Translation));
     this.client = new RegistryClient(this.registry, options.actor, 'cli', options.onWarning);
     this.readers = new ObjectReaders({
-      client: this.client.as({ name: 'sluice' }, 'controller'),
+      // Not those of the registry, where a watch may open repositories.
+      client: objects.client({ name: 'sluice' }).as({ name: 'sluice' }, 'controller'),
       clock,
       signingSecret: options.signing?.secret,
       ...(options.onError === undefined ? {} : { onError: options.onError }),
     });
     this.renderer = new SessionRenderer(this.readers, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
-    this.#signers = new Signers(this.client, clock);
+    this.repositories = new RegisteredRepositories({
+      ...{ folder: this.folder, clock, network: this.network, trust, client: this.client, store: this.store },
+      ...{ readers: this.readers, renderer: this.renderer, patience: this.patience },
+      onNote: (text) => this.note(text),
+      ...{ onWarning: options.onWarning, onOpenFailure: options.onOpenFailure },
+    });
   }
 
   static async open(options: SessionOptions): Promise<Session> {
@@ -197,10 +208,14 @@ export class Session {
     }
   }
 
-  /** True for the address of a registered repository. */
-  async isRegistered(address: string): Promise<boolean> {
-    const repositories = await this.repositories();
-    return repositories.some(({ spec }) => canonicalAddressNow(spec.git?.repo ?? '') === address);
+  /** Repositories in a process without their controller. */
+  #onDemand(storage: ObjectStorage): Storage {
+    const { kind, apiVersion } = repositoryKind;
+    if (storage.kind.kind !== kind || storage.kind.apiVersion !== apiVersion) return storage;
+    const inner = storage as unknown as Storage<Repository>;
+    const { store, clock, patience } = this;
+    const open = (id: string, signal: AbortSignal) => this.repositories.open(id, signal);
+    return new OnDemandRepositories(inner, { store, clock, patience, open }) as unknown as Storage;
   }
 
   /** Why a revision is where it is, by its key. NotFound if there is none. */
@@ -234,144 +249,6 @@ export class Session {
       ...{ actor: this.actor, face: 'cli' },
       ...(reason === undefined ? {} : { reason }),
       ...(warn === undefined ? {} : { warn }),
-    };
-  }
-
-  async repositories(): Promise<readonly Stored<Repository>[]> {
-    return (await this.client.list(repositoryKind)).items;
-  }
-
-  /** By `<namespace>/<name>`. */
-  repository(id: string): Promise<Stored<Repository> | undefined> {
-    return this.client.find(repositoryKind, keyOfId(id));
-  }
-
-  /**
-   * Opens one registered repository, with what its remote holds now. NotFound if it is not registered; Refused if another object
-   * holds the same packages, since its policies must not be passed by under a second name. `newId` makes a copy of another repository
-   * one of its own; `offline` reads what was fetched last.
-   */
-  async openRepository(
-    id: string,
-    signal?: AbortSignal,
-    { newId = false, offline = false }: { readonly newId?: boolean; readonly offline?: boolean } = {},
-  ): Promise<void> {
-    if (this.store.repositories().some((open) => open.id === id)) return;
-    const repositories = await this.repositories();
-    const object = repositories.find((repository) => keyText(keyOf(repository)) === id);
-    const [namespace, name] = id.split('/');
-    if (object === undefined) {
-      const own = repositories.filter(({ metadata }) => metadata.namespace === namespace);
-      const known = own.map((repository) => repository.metadata.name);
-      const list = known.length === 0 ? 'none is' : `registered are ${known.join(', ')}`;
-      throw new SluiceError('NotFound', `repository "${name}" is not registered; ${list}`);
-    }
-    const open = new Set(this.store.repositories().map((one) => one.id));
-    const other = await conflictingRepository(object, repositories, (one) => open.has(keyText(keyOf(one))));
-    if (other !== undefined) {
-      const key = keyText(keyOf(other));
-      throw new SluiceError(
-        'Refused',
-        `Repository conflict with existing repository: ${key}; its packages are reached under that name, and "sluice repo unreg ${name}" forgets this one`,
-      );
-    }
-    const leader = await leadingRepository(object, repositories);
-    const credentials = credentialsOf(this.client, object, object.spec.git?.secretRef);
-    const signer = this.#signers.of(object);
-    let added = false;
-    const repository = await openPackageRepository(object, {
-      dataFolder: this.folder.path,
-      trust: this.trust,
-      isRegistered: (address) => this.isRegistered(address),
-      follows: leader !== undefined,
-      ...{ newId, offline },
-      clock: this.clock,
-      renderer: this.renderer,
-      ...(credentials === undefined ? {} : { credentials }),
-      git: { network: this.network, ...(signer === undefined ? {} : { signer }) },
-      ...(signal === undefined ? {} : { signal }),
-      policyFor: (revision, namespace) => policyOf(this.readers, revision, namespace),
-      refreshPolicies: () => this.readers.refresh(),
-      dependentsOf: (revision) => this.store.dependentsOf(revision),
-      // What it finds while it opens is announced when it is added.
-      onChange: (changes) => {
-        if (added) this.store.announce(changes);
-      },
-    });
-    added = true;
-    try {
-      await this.store.add(repository);
-    } catch (error) {
-      await repository.close();
-      throw error;
-    }
-    this.note(repository.git.engineNote);
-  }
-
-  /** As `openRepository`, for those who look at many: a remote that does not answer is given up after a while, with Timeout. */
-  async openSoon(id: string): Promise<void> {
-    const signal = AbortSignal.timeout(this.patience);
-    try {
-      await this.openRepository(id, signal);
-    } catch (error) {
-      if (!signal.aborted) throw error;
-      const message = `it did not answer within ${this.patience / 1000} s; "sluice repo sync ${id.split('/')[1]}" has more patience`;
-      throw new SluiceError('Timeout', message, { cause: error });
-    }
-  }
-
-  /** Opens all registered repositories. One that cannot be opened does not keep the others from being used. */
-  async openAll(): Promise<OpenFailure[]> {
-    const failures: OpenFailure[] = [];
-    const repositories = await this.repositories();
-    await Promise.all(
-      repositories.map(async (object) => {
-        try {
-          await this.openSoon(keyText(keyOf(object)));
-        } catch (error) {
-          failures.push({ repository: object.metadata.name, error });
-        }
-      }),
-    );
-    return failures.sort((a, b) => (a.repository < b.repository ? -1 : 1));
-  }
-
-  /** Opens a repository for a request; where its remote does not answer, a request that only looks gets what was read of it last. */
-  async #reach(id: string, purpose: OpenPurpose): Promise<void> {
-    if (purpose === 'use') return this.openRepository(id);
-    try {
-      await this.openSoon(id);
-    } catch (error) {
-      if (!isSluiceError(error, 'Unavailable') && !isSluiceError(error, 'Timeout')) throw error;
-      try {
-        await this.openRepository(id, undefined, { offline: true });
-      } catch {
-        // It was never read: why it cannot be now is what counts.
-        throw error;
-      }
-      this.#onWarning?.(`the remote cannot be read (${messageOf(error)}); this is what was read of it last`);
-    }
-  }
-
-  /** Opens all repositories for a request, once; those that cannot be opened are reported. */
-  #reachAll(): Promise<void> {
-    this.#allReached ??= this.openAll().then((failures) => {
-      for (const failure of failures) this.#onOpenFailure?.(failure);
-    });
-    return this.#allReached;
-  }
-
-  #onDemand(): RepositoriesOnDemand {
-    return {
-      open: (id) => this.store.reach(id),
-      openAll: () => this.store.reachAll(),
-      refresh: async (id) => {
-        await this.store.repository(id).sync();
-      },
-      named: async (name) => {
-        const repositories = await this.repositories();
-        return repositories.filter(({ metadata }) => metadata.name === name).map((object) => keyText(keyOf(object)));
-      },
     };
   }
 
@@ -427,10 +304,4 @@ export class Session {
       }
     }
   }
-}
-
-/** The key of a repository's id, `<namespace>/<name>`. */
-function keyOfId(id: string): ObjectKey {
-  const [namespace = '', name = ''] = id.split('/');
-  return { namespace, name };
 }

@@ -1,20 +1,16 @@
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
-import type { PackageContents } from './package-contents.ts';
-import type { Repositories } from './repositories.ts';
 
-/** What commands work through: packages and objects of a data folder or of a server. Who asks is part of it. */
+/** The API that a command calls: that of a server, or of a data folder in this process. The actor is part of it. */
 export interface Access {
   /** For messages, such as `the data folder /home/anna/.sluice` or `https://… (context …)`. */
   readonly where: string;
-  /** The server, if it is one, for messages about what it refused. */
+  /** The server, if it is one. The API of a data folder ends with the command, and its versions of objects with it. */
   readonly server: string | undefined;
   /** The namespace that is meant. */
   readonly namespace: string;
   readonly clock: Clock;
   readonly client: Client;
-  readonly contents: PackageContents;
-  readonly repositories: Repositories;
   /** How many repositories a list left out since they could not be opened; each was reported. */
   readonly unreadRepositories: () => number;
   /** False for other servers of package revisions: they explain nothing, and leave it to their clients to respect gates. */

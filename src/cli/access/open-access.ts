@@ -22,7 +22,7 @@ export interface OpenAccessOptions {
 }
 
 /**
- * Opens what a command line means: a server by its kubeconfig, or a data folder, by its `up` if one runs. What only one of them needs
+ * Opens the API that a command line means: of a server by its kubeconfig, or of a data folder, by its `up` if one runs, else in this process. What only one of them needs
  * is read only then: a command that speaks to a server starts twice as fast.
  */
 export async function openAccess({
@@ -60,10 +60,9 @@ export async function openAccess({
     const server = await runningServer(folder, { actor, namespace, onWarning });
     if (server !== undefined) return server;
   }
-  const [{ Session }, { gitNetworkOf }, { FolderAccess }] = await Promise.all([
+  const [{ Session }, { gitNetworkOf }] = await Promise.all([
     import('../../app/session/session.ts'),
     import('../../app/repositories/git-network.ts'),
-    import('./folder-access.ts'),
   ]);
   const signing = signingChoice(environment);
   const network = gitNetworkOf({}, environment);
@@ -75,5 +74,14 @@ export async function openAccess({
   const session = await Session.open({
     ...{ folder, actor, write, signing, network, onNote, onWarning, onOpenFailure: countFailure },
   });
-  return new FolderAccess(session, namespace ?? DEFAULT_NAMESPACE, () => unread);
+  return {
+    where: `the data folder ${folder.path}`,
+    server: undefined,
+    namespace: namespace ?? DEFAULT_NAMESPACE,
+    clock: session.clock,
+    client: session.client,
+    isSluice: true,
+    unreadRepositories: () => unread,
+    close: () => session.close(),
+  };
 }

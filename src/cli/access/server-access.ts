@@ -5,8 +5,6 @@ import { HttpClient } from '../../kubernetes/http-client.ts';
 import type { Client } from '../../resource/client/client.ts';
 import type { Actor } from '../../resource/object/request-context.ts';
 import type { Access } from './access.ts';
-import { ServerContents } from './server-contents.ts';
-import { ServerRepositories } from './server-repositories.ts';
 
 export interface ServerAccessOptions {
   readonly connection: Connection;
@@ -25,8 +23,6 @@ export class ServerAccess implements Access {
   readonly namespace: string;
   readonly clock: Clock = systemClock;
   readonly client: Client;
-  readonly contents: ServerContents;
-  readonly repositories: ServerRepositories;
   readonly isSluice: boolean;
   readonly unreadRepositories = () => 0;
   readonly #connection: Connection;
@@ -38,8 +34,6 @@ export class ServerAccess implements Access {
     this.where = `${access.server} (${of})`;
     this.namespace = namespace ?? access.namespace;
     this.client = new HttpClient({ connection, face: 'cli', impersonate: actor });
-    this.contents = new ServerContents(this.client);
-    this.repositories = new ServerRepositories(this.client, this.namespace, this.clock);
     this.isSluice = isSluice;
     this.#connection = connection;
   }

@@ -189,7 +189,7 @@ describe('key rotate', () => {
     await cli.run('repo', 'reg', cli.bare('one.git'));
     await cli.run('repo', 'reg', cli.bare('two.git'));
     const session = await Session.open({ folder: dataFolder(cli.data), actor: { name: 'anna' }, write: true });
-    const object = await session.repository('default/two');
+    const object = await session.repositories.find('default/two');
     if (object === undefined) throw new Error('two is not registered');
     const annotations = { 'sluice.dev/trusted-keys': own.publicKey };
     await session.client.update(repositoryKind, { ...object, metadata: { ...object.metadata, annotations } });

@@ -13,6 +13,8 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 /** The commit that was pulled, where the version is another text. */
 export const COMMIT_ANNOTATION = 'sluice.dev/commit';
+/** Says that binary files were pulled too, which porchctl leaves out. */
+const BINARY_ANNOTATION = 'sluice.dev/has-binary-files';
 
 const metadataSchema = z.object({
   kind: z.literal('KptRevisionMetadata'),
@@ -32,12 +34,21 @@ export interface PulledFrom {
 }
 
 export function metadataText({ name, namespace, uid, state }: PulledFrom): string {
-  const { resourceVersion, commit } = state;
-  const annotations = commit === undefined || commit === resourceVersion ? undefined : { [COMMIT_ANNOTATION]: commit };
+  const { resourceVersion, commit, hasBinary } = state;
+  const annotations = {
+    ...(commit === undefined || commit === resourceVersion ? {} : { [COMMIT_ANNOTATION]: commit }),
+    ...(hasBinary ? { [BINARY_ANNOTATION]: 'true' } : {}),
+  };
   return toYaml({
     apiVersion: 'porch.kpt.dev/v1alpha1',
     kind: 'KptRevisionMetadata',
-    metadata: { name, namespace, uid, resourceVersion, ...(annotations === undefined ? {} : { annotations }) },
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    },
   });
 }
 
@@ -48,7 +59,8 @@ export async function readPulledFrom(folder: string): Promise<Pick<PulledFrom, '
     const { metadata } = metadataSchema.parse(load(await readFile(path, 'utf8')));
     const { name, resourceVersion, annotations } = metadata;
     const commit = annotations?.[COMMIT_ANNOTATION] ?? (COMMIT.test(resourceVersion) ? resourceVersion : undefined);
-    return { name, state: { resourceVersion, commit } };
+    const hasBinary = annotations?.[BINARY_ANNOTATION] === 'true';
+    return { name, state: { resourceVersion, commit, hasBinary } };
   } catch (error) {
     throw new SluiceError(
       'InvalidInput',

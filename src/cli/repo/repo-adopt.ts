@@ -1,11 +1,15 @@
-import type { Session } from '../../app/session/session.ts';
+import { gitNetworkOf } from '../../app/repositories/git-network.ts';
+import { Session } from '../../app/session/session.ts';
+import { signingChoice } from '../../app/trust/signing-choice.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Adoptable, AdoptableRecord } from '../../package/plan/adoption.ts';
 import type { PackageRepository } from '../../package/store/package-repository.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
-import { inSession } from '../access/in-session.ts';
+import { localFolderOf, placeOf } from '../access/place.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
+import { actorOf } from '../program/actor.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 
 export interface AdoptOptions extends PlaceOptions, ActorOptions {
@@ -20,12 +24,15 @@ const SUSPICIOUS: ReadonlySet<string> = new Set([
   ...['BadSignature', 'RevokedKey', 'OtherRevision', 'ContentChanged', 'GateUnmet'],
 ]);
 
-/** `sluice repo adopt`: prints what would be adopted, and adopts it with `--yes`. */
+/**
+ * `sluice repo adopt`: prints what would be adopted, and adopts it with `--yes`. It works on a session, not through the API: see
+ * README.md.
+ */
 export function repoAdopt(name: string, options: AdoptOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession('repo adopt', options, invocation, async (session) => {
+  return inSession(options, invocation, async (session) => {
     const id = `${options.namespace ?? DEFAULT_NAMESPACE}/${name}`;
     if (options.newId === true) return giveNewId({ id, name }, options, invocation, session);
-    await session.openRepository(id);
+    await session.repositories.open(id);
     const repository = session.store.repository(id);
     const adoptable = await repository.adoptable(options.only);
     const adopted = options.yes === true;
@@ -41,7 +48,7 @@ async function giveNewId(
   { terminal }: Invocation,
   session: Session,
 ): Promise<Outcome> {
-  if (yes === true) await session.openRepository(registration, undefined, { newId: true });
+  if (yes === true) await session.repositories.open(registration, undefined, { newId: true });
   const id = yes === true ? session.store.repository(registration).trust.repository : null;
   if (output !== 'text') {
     terminal.out.write(output === 'json' ? toJson({ repository: name, id }) : toYaml({ repository: name, id }));
@@ -114,4 +121,34 @@ function describe({ revision, takesOver }: AdoptableRecord): [string, string] {
 
 function count(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? '' : 's'}`;
+}
+
+async function inSession<Result>(
+  options: PlaceOptions & ActorOptions,
+  invocation: Invocation,
+  run: (session: Session) => Promise<Result>,
+): Promise<Result> {
+  const { terminal, environment } = invocation;
+  const place = placeOf(options, environment);
+  const folder = localFolderOf(place, environment);
+  if (folder === undefined) {
+    throw new SluiceError(
+      'Unsupported',
+      `"sluice repo adopt" reads Git and the records in it, which no server shows: name the data folder with --data (a kubeconfig is named now)`,
+    );
+  }
+  const onNote = (note: string) =>
+    terminal.note(`${terminal.style('yellow', 'note:', terminal.err)} ${printable(note)}`);
+  const signing = signingChoice(environment);
+  const network = gitNetworkOf({}, environment);
+  const session = await Session.open({
+    ...{ folder, actor: actorOf(options, environment), signing, network, onNote },
+  });
+  try {
+    if (options.verbose === true || environment.SLUICE_DEBUG === '1')
+      terminal.note(`using the data folder ${printable(folder.path)}`);
+    return await run(session);
+  } finally {
+    await session.close();
+  }
 }

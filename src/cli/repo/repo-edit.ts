@@ -5,6 +5,7 @@ import type { MergePatch } from '../../resource/patch/merge-patch.ts';
 import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
+import { syncRepository } from '../access/repository-status.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { putSecret } from './put-secret.ts';
 import { expectRepository } from './repo-get.ts';
@@ -61,7 +62,7 @@ export function repoEdit(name: string, options: EditOptions, invocation: Invocat
     terminal.line(`${name} edited`);
     if (webhookSecret !== undefined) terminal.note(`webhooks go to ${webhookAddressText(access, name)}`);
     try {
-      await access.repositories.sync(name);
+      await syncRepository(access, name);
     } catch (error) {
       throw new SluiceError('Unavailable', `${name} is edited, but cannot be used: ${messageOf(error)}`, {
         cause: error,

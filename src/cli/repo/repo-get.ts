@@ -4,6 +4,7 @@ import { type Repository, repositoryKind } from '../../resource/kinds/porch/repo
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
+import { withStatus } from '../access/repository-status.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
 import type { OutputFormat } from '../output/structured.ts';
@@ -15,7 +16,7 @@ export interface GetOptions extends PlaceOptions {
   readonly allNamespaces?: boolean;
 }
 
-/** `sluice repo get`: in a data folder each repository is opened, so that Ready says how it is now. */
+/** `sluice repo get`. A data folder has no status of before, so that Ready says how each repository is now. */
 export function repoGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<Outcome> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
@@ -25,7 +26,7 @@ export function repoGet(names: readonly string[], options: GetOptions, invocatio
         : await repositoriesOf(access, options.allNamespaces === true ? undefined : access.namespace);
     const shown = await Promise.all(
       wanted.map(async (one) => {
-        const { object, problem } = await access.repositories.look(one);
+        const { object, problem } = await withStatus(access, one);
         const label = terminal.style('yellow', 'warning:', terminal.err);
         if (problem !== undefined) terminal.note(`${label} ${one.metadata.name}: ${printableLines(problem)}`);
         return object;

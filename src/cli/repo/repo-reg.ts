@@ -11,6 +11,7 @@ import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets
 import type { Access } from '../access/access.ts';
 import { revisionsOf } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
+import { expectReady } from '../access/repository-status.ts';
 import { printable } from '../output/printable.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { putSecret } from './put-secret.ts';
@@ -55,9 +56,9 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
       // Before the object: it is opened at once.
       if (secret !== undefined) undo.push(await putSecret(access, { name: `${name}${AUTH_SECRET_SUFFIX}`, ...secret }));
       if (webhookSecret !== undefined) undo.push(await writeWebhookSecret(access, name, webhookSecret));
-      await client.create(repositoryKind, repository);
+      const made = await client.create(repositoryKind, repository);
       undo.push(() => client.delete(repositoryKind, { namespace, name }).then(() => undefined));
-      if (patience !== 0) await access.repositories.ready(name, patience);
+      if (patience !== 0) await expectReady(access, made, patience);
     } catch (error) {
       throw await failed(name, error, undo, { isPatient: patience !== undefined });
     }

@@ -3,6 +3,7 @@ import { counted } from '../../foundation/text/counted.ts';
 import { revisionsOf } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
+import { syncRepository } from '../access/repository-status.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { expectRepository, repositoriesOf } from './repo-get.ts';
 
@@ -10,7 +11,7 @@ export interface SyncOptions extends PlaceOptions, ActorOptions {
   readonly all?: boolean;
 }
 
-/** `sluice repo sync`: a server is asked to read repositories, in a data folder they are read here. */
+/** `sluice repo sync` */
 export function repoSync(names: readonly string[], options: SyncOptions, invocation: Invocation): Promise<Outcome> {
   return inAccess(options, invocation, async (access) => {
     if (names.length === 0 && options.all !== true) {
@@ -20,7 +21,7 @@ export function repoSync(names: readonly string[], options: SyncOptions, invocat
     const wanted = options.all === true ? all.map((object) => object.metadata.name) : names;
     return forEachName(wanted, invocation, access, async (name) => {
       await expectRepository(access, name);
-      await access.repositories.sync(name);
+      await syncRepository(access, name);
       const { length: count } = await revisionsOf(access, name);
       return `synced (${counted(count, 'package revision')})`;
     });

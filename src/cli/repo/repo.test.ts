@@ -41,6 +41,16 @@ describe('registered repositories', () => {
     expect((await cli.run('repo', 'get', '-o', 'name')).stdout).toBe('repository.config.porch.kpt.dev/one\n');
   });
 
+  test('one that fails is reported once for each request, with the exit code of its error', async () => {
+    const empty = join(cli.folder, 'empty.git');
+    await cli.run('repo', 'reg', empty, '--no-wait');
+    const twice = await cli.run('repo', 'sync', 'empty', 'empty');
+    expect(twice.code).toBe(1);
+    expect(twice.stderr.match(/^empty failed \(there is no Git repository/gm)).toHaveLength(2);
+    const branch = await cli.run('repo', 'reg', cli.bare('one.git'), '--branch', 'other');
+    expect(branch).toMatchObject({ code: 2, stderr: expect.stringContaining('branch other does not exist') });
+  });
+
   test('the same packages are not registered twice', async () => {
     const path = cli.bare('one.git');
     await cli.run('repo', 'reg', path);

@@ -38,7 +38,7 @@ test('nothing is published with closed gates where the event cannot be written',
   await cli.run('rpkg', 'init', 'web', '--repository', 'one', '--workspace', 'v1');
   await cli.run('rpkg', 'propose', 'one.web.v1');
   const session = await Session.open({ folder: dataFolder(cli.data), actor: { name: 'anna' }, write: false });
-  await session.openRepository('default/one');
+  await session.repositories.open('default/one');
   const revision = await session.client.get(packageRevisionKind, { name: 'one.web.v1' });
   const annotations = { ...revision.metadata.annotations, [BREAK_GLASS_ANNOTATION]: 'fire' };
   const wanted = {

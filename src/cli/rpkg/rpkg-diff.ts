@@ -6,6 +6,7 @@ import { diffSchema } from '../../package/model/revision/revision-readings.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision, revisionsOf } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
+import { readFiles } from '../access/package-contents.ts';
 import { readRevision } from '../access/read-revision.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
@@ -54,10 +55,8 @@ async function compare(access: Access, name: string, other: string): Promise<Com
   const ofPackage = (await revisionsOf(access, repository)).filter(({ spec }) => spec.packageName === packageName);
   const [base] = diffBases(revision, ofPackage, other);
   const before =
-    base === undefined
-      ? new Map<string, Buffer>()
-      : (await access.contents.read(await findRevision(access, base))).files;
-  const { files: after } = await access.contents.read(revision);
+    base === undefined ? new Map<string, Buffer>() : (await readFiles(access, await findRevision(access, base))).files;
+  const { files: after } = await readFiles(access, revision);
   const changes = await fileChanges(filesInMemory(before), filesInMemory(after));
   return { ...(base === undefined ? {} : { from: base }), to: revision.metadata.name, ...changes };
 }

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { isYamlPath, type KrmObject, readKrmFile } from '../../package/model/krm/krm.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
-import { METADATA_FILE } from '../access/package-contents.ts';
+import { METADATA_FILE, readFiles } from '../access/package-contents.ts';
 import { COMMIT_ANNOTATION, metadataText, type PulledFrom, writeNew, writePackage } from '../kptfile/local-package.ts';
 import { printable } from '../output/printable.ts';
 import { toYaml } from '../output/structured.ts';
@@ -18,7 +18,7 @@ export function rpkgPull(
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
     const revision = await findRevision(access, name);
-    const { files, leftOut, state } = await access.contents.read(revision);
+    const { files, leftOut, state } = await readFiles(access, revision);
     for (const skipped of leftOut) terminal.note(`warning: ${printable(skipped)} is left out`);
     const { namespace = access.namespace, uid } = revision.metadata;
     const from = { name: revision.metadata.name, namespace, uid, state };

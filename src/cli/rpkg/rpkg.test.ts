@@ -59,7 +59,7 @@ describe('one package from init to deletion', () => {
     expect(late).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining('has moved since it was pulled'),
+      stderr: expect.stringMatching(/has moved since it was pulled \(from \w{40} to \w{40}, last by anna\)/),
     });
     expect(late.stderr).toMatch(/^packages\.net\.upf\.v1 failed \([^\n]*\)\n$/);
     const wrong = await cli.run('rpkg', 'push', 'packages.net.upf.v2', folder);
@@ -67,6 +67,26 @@ describe('one package from init to deletion', () => {
     const list = await cli.run('rpkg', 'pull', name);
     expect(list.stdout).toContain('kind: ResourceList');
     expect(list.stdout).toContain('config.kubernetes.io/path: service.yaml');
+  });
+
+  test('binary files are pulled and pushed; a folder of another client, which has none, removes none', async () => {
+    const [first, second] = [join(cli.folder, 'image1'), join(cli.folder, 'image2')];
+    const stored = () => cli.git('packages.git', 'ls-tree', '-r', '--name-only', 'drafts/net/upf/v1').split('\n');
+    await cli.run('rpkg', 'pull', name, first);
+    const image = Buffer.from([0xff, 0xd8, 0]);
+    await writeFile(join(first, 'image'), image);
+    expect(await cli.run('rpkg', 'push', name, first)).toMatchObject({ stdout: `${name} pushed\n` });
+    expect(await cli.run('rpkg', 'push', name, first)).toMatchObject({ stdout: `${name} is unchanged\n` });
+    await cli.run('rpkg', 'pull', name, second);
+    expect(await readFile(join(second, 'image'))).toEqual(image);
+    await rm(join(second, 'image'));
+    const state = await readFile(join(second, '.KptRevisionMetadata'), 'utf8');
+    await writeFile(join(second, '.KptRevisionMetadata'), state.replace(/\n {2}annotations:\n {4}.*\n/, '\n'));
+    expect((await cli.run('rpkg', 'push', name, second)).stdout).toBe(`${name} is unchanged\n`);
+    expect(stored()).toContain('net/upf/image');
+    await rm(join(first, 'image'));
+    expect((await cli.run('rpkg', 'push', name, first)).stdout).toBe(`${name} pushed\n`);
+    expect(stored()).not.toContain('net/upf/image');
   });
 
   test('a gate: why, propose refused, condition, propose, approve', async () => {

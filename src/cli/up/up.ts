@@ -135,7 +135,7 @@ async function logStart(
   controllers: readonly string[],
   command: (...words: string[]) => string,
 ): Promise<void> {
-  const repositories = (await session.repositories()).length;
+  const repositories = (await session.repositories.list()).length;
   const targets = (await session.client.list(deliveryTargetKind)).items.length;
   const message =
     repositories === 0

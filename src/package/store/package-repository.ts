@@ -1,9 +1,8 @@
-import { Limiter } from '../../foundation/concurrency/limiter.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
-import type { Face, RequestContext } from '../../resource/object/request-context.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Origin } from '../index/facts/candidate.ts';
 import { FactCache } from '../index/facts/fact-cache.ts';
 import { loadFactCache, saveFactCache } from '../index/facts/fact-file.ts';
@@ -27,6 +26,7 @@ import { closingError, MAX_LOCAL_WRITES, MAX_WRITES, WriteQueue } from '../trans
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
+import { RequestSlots } from './request-slots.ts';
 import { SignatureBacklog } from './signature-backlog.ts';
 import { transitions } from './transitions.ts';
 
@@ -65,14 +65,6 @@ export interface PackageRepositoryOptions {
   onChange(changes: readonly IndexChange[]): void;
 }
 
-/** Creations and edits that are planned at a time: a burst of them must not keep lifecycle steps from the objects that those read. */
-const MAX_PLANS = 16;
-/** A plan that takes longer, in milliseconds, waits for functions or for another repository. */
-const PLAN_PATIENCE_MS = 1000;
-/** Creations and edits under way: one request full of them, and the next. What is planned beyond waits in memory for no use. */
-const MAX_REQUESTS_PER_WRITE = 2;
-const REQUEST_PATIENCE_MS = 10_000;
-
 /** A revision that cannot be written because of a rule of the remote. */
 export interface RefusedPush {
   readonly revision: string;
@@ -100,10 +92,7 @@ export class PackageRepository implements RepositoryContext {
   readonly #options: PackageRepositoryOptions;
   readonly #refs: TrackedRefs;
   readonly #queue: WriteQueue;
-  readonly #plans: Limiter;
-  readonly #underWay: Limiter;
-  /** Requests that are under way, by the revision. */
-  readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
+  readonly #slots: RequestSlots;
   readonly #contents = new ContentCache();
   readonly #cache: FactCache;
   /** What had been read when the cache file was written. */
@@ -146,10 +135,7 @@ export class PackageRepository implements RepositoryContext {
     this.#signatures = new SignatureBacklog(this.index, this.#refs, options.trust);
     const maxWrites = options.remote === undefined ? MAX_LOCAL_WRITES : MAX_WRITES;
     this.#queue = new WriteQueue(this.#refs, { maxWrites });
-    const { clock } = options;
-    this.#plans = new Limiter({ maxRunning: MAX_PLANS, slowAfterMs: PLAN_PATIENCE_MS, clock });
-    const maxRequests = MAX_REQUESTS_PER_WRITE * maxWrites;
-    this.#underWay = new Limiter({ maxRunning: maxRequests, slowAfterMs: REQUEST_PATIENCE_MS, clock });
+    this.#slots = new RequestSlots({ namespace: options.namespace, clock: options.clock, maxWrites });
   }
 
   /** Opens a repository and reads its index, from the cache as far as that goes. */
@@ -276,12 +262,12 @@ export class PackageRepository implements RepositoryContext {
   ): Promise<PackageRevision> {
     const { package: packageName, workspace, source } = wanted;
     const name = revisionName({ repository: this.repository, package: packageName, workspace });
-    const release = await this.#occupy(name, context);
+    const release = await this.#slots.occupy(name, context);
     try {
-      const made = await this.#underWay.run(async () => {
+      const made = await this.#slots.requests.run(async () => {
         await this.trust.expectId();
         await this.refreshPolicies();
-        const plan = await this.#plans.run(() => planCreate(this, wanted, upstreams, context));
+        const plan = await this.#slots.plans.run(() => planCreate(this, wanted, upstreams, context));
         if (context.dryRun === true) return this.preview(plan);
         return this.#queue.add({
           ...{ package: packageName, urgent: false, plan },
@@ -306,7 +292,7 @@ export class PackageRepository implements RepositoryContext {
   async update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
     const { action } = update;
     const isDryRun = context.dryRun === true;
-    const release = await this.#occupy(name, context);
+    const release = await this.#slots.occupy(name, context);
     try {
       await this.#expectTrust(name);
       const plan = (mainHead?: Oid) => planUpdate(this, name, update, context, mainHead);
@@ -320,7 +306,7 @@ export class PackageRepository implements RepositoryContext {
       let after: PackageRevision | undefined;
       if (wholePackage && !isDryRun) after = await this.#queue.add({ ...write, plan });
       else if (write.urgent) after = await commit(await plan());
-      else after = await this.#underWay.run(async () => commit(await this.#plans.run(plan)));
+      else after = await this.#slots.requests.run(async () => commit(await this.#slots.plans.run(plan)));
       if (action !== undefined && !isDryRun) transitions.publish({ action, result: 'allowed' });
       return after;
     } catch (error) {
@@ -379,28 +365,6 @@ export class PackageRepository implements RepositoryContext {
     const revision = this.index.get(name);
     if (revision === undefined) throw new SluiceError('NotFound', `package revision "${name}" not found`);
     return revision;
-  }
-
-  /**
-   * Waits until a revision is free for a request and returns what frees it again. Porch's clients expect a second request on one revision
-   * to be refused, not queued; only behind a controller's write does a request wait.
-   */
-  async #occupy(name: string, { face }: RequestContext): Promise<() => void> {
-    for (let other = this.#busy.get(name); other !== undefined; other = this.#busy.get(name)) {
-      if (other.face !== 'controller') {
-        throw new SluiceError(
-          'Busy',
-          `another request is already in progress on package revision "${this.namespace}/${name}"`,
-        );
-      }
-      await other.over;
-    }
-    const over = Promise.withResolvers<void>();
-    this.#busy.set(name, { face, over: over.promise });
-    return () => {
-      this.#busy.delete(name);
-      over.resolve();
-    };
   }
 
   /** The error of a request: whatever hinders one while the repository is being closed, the caller learns that it is closed. */

@@ -1,16 +1,17 @@
 import type { RenderStatus } from '../../../../kptfile-schema/index.ts';
 import type { PackageRevision as RevisionObject } from '../../../resource/kinds/porch/package-revision.ts';
 import type { packageRevisionResourcesKind } from '../../../resource/kinds/porch/package-revision-resources.ts';
+import { invalidValue } from '../../../resource/object/invalid-object.ts';
 import { deepFreeze, type ManagedFieldsEntry, type Stored } from '../../../resource/object/object.ts';
 import type { ObjectOf } from '../../../resource/schema/kind.ts';
 import type { PackageContent } from '../../model/content/content.ts';
-import { textsOf } from '../../plan/edit/replace-texts.ts';
+import { refusedFiles, sortFiles, type WholeFiles } from '../../plan/edit/replace-texts.ts';
 import { renderStatusOf } from './render-status.ts';
 import { PROBLEM_ANNOTATION } from './revision-object.ts';
 
 type Resources = ObjectOf<typeof packageRevisionResourcesKind>;
 
-/** Names the files that a map of strings cannot hold; they stay as they are in every update. */
+/** Names the files that `spec.resources` does not have, for clients that do not know `spec.binaryResources`. */
 export const BINARY_FILES_ANNOTATION = 'sluice.dev/binary-files';
 /** An annotation is no place for thousands of names. */
 const MAX_NAMES = 100;
@@ -22,11 +23,35 @@ export function resourcesObject(
   status: RenderStatus | undefined,
   managedFields: readonly ManagedFieldsEntry[] | undefined,
 ): Stored<Resources> {
-  const { texts, binary } = textsOf(content);
-  const more = binary.length - MAX_NAMES;
-  const names = [...binary.slice(0, MAX_NAMES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
-  const annotations = binary.length === 0 ? undefined : { [BINARY_FILES_ANNOTATION]: names };
-  return made(revision, { annotations, managedFields, resources: texts, renderStatus: renderStatusOf(status) });
+  const { texts, binary, unnameable } = sortFiles(content);
+  const others = [...binary.keys(), ...unnameable];
+  const more = others.length - MAX_NAMES;
+  const names = [...others.slice(0, MAX_NAMES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
+  return made(revision, {
+    ...{ managedFields, resources: texts, renderStatus: renderStatusOf(status) },
+    ...(others.length === 0 ? {} : { annotations: { [BINARY_FILES_ANNOTATION]: names } }),
+    ...(binary.size === 0
+      ? {}
+      : { binaryResources: Object.fromEntries([...binary].map(([path, data]) => [path, data.toString('base64')])) }),
+    skippedFiles: [...content.skipped, ...unnameable.map((path) => `${path} (a name that no map can hold)`)],
+  });
+}
+
+/** The files that a client wrote. Throws InvalidInput for what is no base64. */
+export function filesOf({ metadata, spec }: Resources): WholeFiles {
+  const texts = new Map(Object.entries(spec.resources ?? {}));
+  if (spec.binaryResources === undefined) return { texts, binary: undefined };
+  const binary = new Map<string, Buffer>();
+  for (const [path, text] of Object.entries(spec.binaryResources)) {
+    const data = Buffer.from(text, 'base64');
+    // The decoder passes over what is wrong.
+    if (data.toString('base64') !== text)
+      throw refusedFiles(metadata.name, [
+        invalidValue(['spec', 'binaryResources', path], path, 'the content is not valid base64'),
+      ]);
+    binary.set(path, data);
+  }
+  return { texts, binary };
 }
 
 /** An object without files, with the reason. */
@@ -45,11 +70,13 @@ function made(
     readonly annotations?: Readonly<Record<string, string>> | undefined;
     readonly managedFields?: readonly ManagedFieldsEntry[] | undefined;
     readonly resources?: Readonly<Record<string, string>>;
+    readonly binaryResources?: Readonly<Record<string, string>>;
+    readonly skippedFiles?: readonly string[];
     readonly renderStatus?: ReturnType<typeof renderStatusOf>;
   },
 ): Stored<Resources> {
   const { name, namespace, uid, resourceVersion, creationTimestamp, labels } = metadata;
-  const { annotations, managedFields, resources, renderStatus = {} } = parts;
+  const { annotations, managedFields, resources, binaryResources, renderStatus = {}, skippedFiles = [] } = parts;
   return deepFreeze({
     apiVersion: 'porch.kpt.dev/v1alpha1',
     kind: 'PackageRevisionResources',
@@ -65,7 +92,8 @@ function made(
       ...(spec.revision === undefined ? {} : { revision: spec.revision }),
       repository: spec.repository,
       ...(resources === undefined ? {} : { resources }),
+      ...(binaryResources === undefined ? {} : { binaryResources }),
     },
-    status: { renderStatus },
+    status: { renderStatus, ...(skippedFiles.length === 0 ? {} : { skippedFiles: [...skippedFiles] }) },
   });
 }

@@ -165,26 +165,61 @@ describe('files of a package', () => {
     await client.update(kind, { ...object, spec: { ...spec, revision: 0 } });
   });
 
-  test('binary files are named, stay through updates, and cannot be written', async () => {
+  test('binary files are base64, and stay through updates of clients that do not know them', async () => {
     await using scratch = await scratchRepository();
-    const { store, read, write } = await shop(scratch);
+    const { client, store, read, write } = await shop(scratch);
     const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x80]);
     await store.change(name, { files: new Map([['logo.png', bytes]]) }, anna);
     const { metadata, spec } = await read();
     expect(metadata.annotations).toEqual({ 'sluice.dev/binary-files': 'logo.png' });
     expect(Object.keys(spec.resources ?? {})).not.toContain('logo.png');
+    expect(spec.binaryResources).toEqual({ 'logo.png': bytes.toString('base64') });
     await write((files) => ({ ...files, 'a.yaml': 'a: 1\n' }));
     expect((await store.content(name)).files.get('logo.png')).toEqual(bytes);
     expect(await outcomeOf(write((files) => ({ ...files, 'logo.png': 'text' })))).toContain(
-      'logo.png]: Invalid value: "logo.png": is binary',
+      'spec.binaryResources[logo.png]: Invalid value: "logo.png": is in resources as well',
     );
+    // As the Go types of Porch write it.
+    const asPorch = async (resources: Record<string, string>) => {
+      const object = await read();
+      const { binaryResources: _unknown, ...known } = object.spec;
+      return client.update(kind, { ...object, spec: { ...known, resources: { ...known.resources, ...resources } } });
+    };
+    await asPorch({ 'b.yaml': 'b: 1\n' });
+    expect((await store.content(name)).files.get('logo.png')).toEqual(bytes);
+    expect(await outcomeOf(asPorch({ 'logo.png': 'text' }))).toContain('Invalid value: "logo.png": is binary');
+  });
+
+  test('an update that names binary files makes them those', async () => {
+    await using scratch = await scratchRepository();
+    const { client, store, read } = await shop(scratch);
+    const encoded = (...bytes: number[]) => Buffer.from(bytes).toString('base64');
+    const update = async (binaryResources: Record<string, string>, resources: Record<string, string> = {}) => {
+      const object = await read();
+      const spec = { ...object.spec, binaryResources, resources: { ...object.spec.resources, ...resources } };
+      return client.update(kind, { ...object, spec });
+    };
+    const binary = async () => Object.keys((await read()).spec.binaryResources ?? {});
+    await update({ 'a.png': encoded(0xff, 1), 'img/b.png': encoded(0xff, 2) });
+    expect((await store.content(name)).files.get('img/b.png')).toEqual(Buffer.from([0xff, 2]));
+    await update({ 'a.png': encoded(0xff, 3) });
+    expect([await binary(), (await store.content(name)).files.get('a.png')]).toEqual([
+      ['a.png'],
+      Buffer.from([0xff, 3]),
+    ]);
+    await update({}, { 'a.png': 'text' });
+    expect([await binary(), (await read()).spec.resources?.['a.png']]).toEqual([[], 'text']);
+    expect(await outcomeOf(update({ 'c.png': '!' }))).toContain('the content is not valid base64');
+    expect(await outcomeOf(update({ '../c.png': encoded(0xff) }))).toMatch(/^InvalidInput.*spec\.binaryResources/);
   });
 
   test('a file that is called __proto__ is treated as one of them', async () => {
     await using scratch = await scratchRepository();
     const { store, read, write } = await shop(scratch);
     await store.change(name, { files: new Map([['__proto__', Buffer.from('text')]]) }, anna);
-    expect((await read()).metadata.annotations).toEqual({ 'sluice.dev/binary-files': '__proto__' });
+    const { metadata, status } = await read();
+    expect(metadata.annotations).toEqual({ 'sluice.dev/binary-files': '__proto__' });
+    expect(status?.skippedFiles).toEqual(['__proto__ (a name that no map can hold)']);
     await write((files) => ({ ...files, 'a.yaml': 'a: 1\n' }));
     expect((await store.content(name)).files.get('__proto__')?.toString()).toBe('text');
   });

@@ -26,6 +26,7 @@ import type { RevisionStore } from '../../store/revision-store.ts';
 import { type FieldOwners, memoryFieldOwners } from '../objects/field-owners.ts';
 import {
   BINARY_FILES_ANNOTATION,
+  filesOf,
   resourcesObject,
   unreadableObject,
   withoutFiles,
@@ -39,7 +40,7 @@ type Resources = ObjectOf<typeof packageRevisionResourcesKind>;
 /** What `kubectl apply` adds. It is a copy of the files and is not kept, so kubectl warns each time that it is missing. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** Texts that one list may hold together, in bytes of UTF-8 as far as they are ASCII. */
+/** Files that one list may hold together, in bytes of UTF-8 as far as they are ASCII; binary ones as base64. */
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
 /** Packages that are read at the same time. */
 const MAX_READERS = 8;
@@ -50,7 +51,7 @@ const MAX_KEPT_EVENTS = 8;
  * The files of package revisions as Kubernetes objects. They are read on request. Name, uid, version and labels are those
  * of the package revision, so a write of the one is a conflict for a writer of the other.
  *
- * An update replaces all text files; a patch, which the server makes into an update of what was read, touches the files that it
+ * An update replaces all text files, and binary files where it names them (Porch's clients do not); a patch, which the server makes into an update of what was read, touches the files that it
  * names.
  */
 export class PackageResourcesStorage implements Storage<Resources> {
@@ -86,7 +87,8 @@ export class PackageResourcesStorage implements Storage<Resources> {
     let size = 0;
     const items = await mapLimited(page.items, MAX_READERS, async (object) => {
       const item = await this.#show(object);
-      for (const text of Object.values(item.spec.resources ?? {})) size += text.length;
+      const { resources = {}, binaryResources = {} } = item.spec;
+      for (const text of [...Object.values(resources), ...Object.values(binaryResources)]) size += text.length;
       if (size > MAX_LIST_BYTES)
         throw new SluiceError(
           'LimitExceeded',
@@ -126,11 +128,11 @@ export class PackageResourcesStorage implements Storage<Resources> {
     });
     this.#checkSpec(stored, object);
     this.#warnOfIgnored(context, stored, object);
-    const texts = new Map(Object.entries(spec.resources ?? {}));
+    const whole = filesOf(object);
     // With `disableRender` the files are written as they are; the revision controller renders them later.
     let rendered: RenderStatus | undefined;
     const change: RevisionChange = {
-      texts,
+      whole,
       mustRender: true,
       ...(spec.disableRender === true ? { rendering: { kptfile: [] } } : {}),
       onRendered: (status) => {
@@ -139,7 +141,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     };
     const { revision } = entry;
     // A client that applies the same files again and again does not revert what controllers made of them, nor edit what is published.
-    if (isApplied(metadata, revision.lifecycle) && (await isAppliedBefore(entry.repository, revision, texts))) {
+    if (isApplied(metadata, revision.lifecycle) && (await isAppliedBefore(entry.repository, revision, whole))) {
       context.warn?.(
         `${revision.name} (${revision.lifecycle}) was left as it is: it was made from these files already`,
       );

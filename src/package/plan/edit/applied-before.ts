@@ -6,7 +6,7 @@ import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 import { readCommit } from '../records/record-chain.ts';
 import { RENDERED } from './render.ts';
-import { textsOf } from './replace-texts.ts';
+import { sortFiles, type WholeFiles } from './replace-texts.ts';
 
 /** Commits that are looked back at, the youngest first. */
 const MAX_COMMITS = 64;
@@ -14,15 +14,16 @@ const MAX_COMMITS = 64;
 type Texts = ReadonlyMap<string, string>;
 
 /**
- * True if texts have nothing beyond what people wrote into the package last: the package holds them as they are, or held them, and only
+ * True if files have nothing beyond what people wrote into the package last: the package holds them as they are, or held them, and only
  * controllers changed the files in question since. Conditions that people set in between do not count as a change of files.
  */
 export async function isAppliedBefore(
   repo: RepositoryContext,
   revision: PackageRevision,
-  texts: Texts,
+  { texts, binary }: WholeFiles,
 ): Promise<boolean> {
-  const { texts: present } = textsOf(await repo.content(revision));
+  const { texts: present, binary: others } = sortFiles(await repo.content(revision));
+  if (binary !== undefined && !sameBinary(binary, others)) return false;
   const paths = [...new Set([...texts.keys(), ...Object.keys(present)])].filter((path) => {
     const now = Object.hasOwn(present, path) ? present[path] : undefined;
     return now !== texts.get(path);
@@ -42,6 +43,10 @@ export async function isAppliedBefore(
     there = before;
   }
   return false;
+}
+
+function sameBinary(one: ReadonlyMap<string, Buffer>, other: ReadonlyMap<string, Buffer>): boolean {
+  return one.size === other.size && [...one].every(([path, data]) => other.get(path)?.equals(data) === true);
 }
 
 async function textsAt(git: GitRepository, commit: Oid, folder: string, paths: readonly string[]): Promise<Texts> {

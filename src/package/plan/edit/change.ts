@@ -194,7 +194,7 @@ function checkAllowed(
       `${revision.name} is at ${revision.commit} now, the change was made for ${change.expectedCommit}; read it again`,
     );
   }
-  if (((change.files?.size ?? 0) > 0 || change.texts !== undefined) && revision.lifecycle !== 'Draft') {
+  if (((change.files?.size ?? 0) > 0 || change.whole !== undefined) && revision.lifecycle !== 'Draft') {
     throw new SluiceError(
       'Refused',
       `cannot update a package revision with lifecycle value "${revision.lifecycle}"; package must be Draft${returnToDraft(revision)}`,
@@ -232,7 +232,7 @@ async function renderingOf(
 ): Promise<Rendering | undefined> {
   let { rendering } = change;
   if (rendering === undefined) {
-    const touches = (change.files?.size ?? 0) + (change.kptfile?.length ?? 0) > 0 || change.texts !== undefined;
+    const touches = (change.files?.size ?? 0) + (change.kptfile?.length ?? 0) > 0 || change.whole !== undefined;
     const differs = [...edits].some(([path, data]) => !sameData(content.files.get(path), data));
     if (!touches || !differs) return undefined;
     const files = new Map<string, Uint8Array>(content.files);
@@ -310,7 +310,7 @@ function sameSettled(record: RevisionRecord, content: string, resolvers: readonl
 
 function describe(change: RevisionChange): string {
   const parts: string[] = [];
-  if ((change.files?.size ?? 0) > 0 || change.texts !== undefined) parts.push('Edit package');
+  if ((change.files?.size ?? 0) > 0 || change.whole !== undefined) parts.push('Edit package');
   for (const given of change.conditions ?? []) parts.push(`${given.type} is ${given.status}`);
   for (const type of change.withdraw ?? []) parts.push(`withdraw ${type}`);
   if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');

@@ -9,14 +9,14 @@ import type { Rendering } from '../ports/renderer.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 import { editKptfileText } from './edit-kptfile-text.ts';
 import { renderedKptfile } from './render.ts';
-import { replaceTexts } from './replace-texts.ts';
+import { replaceFiles, type WholeFiles } from './replace-texts.ts';
 
 /** What a change edits in the files of a package. */
 export interface PackageEdits {
   /** Files by path below the package folder; null removes. Only in Draft. */
   readonly files?: ReadonlyMap<string, Uint8Array | null>;
-  /** All text files by path: others go, binary files stay. Only in Draft. */
-  readonly texts?: ReadonlyMap<string, string>;
+  /** All files: others go. Only in Draft. */
+  readonly whole?: WholeFiles;
   /** Edits of the Kptfile other than conditions, applied after `files`. Gates can be added in Proposed too. */
   readonly kptfile?: readonly KptfileEdit[];
   /** Conditions to give; each is bound to its inputs again, also where the text stays the same. In Draft and Proposed. */
@@ -32,7 +32,7 @@ export function fileEdits(
   change: PackageEdits,
 ): Map<string, Uint8Array | null> {
   const edits = new Map([
-    ...(change.texts === undefined ? [] : replaceTexts(revision.name, content, change.texts)),
+    ...(change.whole === undefined ? [] : replaceFiles(revision.name, content, change.whole)),
     ...(change.files ?? []),
   ]);
   const kptfileEdits: KptfileEdit[] = [
@@ -61,10 +61,10 @@ export function fileEdits(
 /** The Kptfiles that a change brings, where it brings files: problems of other files do not concern the caller. */
 export function writtenKptfiles(
   content: PackageContent,
-  { texts, files }: PackageEdits,
+  { whole, files }: PackageEdits,
   edits: ReadonlyMap<string, Uint8Array | null>,
 ): ReadonlyMap<string, Uint8Array | null> {
-  if (texts === undefined && files === undefined) return new Map();
+  if (whole === undefined && files === undefined) return new Map();
   return new Map([...edits].filter(([path, data]) => !sameData(content.files.get(path), data)));
 }
 

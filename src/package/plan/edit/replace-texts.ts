@@ -4,29 +4,44 @@ import { checkPath } from '../../../git/objects/paths.ts';
 import { invalidObject, invalidValue } from '../../../resource/object/invalid-object.ts';
 import { MAX_BYTES, MAX_FILES, type PackageContent } from '../../model/content/content.ts';
 
-/** The files of a package that a map of strings can hold, and the paths of those that it cannot. */
-export function textsOf(content: PackageContent): { texts: Record<string, string>; binary: string[] } {
+/** All files of a package, as a request has them. */
+export interface WholeFiles {
+  readonly texts: ReadonlyMap<string, string>;
+  /** Undefined keeps the binary files as they are. */
+  readonly binary: ReadonlyMap<string, Buffer> | undefined;
+}
+
+/** A path that no map can hold: no reader of JSON can be trusted to keep a field of that name. */
+const UNNAMEABLE = '__proto__';
+
+/** The files of a package: its texts, its binary files, and the paths of those that no map can hold. */
+export function sortFiles({ files }: Pick<PackageContent, 'files'>): {
+  readonly texts: Record<string, string>;
+  readonly binary: ReadonlyMap<string, Buffer>;
+  readonly unnameable: readonly string[];
+} {
   const texts: [string, string][] = [];
-  const binary: string[] = [];
-  for (const [path, data] of content.files) {
-    // No reader of JSON can be trusted to keep a field of that name.
-    if (isUtf8(data) && path !== '__proto__') texts.push([path, data.toString('utf8')]);
-    else binary.push(path);
+  const binary = new Map<string, Buffer>();
+  const unnameable: string[] = [];
+  for (const [path, data] of files) {
+    if (path === UNNAMEABLE) unnameable.push(path);
+    else if (isUtf8(data)) texts.push([path, data.toString('utf8')]);
+    else binary.set(path, data);
   }
-  return { texts: Object.fromEntries(texts), binary };
+  return { texts: Object.fromEntries(texts), binary, unnameable };
 }
 
 /**
- * The edits that make the text files of a package exactly those given; binary files stay. Throws InvalidInput, with every path
- * that is refused, and LimitExceeded for a package that could not be read again.
+ * The edits that make the files of a package exactly those given. Throws InvalidInput, with every path that is refused, and LimitExceeded
+ * for a package that could not be read again.
  */
-export function replaceTexts(
+export function replaceFiles(
   name: string,
   content: PackageContent,
-  texts: ReadonlyMap<string, string>,
+  { texts, binary: given }: WholeFiles,
 ): Map<string, Uint8Array | null> {
   if ((texts.get('Kptfile') ?? '').trim() === '') {
-    throw refused(name, [
+    throw refusedFiles(name, [
       invalidValue(
         ['spec', 'resources'],
         [...texts.keys()].slice(0, 10),
@@ -34,11 +49,17 @@ export function replaceTexts(
       ),
     ]);
   }
-  const { binary } = textsOf(content);
+  const { binary: present, unnameable } = sortFiles(content);
+  const binary = given ?? present;
+  const kept = given === undefined ? [...present.keys()] : [];
   const untouchable = new Map([
-    ...binary.map((path): [string, string] => [
+    ...kept.map((path): [string, string] => [
       path,
-      'is binary or cannot be named in a map, and can be changed through Git only',
+      'is binary: to put a text in its place, send binaryResources without it',
+    ]),
+    ...unnameable.map((path): [string, string] => [
+      path,
+      'cannot be named in a map, and can be changed through Git only',
     ]),
     ...content.skipped.map((text): [string, string] => [
       text.slice(0, text.lastIndexOf(' (')),
@@ -49,24 +70,27 @@ export function replaceTexts(
     const problem = untouchable.get(path) ?? pathProblem(path) ?? textProblem(text);
     return problem === undefined ? [] : invalidValue(['spec', 'resources', shown(path)], shown(path), problem);
   });
-  if (problems.length > 0) throw refused(name, problems.slice(0, 20));
-  checkSize(name, content, texts, binary);
+  for (const path of given?.keys() ?? []) {
+    const twice = texts.has(path) ? 'is in resources as well' : undefined;
+    const problem = twice ?? untouchable.get(path) ?? pathProblem(path);
+    if (problem !== undefined)
+      problems.push(invalidValue(['spec', 'binaryResources', shown(path)], shown(path), problem));
+  }
+  if (problems.length > 0) throw refusedFiles(name, problems.slice(0, 20));
+  checkSize(name, texts, binary);
   const edits = new Map<string, Uint8Array | null>();
-  for (const path of content.files.keys()) if (!texts.has(path) && !untouchable.has(path)) edits.set(path, null);
+  for (const path of content.files.keys())
+    if (!texts.has(path) && !binary.has(path) && !untouchable.has(path)) edits.set(path, null);
   for (const [path, text] of texts) edits.set(path, Buffer.from(text));
+  for (const [path, data] of given ?? []) edits.set(path, data);
   return edits;
 }
 
-function checkSize(
-  name: string,
-  content: PackageContent,
-  texts: ReadonlyMap<string, string>,
-  binary: readonly string[],
-): void {
+function checkSize(name: string, texts: ReadonlyMap<string, string>, binary: ReadonlyMap<string, Buffer>): void {
   let bytes = 0;
   for (const text of texts.values()) bytes += Buffer.byteLength(text);
-  for (const path of binary) bytes += content.files.get(path)?.length ?? 0;
-  const files = texts.size + binary.length;
+  for (const data of binary.values()) bytes += data.length;
+  const files = texts.size + binary.size;
   if (bytes <= MAX_BYTES && files <= MAX_FILES) return;
   throw new SluiceError(
     'LimitExceeded',
@@ -92,6 +116,7 @@ function shown(path: string): string {
   return path.length > 200 ? `${path.slice(0, 200)}…` : path;
 }
 
-function refused(name: string, causes: Parameters<typeof invalidObject>[1]): SluiceError {
+/** The error of a request whose files are refused. */
+export function refusedFiles(name: string, causes: Parameters<typeof invalidObject>[1]): SluiceError {
   return invalidObject(`PackageRevisionResources ${JSON.stringify(name)}`, causes);
 }

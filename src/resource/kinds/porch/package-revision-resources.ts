@@ -69,11 +69,23 @@ export const packageRevisionResourcesKind = defineKind({
       revision: z.int().optional().describe('Revision number; absent for drafts.'),
       repository: z.string().optional().describe('Name of the Repository object.'),
       resources: z.record(z.string(), z.string()).optional().describe('Contents of the files, by path.'),
+      binaryResources: z
+        .record(z.string(), z.string())
+        .optional()
+        .describe(
+          'Contents of binary files in base64, by path. An update without this field keeps them; an update with it removes all others.',
+        ),
       disableRender: z.boolean().optional().describe('If true, stores the files without rendering the package.'),
     })
     .describe('Files of the package revision.'),
   status: z
-    .object({ renderStatus: renderStatus.optional().describe('Result of rendering the package.') })
+    .object({
+      renderStatus: renderStatus.optional().describe('Result of rendering the package.'),
+      skippedFiles: z
+        .array(z.string())
+        .optional()
+        .describe('Entries of the package that are not in this object, such as symbolic links, each with its type.'),
+    })
     .describe('Observed state of the files.'),
   selectableFields: [
     { path: 'spec.revision', missing: '0' },
@@ -87,6 +99,10 @@ export const packageRevisionResourcesKind = defineKind({
     { name: 'WorkspaceName', type: 'string', value: (object) => object.spec.workspaceName },
     { name: 'Revision', type: 'integer', value: (object) => object.spec.revision ?? 0 },
     { name: 'Repository', type: 'string', value: (object) => object.spec.repository },
-    { name: 'Files', type: 'integer', value: (object) => Object.keys(object.spec.resources ?? {}).length },
+    {
+      name: 'Files',
+      type: 'integer',
+      value: ({ spec }) => Object.keys(spec.resources ?? {}).length + Object.keys(spec.binaryResources ?? {}).length,
+    },
   ],
 });

@@ -1,0 +1,199 @@
+import { conflictingRepository, leadingRepository } from '../../../controllers/repository/repository-conflict.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
+import type { GitNetwork } from '../../git/network/git-network.ts';
+import { canonicalAddressNow } from '../../git/open/repository-address.ts';
+import { openPackageRepository } from '../../package/store/open-package-repository.ts';
+import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
+import type { OpenPurpose, RevisionStore } from '../../package/store/revision-store.ts';
+import { Signers } from '../../package/store/signing.ts';
+import { credentialsOf } from '../../package/upstream/credentials.ts';
+import type { Client } from '../../resource/client/client.ts';
+import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
+import type { DataFolder } from '../data/data-folder.ts';
+import type { SessionRenderer } from '../functions/session-renderer.ts';
+import type { ObjectReaders } from '../policies/object-readers.ts';
+import { policyOf } from '../policies/session-policy.ts';
+import { slowMessage } from '../repositories/on-demand-repositories.ts';
+import type { OpenFailure } from '../repositories/open-failure.ts';
+
+export interface RegisteredRepositoriesOptions {
+  readonly folder: DataFolder;
+  readonly clock: Clock;
+  readonly network: GitNetwork;
+  readonly trust: ServerTrust;
+  readonly client: Client;
+  /** Repositories are added to it. */
+  readonly store: RevisionStore;
+  readonly readers: ObjectReaders;
+  readonly renderer: SessionRenderer;
+  /** How long, in milliseconds, a request that looks at several repositories waits for a remote one. */
+  readonly patience: number;
+  readonly onNote: (text: string | undefined) => void;
+  readonly onWarning: ((text: string) => void) | undefined;
+  readonly onOpenFailure: ((failure: OpenFailure) => void) | undefined;
+}
+
+export interface OpenOptions {
+  /** Makes a copy of another repository one of its own. */
+  readonly newId?: boolean;
+  /** Reads what was fetched last. */
+  readonly offline?: boolean;
+}
+
+/** The registered repositories of a session, which are opened when a request needs them. */
+export class RegisteredRepositories {
+  readonly #options: RegisteredRepositoriesOptions;
+  readonly #signers: Signers;
+  #allReached: Promise<void> | undefined;
+
+  constructor(options: RegisteredRepositoriesOptions) {
+    this.#options = options;
+    this.#signers = new Signers(options.client, options.clock);
+  }
+
+  async list(): Promise<readonly Stored<Repository>[]> {
+    return (await this.#options.client.list(repositoryKind)).items;
+  }
+
+  /** By `<namespace>/<name>`. */
+  find(id: string): Promise<Stored<Repository> | undefined> {
+    return this.#options.client.find(repositoryKind, keyOfId(id));
+  }
+
+  /** True for the address of a registered repository. */
+  async isRegistered(address: string): Promise<boolean> {
+    const repositories = await this.list();
+    return repositories.some(({ spec }) => canonicalAddressNow(spec.git?.repo ?? '') === address);
+  }
+
+  /** Ids of the repositories of a name, in any namespace. */
+  async named(name: string): Promise<readonly string[]> {
+    const repositories = await this.list();
+    return repositories.filter(({ metadata }) => metadata.name === name).map((object) => keyText(keyOf(object)));
+  }
+
+  /**
+   * Opens one registered repository, with what its remote holds now. NotFound if it is not registered; Refused if another object
+   * holds the same packages, since its policies must not be passed by under a second name.
+   */
+  async open(id: string, signal?: AbortSignal, { newId = false, offline = false }: OpenOptions = {}): Promise<void> {
+    const { folder, clock, network, trust, client, store, readers, renderer, onNote } = this.#options;
+    if (store.repositories().some((open) => open.id === id)) return;
+    const repositories = await this.list();
+    const object = repositories.find((repository) => keyText(keyOf(repository)) === id);
+    if (object === undefined) throw notRegistered(id, repositories);
+    await this.#expectNoOther(object, repositories);
+    const leader = await leadingRepository(object, repositories);
+    const credentials = credentialsOf(client, object, object.spec.git?.secretRef);
+    const signer = this.#signers.of(object);
+    let added = false;
+    const repository = await openPackageRepository(object, {
+      dataFolder: folder.path,
+      trust,
+      isRegistered: (address) => this.isRegistered(address),
+      follows: leader !== undefined,
+      ...{ newId, offline },
+      clock,
+      renderer,
+      ...(credentials === undefined ? {} : { credentials }),
+      git: { network, ...(signer === undefined ? {} : { signer }) },
+      ...(signal === undefined ? {} : { signal }),
+      policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
+      refreshPolicies: () => readers.refresh(),
+      dependentsOf: (revision) => store.dependentsOf(revision),
+      // What it finds while it opens is announced when it is added.
+      onChange: (changes) => {
+        if (added) store.announce(changes);
+      },
+    });
+    added = true;
+    try {
+      await store.add(repository);
+    } catch (error) {
+      await repository.close();
+      throw error;
+    }
+    onNote(repository.git.engineNote);
+  }
+
+  /** Opens all registered repositories. One that cannot be opened does not keep the others from being used. */
+  async openAll(): Promise<OpenFailure[]> {
+    const failures: OpenFailure[] = [];
+    const repositories = await this.list();
+    await Promise.all(
+      repositories.map(async (object) => {
+        try {
+          await this.#openSoon(keyText(keyOf(object)));
+        } catch (error) {
+          failures.push({ repository: object.metadata.name, error });
+        }
+      }),
+    );
+    return failures.sort((a, b) => (a.repository < b.repository ? -1 : 1));
+  }
+
+  /** Opens a repository for a request; where its remote does not answer, a request that only looks gets what was read of it last. */
+  async reach(id: string, purpose: OpenPurpose): Promise<void> {
+    if (purpose === 'use') return this.open(id);
+    try {
+      await this.#openSoon(id);
+    } catch (error) {
+      if (!isSluiceError(error, 'Unavailable') && !isSluiceError(error, 'Timeout')) throw error;
+      try {
+        await this.open(id, undefined, { offline: true });
+      } catch {
+        // It was never read: why it cannot be now is what counts.
+        throw error;
+      }
+      this.#options.onWarning?.(`the remote cannot be read (${messageOf(error)}); this is what was read of it last`);
+    }
+  }
+
+  /** Opens all repositories for a request, once; those that cannot be opened are reported. */
+  reachAll(): Promise<void> {
+    this.#allReached ??= this.openAll().then((failures) => {
+      for (const failure of failures) this.#options.onOpenFailure?.(failure);
+    });
+    return this.#allReached;
+  }
+
+  /** As `open`, for requests that look at many: a remote that does not answer is given up after a while, with Timeout. */
+  async #openSoon(id: string): Promise<void> {
+    const { patience } = this.#options;
+    const signal = AbortSignal.timeout(patience);
+    try {
+      await this.open(id, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      throw new SluiceError('Timeout', slowMessage(keyOfId(id).name, patience), { cause: error });
+    }
+  }
+
+  async #expectNoOther(object: Stored<Repository>, repositories: readonly Stored<Repository>[]): Promise<void> {
+    const open = new Set(this.#options.store.repositories().map(({ id }) => id));
+    const other = await conflictingRepository(object, repositories, (one) => open.has(keyText(keyOf(one))));
+    if (other === undefined) return;
+    const [key, { name }] = [keyText(keyOf(other)), object.metadata];
+    throw new SluiceError(
+      'Refused',
+      `Repository conflict with existing repository: ${key}; its packages are reached under that name, and "sluice repo unreg ${name}" forgets this one`,
+    );
+  }
+}
+
+/** The key of a repository's id, `<namespace>/<name>`. */
+export function keyOfId(id: string): ObjectKey {
+  const [namespace = '', name = ''] = id.split('/');
+  return { namespace, name };
+}
+
+function notRegistered(id: string, repositories: readonly Stored<Repository>[]): SluiceError {
+  const { namespace, name } = keyOfId(id);
+  const known = repositories
+    .filter(({ metadata }) => metadata.namespace === namespace)
+    .map(({ metadata }) => metadata.name);
+  const list = known.length === 0 ? 'none is' : `registered are ${known.join(', ')}`;
+  return new SluiceError('NotFound', `repository "${name}" is not registered; ${list}`);
+}

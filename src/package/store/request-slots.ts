@@ -1,0 +1,60 @@
+import { Limiter } from '../../foundation/concurrency/limiter.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
+import type { Face, RequestContext } from '../../resource/object/request-context.ts';
+
+/** Creations and edits that are planned at a time: a burst of them must not keep lifecycle steps from the objects that those read. */
+const MAX_PLANS = 16;
+/** A plan that takes longer, in milliseconds, waits for functions or for another repository. */
+const PLAN_PATIENCE_MS = 1000;
+/** Creations and edits under way: one request full of them, and the next. What is planned beyond waits in memory for no use. */
+const MAX_REQUESTS_PER_WRITE = 2;
+const REQUEST_PATIENCE_MS = 10_000;
+
+export interface RequestSlotsOptions {
+  /** Of the repository, for messages. */
+  readonly namespace: string;
+  readonly clock: Clock;
+  /** How many changes one write to the repository has at most. */
+  readonly maxWrites: number;
+}
+
+/** Which requests of one repository run, and which wait. */
+export class RequestSlots {
+  readonly #namespace: string;
+  /** Runs the plans of creations and edits. */
+  readonly plans: Limiter;
+  /** Runs creations and edits, from their plans to their commits. */
+  readonly requests: Limiter;
+  /** Requests that are under way, by the revision. */
+  readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
+
+  constructor({ namespace, clock, maxWrites }: RequestSlotsOptions) {
+    this.#namespace = namespace;
+    this.plans = new Limiter({ maxRunning: MAX_PLANS, slowAfterMs: PLAN_PATIENCE_MS, clock });
+    const maxRunning = MAX_REQUESTS_PER_WRITE * maxWrites;
+    this.requests = new Limiter({ maxRunning, slowAfterMs: REQUEST_PATIENCE_MS, clock });
+  }
+
+  /**
+   * Waits until a revision is free for a request and returns what frees it again. Porch's clients expect a second request on one revision
+   * to be refused, not queued; only behind a controller's write does a request wait.
+   */
+  async occupy(name: string, { face }: RequestContext): Promise<() => void> {
+    for (let other = this.#busy.get(name); other !== undefined; other = this.#busy.get(name)) {
+      if (other.face !== 'controller') {
+        throw new SluiceError(
+          'Busy',
+          `another request is already in progress on package revision "${this.#namespace}/${name}"`,
+        );
+      }
+      await other.over;
+    }
+    const over = Promise.withResolvers<void>();
+    this.#busy.set(name, { face, over: over.promise });
+    return () => {
+      this.#busy.delete(name);
+      over.resolve();
+    };
+  }
+}
