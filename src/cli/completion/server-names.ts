@@ -1,4 +1,4 @@
-import { explainSchema } from '../../package/model/revision-readings.ts';
+import { explainSchema } from '../../package/model/revision/revision-readings.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Access } from '../access/access.ts';

@@ -1,5 +1,5 @@
 import { isMap, type YAMLMap } from 'yaml';
-import { KPTFILE_REQUESTS } from '../model/lifecycle-annotations.ts';
+import { KPTFILE_REQUESTS } from '../model/revision/lifecycle-annotations.ts';
 import { listKeysOf } from './list-keys.ts';
 import { mergeParts } from './merge-parts.ts';
 import { type PackageFile, sameFile } from './package-files.ts';

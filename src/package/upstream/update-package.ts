@@ -6,7 +6,7 @@ import { mergeKptfile } from '../merge/merge-kptfile.ts';
 import { type MergedPackage, mergePackage } from '../merge/merge-package.ts';
 import { type PackageFile, type PackageFiles, sameFile } from '../merge/package-files.ts';
 import { UPSTREAM_IDENTIFIER } from '../merge/upstream-identifier.ts';
-import { KPTFILE_REQUESTS } from '../model/lifecycle-annotations.ts';
+import { KPTFILE_REQUESTS } from '../model/revision/lifecycle-annotations.ts';
 import type { UpdateStrategy } from './revision-source.ts';
 
 /** What of a local package comes from where. */

@@ -1,9 +1,9 @@
 import { timestamp } from '../../../foundation/time/clock.ts';
 import { decide } from '../../kernel/decide.ts';
+import type { Gate } from '../../model/gates/gates.ts';
 import { publishedRecordOf } from '../../model/record/commit-message.ts';
 import { lastRequestOf } from '../../model/revision/attribution.ts';
 import type { Explanation, Reason } from '../../model/revision/explanation.ts';
-import type { Gate } from '../../model/gates/gates.ts';
 import {
   isPlaceholder,
   isPublished,

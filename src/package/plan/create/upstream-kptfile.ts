@@ -7,7 +7,7 @@ import {
 } from '../../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { PackageFiles } from '../../merge/package-files.ts';
-import { KPTFILE_REQUESTS } from '../../model/lifecycle-annotations.ts';
+import { KPTFILE_REQUESTS } from '../../model/revision/lifecycle-annotations.ts';
 import type { UpstreamLocation } from '../../upstream/upstream-reader.ts';
 
 /**
