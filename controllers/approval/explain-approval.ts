@@ -34,16 +34,15 @@ export const approvalExplainer: Explainer = {
     reasons.push(...countReasons(status));
     const who = automatic ?? `a user${not}`;
     reasons.push({ reason: 'WaitsForApproval', message: `it waits for the approval of ${who}${by}` });
-    if (gates.some((gate) => gate.state !== 'Open') && policy.enforcement === 'enforce') {
-      reasons.push({ reason: 'GatesClosed', message: 'a gate is closed, so it cannot be approved yet' });
-    } else {
+    // Of closed gates the gate explainer names the next steps.
+    if (gates.every((gate) => gate.state === 'Open') || policy.enforcement !== 'enforce') {
       // A caller who proposed or changed it, or has approved it, needs another user.
       const as = others.includes(surroundings.actor) ? ['--as', 'other-user'] : [];
       const commit = isPushedSince(judgement) ? ['--commit', revision.commit] : [];
       next.push(sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as));
     }
-    next.push(sluiceCommand('rpkg', 'reject', revision.name, '--reason', 'what is wrong'));
-    return { approvals, reasons, next };
+    const reject = sluiceCommand('rpkg', 'reject', revision.name, '--reason', 'what is wrong');
+    return { approvals, reasons, next, alternatives: [reject] };
   },
 };
 

@@ -22,11 +22,9 @@ export const proposalExplainer: Explainer = {
     const reasons: Reason[] = [];
     const next: string[] = [];
     const isClosed = gates.some((gate) => gate.state !== 'Open' && !gate.approveOnly);
-    if (isClosed) {
-      const message =
-        policy.enforcement === 'enforce'
-          ? 'a gate that is required at proposal is closed'
-          : `a gate is closed; no controller proposes it, but the repository permits users to do so (sluice.dev/gates: ${policy.enforcement})`;
+    // Of gates that are enforced the gate explainer reports which are closed, and the next steps.
+    if (isClosed && policy.enforcement !== 'enforce') {
+      const message = `a gate is closed; no controller proposes it, but the repository permits users to do so (sluice.dev/gates: ${policy.enforcement})`;
       reasons.push({ reason: 'GatesClosed', message });
     }
     const { isReady, ...step } = nextStep(explained, surroundings);

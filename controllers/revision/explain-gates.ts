@@ -11,9 +11,27 @@ import { OWN_TYPES } from './settlement.ts';
 /** Reports the gates of a revision: what each waits for, and who can open it. */
 export const gateExplainer: Explainer = {
   explain({ judgement, recordFlaw }, surroundings) {
-    return { gates: judgement.gates.map((gate) => explainGate(gate, judgement, surroundings, recordFlaw?.message)) };
+    const gates = judgement.gates.map((gate) => explainGate(gate, judgement, surroundings, recordFlaw?.message));
+    const blocking = judgement.policy.enforcement === 'enforce' ? blockingOf(gates, judgement.revision.lifecycle) : [];
+    if (blocking.length === 0) return { gates };
+    const closed = blocking.map(({ type, settledBy }) => `${type} (settled by ${settledBy})`).join(', ');
+    const step = judgement.revision.lifecycle === 'Draft' ? 'proposed' : 'approved';
+    const message = `closed gates, so that it cannot be ${step} yet: ${closed}`;
+    return { gates, reasons: [{ reason: 'GatesClosed', message }], next: blocking.flatMap(stepFor) };
   },
 };
+
+/** The gates that keep a revision from its next step. */
+function blockingOf(gates: readonly GateExplanation[], lifecycle: string): GateExplanation[] {
+  if (lifecycle !== 'Draft' && lifecycle !== 'Proposed') return [];
+  return gates.filter((gate) => !gate.open && (lifecycle === 'Proposed' || !gate.approveOnly));
+}
+
+/** A command stands for itself; words need the gate that they are about. */
+function stepFor({ type, next }: GateExplanation): string[] {
+  if (next === undefined) return [];
+  return [next.startsWith('sluice ') ? next : `gate ${type}: ${next}`];
+}
 
 function explainGate(
   gate: Gate,

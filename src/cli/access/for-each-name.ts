@@ -1,20 +1,24 @@
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { printable, printableLines } from '../output/printable.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
+import { commandFor } from '../program/command-for.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { nextCommands } from '../program/next-commands.ts';
 import { isExpected } from '../program/report-error.ts';
 import type { Access } from './access.ts';
 
 /**
  * Does one thing for each name, one after the other, and goes on after a failure: `<name> proposed` on stdout,
  * `<name> failed (<error>)` on stderr, exit code 1. Errors are not repeated at the end, as porchctl does. The server that was asked is
- * named after them.
+ * named after them. With `options`, lines with the next commands follow a refusal that names none.
  */
 export async function forEachName(
   names: readonly string[],
-  { terminal }: Invocation,
+  invocation: Invocation,
   { server, where }: Pick<Access, 'server' | 'where'>,
   action: (name: string) => Promise<string>,
+  options?: PlaceOptions,
 ): Promise<Outcome> {
+  const { terminal } = invocation;
   let failures = 0;
   for (const name of names) {
     try {
@@ -23,6 +27,9 @@ export async function forEachName(
       // What is no error of the domain is a defect and ends the command.
       if (!isExpected(error)) throw error;
       terminal.note(`${printable(name)} failed (${printableLines(messageOf(error))})`);
+      if (options !== undefined)
+        for (const words of nextCommands(messageOf(error), name))
+          terminal.note(`Next: ${commandFor(options, invocation)(...words)}`);
       failures += 1;
     }
   }

@@ -1,7 +1,9 @@
 import { describeFailure, type OpenFailure } from '../../app/repositories/open-failure.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { printable, printableLines } from '../output/printable.ts';
+import { commandFor } from '../program/command-for.ts';
 import type { ActorOptions, Invocation, PlaceOptions } from '../program/invocation.ts';
+import { nextCommands } from '../program/next-commands.ts';
 import type { Access } from './access.ts';
 import { openAccess } from './open-access.ts';
 
@@ -25,16 +27,21 @@ export async function inAccess<Result>(
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);
     return await run(access);
   } catch (error) {
-    throw located(error, access);
+    throw located(error, access, commandFor(options, invocation));
   } finally {
     await access.close();
   }
 }
 
-/** Adds the server to the error of a refusal or a missing object: the user may have meant another server. */
-function located(error: unknown, { server, where }: Access): unknown {
-  if (server === undefined || !isSluiceError(error) || error.code === 'Internal') return error;
+/**
+ * Adds the server to the error of a refusal or a missing object, since the user may have meant another server, and the next commands to a
+ * refusal that names none.
+ */
+function located(error: unknown, { server, where }: Access, commandOf: (...words: string[]) => string): unknown {
+  if (!isSluiceError(error) || error.code === 'Internal') return error;
+  const next = nextCommands(error.message, undefined).map((words) => `\nNext: ${commandOf(...words)}`);
   const message = messageOf(error);
-  if (message.includes(server)) return error;
-  return new SluiceError(error.code, `${message} (asked: ${where})`, { cause: error, details: error.details });
+  const asked = server === undefined || message.includes(server) ? '' : ` (asked: ${where})`;
+  if (asked === '' && next.length === 0) return error;
+  return new SluiceError(error.code, `${message}${asked}${next.join('')}`, { cause: error, details: error.details });
 }

@@ -51,15 +51,34 @@ complete -o default -F _sluice sluice
 ${isCheckout ? CHECKOUT : ''}`;
 }
 
-/** Under npx the words begin one later. */
+/** Under npx the words begin one later. For other programs that npx runs, the completion that was there before is used. */
 const CHECKOUT = `_sluice_npx() {
   if [[ "\${COMP_WORDS[1]}" == sluice && COMP_CWORD -gt 1 ]]; then
     local -a COMP_WORDS=("\${COMP_WORDS[@]:1}")
     local COMP_CWORD=$((COMP_CWORD - 1))
     _sluice
-  else
-    COMPREPLY=($(compgen -W sluice -- "\${COMP_WORDS[COMP_CWORD]}"))
+    return
   fi
+  COMPREPLY=()
+  local registered='-F ([^ ]+) '
+  if [[ "$_sluice_npx_before" =~ $registered ]]; then
+    "\${BASH_REMATCH[1]}" "$@"
+  elif [[ -n "$_sluice_npx_before" ]]; then
+    # As "complete -p" printed it, which is in quotes for a shell.
+    eval "COMPREPLY=(\\$(compgen $_sluice_npx_before -- \\"\\\${COMP_WORDS[COMP_CWORD]}\\"))"
+  fi
+  if [[ COMP_CWORD -eq 1 && sluice == "\${COMP_WORDS[1]}"* ]]; then COMPREPLY+=(sluice); fi
 }
+# bash-completion loads that of npx only when it is used first.
+if ! complete -p npx &>/dev/null; then
+  if declare -F _comp_load >/dev/null; then _comp_load npx
+  elif declare -F __load_completion >/dev/null; then __load_completion npx
+  fi &>/dev/null
+fi
+if [[ "$(complete -p npx 2>/dev/null)" != *" -F _sluice_npx "* ]]; then
+  _sluice_npx_before="$(complete -p npx 2>/dev/null)"
+  _sluice_npx_before="\${_sluice_npx_before#complete }"
+  _sluice_npx_before="\${_sluice_npx_before%npx}"
+fi
 complete -o default -F _sluice_npx npx
 `;

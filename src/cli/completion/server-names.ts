@@ -1,14 +1,17 @@
+import { explainSchema } from '../../package/model/revision/revision-readings.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import type { Access } from '../access/access.ts';
 import { openAccess } from '../access/open-access.ts';
+import { readRevision } from '../access/read-revision.ts';
 import type { PlaceOptions } from '../program/invocation.ts';
+import type { FolderRequest } from './folder-names.ts';
 
 const MAX_NAMES = 1000;
 
 /** Names that a server has. */
 export async function serverNames(
-  kind: string,
-  current: string,
+  { kind, current, revision }: Omit<FolderRequest, 'namespace'>,
   options: PlaceOptions,
   environment: NodeJS.ProcessEnv,
 ): Promise<string[]> {
@@ -23,6 +26,7 @@ export async function serverNames(
   });
   try {
     const { client, namespace } = access;
+    if (kind === 'condition types') return await conditionTypes(access, revision);
     const [repository = '', ...more] = current.split('.');
     const filter = { namespace, limit: MAX_NAMES };
     const { items } =
@@ -36,4 +40,17 @@ export async function serverNames(
   } finally {
     await access.close();
   }
+}
+
+/** Types of the gates and conditions of a revision; Sluice also knows the gates that policies require. */
+async function conditionTypes(access: Access, name: string): Promise<string[]> {
+  const { client, namespace, isSluice } = access;
+  const { spec, status } = await client.get(packageRevisionKind, { namespace, name });
+  const own = [
+    ...(spec.readinessGates ?? []).map(({ conditionType }) => conditionType),
+    ...(status?.conditions ?? []).map(({ type }) => type),
+  ];
+  if (!isSluice) return own;
+  const { explanation } = await readRevision(access, name, 'explain', explainSchema);
+  return [...explanation.gates.map(({ type }) => type), ...own];
 }

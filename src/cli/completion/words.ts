@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { builtIns } from '../../function/built-in/index.ts';
 
 /** Names that are looked up while a line is completed. */
-export type NameKind = 'revisions' | 'repositories';
+export type NameKind = 'revisions' | 'repositories' | 'conditions';
 
 export interface Word {
   readonly word: string;
@@ -29,10 +29,10 @@ export type Places = ReadonlyMap<string, Place>;
 const REVISIONS: ReadonlySet<string> = new Set([
   'why',
   ...['get', 'pull', 'history', 'diff', 'clone', 'copy', 'upgrade', 'push'].map((verb) => `rpkg ${verb}`),
-  ...['propose', 'approve', 'reject', 'propose-delete', 'del', 'condition set', 'condition rm'].map(
-    (verb) => `rpkg ${verb}`,
-  ),
+  ...['propose', 'approve', 'reject', 'propose-delete', 'del'].map((verb) => `rpkg ${verb}`),
 ]);
+/** Their arguments are a revision, a type of its conditions, and a status. */
+const CONDITIONS: ReadonlySet<string> = new Set(['rpkg condition set', 'rpkg condition rm']);
 const REPOSITORIES: ReadonlySet<string> = new Set(
   ['get', 'sync', 'unreg', 'edit', 'adopt'].map((verb) => `repo ${verb}`),
 );
@@ -60,7 +60,7 @@ function collect(command: Command, path: string, name: string, places: Map<strin
       ...(option.short === undefined ? {} : { short: option.short }),
     });
   }
-  const names = REVISIONS.has(name) ? 'revisions' : REPOSITORIES.has(name) ? 'repositories' : undefined;
+  const names = namesOf(name);
   const values = name === 'fn doc' ? functionNames() : (command.registeredArguments[0]?.argChoices ?? []);
   places.set(path, {
     words,
@@ -75,4 +75,10 @@ function collect(command: Command, path: string, name: string, places: Map<strin
 
 function functionNames(): string[] {
   return builtIns.map((each) => each.name).sort();
+}
+
+function namesOf(command: string): NameKind | undefined {
+  if (REVISIONS.has(command)) return 'revisions';
+  if (CONDITIONS.has(command)) return 'conditions';
+  return REPOSITORIES.has(command) ? 'repositories' : undefined;
 }

@@ -14,15 +14,9 @@ export function zsh(places: Places, { words: launch, isCheckout }: Launch): stri
       return `    ${patterns}) items=(${values.map(quote).join(' ')}) kind=${quote(names)} closed=${values.length > 0 || names !== '' ? 1 : ''} ;;`;
     }),
   );
-  const functions = isCheckout ? 'sluice npx' : 'sluice';
-  return `#compdef ${functions}
+  return `#compdef sluice
 # Completion of sluice for zsh: sluice completion zsh > "\${fpath[1]}/_sluice", or source <(sluice completion zsh)
 _sluice() {
-  if [[ "\${words[1]}" == npx ]]; then
-    if [[ "\${words[2]}" != sluice || $CURRENT -lt 3 ]]; then compadd sluice; _files; return; fi
-    shift words
-    (( CURRENT -= 1 ))
-  fi
   local place="" word longer kind="" closed="" current="\${words[CURRENT]}" previous="\${words[CURRENT-1]}"
   if [[ "$current" == --*=* ]]; then
     previous="\${current%%=*}"
@@ -52,6 +46,23 @@ ${options.join('\n')}
   if [[ -z "$closed" ]] && (( ! \${#found} )); then _files; fi
 }
 if ! (( \${+functions[compdef]} )); then autoload -Uz compinit; compinit -i; fi
-if [[ "\${funcstack[1]}" == "_sluice" ]]; then _sluice "$@"; else compdef _sluice ${functions}; fi
+${isCheckout ? CHECKOUT : ''}if [[ "\${funcstack[1]}" == "_sluice" ]]; then _sluice "$@"; else compdef _sluice sluice; fi
 `;
 }
+
+/** Under npx the words begin one later. For other programs that npx runs, the completion that was there before is used. */
+const CHECKOUT = `_sluice_npx() {
+  if [[ "\${words[2]}" == sluice && $CURRENT -gt 2 ]]; then
+    shift words
+    (( CURRENT -= 1 ))
+    _sluice
+    return
+  fi
+  if (( CURRENT == 2 )); then compadd sluice; fi
+  if [[ -n "$_sluice_npx_before" ]]; then eval "$_sluice_npx_before"; else _default; fi
+}
+if [[ "\${_comps[npx]-}" != _sluice_npx ]]; then
+  typeset -g _sluice_npx_before="\${_comps[npx]-}"
+  compdef _sluice_npx npx
+fi
+`;

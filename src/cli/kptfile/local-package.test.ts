@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readLocalPackage, writePackage } from './local-package.ts';
+import { readLocalPackage, readPulledFrom, writePackage } from './local-package.ts';
 
 let top = '';
 let count = 0;
@@ -13,6 +13,24 @@ afterAll(() => rm(top, { recursive: true, force: true }));
 const fresh = () => join(top, `f${count++}`);
 
 describe('files of a package in a folder', () => {
+  test('a folder that does not exist, is a file or was not pulled is named, with the command', async () => {
+    const [empty, missing, file] = [fresh(), fresh(), fresh()];
+    await mkdir(empty);
+    await writeFile(file, '');
+    const next = 'name the folder that "sluice rpkg pull" wrote, as in: sluice rpkg push <revision> <folder>';
+    for (const [folder, code, problem] of [
+      [missing, 'NotFound', `there is no folder ${missing}`],
+      [file, 'InvalidInput', `${file} is not a folder`],
+      [empty, 'InvalidInput', `${empty} was not pulled: it has no .KptRevisionMetadata`],
+    ])
+      await expect(readPulledFrom(folder ?? '')).rejects.toMatchObject({ code, message: `${problem}; ${next}` });
+    for (const folder of [file, join(file, 'below')])
+      await expect(writePackage(folder, new Map())).rejects.toMatchObject({
+        code: 'AlreadyExists',
+        message: `${folder} is no folder; name one that does not exist yet`,
+      });
+  });
+
   test('no path leaves the folder or touches what is Git\u2019s; then nothing at all is written', async () => {
     for (const path of [
       '../evil',

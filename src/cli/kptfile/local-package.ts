@@ -1,4 +1,5 @@
-import { lstat, mkdir, open, readdir, readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { lstat, mkdir, open, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { load } from 'js-yaml';
 import { z } from 'zod';
@@ -10,6 +11,8 @@ import { toYaml } from '../output/structured.ts';
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 const MAX_FILES = 10_000;
 const MAX_BYTES = 64 * 1024 * 1024;
+
+const PULLED = 'name the folder that "sluice rpkg pull" wrote, as in: sluice rpkg push <revision> <folder>';
 
 /** The commit that was pulled, where the version is another text. */
 export const COMMIT_ANNOTATION = 'sluice.dev/commit';
@@ -55,6 +58,13 @@ export function metadataText({ name, namespace, uid, state }: PulledFrom): strin
 /** Reads what `metadataText` wrote, or porchctl. InvalidInput if the folder was not pulled. */
 export async function readPulledFrom(folder: string): Promise<Pick<PulledFrom, 'name' | 'state'>> {
   const path = join(folder, METADATA_FILE);
+  const kind = await stat(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    throw new SluiceError('NotFound', `there is no folder ${printable(folder)}; ${PULLED}`);
+  });
+  if (!kind.isDirectory()) throw new SluiceError('InvalidInput', `${printable(folder)} is not a folder; ${PULLED}`);
+  if (!existsSync(path))
+    throw new SluiceError('InvalidInput', `${printable(folder)} was not pulled: it has no ${METADATA_FILE}; ${PULLED}`);
   try {
     const { metadata } = metadataSchema.parse(load(await readFile(path, 'utf8')));
     const { name, resourceVersion, annotations } = metadata;
@@ -76,7 +86,10 @@ export async function readPulledFrom(folder: string): Promise<Pick<PulledFrom, '
  */
 export async function writePackage(folder: string, files: ReadonlyMap<string, Uint8Array>): Promise<void> {
   for (const path of files.keys()) checkPath(path);
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST' && error.code !== 'ENOTDIR') throw error;
+    throw new SluiceError('AlreadyExists', `${printable(folder)} is no folder; name one that does not exist yet`);
+  });
   if ((await readdir(folder)).length > 0) {
     throw new SluiceError('AlreadyExists', `${folder} is not empty; name a folder that does not exist yet`);
   }

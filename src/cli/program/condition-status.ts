@@ -1,10 +1,10 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
-const STATUSES = ['True', 'False', 'Unknown'] as const;
+export const CONDITION_STATUSES = ['True', 'False', 'Unknown'] as const;
 
 /** The status that a word on the command line means. */
-export function conditionStatus(word: string): (typeof STATUSES)[number] {
-  const status = STATUSES.find((known) => known.toLowerCase() === word.toLowerCase());
+export function conditionStatus(word: string): (typeof CONDITION_STATUSES)[number] {
+  const status = CONDITION_STATUSES.find((known) => known.toLowerCase() === word.toLowerCase());
   if (status === undefined) {
     throw new SluiceError(
       'InvalidInput',

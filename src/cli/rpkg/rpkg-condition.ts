@@ -34,10 +34,16 @@ export function setCondition(
     ...(message === undefined ? {} : { message }),
   };
   return inAccess(options, invocation, (access) =>
-    forEachName([revision], invocation, access, async (name) => {
-      await writeCondition(access, name, condition);
-      return `condition ${printable(type)} is ${status}`;
-    }),
+    forEachName(
+      [revision],
+      invocation,
+      access,
+      async (name) => {
+        await writeCondition(access, name, condition);
+        return `condition ${printable(type)} is ${status}`;
+      },
+      options,
+    ),
   );
 }
 
@@ -49,9 +55,15 @@ export function removeCondition(
   invocation: Invocation,
 ): Promise<Outcome> {
   return inAccess(options, invocation, (access) =>
-    forEachName([revision], invocation, access, async (name) => {
-      await withdrawCondition(access, name, type);
-      return `condition ${printable(type)} removed`;
-    }),
+    forEachName(
+      [revision],
+      invocation,
+      access,
+      async (name) => {
+        await withdrawCondition(access, name, type);
+        return `condition ${printable(type)} removed`;
+      },
+      options,
+    ),
   );
 }

@@ -22,28 +22,34 @@ export function rpkgPush(
   invocation: Invocation,
 ): Promise<Outcome> {
   return inAccess(options, invocation, (access) =>
-    forEachName([revisionName], invocation, access, async (name) => {
-      const folder = resolve(folderName);
-      const pulled = await readPulledFrom(folder);
-      if (pulled.name !== name) {
-        throw new SluiceError('InvalidInput', `${folder} was pulled from ${pulled.name}, not from ${name}`);
-      }
-      const local = await readLocalPackage(folder);
-      // Another server has rules of its own.
-      for (const problem of access.isSluice ? checkLocalPackage(folderName, local) : []) {
-        const label = invocation.terminal.style('yellow', 'warning:', invocation.terminal.err);
-        invocation.terminal.note(`${label} ${printable(problem)}`);
-      }
-      const revision = await findRevision(access, name);
-      const after = await replaceFiles(access, revision, local, pulled.state, options.reason);
-      if (after === undefined) return 'is unchanged';
-      for (const line of after.notes) invocation.terminal.note(printable(line));
-      const { namespace = access.namespace, uid } = revision.metadata;
-      await replaceMetadata(folder, { name, namespace, uid, state: after.state });
-      // The files are saved; the caller has to know all the same that they could not be rendered.
-      if (after.failure !== undefined) throw after.failure;
-      return 'pushed';
-    }),
+    forEachName(
+      [revisionName],
+      invocation,
+      access,
+      async (name) => {
+        const folder = resolve(folderName);
+        const pulled = await readPulledFrom(folder);
+        if (pulled.name !== name) {
+          throw new SluiceError('InvalidInput', `${folder} was pulled from ${pulled.name}, not from ${name}`);
+        }
+        const local = await readLocalPackage(folder);
+        // Another server has rules of its own.
+        for (const problem of access.isSluice ? checkLocalPackage(folderName, local) : []) {
+          const label = invocation.terminal.style('yellow', 'warning:', invocation.terminal.err);
+          invocation.terminal.note(`${label} ${printable(problem)}`);
+        }
+        const revision = await findRevision(access, name);
+        const after = await replaceFiles(access, revision, local, pulled.state, options.reason);
+        if (after === undefined) return 'is unchanged';
+        for (const line of after.notes) invocation.terminal.note(printable(line));
+        const { namespace = access.namespace, uid } = revision.metadata;
+        await replaceMetadata(folder, { name, namespace, uid, state: after.state });
+        // The files are saved; the caller has to know all the same that they could not be rendered.
+        if (after.failure !== undefined) throw after.failure;
+        return 'pushed';
+      },
+      options,
+    ),
   );
 }
 

@@ -9,8 +9,10 @@ import { findRevision } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
 import { commitOf } from '../access/package-contents.ts';
+import { printable } from '../output/printable.ts';
 import { commandFor } from '../program/command-for.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { leftOnMain } from './left-on-main.ts';
 
 export type StepVerb = 'propose' | 'approve' | 'reject' | 'propose-delete' | 'del';
 
@@ -42,22 +44,38 @@ export function rpkgStep(
   if (options.breakGlass === true && (options.reason ?? '').trim() === '') {
     throw new SluiceError('InvalidInput', 'publishing with closed gates needs a reason; give one with --reason');
   }
-  const work = (access: Access) =>
-    forEachName(names, invocation, access, async (name) => {
-      for (let attempt = 1; ; attempt++) {
+  const command = commandFor(options, invocation);
+  const work = async (access: Access) => {
+    const deleted: Revision[] = [];
+    const attempt = async (name: string) => {
+      const revision = await findRevision(access, name);
+      const text = await step(access, verb, revision, options);
+      if (verb === 'del') deleted.push(revision);
+      return text;
+    };
+    const act = async (name: string) => {
+      for (let count = 1; ; count++) {
         try {
-          return await step(access, verb, await findRevision(access, name), options);
+          return await attempt(name);
         } catch (error) {
           if (isSluiceError(error, 'Refused') && access.isSluice && GATE_REFUSAL.test(error.message)) {
-            const see = commandFor(options, invocation)('why', name);
-            throw new SluiceError(error.code, `${error.message}; see: ${see}`, { cause: error });
+            throw new SluiceError(error.code, `${error.message}; see: ${command('why', name)}`, { cause: error });
           }
           const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
-          if (!lost || options.commit !== undefined || attempt >= ATTEMPTS) throw error;
-          await pause(RETRY_INTERVAL_MS * attempt);
+          if (!lost || options.commit !== undefined || count >= ATTEMPTS) throw error;
+          await pause(RETRY_INTERVAL_MS * count);
         }
       }
-    });
+    };
+    const outcome = await forEachName(names, invocation, access, act, options);
+    for (const main of await leftOnMain(access, deleted)) {
+      invocation.terminal.note(
+        `${printable(main)} is left: as in Porch, the files stay on the main branch until it is deleted too`,
+      );
+      for (const next of ['propose-delete', 'del']) invocation.terminal.note(`Next: ${command('rpkg', next, main)}`);
+    }
+    return outcome;
+  };
   // Publishing with closed gates writes an event, where this process does it.
   return inAccess(options, invocation, work, options.breakGlass === true);
 }

@@ -55,11 +55,15 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
     terminal.line('Delivery:');
     for (const target of delivery) printDelivery(terminal, target);
   }
-  if (next.length > 0) {
-    terminal.line();
-    terminal.line('Next:');
-    for (const command of next) terminal.line(`  ${terminal.style('bold', printable(command))}`);
-  }
+  printCommands(terminal, 'Next:', next);
+  printCommands(terminal, next.length > 0 ? 'Or else:' : 'Next:', explanation.alternatives ?? []);
+}
+
+function printCommands(terminal: Terminal, title: string, commands: readonly string[]): void {
+  if (commands.length === 0) return;
+  terminal.line();
+  terminal.line(title);
+  for (const command of commands) terminal.line(`  ${terminal.style('bold', printable(command))}`);
 }
 
 function printPeople(terminal: Terminal, { contributors, approvals }: Explanation): void {

@@ -6,6 +6,8 @@ import { causesOf } from '../../resource/object/invalid-object.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
+const EXPECTED = 'name the kubeconfig of a cluster, or the file "kubeconfig" in the data folder of "sluice up"';
+
 /** Kubeconfigs written by Go programs have empty strings and null for fields that are not set. */
 const text = z
   .string()
@@ -74,13 +76,14 @@ export async function readKubeconfigFile(path: string): Promise<KubeconfigFile |
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [cause] = causesOf(result.error.issues, value, true);
-  throw new SluiceError('InvalidInput', `${path}: ${cause?.field || 'the file'}: ${cause?.message}`);
+  const problem = cause?.field ? `${cause.field}: ${cause.message}` : 'it is not a mapping of fields';
+  throw new SluiceError('InvalidInput', `${path} is not a kubeconfig: ${problem}; ${EXPECTED}`);
 }
 
 async function readBounded(path: string): Promise<string | undefined> {
   try {
     const stats = await stat(path);
-    if (!stats.isFile()) throw new SluiceError('InvalidInput', `${path} is not a file; name a kubeconfig`);
+    if (!stats.isFile()) throw new SluiceError('InvalidInput', `${path} is not a file; ${EXPECTED}`);
     if (stats.size > MAX_FILE_BYTES)
       throw new SluiceError('LimitExceeded', `${path} has ${stats.size} bytes, at most ${MAX_FILE_BYTES} are read`);
     return await readFile(path, 'utf8');
@@ -96,12 +99,16 @@ function parseYaml(path: string, content: string): unknown {
     const [document, second] = loadAll(content, { maxAliases: 100 });
     if (second !== undefined)
       throw new SluiceError('InvalidInput', `${path} has several documents; a kubeconfig is one`);
+    const { kind = 'Config' } = (document ?? {}) as { kind?: unknown };
+    if (kind !== 'Config')
+      throw new SluiceError('InvalidInput', `${path} is not a kubeconfig: its kind is not Config; ${EXPECTED}`);
     return document ?? {};
   } catch (error) {
     if (error instanceof SluiceError) throw error;
     // The message and the cause of the library quote the text around the place, which may contain tokens.
-    if (!(error instanceof YAMLException)) throw new SluiceError('InvalidInput', `${path} is not valid YAML`);
+    if (!(error instanceof YAMLException))
+      throw new SluiceError('InvalidInput', `${path} is not a kubeconfig: it is not valid YAML; ${EXPECTED}`);
     const line = error.mark === undefined ? '' : `:${error.mark.line + 1}`;
-    throw new SluiceError('InvalidInput', `${path}${line}: ${error.reason}`);
+    throw new SluiceError('InvalidInput', `${path}${line}: ${error.reason}; ${EXPECTED}`);
   }
 }

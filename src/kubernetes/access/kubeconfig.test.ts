@@ -221,7 +221,14 @@ describe('its content', () => {
   test.each<[string, string, RegExp]>([
     ['no YAML', 'users:\n- name: x\n  user: {token: hunter2', /k:\d+: /],
     ['too deep nesting', '['.repeat(10_000), /nesting/],
-    ['a list', '- hunter2', /the file: .*expected object/],
+    ['a list', '- hunter2', /it is not a mapping of fields/],
+    [
+      'prose',
+      '# Title\n\nSome text: with a colon: and one more\n',
+      /:3: .*; name the kubeconfig of a cluster, or the file "kubeconfig"/,
+    ],
+    ['a plain text', 'just words\n', /is not a kubeconfig: it is not a mapping of fields; name the kubeconfig/],
+    ['a manifest', 'kind: Deployment\nmetadata: {name: a}\n', /is not a kubeconfig: its kind is not Config; name the/],
     ['several documents', 'a: 1\n---\nb: hunter2\n', /several documents/],
     [
       'no current context',

@@ -1,4 +1,5 @@
 import { isMap, type YAMLMap } from 'yaml';
+import { KPTFILE_REQUESTS } from '../model/revision/lifecycle-annotations.ts';
 import { listKeysOf } from './list-keys.ts';
 import { mergeParts } from './merge-parts.ts';
 import { type PackageFile, sameFile } from './package-files.ts';
@@ -10,7 +11,7 @@ const MAX_LENGTH = 256 * 1024;
 
 /**
  * A Kptfile merged three ways, as kpt does: name, namespace and upstream of the package itself stay local, of packages within it name
- * and namespace. Conditions and everything else in `status` were given for the local package and never come from upstream. A file
+ * and namespace. Unlike kpt, annotations that request automatic proposal and approval stay local too: upstream cannot request those. Conditions and everything else in `status` were given for the local package and never come from upstream. A file
  * that cannot be read, or is too large, stays as it was changed locally.
  */
 export function mergeKptfile(
@@ -38,5 +39,10 @@ export function mergeKptfile(
 function strip(kptfile: YAMLMap, fields: readonly string[]): void {
   for (const field of fields) kptfile.delete(field);
   const metadata = kptfile.get('metadata');
-  if (isMap(metadata)) for (const field of ['name', 'namespace']) metadata.delete(field);
+  if (!isMap(metadata)) return;
+  for (const field of ['name', 'namespace']) metadata.delete(field);
+  const annotations = metadata.get('annotations');
+  if (!isMap(annotations)) return;
+  for (const key of KPTFILE_REQUESTS) annotations.delete(key);
+  if (annotations.items.length === 0) metadata.delete('annotations');
 }

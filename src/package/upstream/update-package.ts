@@ -6,6 +6,7 @@ import { mergeKptfile } from '../merge/merge-kptfile.ts';
 import { type MergedPackage, mergePackage } from '../merge/merge-package.ts';
 import { type PackageFile, type PackageFiles, sameFile } from '../merge/package-files.ts';
 import { UPSTREAM_IDENTIFIER } from '../merge/upstream-identifier.ts';
+import { KPTFILE_REQUESTS } from '../model/revision/lifecycle-annotations.ts';
 import type { UpdateStrategy } from './revision-source.ts';
 
 /** What of a local package comes from where. */
@@ -65,7 +66,7 @@ function refuseLocalChanges({ local, original }: PackageVersions): void {
   );
 }
 
-/** A Kptfile without what differs between a package and its upstream anyway: its name, its upstream, its status. */
+/** A Kptfile without what differs between a package and its upstream anyway: its name, its upstream, its status, its requests. */
 function comparableKptfile(file: PackageFile | undefined): string {
   const result = file === undefined ? undefined : readKptfile(file.data);
   if (result?.ok !== true) return file?.data.toString('latin1') ?? '';
@@ -76,6 +77,8 @@ function comparableKptfile(file: PackageFile | undefined): string {
     ...rest
   } = contentOf(result.kptfile) as Record<string, unknown>;
   const { name: _name, namespace: _namespace, annotations, ...kept } = (metadata ?? {}) as Record<string, unknown>;
-  const { [UPSTREAM_IDENTIFIER]: _identifier, ...others } = (annotations ?? {}) as Record<string, unknown>;
-  return canonicalJson({ ...rest, metadata: { ...kept, annotations: others } });
+  const others = Object.entries((annotations ?? {}) as Record<string, unknown>).filter(
+    ([key]) => key !== UPSTREAM_IDENTIFIER && !KPTFILE_REQUESTS.includes(key),
+  );
+  return canonicalJson({ ...rest, metadata: { ...kept, annotations: Object.fromEntries(others) } });
 }

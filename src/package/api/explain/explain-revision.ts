@@ -1,5 +1,6 @@
 import { timestamp } from '../../../foundation/time/clock.ts';
 import { decide } from '../../kernel/decide.ts';
+import type { Gate } from '../../model/gates/gates.ts';
 import { publishedRecordOf } from '../../model/record/commit-message.ts';
 import { lastRequestOf } from '../../model/revision/attribution.ts';
 import type { Explanation, Reason } from '../../model/revision/explanation.ts';
@@ -23,13 +24,15 @@ export async function explainRevision(
   explainers: readonly Explainer[],
   surroundings: Surroundings,
 ): Promise<Explanation> {
-  const judgement = await store.evaluate(revisionId(revision));
   const { repository, package: path, workspace } = revision.key;
+  const siblings = store
+    .list({ repository: repositoryIdOf(revision), package: path })
+    .filter((other) => other.name !== revision.name);
+  const own = await store.evaluate(revisionId(revision));
+  const judgement = isPlaceholder(revision) ? { ...own, gates: await gatesOnMain(store, own, siblings) } : own;
   const explained: ExplainedRevision = {
     judgement,
-    siblings: store
-      .list({ repository: repositoryIdOf(revision), package: path })
-      .filter((other) => other.name !== revision.name),
+    siblings,
     refusals: await refusalsOf(store, judgement, surroundings.now),
     recordFlaw: recordFlawOf(store, revision),
   };
@@ -55,7 +58,32 @@ export async function explainRevision(
     resolvers: findings.flatMap(({ resolvers = [] }) => resolvers),
     delivery: findings.flatMap(({ delivery = [] }) => delivery),
     next: nextSteps(store, revision, [...new Set(findings.flatMap(({ next = [] }) => next))]),
+    alternatives: findings.flatMap(({ alternatives = [] }) => alternatives),
   };
+}
+
+/**
+ * The gates of the package on the main branch are those of the publication that has the same files. The head of the branch, which moves
+ * with each publication of another package, reports neither their issuers nor their times.
+ */
+async function gatesOnMain(
+  store: RevisionStore,
+  { revision: { tip }, gates }: RevisionEvaluation,
+  siblings: readonly PackageRevision[],
+): Promise<readonly Gate[]> {
+  const published = siblings
+    .filter((other) => isPublished(other) && other.outOfBand === undefined && other.tip.tree === tip.tree)
+    .sort((one, other) => other.revision - one.revision);
+  const [source] = published;
+  if (source !== undefined) return (await store.evaluate(revisionId(source))).gates;
+  const explanation = 'no published revision has the files of the main branch, so that no record proves the condition';
+  return gates.map((gate) => ({
+    ...gate,
+    ...(gate.condition?.status === 'True' ? { state: 'Unproven' as const, explanation } : {}),
+    changed: [],
+    verdict: undefined,
+    since: undefined,
+  }));
 }
 
 /** The Git host refuses the same command again until its rule is changed, which no command of Sluice does. */

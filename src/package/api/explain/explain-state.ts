@@ -19,7 +19,10 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
         ...(recordFlaw === undefined ? [] : [recordFlaw]),
         ...stateReasons(judgement),
       ];
-      if (isPlaceholder(revision)) return { reasons: [...reasons, placeholderReason(explained)] };
+      if (isPlaceholder(revision)) {
+        const main = placeholderFindings(explained);
+        return { ...main, reasons: [...reasons, ...(main.reasons ?? [])] };
+      }
       if (revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed') return { reasons };
       reasons.push(...publicationReasons(judgement));
       if (revision.lifecycle === 'Published') return { reasons };
@@ -65,11 +68,23 @@ function stateReasons({ revision, record, policy }: RevisionEvaluation): Reason[
   return reasons;
 }
 
-function placeholderReason({ siblings }: ExplainedRevision): Reason {
+/** As in Porch, the folder stays on the main branch after the last numbered revision was deleted, until it is deleted itself. */
+function placeholderFindings({ siblings, judgement: { revision } }: ExplainedRevision): Findings {
+  const { name, lifecycle } = revision;
+  const what = 'it stands for the package on the main branch';
+  const finding = (more: string) => [{ reason: 'MainBranch', message: `${what}; ${more}` }];
   const latest = siblings.find((sibling) => sibling.latest);
-  const more =
-    latest === undefined ? 'no revision of it is published' : `the latest published revision is ${latest.name}`;
-  return { reason: 'MainBranch', message: `it stands for the package on the main branch; ${more}` };
+  if (lifecycle === 'DeletionProposed')
+    return {
+      reasons: finding('it is proposed for deletion, and waits for a person to delete or to keep it'),
+      next: [sluiceCommand('rpkg', 'del', name)],
+      alternatives: [sluiceCommand('rpkg', 'reject', name)],
+    };
+  if (latest !== undefined) return { reasons: finding(`the latest published revision is ${latest.name}`) };
+  return {
+    reasons: finding('no revision of it is published any more, and its files stay there until this one is deleted'),
+    next: [sluiceCommand('rpkg', 'propose-delete', name), sluiceCommand('rpkg', 'del', name)],
+  };
 }
 
 /** How it was published, where that is worth a word. */
@@ -108,10 +123,8 @@ function deletionFindings({ revision }: RevisionEvaluation, dependents: readonly
         message: `it is proposed for deletion${by}, and waits for a person to delete or to keep it`,
       },
     ],
-    next: [
-      ...(dependents.length === 0 ? [sluiceCommand('rpkg', 'del', name)] : []),
-      sluiceCommand('rpkg', 'reject', name),
-    ],
+    next: dependents.length === 0 ? [sluiceCommand('rpkg', 'del', name)] : [],
+    alternatives: [sluiceCommand('rpkg', 'reject', name)],
   };
 }
 

@@ -47,6 +47,8 @@ export interface Findings {
   readonly delivery?: readonly DeliveryExplanation[];
   /** Commands, the most likely first; see `sluiceCommand`. */
   readonly next?: readonly string[];
+  /** Commands that end the wait in another way. */
+  readonly alternatives?: readonly string[];
 }
 
 /**

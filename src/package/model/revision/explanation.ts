@@ -87,8 +87,12 @@ export const explanationSchema = z.object({
   next: z
     .array(z.string())
     .describe(
-      'Commands that would move it on, the most likely first; words where a rule of the Git host has to be changed before.',
+      'Commands that would move it on, the most likely first; words where a controller works on it, or a rule of the Git host has to be changed before.',
     ),
+  alternatives: z
+    .array(z.string())
+    .exactOptional()
+    .describe('Commands that end the wait in another way, such as a rejection.'),
 });
 
 export type Explanation = DeepReadonly<z.infer<typeof explanationSchema>>;

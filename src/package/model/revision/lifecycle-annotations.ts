@@ -8,6 +8,9 @@ export const APPROVAL_DELAY_ANNOTATION = 'approval.nephio.org/delay';
 /** Those that request an approval. */
 export const APPROVAL_ANNOTATIONS: readonly string[] = [APPROVAL_POLICY_ANNOTATION, APPROVAL_DELAY_ANNOTATION];
 
+/** Those of a Kptfile that request automatic steps. They belong to one package: clones and upgrades do not take them from upstream. */
+export const KPTFILE_REQUESTS: readonly string[] = [AUTO_LIFECYCLE_ANNOTATION, ...APPROVAL_ANNOTATIONS];
+
 type Annotations = Readonly<Record<string, string>> | undefined;
 
 /** An annotation of a revision that requests automatic steps: its object's own, else, where a policy enables those, its Kptfile's. */

@@ -143,6 +143,37 @@ describe('a clone', () => {
     }
   });
 
+  test('does not copy the requests for automatic steps of its upstream, and an upgrade brings none', async () => {
+    await using w = await world();
+    const requests = ['config.porch.kpt.dev/auto-lifecycle-mgmt: "true"', 'approval.nephio.org/policy: initial'];
+    const annotated = (...lines: string[]) =>
+      KPTFILE.replace('info:', `  annotations:\n${lines.map((line) => `    ${line}\n`).join('')}info:`);
+    const v1 = await w.blueprint('v1', { Kptfile: annotated(...requests, 'team: a # kept') });
+    const warnings: string[] = [];
+    const source: RevisionSource = { type: 'clone', upstream: { revision: v1 } };
+    const warn = (text: string) => void warnings.push(text);
+    const { name } = await w.store.create('edge', { package: 'upf', workspace: 'v1', source }, { ...anna, warn });
+    const text = await w.text(name, 'Kptfile');
+    expect(text).not.toMatch(/auto-lifecycle|approval\.nephio/);
+    expect(text).toContain('    team: a # kept\n');
+    expect(warnings).toEqual([
+      expect.stringMatching(/auto-lifecycle-mgmt and approval\.nephio\.org\/policy in .* was not copied/),
+    ]);
+    await w.store.change(name, { conditions: [{ type: 'tested', status: 'True' }] }, anna);
+    await publish(w.store, name);
+    const v2 = await w.blueprint('v2', {
+      Kptfile: annotated('approval.nephio.org/policy: always', 'team: b'),
+      'new.txt': 'new\n',
+    });
+    for (const strategy of ['resource-merge', 'fast-forward', 'copy-merge', 'force-delete-replace'] as const) {
+      const upgrade = { oldUpstream: v1, newUpstream: v2, local: name, strategy };
+      const next = await w.create(`edge/upf/${strategy}`, { type: 'upgrade', ...upgrade });
+      const upgraded = await w.text(next, 'Kptfile');
+      expect([strategy, upgraded]).toEqual([strategy, expect.stringContaining('team: b')]);
+      expect(upgraded).not.toContain('approval.nephio');
+    }
+  });
+
   test('can be made of a draft, but not of the main branch, nor twice', async () => {
     await using w = await world();
     const v1 = await w.blueprint('v1', { Kptfile: KPTFILE });

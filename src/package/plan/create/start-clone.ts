@@ -1,3 +1,4 @@
+import { readKptfile } from '../../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { TreeEdit } from '../../../git/git-repository.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
@@ -11,7 +12,7 @@ import type { RepositoryContext } from '../ports/repository-context.ts';
 import { currentRecord } from '../records/record-at-tip.ts';
 import { ownNameOf, withContexts } from './package-context.ts';
 import type { Start } from './start.ts';
-import { withUpstream } from './upstream-kptfile.ts';
+import { requestsIn, withUpstream } from './upstream-kptfile.ts';
 
 /** A package from elsewhere: its files under a new name, with a Kptfile that names their upstream. */
 export async function startClone(
@@ -35,6 +36,7 @@ export async function startClone(
   const where = revision?.name ?? `${upstream.location.repo}/${upstream.location.directory}@${upstream.location.ref}`;
   const ownName = ownNameOf(key.package);
   let files = withUpstream(upstream.files, upstream.location, where, ownName);
+  warnOfRequests(upstream.files, where, context);
   if (repo.deployment) files = withContexts(files, ownName);
   const path = packagePath(repo.layout, key.package);
   const edits = new Map<string, TreeEdit>([[path, null]]);
@@ -49,6 +51,16 @@ export async function startClone(
         ? (await currentRecord(repo, revision, await repo.content(revision))).verdicts
         : [],
   };
+}
+
+function warnOfRequests(files: UpstreamPackage['files'], where: string, context: RequestContext): void {
+  const kptfile = files.get('Kptfile');
+  const read = kptfile === undefined ? undefined : readKptfile(kptfile.data);
+  const requests = read?.ok === true ? requestsIn(read.kptfile) : [];
+  if (requests.length === 0) return;
+  context.warn?.(
+    `${requests.join(' and ')} in the Kptfile of ${where} was not copied, since it requests automatic steps for that package only; set it on the new package if you want them`,
+  );
 }
 
 /** The reference in Porch's words. */

@@ -1,11 +1,18 @@
-import { editKptfile, KptfileEditError, readKptfile } from '../../../../kptfile-schema/index.ts';
+import {
+  editKptfile,
+  type Kptfile,
+  type KptfileEdit,
+  KptfileEditError,
+  readKptfile,
+} from '../../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { PackageFiles } from '../../merge/package-files.ts';
+import { KPTFILE_REQUESTS } from '../../model/revision/lifecycle-annotations.ts';
 import type { UpstreamLocation } from '../../upstream/upstream-reader.ts';
 
 /**
- * The files with a Kptfile that names their upstream; `name` is the package's own name, if it is to get a new one. Throws
- * InvalidInput if there is no Kptfile, or none that can be read; `where` names the package in messages.
+ * The files with a Kptfile that names their upstream. `name` is the own name of a new package, whose Kptfile also loses the annotations
+ * that request automatic steps: the author of the upstream cannot request approvals of other packages. Throws InvalidInput if there is no Kptfile, or none that can be read; `where` names the package in messages.
  */
 export function withUpstream(
   files: PackageFiles,
@@ -26,7 +33,7 @@ export function withUpstream(
   const strategy = updateStrategy === undefined ? {} : { updateStrategy };
   try {
     const text = editKptfile(file.data.toString('utf8'), [
-      ...(name === undefined ? [] : [{ op: 'setName', name } as const]),
+      ...(name === undefined ? [] : [{ op: 'setName', name } as const, ...removals(read.kptfile)]),
       { op: 'setUpstream', upstream: { type: 'git', git, ...strategy } },
       { op: 'setUpstreamLock', upstreamLock: { type: 'git', git: { ...git, commit } } },
     ]);
@@ -37,4 +44,14 @@ export function withUpstream(
       cause: error,
     });
   }
+}
+
+/** The annotations of a Kptfile that request automatic proposal or approval of its package. */
+export function requestsIn(kptfile: Kptfile | undefined): string[] {
+  const { annotations = {} } = kptfile?.metadata ?? {};
+  return KPTFILE_REQUESTS.filter((key) => Object.hasOwn(annotations, key));
+}
+
+function removals(kptfile: Kptfile): KptfileEdit[] {
+  return requestsIn(kptfile).map((key) => ({ op: 'removeAnnotation', key }));
 }
