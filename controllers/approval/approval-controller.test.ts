@@ -144,9 +144,9 @@ describe('approval controller', () => {
       list: (filter) => store.list(filter),
       repositoryOf: (revision) => store.repositoryOf(revision),
       evaluate: async (of) => {
-        const judgement = await store.evaluate(of);
+        const evaluation = await store.evaluate(of);
         pushed = await world.push(branch, { 'app/evil.yaml': 'a: 1\n' }, 'proposed/app/w1');
-        return judgement;
+        return evaluation;
       },
     });
     await expect(racing(name)).rejects.toMatchObject({ code: 'Conflict' });
@@ -166,9 +166,9 @@ describe('approval controller', () => {
       list: (filter) => store.list(filter),
       repositoryOf: (revision) => store.repositoryOf(revision),
       evaluate: async (of) => {
-        const judgement = await store.evaluate(of);
+        const evaluation = await store.evaluate(of);
         await annotate(name, {});
-        return judgement;
+        return evaluation;
       },
     });
     await expect(racing(name)).rejects.toMatchObject({ code: 'Conflict' });

@@ -40,19 +40,19 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     if (annotationOf(object, APPROVAL_POLICY_ANNOTATION, { kptfileApprovals: true }) === undefined) return undefined;
     try {
       // If anything changes after the object was read, the write below is a conflict, and the revision is evaluated again.
-      const judgement = await store.evaluate(keyText(keyOf(object)));
-      if (store.repositoryOf(judgement.revision).follows) return undefined;
-      const policy = annotationOf(object, APPROVAL_POLICY_ANNOTATION, judgement.policy);
+      const evaluation = await store.evaluate(keyText(keyOf(object)));
+      if (store.repositoryOf(evaluation.revision).follows) return undefined;
+      const policy = annotationOf(object, APPROVAL_POLICY_ANNOTATION, evaluation.policy);
       if (policy === undefined) {
         const message = `${APPROVAL_POLICY_ANNOTATION} in the Kptfile has no effect; set it on the PackageRevision, or let a policy enable it (spec.kptfileApprovals)`;
         events.record(object, 'Normal', 'NotApproved', message);
         return undefined;
       }
-      const plan = planFor(object, policy, judgement);
-      const expiry = nextExpiry(judgement.gates);
+      const plan = planFor(object, policy, evaluation);
+      const expiry = nextExpiry(evaluation.gates);
       const expiresAfter = expiry === undefined ? Number.POSITIVE_INFINITY : expiry - clock.now();
       if ('wait' in plan && plan.wait <= expiresAfter) return { requeueAfter: plan.wait, reason: plan.until };
-      if ('step' in plan) await take(plan.step, object, policy, judgement);
+      if ('step' in plan) await take(plan.step, object, policy, evaluation);
       else if ('event' in plan && plan.event !== undefined) {
         events.record(object, plan.event.type, plan.event.reason, plan.event.message);
       }
@@ -78,35 +78,35 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     }
   }
 
-  function planFor(object: Stored<PackageRevision>, policy: string, judgement: RevisionEvaluation): Plan {
+  function planFor(object: Stored<PackageRevision>, policy: string, evaluation: RevisionEvaluation): Plan {
     if (policy !== 'initial' && policy !== 'always') {
       const message = `annotation ${APPROVAL_POLICY_ANNOTATION} is ${JSON.stringify(policy)}; use initial or always`;
       return { event: { type: 'Warning', reason: 'InvalidPolicy', message } };
     }
-    const text = annotationOf(object, APPROVAL_DELAY_ANNOTATION, judgement.policy) ?? '0';
+    const text = annotationOf(object, APPROVAL_DELAY_ANNOTATION, evaluation.policy) ?? '0';
     const delay = parseDuration(text);
     if (delay === undefined) {
       const message = `annotation ${APPROVAL_DELAY_ANNOTATION} is ${JSON.stringify(text)}; use a duration such as 30s or 1h30m`;
       return { event: { type: 'Warning', reason: 'InvalidDelay', message } };
     }
     const isDraft = object.spec.lifecycle === 'Draft';
-    const obstacle = obstacleTo(judgement, (gate) => !isDraft || !gate.approveOnly, options.claimants);
+    const obstacle = obstacleTo(evaluation, (gate) => !isDraft || !gate.approveOnly, options.applicableResolvers);
     // Resolvers will still report on a draft. If it was proposed before they did, users need an event.
     if (obstacle?.reason === 'NotSettled' && isDraft) return {};
-    const message = obstacle?.message ?? refuseByPolicy(object, policy, judgement);
+    const message = obstacle?.message ?? refuseByPolicy(object, policy, evaluation);
     if (message !== undefined) return { event: { type: 'Normal', reason: 'NotApproved', message } };
-    const created = Date.parse(object.metadata.creationTimestamp) || judgement.revision.tip.time;
+    const created = Date.parse(object.metadata.creationTimestamp) || evaluation.revision.tip.time;
     const rest = created + delay - clock.now();
     if (rest > 0) return { wait: rest, until: `${APPROVAL_DELAY_ANNOTATION}: ${text} from its creation` };
     return { step: isDraft ? 'propose' : 'approve' };
   }
 
-  function refuseByPolicy(object: PackageRevision, policy: string, judgement: RevisionEvaluation): string | undefined {
+  function refuseByPolicy(object: PackageRevision, policy: string, evaluation: RevisionEvaluation): string | undefined {
     const { packageName } = object.spec;
     if (policy === 'initial') {
       // A package that is on the main branch without a tag counts too.
       const siblings = store
-        .list({ repository: repositoryIdOf(judgement.revision), package: packageName })
+        .list({ repository: repositoryIdOf(evaluation.revision), package: packageName })
         .filter(isPublished);
       const [published] = siblings.sort((a, b) => b.revision - a.revision);
       if (published !== undefined) {
@@ -114,7 +114,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       }
     }
     // A user who edits the package could have written the annotation, and would approve his own proposal by it.
-    return judgement.policy.forbidSelfApproval
+    return evaluation.policy.forbidSelfApproval
       ? 'a policy forbids self-approval, so a person has to approve it'
       : undefined;
   }

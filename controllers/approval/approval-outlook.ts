@@ -15,18 +15,18 @@ import { obstacleTo } from '../proposal/readiness.ts';
 export type ApprovalOutlook =
   /** It will act; `when` ends a sentence. */
   | { readonly acts: true; readonly named: string; readonly when: string }
-  /** It would act, except for the reason in `held` or one that is reported elsewhere. */
-  | { readonly acts: 'held'; readonly named: string; readonly held: string }
+  /** It would act, except for the reason in `blockedBy` or one that is reported elsewhere. */
+  | { readonly acts: 'blocked'; readonly named: string; readonly blockedBy: string }
   /** It will not act in the current state. */
   | { readonly acts: false; readonly why: Reason };
 
 /** Undefined if the revision has no approval annotation. `siblings` are the other revisions of the package. */
 export function approvalOutlook(
-  judgement: RevisionEvaluation,
+  evaluation: RevisionEvaluation,
   siblings: readonly PackageRevision[],
   { disabled, now, running }: Surroundings,
 ): ApprovalOutlook | undefined {
-  const policy = ownAnnotation(judgement, APPROVAL_POLICY_ANNOTATION);
+  const policy = ownAnnotation(evaluation, APPROVAL_POLICY_ANNOTATION);
   if (policy === undefined) return undefined;
   const named = `${APPROVAL_POLICY_ANNOTATION}: ${policy}`;
   const never = (reason: string, message: string) => ({ acts: false, why: { reason, message } }) as const;
@@ -34,7 +34,7 @@ export function approvalOutlook(
   if (policy !== 'initial' && policy !== 'always') {
     return never('InvalidPolicy', `${named} has no effect; use initial or always`);
   }
-  const text = ownAnnotation(judgement, APPROVAL_DELAY_ANNOTATION) ?? '0';
+  const text = ownAnnotation(evaluation, APPROVAL_DELAY_ANNOTATION) ?? '0';
   const delay = parseDuration(text);
   if (delay === undefined) {
     const message = `${named} has no effect, since ${APPROVAL_DELAY_ANNOTATION} is ${JSON.stringify(text)}; use a duration such as 30s or 1h30m`;
@@ -45,12 +45,12 @@ export function approvalOutlook(
     const message = `${named} is for the first revision only, and ${published.name} is ${published.lifecycle}`;
     return never('NotTheFirst', message);
   }
-  if (judgement.policy.forbidSelfApproval)
+  if (evaluation.policy.forbidSelfApproval)
     return never('SelfApproval', `${named}, but a policy forbids self-approval, so a person has to approve it`);
-  const isDraft = judgement.revision.lifecycle === 'Draft';
-  const obstacle = obstacleTo(judgement, (gate) => !isDraft || !gate.approveOnly);
-  if (obstacle !== undefined) return { acts: 'held', named, held: obstacle.message };
-  const created = Date.parse(judgement.record.createdAt ?? '') || judgement.revision.tip.time;
+  const isDraft = evaluation.revision.lifecycle === 'Draft';
+  const obstacle = obstacleTo(evaluation, (gate) => !isDraft || !gate.approveOnly);
+  if (obstacle !== undefined) return { acts: 'blocked', named, blockedBy: obstacle.message };
+  const created = Date.parse(evaluation.record.createdAt ?? '') || evaluation.revision.tip.time;
   const due = created + delay;
   if (due > now) return { acts: true, named, when: `not before ${timestamp(due)}` };
   return { acts: true, named, when: running ? 'now' : 'as soon as "sluice up" runs' };

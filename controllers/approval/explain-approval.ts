@@ -12,25 +12,25 @@ import { approvalOutlook } from './approval-outlook.ts';
 
 /** Reports whose approval a proposed revision waits for. */
 export const approvalExplainer: Explainer = {
-  explain({ judgement, siblings }, surroundings) {
-    const { revision, record, policy, gates } = judgement;
+  explain({ judgement: evaluation, siblings }, surroundings) {
+    const { revision, record, policy, gates } = evaluation;
     if (revision.lifecycle !== 'Proposed') return {};
-    const reasons = pushReasons(judgement);
+    const reasons = pushReasons(evaluation);
     const next: string[] = [];
     const proposed = record.steps.findLast((step) => step.action === 'propose');
     const by = proposed === undefined ? '' : ` since ${proposed.at}, proposed by ${proposed.by}`;
-    const status = statusOf(judgement);
+    const status = statusOf(evaluation);
     const approvals = explainApprovals(status);
     const { barred, given, needed } = approvals;
     const approved = needed > given.length ? given.map(({ subject }) => subject) : [];
     const others = [...barred.map(({ name }) => name), ...approved];
     const not = others.length === 0 ? '' : ` other than ${others.join(', ')}`;
-    const outlook = approvalOutlook(judgement, siblings, surroundings);
+    const outlook = approvalOutlook(evaluation, siblings, surroundings);
     if (outlook?.acts === false) reasons.push(outlook.why);
     const automatic =
       outlook === undefined || outlook.acts === false
         ? undefined
-        : `${APPROVAL_ACTOR} (${outlook.named}; ${outlook.acts === true ? outlook.when : `held: ${outlook.held}`})`;
+        : `${APPROVAL_ACTOR} (${outlook.named}; ${outlook.acts === true ? outlook.when : `blocked: ${outlook.blockedBy}`})`;
     reasons.push(...countReasons(status));
     const who = automatic ?? `a user${not}`;
     reasons.push({ reason: 'WaitsForApproval', message: `it waits for the approval of ${who}${by}` });
@@ -38,7 +38,7 @@ export const approvalExplainer: Explainer = {
     if (gates.every((gate) => gate.state === 'Open') || policy.enforcement !== 'enforce') {
       // A caller who proposed or changed it, or has approved it, needs another user.
       const as = others.includes(surroundings.actor) ? ['--as', 'other-user'] : [];
-      const commit = isPushedSince(judgement) ? ['--commit', revision.commit] : [];
+      const commit = isPushedSince(evaluation) ? ['--commit', revision.commit] : [];
       next.push(sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as));
     }
     const reject = sluiceCommand('rpkg', 'reject', revision.name, '--reason', 'what is wrong');
@@ -87,10 +87,10 @@ function isPushedSince({ record }: RevisionEvaluation): boolean {
   return record.steps.at(-1)?.action === 'push' && record.steps.some(({ action }) => action === 'propose');
 }
 
-function pushReasons(judgement: RevisionEvaluation): Reason[] {
-  if (!isPushedSince(judgement)) return [];
-  const { tip, commit } = judgement.revision;
-  const proposed = judgement.record.steps.findLast((step) => step.action === 'propose');
+function pushReasons(evaluation: RevisionEvaluation): Reason[] {
+  if (!isPushedSince(evaluation)) return [];
+  const { tip, commit } = evaluation.revision;
+  const proposed = evaluation.record.steps.findLast((step) => step.action === 'propose');
   const message = `a push brought commit ${commit.slice(0, 12)} at ${timestamp(tip.time)} (${claimed(tip.author)}); the proposed commit is ${proposed?.commit?.slice(0, 12) ?? 'another one'}, so review the difference before you approve it`;
   return [{ reason: 'PushedAfterProposal', message }];
 }

@@ -7,7 +7,7 @@ import { apiVersionOf, keyOf, type Stored } from '../../src/resource/object/obje
 import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import type { Kind } from '../../src/resource/schema/kind.ts';
-import { isHeld } from '../../src/resource/storage/memory/object-rules.ts';
+import { isDeletionDelayed } from '../../src/resource/storage/memory/object-rules.ts';
 import type { ObjectStorage } from '../../src/resource/storage/memory/object-storage.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
 import { VersionView } from './version-view.ts';
@@ -97,7 +97,7 @@ export class CustomKinds {
       try {
         const { uid } = object.metadata;
         const last = await objects.delete(context, keyOf(object), { uid });
-        if (isHeld(objects.kind, last)) left += 1;
+        if (isDeletionDelayed(objects.kind, last)) left += 1;
       } catch (error) {
         // Another client deleted it first.
         if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'Conflict')) throw error;

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { blobIdOf } from '../../src/delivery/branch-view.ts';
 import { manifestsOf } from '../../src/delivery/manifests.ts';
-import { type Built, BuiltFolders } from './built-folders.ts';
+import { type BuildResult, BuiltFolders } from './built-folders.ts';
 
-function built(name: string, size = 1000): Built {
+function built(name: string, size = 1000): BuildResult {
   const text = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n  x: ${'y'.repeat(size)}\n`;
   return { outcome: manifestsOf(new Map([['cm.yaml', Buffer.from(text)]])), content: `digest of ${name}` };
 }

@@ -4,7 +4,7 @@ import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 
 /** The result of building a tree: its manifests, and its content digest if it could be read. */
-export interface Built {
+export interface BuildResult {
   readonly outcome: ManifestsOutcome<DesiredFile>;
   readonly content: string | undefined;
 }
@@ -23,8 +23,8 @@ const OBJECT_OVERHEAD_BYTES = 100;
  * branch has them already. Ids are enough for that, so packages beyond the budget are not rebuilt each time.
  */
 export class BuiltFolders {
-  readonly #full: LruCache<Oid, Built>;
-  readonly #thin: LruCache<Oid, Built>;
+  readonly #full: LruCache<Oid, BuildResult>;
+  readonly #thin: LruCache<Oid, BuildResult>;
 
   constructor(maxSize = MAX_BYTES, maxThinSize = MAX_THIN_BYTES) {
     this.#thin = new LruCache({ maxSize: maxThinSize });
@@ -37,11 +37,11 @@ export class BuiltFolders {
     });
   }
 
-  get(tree: Oid): Built | undefined {
+  get(tree: Oid): BuildResult | undefined {
     return this.#full.get(tree) ?? this.#thin.get(tree);
   }
 
-  put(tree: Oid, built: Built): void {
+  put(tree: Oid, built: BuildResult): void {
     this.#thin.delete(tree);
     this.#full.set(tree, built, bytesOf(built));
   }
@@ -52,7 +52,7 @@ export class BuiltFolders {
   }
 }
 
-function bytesOf({ outcome }: Built): number {
+function bytesOf({ outcome }: BuildResult): number {
   let bytes = FILE_OVERHEAD_BYTES;
   for (const [path, file] of outcome.manifests?.files ?? [])
     bytes += FILE_OVERHEAD_BYTES + path.length + (file instanceof Uint8Array ? file.length : 0);
@@ -61,12 +61,12 @@ function bytesOf({ outcome }: Built): number {
   return bytes;
 }
 
-function thinOf(built: Built): { readonly built: Built; readonly bytes: number } {
+function thinOf(built: BuildResult): { readonly built: BuildResult; readonly bytes: number } {
   const { outcome, content } = built;
   if (outcome.manifests === undefined) return { built, bytes: FILE_OVERHEAD_BYTES + outcome.refused.message.length };
   const files = new Map(
     Array.from(outcome.manifests.files, ([path, file]) => [path, { oid: blobIdOf(file) }] as const),
   );
-  const thin: Built = { outcome: { manifests: { ...outcome.manifests, files } }, content };
+  const thin: BuildResult = { outcome: { manifests: { ...outcome.manifests, files } }, content };
   return { built: thin, bytes: bytesOf(thin) };
 }

@@ -7,7 +7,7 @@ import type { Oid } from '../../src/git/git-repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { type Condition, findCondition, setCondition } from '../../src/resource/object/condition.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
-import type { Wanted } from './wanted-revisions.ts';
+import type { WantedContent } from './wanted-revisions.ts';
 
 type TargetStatus = NonNullable<DeliveryTarget['status']>;
 
@@ -18,15 +18,15 @@ export interface DeliveryReport {
   readonly packages?: TargetStatus['packages'];
   readonly lastCommit?: string | undefined;
   /** Packages that stay as they are because a revision does not count; undefined if that was not checked. */
-  readonly held?: readonly string[];
+  readonly blocked?: readonly string[];
 }
 
 /** Condition of a target, set once a package was blocked. */
-const HELD = 'Held';
+const BLOCKED_CONDITION = 'Held';
 
 export interface DeliveryOutcome {
   readonly result: Desired;
-  readonly wanted: Wanted;
+  readonly wanted: WantedContent;
   /** Folders that the target wrote earlier. */
   readonly folders: readonly FolderOwner[];
   /** Repositories with folders in the branch, whose packages are unknown at present. */
@@ -45,17 +45,17 @@ export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutc
     const from = wanted.chosen.get(packageKey({ repository, package: path }));
     return { repository, package: path, revision, commit: from?.sourceCommit ?? '', tree: from?.sourceTree ?? '' };
   });
-  const packages = [...delivered, ...stillThere(before, outcome)].sort((a, b) =>
+  const packages = [...delivered, ...remainingPackages(before, outcome)].sort((a, b) =>
     compareText(packageKey(a), packageKey(b)),
   );
   // After a crash between a commit and its report the branch has everything, at its head.
   const isKnown = before?.lastCommit !== undefined && sameValue(packages, before.packages);
   const common = {
     ...{ packages, lastCommit: commit ?? (isKnown ? before.lastCommit : head) },
-    held: result.refused.filter(isAlert).map(describe),
+    blocked: result.refused.filter(isAlert).map(describe),
   };
-  if (result.pruneHeld.length > 0) {
-    const message = `no package is selected any more; set spec.allowPrune: true to remove ${result.pruneHeld.join(', ')}`;
+  if (result.pruneBlocked.length > 0) {
+    const message = `no package is selected any more; set spec.allowPrune: true to remove ${result.pruneBlocked.join(', ')}`;
     return { ...common, reason: 'PruneHeld', message: cut(message) };
   }
   const summary = `${delivered.length} ${delivered.length === 1 ? 'package is' : 'packages are'} delivered`;
@@ -71,7 +71,7 @@ export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutc
  * Returns the packages whose earlier delivery is still in the branch, because the last publication does not count or no
  * publication is left.
  */
-function stillThere(
+function remainingPackages(
   before: TargetStatus | undefined,
   { result, folders }: DeliveryOutcome,
 ): NonNullable<TargetStatus['packages']> {
@@ -107,13 +107,13 @@ export function targetStatusAfter(
 ): TargetStatus | undefined {
   const { generation } = target.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const { reason, message, packages, lastCommit, held } = report;
+  const { reason, message, packages, lastCommit, blocked } = report;
   const isReady = reason === 'Delivered' ? ('True' as const) : ('False' as const);
   const ready = { type: 'Ready', status: isReady, reason, message, ...observed };
   const status = {
     ...target.status,
     ...observed,
-    conditions: [...withHeld(setCondition(target.status?.conditions, ready, now), held, observed, now)],
+    conditions: [...withBlockedCondition(setCondition(target.status?.conditions, ready, now), blocked, observed, now)],
     ...(packages === undefined ? {} : { packages }),
     ...(lastCommit === undefined ? {} : { lastCommit }),
   };
@@ -121,19 +121,20 @@ export function targetStatusAfter(
 }
 
 /** An alert: because publications do not count, packages stay at their earlier delivery. */
-function withHeld(
+function withBlockedCondition(
   conditions: readonly Condition[],
-  held: readonly string[] | undefined,
+  blocked: readonly string[] | undefined,
   observed: { readonly observedGeneration?: number },
   now: number,
 ): readonly Condition[] {
-  const isNews = held !== undefined && (held.length > 0 || findCondition(conditions, HELD) !== undefined);
+  const isNews =
+    blocked !== undefined && (blocked.length > 0 || findCondition(conditions, BLOCKED_CONDITION) !== undefined);
   if (!isNews) return conditions;
   const next =
-    held.length > 0
-      ? { status: 'True' as const, reason: 'TrustMissing', message: cut(held.join('; ')) }
+    blocked.length > 0
+      ? { status: 'True' as const, reason: 'TrustMissing', message: cut(blocked.join('; ')) }
       : { status: 'False' as const, reason: 'Trusted', message: 'every publication that the target selects counts' };
-  return setCondition(conditions, { type: HELD, ...next, ...observed }, now);
+  return setCondition(conditions, { type: BLOCKED_CONDITION, ...next, ...observed }, now);
 }
 
 function cut(text: string): string {

@@ -120,11 +120,11 @@ async function explainTarget(
   const branch = await readBranch(part, revision, target, signal).catch((error: unknown) => ({
     problem: timeout.aborted ? `no answer within ${part.patience / 1000} s` : messageOf(error),
   }));
-  const { chosen, held } = await selectionOf(part, revision, target, 'problem' in branch ? undefined : branch.last);
+  const { chosen, blocked } = await selectionOf(part, revision, target, 'problem' in branch ? undefined : branch.last);
   const { git } = target.spec;
   const place = `branch ${git.branch} of ${git.repo}`;
   const isThere = !('problem' in branch) && branch.last?.revision === revision.revision;
-  const [hold] = held;
+  const [hold] = blocked;
   if (hold !== undefined) {
     const message = hold.message + repushOf(hold, part, revision, target);
     return isThere ? { target: name, state: 'Held', commit: branch.last.commit, message } : notDelivered(message);

@@ -24,14 +24,14 @@ import { selects } from '../../src/package/store/policy-objects.ts';
 import { DELETED } from '../../src/package/trust/ledger/trust-ledger.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
-import { type Built, BuiltFolders } from './built-folders.ts';
+import { type BuildResult, BuiltFolders } from './built-folders.ts';
 import { wasDeleted } from './deletion-proof.ts';
 
-export interface Wanted {
+export interface WantedContent {
   /** The content of the branch. Blocked packages are included as refused, so that their folders stay. */
   readonly revisions: readonly DesiredRevision[];
   /** Packages whose folders stay as they are, and why. */
-  readonly held: readonly PackageRefusal[];
+  readonly blocked: readonly PackageRefusal[];
   /** Those of `revisions` that are delivered, by package. */
   readonly chosen: ReadonlyMap<string, DesiredRevision>;
 }
@@ -62,7 +62,7 @@ export class WantedRevisions {
     repositories: readonly PackageRepository[],
     objects: readonly Repository[],
     folders: readonly FolderOwner[],
-  ): Promise<Wanted> {
+  ): Promise<WantedContent> {
     const byName = new Map(repositories.map((repository) => [repository.repository, repository]));
     const objectOf = new Map(objects.map((object) => [object.metadata.name, object]));
     const { packageSelector, ...nameSelector } = spec.selector;
@@ -85,7 +85,7 @@ export class WantedRevisions {
     }
     const deleted = await deletedOf(delivered, byName, status?.packages ?? []);
     const facts = { delivered, isSelected, isDeleted: (one: DeliveredRevision) => deleted.has(packageKey(one)) };
-    const { chosen, held } = await runInSlices(selectInSteps(spec, candidates, facts));
+    const { chosen, blocked } = await runInSlices(selectInSteps(spec, candidates, facts));
     const revisions: DesiredRevision[] = [];
     const byPackage = new Map<string, DesiredRevision>();
     for (const choice of chosen) {
@@ -99,16 +99,16 @@ export class WantedRevisions {
       revisions.push(revision);
       byPackage.set(packageKey(choice), revision);
     }
-    for (const refused of held) revisions.push(toHold(refused));
-    return { revisions, held, chosen: byPackage };
+    for (const refused of blocked) revisions.push(toHold(refused));
+    return { revisions, blocked, chosen: byPackage };
   }
 
   /** The same with the contents of these revisions, which stay in memory as long as the caller references them. */
   async load(
-    wanted: Wanted,
+    wanted: WantedContent,
     missing: readonly DesiredRevision[],
     repositories: readonly PackageRepository[],
-  ): Promise<Wanted> {
+  ): Promise<WantedContent> {
     const loaded = new Map<DesiredRevision, DesiredRevision>();
     for (const revision of missing) {
       const repository = repositories.find((one) => one.repository === revision.repository);
@@ -129,8 +129,8 @@ export class WantedRevisions {
     };
   }
 
-  async #build(row: PackageRevision, tree: Oid, repository: PackageRepository): Promise<Built> {
-    let built: Built;
+  async #build(row: PackageRevision, tree: Oid, repository: PackageRepository): Promise<BuildResult> {
+    let built: BuildResult;
     try {
       const { files, content } = await repository.content(row);
       built = { outcome: manifestsOf(files), content };

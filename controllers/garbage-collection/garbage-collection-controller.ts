@@ -81,8 +81,9 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
     for (const { message } of [...absent, ...unclear].filter(({ reason }) => reason === 'OwnerRefInvalidNamespace'))
       events.record(object, 'Warning', 'OwnerRefInvalidNamespace', message, `${kind.kind} namespace`);
     if (solid.length > 0) {
-      const gone = new Set([...waiting, ...absent.map(({ reference }) => reference)]);
-      if (gone.size > 0) await setOwners(kind, object, (reference) => (gone.has(reference) ? undefined : reference));
+      const removed = new Set([...waiting, ...absent.map(({ reference }) => reference)]);
+      if (removed.size > 0)
+        await setOwners(kind, object, (reference) => (removed.has(reference) ? undefined : reference));
       // No event reports the deletion of an owner whose kind is not followed, or that is deleted before it is followed.
       const isFollowed = solid.some(({ uid }) => graph.get(uid) !== undefined);
       return isFollowed
@@ -101,12 +102,12 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
 
   /** Deletes exactly the evaluated state. If an owner waits for it, its own dependents are deleted first. */
   async function remove(kind: Kind, object: Stored, ownerWaits: boolean): Promise<void> {
-    let judged = object;
+    let result = object;
     const foreground = ownerWaits && graph.hasDependents(object.metadata.uid);
     // In a cycle of objects that wait for each other, one must not wait.
-    if (foreground && graph.dependents(object.metadata.uid).some(awaitsDependents)) judged = await letGo(kind, object);
-    const { uid, resourceVersion } = judged.metadata;
-    await client.delete(kind, keyOf(judged), {
+    if (foreground && graph.dependents(object.metadata.uid).some(awaitsDependents)) result = await letGo(kind, object);
+    const { uid, resourceVersion } = result.metadata;
+    await client.delete(kind, keyOf(result), {
       ...{ uid, resourceVersion, reason: 'all its owners are gone' },
       propagationPolicy: foreground ? 'Foreground' : 'Background',
     });

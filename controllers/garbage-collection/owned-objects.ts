@@ -101,16 +101,16 @@ function followedKinds(registry: Pick<Registry, 'storages'>): Map<string, Kind> 
 function* requestsOf(event: InformerEvent<KubernetesObject>, graph: OwnerGraph): Generator<ObjectIdentity> {
   const { type, object } = event;
   const before = type === 'update' ? event.old : undefined;
-  if (ownersOf(object).length > 0 || isHeld(object)) yield identityOf(object);
+  if (ownersOf(object).length > 0 || waitsForFinalizers(object)) yield identityOf(object);
   const begins = awaitsDependents(object) && (before === undefined || !awaitsDependents(before));
   if (type === 'delete' || begins)
     for (const dependent of graph.dependents(object.metadata.uid)) yield identityOf(dependent);
   for (const { uid } of [...ownersOf(object), ...(before === undefined ? [] : ownersOf(before))]) {
     const owner = graph.get(uid);
-    if (owner !== undefined && isHeld(owner)) yield identityOf(owner);
+    if (owner !== undefined && waitsForFinalizers(owner)) yield identityOf(owner);
   }
 }
 
-function isHeld(object: KubernetesObject): boolean {
+function waitsForFinalizers(object: KubernetesObject): boolean {
   return awaitsDependents(object) || orphansDependents(object);
 }

@@ -68,11 +68,11 @@ async function findOwner(
   const missing = (reason: MissingOwner['reason'], isAbsent: boolean, message: string) => ({
     ...{ reference, reason, isAbsent, message },
   });
-  const gone = missing('OwnerGone', true, `its owner ${what} is gone`);
+  const removed = missing('OwnerGone', true, `its owner ${what} is gone`);
   const kind = registry.kindOf(reference);
   if (kind === undefined) {
     // The kind was removed after its objects.
-    if (graph.wasDeleted(uid)) return gone;
+    if (graph.wasDeleted(uid)) return removed;
     return missing('OwnerKindUnknown', false, `its owner ${what} is of a kind that is not served here; it stays`);
   }
   if (kind.namespaced && namespace === undefined)
@@ -97,5 +97,5 @@ async function findOwner(
     return missing('OwnerHidden', false, `its owner ${what} cannot be read at present`);
   if (remembers !== undefined && !graph.wasDeleted(uid) && !remembers.knows(uid))
     return missing('OwnerHidden', false, `its owner ${what}, uid ${uid}, was never on this server; it stays`);
-  return gone;
+  return removed;
 }

@@ -5,7 +5,7 @@ import { eventV1Kind } from '../../src/resource/kinds/events/event-v1.ts';
 import { PACKAGE_KINDS } from '../../src/resource/kinds/index.ts';
 import { keyOf, type Stored } from '../../src/resource/object/object.ts';
 import type { Kind } from '../../src/resource/schema/kind.ts';
-import { isHeld, resourceName } from '../../src/resource/storage/memory/object-rules.ts';
+import { isDeletionDelayed, resourceName } from '../../src/resource/storage/memory/object-rules.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
 import type { Verb } from '../../src/resource/storage/storage.ts';
 
@@ -71,7 +71,7 @@ async function remove(client: Client, kind: Kind, object: Stored, failures: stri
   const { uid, name } = object.metadata;
   try {
     const last = await client.delete(kind, keyOf(object), { uid, reason: 'its namespace is being deleted' });
-    return isHeld(kind, last) ? last : undefined;
+    return isDeletionDelayed(kind, last) ? last : undefined;
   } catch (error) {
     // Deleted, or replaced by another object of this name, which the next pass deletes.
     if (isSluiceError(error, 'NotFound')) return undefined;

@@ -13,8 +13,8 @@ import { obstacleTo } from './readiness.ts';
 /** Reports who will propose a draft, and when. */
 export const proposalExplainer: Explainer = {
   explain(explained, surroundings) {
-    const { judgement, refusals } = explained;
-    const { revision, gates, policy } = judgement;
+    const { judgement: evaluation, refusals } = explained;
+    const { revision, gates, policy } = evaluation;
     if (revision.lifecycle !== 'Draft') return {};
     const { name } = revision;
     const repair = [sluiceCommand('rpkg', 'pull', name, 'folder'), sluiceCommand('rpkg', 'push', name, 'folder')];
@@ -39,19 +39,19 @@ export const proposalExplainer: Explainer = {
 
 /** Returns the next action of a controller on a draft; `isReady` if it acts as soon as it runs. */
 function nextStep(
-  { judgement, siblings, refusals }: ExplainedRevision,
+  { judgement: evaluation, siblings, refusals }: ExplainedRevision,
   surroundings: Surroundings,
 ): { readonly reasons: Reason[]; readonly isReady: boolean } {
   const { disabled, running } = surroundings;
-  const isMarked = judgement.policy.autoPropose || ownAnnotation(judgement, AUTO_LIFECYCLE_ANNOTATION) === 'true';
-  const outlook = approvalOutlook(judgement, siblings, surroundings);
+  const isMarked = evaluation.policy.autoPropose || ownAnnotation(evaluation, AUTO_LIFECYCLE_ANNOTATION) === 'true';
+  const outlook = approvalOutlook(evaluation, siblings, surroundings);
   const reasons: Reason[] = outlook?.acts === false ? [outlook.why] : [];
   const ready = (message: string) => ({ reasons: [...reasons, { reason: 'Ready', message }], isReady: true });
   const waiting = (...more: Reason[]) => ({ reasons: [...reasons, ...more], isReady: false });
   if (isMarked && disabled.includes('proposal'))
     return waiting({ reason: 'Disabled', message: 'the proposal controller is disabled' });
   if (isMarked) {
-    if (refusals.length > 0 || obstacleTo(judgement, (gate) => !gate.approveOnly) !== undefined) return waiting();
+    if (refusals.length > 0 || obstacleTo(evaluation, (gate) => !gate.approveOnly) !== undefined) return waiting();
     return ready(running ? 'it is about to be proposed' : 'it is proposed as soon as "sluice up" runs');
   }
   if (outlook?.acts === true && refusals.length === 0)

@@ -7,14 +7,14 @@ import { type PackageRevision, packageRevisionKind } from '../../src/resource/ki
 import type { Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { pendingRevisions } from './pending-revisions.ts';
-import { type Claimants, isPending } from './readiness.ts';
+import { type ApplicableResolvers, isPending } from './readiness.ts';
 
 /** Options that the controllers of pending revisions share. */
 export interface PendingOptions {
   readonly client: Client;
   readonly clock: Clock;
   /** Names of the resolvers that apply to a package. Default: those that the record names. */
-  readonly claimants?: Claimants;
+  readonly applicableResolvers?: ApplicableResolvers;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
 }

@@ -68,7 +68,7 @@ describe('proposal controller', () => {
     await world.settle(name);
     const { client, store } = world;
     const recorder = world.recorder('controller:proposal');
-    const asking = proposalController({ client, store, clock, recorder, claimants: () => ['newcomer'] });
+    const asking = proposalController({ client, store, clock, recorder, applicableResolvers: () => ['newcomer'] });
     const context = { signal: new AbortController().signal, failures: 0 };
     await asking.reconcile({ namespace: 'default', name }, context);
     expect(lifecycle(name)).toBe('Draft');
@@ -125,9 +125,9 @@ describe('proposal controller', () => {
       store: {
         repositoryOf: (revision) => store.repositoryOf(revision),
         evaluate: async (of) => {
-          const judgement = await store.evaluate(of);
+          const evaluation = await store.evaluate(of);
           await store.change(of, { metadata: { annotations: {} } }, ANNA);
-          return judgement;
+          return evaluation;
         },
       },
     });

@@ -24,11 +24,11 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
   return controller(reconcile);
 
   async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
-    const judgement = await judgementOf(keyText(keyOf(object)));
-    if (judgement === undefined || store.repositoryOf(judgement.revision).follows) return undefined;
-    const mayPropose = object.spec.lifecycle === 'Draft' && isMarked(object, judgement);
-    if (mayPropose && (await propose(object, judgement))) return undefined;
-    return reportOverdue(object, judgement);
+    const evaluation = await judgementOf(keyText(keyOf(object)));
+    if (evaluation === undefined || store.repositoryOf(evaluation.revision).follows) return undefined;
+    const mayPropose = object.spec.lifecycle === 'Draft' && isMarked(object, evaluation);
+    if (mayPropose && (await propose(object, evaluation))) return undefined;
+    return reportOverdue(object, evaluation);
   }
 
   async function judgementOf(id: string): Promise<RevisionEvaluation | undefined> {
@@ -42,8 +42,8 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
   }
 
   /** True if it is proposed now. */
-  async function propose(object: Stored<PackageRevision>, judgement: RevisionEvaluation): Promise<boolean> {
-    const obstacle = obstacleTo(judgement, (gate) => !gate.approveOnly, options.claimants);
+  async function propose(object: Stored<PackageRevision>, evaluation: RevisionEvaluation): Promise<boolean> {
+    const obstacle = obstacleTo(evaluation, (gate) => !gate.approveOnly, options.applicableResolvers);
     if (obstacle !== undefined) {
       // Resolvers report after every change of content, so waiting for them needs no event.
       if (obstacle.reason !== 'NotSettled') events.record(object, 'Normal', 'NotProposed', obstacle.message);
@@ -51,7 +51,7 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
     }
     try {
       // The resourceVersion was read before the evaluation, so any change in between is a conflict: of commit, record or labels.
-      const reason = openGates(judgement, ' and the resolvers have reported');
+      const reason = openGates(evaluation, ' and the resolvers have reported');
       await client.update(
         packageRevisionKind,
         { ...object, spec: { ...object.spec, lifecycle: 'Proposed' } },
@@ -65,7 +65,7 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
       events.record(object, 'Warning', 'NotProposed', error.message);
       return false;
     }
-    const message = `proposed commit ${judgement.revision.commit}: ${openGates(judgement)}`;
+    const message = `proposed commit ${evaluation.revision.commit}: ${openGates(evaluation)}`;
     events.record(object, 'Normal', 'Proposed', message);
     return true;
   }

@@ -5,7 +5,7 @@ import type { RevisionEvaluation } from '../../src/package/store/revision-store.
 import type { PackageRevision } from '../../src/resource/kinds/porch/package-revision.ts';
 
 /** Names of the resolvers that apply to a package. */
-export type Claimants = (judgement: RevisionEvaluation) => readonly string[];
+export type ApplicableResolvers = (evaluation: RevisionEvaluation) => readonly string[];
 
 /** The reason why a controller must not propose or approve a revision. */
 export interface Obstacle {
@@ -21,19 +21,19 @@ export interface Obstacle {
  * from, and the content must not have been rejected before.
  */
 export function obstacleTo(
-  judgement: RevisionEvaluation,
-  isAsked: (gate: Gate) => boolean,
-  claimants: Claimants = () => [],
+  evaluation: RevisionEvaluation,
+  isRequired: (gate: Gate) => boolean,
+  applicable: ApplicableResolvers = () => [],
 ): Obstacle | undefined {
-  const { revision, record, content } = judgement;
+  const { revision, record, content } = evaluation;
   if (revision.problem !== undefined) {
     return { reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` };
   }
   const { settled } = record;
   // A resolver that was added later must report too.
-  const heard =
-    settled?.content === content.content && claimants(judgement).every((name) => settled.resolvers.includes(name));
-  if (!heard) {
+  const hasReported =
+    settled?.content === content.content && applicable(evaluation).every((name) => settled.resolvers.includes(name));
+  if (!hasReported) {
     const early =
       'it was proposed before every resolver had reported on this content; reject it so that they can, or approve it by hand';
     const message = revision.lifecycle === 'Draft' ? 'not every resolver has reported on this content yet' : early;
@@ -45,7 +45,7 @@ export function obstacleTo(
   }
   const rejection = rejectionOf(record, { commit: revision.commit, content: content.content });
   if (rejection !== undefined) return { reason: 'Rejected', message: rejectionMessage(rejection) };
-  const closed = judgement.gates.filter((gate) => gate.state !== 'Open' && isAsked(gate));
+  const closed = evaluation.gates.filter((gate) => gate.state !== 'Open' && isRequired(gate));
   if (closed.length === 0) return undefined;
   const list = closed.map((gate) => `${gate.type}: ${gate.explanation}`);
   return { reason: 'GatesClosed', message: `closed gates: ${list.join('; ')}` };

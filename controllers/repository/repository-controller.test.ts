@@ -233,12 +233,12 @@ describe('repository controller', () => {
     const draft = await git.resolveRef('refs/heads/drafts/app/w1');
     const main = await git.resolveRef('refs/heads/main');
     if (draft === undefined || main === undefined) throw new Error('no draft');
-    const gone = await git.resolveRef('refs/heads/drafts/other/w1');
+    const removed = await git.resolveRef('refs/heads/drafts/other/w1');
     const { path } = world.store.repository('apps').git;
     const rewritten = await world.push(path, { 'app/Kptfile': KPTFILE }, 'elsewhere', 'refs/heads/main');
     await git.transaction([
       { type: 'update', ref: 'refs/heads/drafts/app/w1', old: draft, new: rewritten },
-      { type: 'delete', ref: 'refs/heads/drafts/other/w1', old: gone ?? '' },
+      { type: 'delete', ref: 'refs/heads/drafts/other/w1', old: removed ?? '' },
       { type: 'create', ref: 'refs/tags/app/v1', new: rewritten },
     ]);
     const pushed = await world.push(path, { 'third/x.yaml': 'a: 1\n' }, 'proposed/third/w1');
@@ -250,7 +250,7 @@ describe('repository controller', () => {
     expect(await world.events('apps.app.v1')).toEqual([
       'OutOfBand: app/v1 points to a commit without a signed approval',
     ]);
-    expect(await world.events('apps')).toEqual([`DraftRemoved: the draft other/w1 is gone, it was at ${gone}`]);
+    expect(await world.events('apps')).toEqual([`DraftRemoved: the draft other/w1 is gone, it was at ${removed}`]);
     expect(world.store.find(other)).toBeUndefined();
     expect(await world.events(third)).toEqual([
       `ProposedPushed: the proposed revision third/w1 was changed to ${pushed} by a plain push: it is not what was proposed`,
@@ -427,8 +427,8 @@ describe('remote repositories', () => {
       await world.push(repo, { 'one/Kptfile': KPTFILE });
       await reconcile();
       expect(world.store.list()).toHaveLength(1);
-      const said = JSON.stringify([(await client.list(eventKind)).items, await statusOf(world, 'apps'), ready]);
-      expect(said).not.toMatch(/t0ken/);
+      const output = JSON.stringify([(await client.list(eventKind)).items, await statusOf(world, 'apps'), ready]);
+      expect(output).not.toMatch(/t0ken/);
     } finally {
       await server.close();
     }

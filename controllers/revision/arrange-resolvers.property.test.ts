@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Resolver } from '../../src/package/plan/ports/resolver.ts';
 import { runs } from '../../test/support/runs.ts';
-import { arrangeResolvers, claimants, patternsOverlap } from './arrange-resolvers.ts';
+import { applicableResolvers, arrangeResolvers, patternsOverlap } from './arrange-resolvers.ts';
 import { draftOf, resolverOf } from './testing.ts';
 import { subjectOf } from './working-package.ts';
 
@@ -109,7 +109,7 @@ test('claimants are the resolvers that apply, and those whose check throws', () 
     throw new Error('broken');
   };
   expect(
-    claimants(
+    applicableResolvers(
       [applies('b', kindIs('A')), applies('c', kindIs('B')), applies('a', broken)],
       subjectOf(revision, content),
       true,

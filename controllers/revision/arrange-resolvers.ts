@@ -4,10 +4,10 @@ import type { Resolver, ResolverSubject } from '../../src/package/plan/ports/res
 import { RENDERER } from './run-state.ts';
 
 /** The fields of a resolver that determine the order. */
-export type Claims = Pick<Resolver, 'name' | 'claims' | 'waitsFor'>;
+export type OrderedResolver = Pick<Resolver, 'name' | 'claims' | 'waitsFor'>;
 
 /** The reason why resolvers cannot run as they are configured. */
-export interface ResolverProblem<R extends Claims = Resolver> {
+export interface ResolverProblem<R extends OrderedResolver = Resolver> {
   readonly reason: 'ResolverCycle' | 'ClaimOverlap' | 'DuplicateResolver';
   /** For users: which resolvers, the cause, and what to change. */
   readonly message: string;
@@ -15,7 +15,7 @@ export interface ResolverProblem<R extends Claims = Resolver> {
   readonly stopped: readonly R[];
 }
 
-export interface Arrangement<R extends Claims = Resolver> {
+export interface Arrangement<R extends OrderedResolver = Resolver> {
   /** The resolvers that run, in this order: after those whose conditions they wait for, otherwise by name. */
   readonly order: readonly R[];
   readonly problems: readonly ResolverProblem<R>[];
@@ -27,7 +27,7 @@ export interface Arrangement<R extends Claims = Resolver> {
  * Puts resolvers into the order in which they run. Of two with the same name or overlapping claims the one listed later does not run;
  * of a cycle none does. The order of the list makes no other difference.
  */
-export function arrangeResolvers<R extends Claims>(resolvers: readonly R[]): Arrangement<R> {
+export function arrangeResolvers<R extends OrderedResolver>(resolvers: readonly R[]): Arrangement<R> {
   const problems: ResolverProblem<R>[] = [];
   const accepted: R[] = [];
   for (const resolver of resolvers) {
@@ -52,7 +52,11 @@ export function arrangeResolvers<R extends Claims>(resolvers: readonly R[]): Arr
  * Names of the resolvers that apply to a package, sorted. A resolver whose check throws counts, so that no package
  * is complete by accident. Where packages are rendered, the renderer counts for packages with functions.
  */
-export function claimants(resolvers: readonly Resolver[], subject: ResolverSubject, renders: boolean): string[] {
+export function applicableResolvers(
+  resolvers: readonly Resolver[],
+  subject: ResolverSubject,
+  renders: boolean,
+): string[] {
   const names = resolvers.filter((resolver) => appliesOrFails(resolver, subject)).map(({ name }) => name);
   if (renders && mayNameFunctions(subject.files) && namesFunctions(subject.files) !== false) names.push(RENDERER);
   return [...new Set(names)].sort();
@@ -72,7 +76,7 @@ export function patternsOverlap(a: string, b: string): boolean {
   return matchesPattern(a, b.replace(/\*$/, '')) || matchesPattern(b, a.replace(/\*$/, ''));
 }
 
-function clash<R extends Claims>(resolver: R, accepted: readonly R[]): ResolverProblem<R> | undefined {
+function clash<R extends OrderedResolver>(resolver: R, accepted: readonly R[]): ResolverProblem<R> | undefined {
   for (const other of accepted) {
     if (other.name === resolver.name) {
       const message = `two resolvers are named ${resolver.name}; the second one does not run, give it another name`;
@@ -86,13 +90,13 @@ function clash<R extends Claims>(resolver: R, accepted: readonly R[]): ResolverP
   return undefined;
 }
 
-function cycleProblem<R extends Claims>(members: readonly R[]): ResolverProblem<R> {
+function cycleProblem<R extends OrderedResolver>(members: readonly R[]): ResolverProblem<R> {
   const waits = members.map(({ name, waitsFor = [] }) => `${name} waits for ${waitsFor.join(', ')}`).join('; ');
   const message = `resolvers wait for each other in a cycle: ${waits}; none of them runs until one wait is removed`;
   return { reason: 'ResolverCycle', message, stopped: members };
 }
 
-function predecessors<R extends Claims>(resolver: R, all: readonly R[]): R[] {
+function predecessors<R extends OrderedResolver>(resolver: R, all: readonly R[]): R[] {
   const { waitsFor = [] } = resolver;
   return all.filter((other) => other.claims.some((claim) => waitsFor.some((type) => patternsOverlap(claim, type))));
 }

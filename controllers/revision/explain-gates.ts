@@ -10,12 +10,12 @@ import { OWN_TYPES } from './settlement.ts';
 
 /** Reports the gates of a revision: what each waits for, and who can open it. */
 export const gateExplainer: Explainer = {
-  explain({ judgement, recordFlaw }, surroundings) {
-    const gates = judgement.gates.map((gate) => explainGate(gate, judgement, surroundings, recordFlaw?.message));
-    const blocking = judgement.policy.enforcement === 'enforce' ? blockingOf(gates, judgement.revision.lifecycle) : [];
+  explain({ evaluation, recordFlaw }, surroundings) {
+    const gates = evaluation.gates.map((gate) => explainGate(gate, evaluation, surroundings, recordFlaw?.message));
+    const blocking = evaluation.policy.enforcement === 'enforce' ? blockingOf(gates, evaluation.revision.lifecycle) : [];
     if (blocking.length === 0) return { gates };
     const closed = blocking.map(({ type, settledBy }) => `${type} (settled by ${settledBy})`).join(', ');
-    const step = judgement.revision.lifecycle === 'Draft' ? 'proposed' : 'approved';
+    const step = evaluation.revision.lifecycle === 'Draft' ? 'proposed' : 'approved';
     const message = `closed gates, so that it cannot be ${step} yet: ${closed}`;
     return { gates, reasons: [{ reason: 'GatesClosed', message }], next: blocking.flatMap(stepFor) };
   },
@@ -35,15 +35,15 @@ function stepFor({ type, next }: GateExplanation): string[] {
 
 function explainGate(
   gate: Gate,
-  judgement: RevisionEvaluation,
+  evaluation: RevisionEvaluation,
   surroundings: Surroundings,
   recordFlaw: string | undefined,
 ): GateExplanation {
   const { condition, verdict, type } = gate;
-  const settler = settlerOf(gate, judgement, surroundings);
-  const deadline = deadlineOf(gate, judgement, surroundings.now);
+  const settler = issuerOf(gate, evaluation, surroundings);
+  const deadline = deadlineOf(gate, evaluation, surroundings.now);
   const open = gate.state === 'Open';
-  const editable = ['Draft', 'Proposed'].includes(judgement.revision.lifecycle);
+  const editable = ['Draft', 'Proposed'].includes(evaluation.revision.lifecycle);
   return {
     type,
     open,
@@ -77,7 +77,7 @@ function explainGate(
 }
 
 /** Returns the possible issuers of a condition type, and the next step. */
-function settlerOf(
+function issuerOf(
   { type, state, verdict }: Gate,
   { policy, revision }: RevisionEvaluation,
   { resolvers, running }: Surroundings,

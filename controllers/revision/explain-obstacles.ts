@@ -9,8 +9,8 @@ const HOUR_MS = 3_600_000;
 
 /** Reports why controllers do not continue with a draft: the commit budget, content that is already published, a rejection, missing reports. */
 export const obstacleExplainer: Explainer = {
-  explain({ judgement }, { now, running }) {
-    const { revision, record, policy, content } = judgement;
+  explain({ judgement: evaluation }, { now, running }) {
+    const { revision, record, policy, content } = evaluation;
     const reasons: Reason[] = [];
     const next: string[] = [];
     if (revision.lifecycle !== 'Draft' || revision.problem !== undefined) return {};
@@ -32,9 +32,9 @@ export const obstacleExplainer: Explainer = {
     if (rejection !== undefined) reasons.push({ reason: 'Rejected', message: rejectionMessage(rejection) });
     const own = revision.kptfile?.status?.conditions?.filter(({ type = '' }) => OWN_TYPES.includes(type)) ?? [];
     const settled = own.find(({ status }) => status === 'False') ?? own[0];
-    if (record.settled?.content !== content.content && (isMarked(judgement) || settled !== undefined)) {
-      const said = settled?.status === 'False' ? `: ${settled.message ?? ''}` : '';
-      reasons.push({ reason: 'NotSettled', message: `not every resolver has reported on this content yet${said}` });
+    if (record.settled?.content !== content.content && (isMarked(evaluation) || settled !== undefined)) {
+      const output = settled?.status === 'False' ? `: ${settled.message ?? ''}` : '';
+      reasons.push({ reason: 'NotSettled', message: `not every resolver has reported on this content yet${output}` });
       if (!running) next.push(sluiceCommand('up'));
     }
     return { reasons, next };

@@ -5,20 +5,20 @@ import { matchesPattern } from '../../src/package/model/policy/policy.ts';
 import type { Reason, ResolverExplanation } from '../../src/package/model/revision/explanation.ts';
 import { namesFunctions, RENDERED } from '../../src/package/plan/edit/render.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
-import { arrangeResolvers, type Claims } from './arrange-resolvers.ts';
+import { arrangeResolvers, type OrderedResolver } from './arrange-resolvers.ts';
 import { RENDERER } from './run-state.ts';
 
 /** Reports which resolvers run on a draft, in which order, and problems of their configuration or of the pipeline. */
-export function resolverExplainer(builtIn: readonly Claims[]): Explainer {
+export function resolverExplainer(builtIn: readonly OrderedResolver[]): Explainer {
   return {
-    explain({ judgement }, { resolvers }) {
-      const { revision, content } = judgement;
+    explain({ judgement: evaluation }, { resolvers }) {
+      const { revision, content } = evaluation;
       if (revision.lifecycle !== 'Draft') return {};
       const { order, problems } = arrangeResolvers(resolvers);
       const pipeline: ResolverExplanation[] =
         namesFunctions(content.files) === false ? [] : [{ name: RENDERER, claims: [RENDERED.type], waitsFor: [] }];
       const relevant = order
-        .filter((one) => isRelevant(one, judgement, builtIn))
+        .filter((one) => isRelevant(one, evaluation, builtIn))
         .map(({ name, claims, waitsFor = [] }) => ({ name, claims, waitsFor }));
       const { conditions = [] } = revision.kptfile?.status ?? {};
       // A problem that the revision controller recorded is reported with its condition.
@@ -35,9 +35,9 @@ export function resolverExplainer(builtIn: readonly Claims[]): Explainer {
 
 /** True if it applies to the package: it has reported on this content, or claims a gate, a condition or an object of the package. */
 function isRelevant(
-  { name, claims }: Claims,
+  { name, claims }: OrderedResolver,
   { revision, record, content, gates }: RevisionEvaluation,
-  builtIn: readonly Claims[],
+  builtIn: readonly OrderedResolver[],
 ): boolean {
   const isSettled = record.settled?.content === content.content;
   if (isSettled && record.settled?.resolvers.includes(name) === true) return true;

@@ -32,15 +32,15 @@ export function resolverActor(name: string): string {
 }
 
 /** Compares the outcome of a run with what is in Git. `now` in milliseconds since the epoch. */
-export function planRoundWrite(judgement: RevisionEvaluation, outcome: RunOutcome, now: number): Plan {
-  const parts = outcome.unsettled === undefined ? partsOf(judgement, outcome, now) : new Parts();
-  const own = outcome.partial ? undefined : settlementOf(judgement, outcome);
-  for (const given of own?.given ?? [])
-    if (needsIssuing(judgement, outcome, given, '', now)) parts.condition(given, '');
+export function planRoundWrite(evaluation: RevisionEvaluation, outcome: RunOutcome, now: number): Plan {
+  const parts = outcome.unsettled === undefined ? partsOf(evaluation, outcome, now) : new Parts();
+  const own = outcome.partial ? undefined : settlementOf(evaluation, outcome);
+  for (const given of own?.issued ?? [])
+    if (needsIssuing(evaluation, outcome, given, '', now)) parts.condition(given, '');
   for (const type of own?.withdraw ?? []) parts.withdraw(type, '');
 
   const contributors = [...parts.contributors].sort();
-  const { actor, allowed } = chooseActor(judgement.policy, parts, contributors);
+  const { actor, allowed } = chooseActor(evaluation.policy, parts, contributors);
   const refused: string[] = [...outcome.refused];
   const permitted = (type: string): boolean => {
     const why = allowed(type);
@@ -49,7 +49,7 @@ export function planRoundWrite(judgement: RevisionEvaluation, outcome: RunOutcom
   };
   const conditions = parts.conditions.filter(({ type }) => permitted(type));
   const withdraw = parts.withdrawn.filter(permitted);
-  const settled = refused.length === 0 ? settledBy(judgement, outcome) : undefined;
+  const settled = refused.length === 0 ? settledBy(evaluation, outcome) : undefined;
   const { rendering } = parts;
   const empty =
     conditions.length + withdraw.length + parts.files.size + parts.gates.length === 0 && isEmptyRendering(rendering);
@@ -60,7 +60,7 @@ export function planRoundWrite(judgement: RevisionEvaluation, outcome: RunOutcom
     withdraw,
     ...(outcome.rendered ? { rendering } : {}),
     ...(settled === undefined ? {} : { settled }),
-    expectedCommit: judgement.revision.commit,
+    expectedCommit: evaluation.revision.commit,
   };
   return { change: empty && settled === undefined ? undefined : change, actor, contributors, refused };
 }
@@ -103,9 +103,9 @@ class Parts {
   }
 }
 
-function partsOf(judgement: RevisionEvaluation, outcome: RunOutcome, now: number): Parts {
+function partsOf(evaluation: RevisionEvaluation, outcome: RunOutcome, now: number): Parts {
   const parts = new Parts();
-  const { content, revision } = judgement;
+  const { content, revision } = evaluation;
   const { contributions } = outcome;
   const { files, conditions, kptfile } = outcome.package.subject;
   for (const path of outcome.package.changedSince(content.files)) {
@@ -114,7 +114,7 @@ function partsOf(judgement: RevisionEvaluation, outcome: RunOutcome, now: number
   }
   const rendered = { conditions: [] as IssuedCondition[], withdraw: [] as string[] };
   for (const [type, { by, given }] of contributions.conditions) {
-    if (!conditions.has(type) || !needsIssuing(judgement, outcome, given, by, now)) continue;
+    if (!conditions.has(type) || !needsIssuing(evaluation, outcome, given, by, now)) continue;
     if (by === RENDERER) rendered.conditions.push(given);
     else parts.condition(given, by);
   }
@@ -140,24 +140,24 @@ function partsOf(judgement: RevisionEvaluation, outcome: RunOutcome, now: number
  * leaves them. Either issuer counts, so that the number of contributors of a commit makes no difference.
  */
 function needsIssuing(
-  judgement: RevisionEvaluation,
+  evaluation: RevisionEvaluation,
   outcome: RunOutcome,
   given: IssuedCondition,
   by: string,
   now: number,
 ): boolean {
-  const { record, policy } = judgement;
+  const { record, policy } = evaluation;
   const verdict = verdictOf(record, given.type);
   if (verdict === undefined) return true;
   if (needsRenewal(policy, record, given.type, 'controller', timestamp(now))) return true;
   if (by === RENDERER) return issueRendered(record, given, outcome.package.inputs, timestamp(now), policy) !== record;
   if (![resolverActor(by), CONTROLLER_ACTOR].includes(verdict.by)) return true;
-  const giver = { name: verdict.by, ...(verdict.groups === undefined ? {} : { groups: verdict.groups }) };
+  const issuer = { name: verdict.by, ...(verdict.groups === undefined ? {} : { groups: verdict.groups }) };
   const face = verdict.face as Face;
-  const isRefused = refuseIssuer(policy, given.type, giver, face) !== undefined;
+  const isRefused = refuseIssuer(policy, given.type, issuer, face) !== undefined;
   if (face !== 'controller' || isRefused) return true;
   const wholeContent = bindsContent(policy, given.type);
-  const context = { actor: giver, face };
+  const context = { actor: issuer, face };
   return issueVerdict(record, given, outcome.package.inputs, context, timestamp(now), { wholeContent }) !== record;
 }
 
@@ -179,14 +179,14 @@ function isEmptyRendering({ kptfile, conditions = [], withdraw = [] }: Rendering
 }
 
 /** The report that all resolvers are done with the resulting content, if it is true, needed and new. */
-function settledBy(judgement: RevisionEvaluation, outcome: RunOutcome): RevisionChange['settled'] {
-  const { claimants, reported, failures, unsettled, renderFailure } = outcome;
+function settledBy(evaluation: RevisionEvaluation, outcome: RunOutcome): RevisionChange['settled'] {
+  const { applicable, reported, failures, unsettled, renderFailure } = outcome;
   if (unsettled !== undefined || failures.length > 0 || renderFailure !== undefined) return undefined;
-  if (!claimants.every((name) => reported.has(name))) return undefined;
+  if (!applicable.every((name) => reported.has(name))) return undefined;
   // The Kptfile shows that a package was rendered.
-  if (claimants.every((name) => name === RENDERER) && !isMarked(judgement)) return undefined;
-  const { settled } = judgement.record;
+  if (applicable.every((name) => name === RENDERER) && !isMarked(evaluation)) return undefined;
+  const { settled } = evaluation.record;
   const known =
-    settled?.content === outcome.package.inputs.content && settled.resolvers.join('\n') === claimants.join('\n');
-  return known ? undefined : { resolvers: claimants };
+    settled?.content === outcome.package.inputs.content && settled.resolvers.join('\n') === applicable.join('\n');
+  return known ? undefined : { resolvers: applicable };
 }

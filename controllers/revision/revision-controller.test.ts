@@ -4,7 +4,7 @@ import { ManualClock, settle } from '../../src/foundation/time/manual-clock.ts';
 import type { ObjectKey } from '../../src/resource/object/object.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { KPTFILE, resolverOf } from './testing.ts';
-import { benchOf, NAME, says, writes } from './testing-bench.ts';
+import { benchOf, conditionResolution, fileResolution, NAME } from './testing-bench.ts';
 
 const MARK = { 'config.porch.kpt.dev/auto-lifecycle-mgmt': 'true' };
 
@@ -26,7 +26,7 @@ describe('revision controller', () => {
     await world.draft('apps/app/w1');
     const before = at.revision();
     const reconcile = at.reconciler([
-      resolverOf('a', () => says('a', { ...writes('a.yaml', 'a: 1\n'), gates: ['test.dev/a'] })),
+      resolverOf('a', () => conditionResolution('a', { ...fileResolution('a.yaml', 'a: 1\n'), gates: ['test.dev/a'] })),
     ]);
     expect(await reconcile()).toEqual({});
     const after = at.revision();
@@ -39,14 +39,14 @@ describe('revision controller', () => {
     expect(at.verdict('test.dev/a')).toMatchObject({ by: 'resolver:a', face: 'controller' });
     // The same holds for a new process.
     await reconcile();
-    await at.reconciler([resolverOf('a', () => says('a', writes('a.yaml', 'a: 1\n')))])();
+    await at.reconciler([resolverOf('a', () => conditionResolution('a', fileResolution('a.yaml', 'a: 1\n')))])();
     expect(at.revision().etag).toBe(after.etag);
     expect(await world.events(NAME)).toEqual(['Resolved: resolver:a: test.dev/a is True, wrote a.yaml']);
   });
 
   test('where the pipeline changes the Kptfile alone, verdicts on the content are issued again for the new content', async () => {
     await world.draft('apps/app/w1');
-    const a = resolverOf('a', () => says('a', { gates: ['test.dev/a'] }));
+    const a = resolverOf('a', () => conditionResolution('a', { gates: ['test.dev/a'] }));
     await at.reconciler([a], { renderer: { render: async () => undefined } })();
     expect((await world.store.evaluate(NAME)).gates).toMatchObject([{ type: 'test.dev/a', state: 'Open' }]);
     const settledBefore = at.revision().record?.settled?.content;
@@ -70,7 +70,9 @@ describe('revision controller', () => {
 
   test('results of several resolvers are one commit of the controller; later each resolver is the actor again', async () => {
     await world.draft('apps/app/w1');
-    const a = resolverOf('a', ({ files }) => says('a', writes('out', `${files.get('in') ?? 'none'}`)));
+    const a = resolverOf('a', ({ files }) =>
+      conditionResolution('a', fileResolution('out', `${files.get('in') ?? 'none'}`)),
+    );
     const b = resolverOf('b', () => ({
       conditions: [{ type: 'test.dev/b', status: 'True', inputs: ['file:README.md'] }],
     }));
@@ -108,7 +110,7 @@ describe('revision controller', () => {
 
   test('a push that changes the inputs of a condition costs a record, no commit', async () => {
     await world.draft('apps/app/w1');
-    const reconcile = at.reconciler([resolverOf('a', () => says('a'))]);
+    const reconcile = at.reconciler([resolverOf('a', () => conditionResolution('a'))]);
     await reconcile();
     await world.push(branch, { 'app/x.yaml': 'a: 1\n' }, 'drafts/app/w1');
     await world.store.repository('apps').refresh();
@@ -126,7 +128,7 @@ describe('revision controller', () => {
   test('a draft is written to only if a resolver applies or a proposal needs the report', async () => {
     await world.draft('apps/app/w1');
     const { etag } = at.revision();
-    const reconcile = at.reconciler([resolverOf('a', () => says('a'), { applies: () => false })]);
+    const reconcile = at.reconciler([resolverOf('a', () => conditionResolution('a'), { applies: () => false })]);
     await reconcile();
     expect(at.revision().etag).toBe(etag);
     await world.store.change(NAME, { metadata: { annotations: MARK } }, ANNA);
@@ -152,7 +154,7 @@ describe('revision controller', () => {
     const slow = resolverOf('slow', async () => {
       if (first) await at.edit('mine', 'by anna');
       first = false;
-      return says('slow', writes('n', '1'));
+      return conditionResolution('slow', fileResolution('n', '1'));
     });
     const reconcile = at.reconciler([slow]);
     await expect(reconcile()).rejects.toMatchObject({ code: 'Conflict' });
@@ -164,7 +166,9 @@ describe('revision controller', () => {
   test('a wait that a resolver requests is kept whatever else wakes the draft', async () => {
     await world.draft('apps/app/w1');
     const calls: string[] = [];
-    const reconcile = at.reconciler([resolverOf('a', () => says('a', { requeueAfter: 10_000 }), { calls })]);
+    const reconcile = at.reconciler([
+      resolverOf('a', () => conditionResolution('a', { requeueAfter: 10_000 }), { calls }),
+    ]);
     expect(await reconcile()).toMatchObject({ requeueAfter: 10_000 });
     const count = calls.length;
     clock.advance(4000);
@@ -216,7 +220,7 @@ describe('revision controller', () => {
     await world.draft('apps/app/w1');
     await world.store.update(NAME, { action: 'propose' }, ANNA);
     const { etag } = at.revision();
-    expect(await at.reconciler([resolverOf('a', () => says('a'))])()).toEqual({});
+    expect(await at.reconciler([resolverOf('a', () => conditionResolution('a'))])()).toEqual({});
     expect(await at.reconciler([])('apps.gone.w1')).toEqual({});
     expect(at.revision().etag).toBe(etag);
   });

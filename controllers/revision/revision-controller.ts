@@ -104,7 +104,9 @@ class RevisionReconciler {
   constructor(options: RevisionControllerOptions) {
     this.#options = options;
     this.#arrangement = arrangeResolvers(options.resolvers);
-    this.#ofProposals = arrangeResolvers(options.resolvers.filter(({ judgesProposals }) => judgesProposals === true));
+    this.#ofProposals = arrangeResolvers(
+      options.resolvers.filter(({ checksProposals: judgesProposals }) => judgesProposals === true),
+    );
     const { clock } = options;
     this.#settled = new SettledCache(clock);
     const client = options.client.as({ name: CONTROLLER_ACTOR }, 'controller');
@@ -135,7 +137,7 @@ class RevisionReconciler {
     const isProposal = revision?.lifecycle === 'Proposed' && revision.record?.deletionTimestamp === undefined;
     if (isProposal && !isLeft && this.#ofProposals.order.length > 0) {
       this.#settled.forget(id);
-      return this.#judgeProposal(id, signal);
+      return this.#reconcileProposal(id, signal);
     }
     if (revision?.lifecycle !== 'Draft' || revision.record?.deletionTimestamp !== undefined || isLeft) {
       this.#settled.forget(id);
@@ -152,29 +154,29 @@ class RevisionReconciler {
     // Conditions of a push are recorded before the next push, even if there is no change to resolve.
     const context = { actor: { name: CONTROLLER_ACTOR }, face: 'controller', signal } as const;
     if (revision.record?.commit !== revision.commit) revision = await store.change(id, { recordPush: true }, context);
-    const judgement = await store.evaluate(id);
-    this.#reportInvalidKptfile(judgement);
-    if (isStopped(judgement)) return this.#settled.settle(judgement.revision);
+    const evaluation = await store.evaluate(id);
+    this.#reportInvalidKptfile(evaluation);
+    if (isStopped(evaluation)) return this.#settled.settle(evaluation.revision);
     try {
-      return await this.#resolve(judgement, signal);
+      return await this.#resolve(evaluation, signal);
     } catch (error) {
       const failed = failedEdit(error);
       if (failed === undefined) throw error;
       this.#record(revision, 'Warning', 'KptfileNotEditable', `no condition can be written: ${failed.message}`);
-      return this.#settled.settle(judgement.revision);
+      return this.#settled.settle(evaluation.revision);
     }
   }
 
   /** The inputs of some conditions of a proposal may change while it waits for an approval. */
-  async #judgeProposal(id: string, signal: AbortSignal): Promise<ReconcileResult> {
+  async #reconcileProposal(id: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { clock, store, resolverTimeout: timeout = 60_000 } = this.#options;
-    const judgement = await store.evaluate(id);
-    const { revision } = judgement;
+    const evaluation = await store.evaluate(id);
+    const { revision } = evaluation;
     if (revision.kptfile === undefined) return {};
     for (const { name: only } of this.#ofProposals.order) {
       const context = { now: clock.now(), signal };
       const options = { context, clock, namespace: revision.namespace, timeout, only };
-      const { outcome, plan } = await runAndPlan(judgement, this.#ofProposals, options);
+      const { outcome, plan } = await runAndPlan(evaluation, this.#ofProposals, options);
       const { conditions = [], withdraw = [] } = plan.change ?? {};
       if (conditions.length + withdraw.length > 0) {
         const writer = { actor: { name: plan.actor }, face: 'controller', signal } as const;
@@ -188,12 +190,12 @@ class RevisionReconciler {
     return {};
   }
 
-  async #resolve(judgement: RevisionEvaluation, signal: AbortSignal): Promise<ReconcileResult> {
-    const { revision } = judgement;
+  async #resolve(evaluation: RevisionEvaluation, signal: AbortSignal): Promise<ReconcileResult> {
+    const { revision } = evaluation;
     const { clock, renderer, resolverTimeout: timeout = 60_000 } = this.#options;
     const { namespace } = revision;
     const options = { context: { now: clock.now(), signal }, clock, renderer, namespace, timeout };
-    const { outcome, plan } = await runAndPlan(judgement, this.#arrangement, options);
+    const { outcome, plan } = await runAndPlan(evaluation, this.#arrangement, options);
     signal.throwIfAborted();
     this.#reportProblems(revision, outcome, plan);
     let after = revision;
@@ -210,7 +212,7 @@ class RevisionReconciler {
     if (failure !== undefined) throw failure;
     if (outcome.partial) return { requeueAfter: 0, reason: 'the other resolvers are written next' };
     // When a condition expires by policy, its resolver issues it again.
-    const gates = judgement.policy.validFor.length === 0 ? [] : (await this.#options.store.evaluate(after.name)).gates;
+    const gates = evaluation.policy.validFor.length === 0 ? [] : (await this.#options.store.evaluate(after.name)).gates;
     const expiry = nextExpiry(gates);
     const expiresAfter = expiry === undefined ? Number.POSITIVE_INFINITY : Math.max(expiry - clock.now(), 0);
     const requested = outcome.unsettled === undefined ? outcome.requeueAfter : undefined;
@@ -246,7 +248,7 @@ class RevisionReconciler {
     if (refused.length > 0) warn('GiverRefused', refused.join('; '));
     if (notes.length > 0) this.#record(revision, 'Normal', 'Rendering', notes.join('; '));
     if (renderFailure !== undefined) warn('RenderFailed', renderFailure);
-    if (unsettled !== undefined) warn('NotSettled', unsettled.what);
+    if (unsettled !== undefined) warn('NotSettled', unsettled.changes);
     // A problem that returns after a run without problems is reported again.
     const quiet = unsettled === undefined && renderFailure === undefined;
     const isWell = failures.length + problems.length + refused.length === 0 && quiet;

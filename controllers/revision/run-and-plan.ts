@@ -13,16 +13,16 @@ export interface PlannedRun {
  * all of them; then the first resolver with a result is run alone, as the actor of its own change.
  */
 export async function runAndPlan(
-  judgement: RevisionEvaluation,
+  evaluation: RevisionEvaluation,
   arrangement: Arrangement,
   options: RunOptions,
 ): Promise<PlannedRun> {
   const attempt = async (only?: string): Promise<PlannedRun> => {
-    const outcome = await runResolvers(judgement, arrangement, only === undefined ? options : { ...options, only });
-    return { outcome, plan: planRoundWrite(judgement, outcome, options.context.now) };
+    const outcome = await runResolvers(evaluation, arrangement, only === undefined ? options : { ...options, only });
+    return { outcome, plan: planRoundWrite(evaluation, outcome, options.context.now) };
   };
   const all = await attempt();
-  if (!mustSplit(judgement.policy, all.outcome, all.plan)) return all;
+  if (!mustSplit(evaluation.policy, all.outcome, all.plan)) return all;
   for (const { name } of arrangement.order) {
     if (!all.plan.contributors.includes(name)) continue;
     const one = await attempt(name);

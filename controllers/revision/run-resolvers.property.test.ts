@@ -28,7 +28,7 @@ describe('runResolvers', () => {
     ]);
     expect(seen[0]).toEqual([['A'], 'True']);
     expect(outcome.unsettled).toBeUndefined();
-    expect(outcome.claimants).toEqual(['a', 'b']);
+    expect(outcome.applicable).toEqual(['a', 'b']);
     expect([...outcome.reported]).toEqual(['a', 'b']);
     expect(textOf(outcome, 'Kptfile')).toContain('- conditionType: test.dev/b');
   });
@@ -46,14 +46,14 @@ describe('runResolvers', () => {
     const calls: string[] = [];
     const grow = resolverOf('grow', ({ files }) => edit('n.txt', `${files.get('n.txt') ?? ''}-1`), { calls });
     const outcome = await runOf(draftOf({}), [grow]);
-    expect(outcome.unsettled?.what).toBe('grow changes n.txt');
+    expect(outcome.unsettled?.changes).toBe('grow changes n.txt');
     expect(calls).toHaveLength(MAX_ROUNDS + 1);
   });
 
   test('a resolver with different results each time is stopped', async () => {
     let turn = 0;
     const dice = resolverOf('dice', () => ({ conditions: [{ ...given('test.dev/dice'), message: `${turn++}` }] }));
-    expect((await runOf(draftOf({}), [dice])).unsettled?.what).toBe('dice changes condition test.dev/dice');
+    expect((await runOf(draftOf({}), [dice])).unsettled?.changes).toBe('dice changes condition test.dev/dice');
   });
 
   test('two that undo each other within a round settle on the result of the later one', async () => {
@@ -77,7 +77,7 @@ describe('runResolvers', () => {
     expect(calls).not.toContain('late');
     expect(waiting.waiting).toEqual(new Map([['late', ['test.dev/early', 'test.dev/human']]]));
     expect([...waiting.reported]).toEqual(['early']);
-    expect(waiting.claimants).toEqual(['early', 'late']);
+    expect(waiting.applicable).toEqual(['early', 'late']);
 
     const kptfile = `${KPTFILE}status:\n  conditions:\n  - type: test.dev/human\n    status: "True"\n`;
     const verdict = { ...given('test.dev/human'), by: 'anna', face: 'cli', at: '', since: '' };
@@ -186,7 +186,7 @@ describe('runResolvers', () => {
     };
     const outcome = await runOf(draftOf({}), [a], { renderer });
     expect(textOf(outcome, 'out')).toBe('r a');
-    expect([outcome.claimants, [...outcome.reported]]).toEqual([['a'], ['render', 'a']]);
+    expect([outcome.applicable, [...outcome.reported]]).toEqual([['a'], ['render', 'a']]);
 
     calls.length = 0;
     const broken = { render: () => Promise.reject(new Error('no worker')) };
@@ -227,7 +227,7 @@ describe('runResolvers', () => {
       ...edit('n.yaml', `n: ${files.get('n.yaml')?.toString().length ?? 0}${files.get('n.yaml') ?? ''}`),
     });
     const outcome = await runOf(draftOf({}), [], { renderer: { render } });
-    expect(outcome.unsettled?.what).toBe('render changes n.yaml');
+    expect(outcome.unsettled?.changes).toBe('render changes n.yaml');
     expect(outcome.unsettled?.pipeline).toMatch(/^n\.yaml: -n: .*\nn\.yaml: \+n: /);
     const both = resolverOf('b', ({ files }) => edit('n.yaml', `${files.get('n.yaml')}.`));
     const fight = await runOf(draftOf({}), [both], { renderer: { render } });

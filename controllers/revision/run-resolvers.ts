@@ -9,8 +9,8 @@ import type { Resolver, ResolverContext } from '../../src/package/plan/ports/res
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
 import {
   type Arrangement,
+  applicableResolvers,
   appliesOrFails,
-  claimants,
   patternsOverlap,
   type ResolverProblem,
 } from './arrange-resolvers.ts';
@@ -43,7 +43,7 @@ export interface ResolverFailure {
 
 export interface Unsettled {
   /** The change, and the resolvers that made it. */
-  readonly what: string;
+  readonly changes: string;
   /**
    * The changes of the pipeline in the last round, as lines of a diff of its files, if the pipeline alone does not
    * settle.
@@ -55,7 +55,7 @@ export interface RunOutcome {
   readonly package: WorkingPackage;
   readonly contributions: Contributions;
   /** Names of all resolvers that apply to the package, sorted. */
-  readonly claimants: readonly string[];
+  readonly applicable: readonly string[];
   /** Those that have reported on the package in its final state. */
   readonly reported: ReadonlySet<string>;
   /** Resolvers that were skipped, and the condition types (or prefixes) that they wait for. */
@@ -84,11 +84,11 @@ export interface RunOutcome {
  * Git.
  */
 export async function runResolvers(
-  judgement: RevisionEvaluation,
+  evaluation: RevisionEvaluation,
   arrangement: Arrangement,
   options: RunOptions,
 ): Promise<RunOutcome> {
-  const run = new Run(judgement, options);
+  const run = new Run(evaluation, options);
   const { only } = options;
   const resolvers = arrangement.order.filter(({ name }) => only === undefined || name === only);
   let unsettled: Unsettled | undefined;
@@ -99,12 +99,12 @@ export async function runResolvers(
     unsettled = undefined;
     if (diff === undefined || run.isStuck) break;
     const alone = diff.by.size === 1 && diff.by.has(RENDERER);
-    unsettled = { what: diff.what, pipeline: alone ? diffFiles(before, run.state) || diff.what : undefined };
+    unsettled = { changes: diff.changes, pipeline: alone ? diffFiles(before, run.state) || diff.changes : undefined };
   }
   const { subject } = run.state.package;
   return {
     ...run.state,
-    claimants: claimants(arrangement.all, subject, options.renderer !== undefined),
+    applicable: applicableResolvers(arrangement.all, subject, options.renderer !== undefined),
     reported: run.reported,
     waiting: run.waiting,
     failures: [...run.failures.values()],
@@ -122,7 +122,7 @@ export async function runResolvers(
 }
 
 class Run {
-  readonly #judgement: RevisionEvaluation;
+  readonly #evaluation: RevisionEvaluation;
   readonly #options: RunOptions;
   readonly #calls = new Map<string, Call>();
   readonly failures = new Map<string, ResolverFailure>();
@@ -137,10 +137,10 @@ class Run {
   notes: readonly string[] = [];
   refused: readonly string[] = [];
 
-  constructor(judgement: RevisionEvaluation, options: RunOptions) {
-    this.#judgement = judgement;
+  constructor(evaluation: RevisionEvaluation, options: RunOptions) {
+    this.#evaluation = evaluation;
     this.#options = options;
-    this.state = startState(judgement);
+    this.state = startState(evaluation);
   }
 
   async round(resolvers: readonly Resolver[], all: readonly Resolver[]): Promise<void> {
@@ -170,7 +170,7 @@ class Run {
     const { signal } = this.#options.context;
     if (renderer === undefined || only !== undefined) return true;
     if (this.failures.has(RENDERER)) return false;
-    const { policy } = this.#judgement;
+    const { policy } = this.#evaluation;
     try {
       const { files } = this.state.package.subject;
       const { validatorConditions, pinnedValidators } = policy;
@@ -178,7 +178,7 @@ class Run {
       const returned = (await renderer.render(request)) ?? this.#withoutFunctions();
       this.rendered = returned !== undefined;
       if (returned === undefined) return true;
-      const { rendering, refused } = permittedRendering(returned, policy, this.#judgement.record.contributors ?? []);
+      const { rendering, refused } = permittedRendering(returned, policy, this.#evaluation.record.contributors ?? []);
       const answer = { ...rendering, conditions: (rendering.conditions ?? []).map(forContent) };
       checkResolution(RENDERER, ['*'], answer, this.state.package.inputs);
       this.state = applyResult(this.state, RENDERER, answer);
@@ -200,7 +200,7 @@ class Run {
 
   /** A package without functions counts as rendered; the condition is issued where a gate requires it. */
   #withoutFunctions(): Rendering | undefined {
-    const isRequired = this.#judgement.gates.some(({ type }) => type === RENDERED.type);
+    const isRequired = this.#evaluation.gates.some(({ type }) => type === RENDERED.type);
     const { files } = this.state.package.subject;
     return isRequired && namesFunctions(files) === false ? { kptfile: [], conditions: [RENDERED] } : undefined;
   }
@@ -256,7 +256,7 @@ class Run {
     const { package: current, contributions } = this.state;
     const { conditions } = current.subject;
     if (contributions.conditions.has(type)) return conditions.get(type)?.status === 'True';
-    const { record, policy, at } = this.#judgement;
+    const { record, policy, at } = this.#evaluation;
     const facts = { gates: [type], conditions, record, inputs: current.inputs };
     return evaluateGates(facts, { ...policy, requiredGates: [] }, at)[0]?.state === 'Open';
   }

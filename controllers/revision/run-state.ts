@@ -52,8 +52,8 @@ export function applyResult(state: RunState, by: string, result: StepResult): Ru
   const before = state.package.subject.files;
   const next = state.package.with(edits, kptfileEdits);
   const { contributions: old } = state;
-  const gone = new Set(withdraw);
-  for (const { type } of conditions) gone.delete(type);
+  const removed = new Set(withdraw);
+  for (const { type } of conditions) removed.delete(type);
   return {
     package: next,
     contributions: {
@@ -62,10 +62,10 @@ export function applyResult(state: RunState, by: string, result: StepResult): Ru
         ...next.changedSince(before).map((path) => [path, [...new Set([...(old.files.get(path) ?? []), by])]] as const),
       ]),
       conditions: new Map([
-        ...[...old.conditions].filter(([type]) => !gone.has(type)),
+        ...[...old.conditions].filter(([type]) => !removed.has(type)),
         ...conditions.map((given) => [given.type, { by, given }] as const),
       ]),
-      withdrawn: new Map([...old.withdrawn, ...[...gone].map((type) => [type, by] as const)]),
+      withdrawn: new Map([...old.withdrawn, ...[...removed].map((type) => [type, by] as const)]),
       gates: new Map([...old.gates, ...gates.map((type) => [type, by] as const)]),
       kptfile: [...old.kptfile, ...kptfile],
     },
@@ -83,7 +83,7 @@ function effectiveEdits(state: RunState, edits: readonly KptfileEdit[]): readonl
 /** The differences between two states. */
 export interface RoundDiff {
   /** The change and its resolver, for messages. */
-  readonly what: string;
+  readonly changes: string;
   readonly by: ReadonlySet<string>;
 }
 
@@ -109,7 +109,7 @@ export function compareStates(before: RunState, after: RunState): RoundDiff | un
   const gates = gatesOf(old.kptfile);
   for (const [type, issuer] of contributions.gates) if (!gates.includes(type)) note([issuer], `adds gate ${type}`);
   if (contributions.kptfile.length > before.contributions.kptfile.length) note([RENDERER], 'edits the Kptfile');
-  return changes.length === 0 ? undefined : { what: changes.join(', '), by };
+  return changes.length === 0 ? undefined : { changes: changes.join(', '), by };
 }
 
 interface Statement {

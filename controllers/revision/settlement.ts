@@ -39,63 +39,63 @@ export function isStopped({ record, content, revision }: RevisionEvaluation): bo
 
 /** The conditions of this controller after a run: those to issue, and the types of those to withdraw. */
 export interface Settlement {
-  readonly given: readonly IssuedCondition[];
+  readonly issued: readonly IssuedCondition[];
   readonly withdraw: readonly string[];
 }
 
 /** The conditions after a run. Where no gate requires a condition, its absence means that there is no problem. */
-export function settlementOf(judgement: RevisionEvaluation, outcome: RunOutcome): Settlement {
-  const conditions = [resolversSettled(judgement, outcome), pipelineSettled(judgement, outcome)];
-  const known = new Set(judgement.revision.kptfile?.status?.conditions?.map(({ type }) => type));
-  const given = conditions.filter((condition) => condition !== undefined);
+export function settlementOf(evaluation: RevisionEvaluation, outcome: RunOutcome): Settlement {
+  const conditions = [resolversSettled(evaluation, outcome), pipelineSettled(evaluation, outcome)];
+  const known = new Set(evaluation.revision.kptfile?.status?.conditions?.map(({ type }) => type));
+  const issued = conditions.filter((condition) => condition !== undefined);
   const withdraw = OWN_TYPES.filter((type, at) => conditions[at] === undefined && known.has(type));
-  return { given, withdraw };
+  return { issued, withdraw };
 }
 
 function pipelineSettled(
-  judgement: RevisionEvaluation,
-  { unsettled, claimants, reported }: RunOutcome,
+  evaluation: RevisionEvaluation,
+  { unsettled, applicable, reported }: RunOutcome,
 ): IssuedCondition | undefined {
-  const say = statement(PIPELINE_SETTLED_TYPE);
+  const condition = statement(PIPELINE_SETTLED_TYPE);
   if (unsettled?.pipeline !== undefined)
-    return say(
+    return condition(
       'False',
       NOT_SETTLED,
       `the pipeline still changes the package after ${MAX_ROUNDS} rounds; nothing was written. Change the package, or remove this condition, to try again. The last round:\n${unsettled.pipeline}`,
     );
-  if (!judgement.gates.some(({ type }) => type === PIPELINE_SETTLED_TYPE)) return undefined;
-  if (!claimants.includes(RENDERER)) return say('True', 'Settled', 'the package names no functions');
+  if (!evaluation.gates.some(({ type }) => type === PIPELINE_SETTLED_TYPE)) return undefined;
+  if (!applicable.includes(RENDERER)) return condition('True', 'Settled', 'the package names no functions');
   if (unsettled !== undefined || !reported.has(RENDERER))
-    return say('Unknown', 'Incomplete', 'the package could not be rendered');
-  return say('True', 'Settled', 'rendering again changes nothing');
+    return condition('Unknown', 'Incomplete', 'the package could not be rendered');
+  return condition('True', 'Settled', 'rendering again changes nothing');
 }
 
-function resolversSettled(judgement: RevisionEvaluation, outcome: RunOutcome): IssuedCondition | undefined {
-  const say = statement(SETTLED_TYPE);
-  const { unsettled, problems, waiting, failures, claimants, reported } = outcome;
+function resolversSettled(evaluation: RevisionEvaluation, outcome: RunOutcome): IssuedCondition | undefined {
+  const condition = statement(SETTLED_TYPE);
+  const { unsettled, problems, waiting, failures, applicable, reported } = outcome;
   if (unsettled !== undefined && unsettled.pipeline === undefined) {
-    const { what } = unsettled;
-    const shown = what.length <= MAX_LIST_CHARACTERS ? what : `${what.slice(0, MAX_LIST_CHARACTERS)}…`;
-    return say(
+    const { changes } = unsettled;
+    const shown = changes.length <= MAX_LIST_CHARACTERS ? changes : `${changes.slice(0, MAX_LIST_CHARACTERS)}…`;
+    return condition(
       'False',
       NOT_SETTLED,
       `not settled after ${MAX_ROUNDS} rounds: ${shown}; nothing was written. Change the package, or remove this condition, to try again`,
     );
   }
   const [problem] = problems;
-  if (problem !== undefined) return say('False', problem.reason, problem.message);
-  if (!judgement.gates.some(({ type }) => type === SETTLED_TYPE)) return undefined;
-  const silent = claimants.filter((name) => !reported.has(name));
+  if (problem !== undefined) return condition('False', problem.reason, problem.message);
+  if (!evaluation.gates.some(({ type }) => type === SETTLED_TYPE)) return undefined;
+  const silent = applicable.filter((name) => !reported.has(name));
   if (silent.length === 0 && failures.length === 0)
-    return say(
+    return condition(
       'True',
       'Settled',
-      `${claimants.length === 0 ? 'no resolver applies' : `${claimants.join(', ')} reported`}`,
+      `${applicable.length === 0 ? 'no resolver applies' : `${applicable.join(', ')} reported`}`,
     );
   const waits = silent.map(
     (name) => `${name}${waiting.has(name) ? ` (waits for ${waiting.get(name)?.join(', ')})` : ''}`,
   );
-  return say('Unknown', 'Incomplete', `no report yet from ${waits.join(', ')}`);
+  return condition('Unknown', 'Incomplete', `no report yet from ${waits.join(', ')}`);
 }
 
 function statement(type: string) {

@@ -62,10 +62,10 @@ export function benchOf({ client, store, clock, recorder }: Parts) {
   };
 }
 
-export function says(name: string, more: Partial<Resolution> = {}): Resolution {
+export function conditionResolution(name: string, more: Partial<Resolution> = {}): Resolution {
   return { conditions: [{ type: `test.dev/${name}`, status: 'True', reason: 'Fine' }], ...more };
 }
 
-export function writes(path: string, text: string): Resolution {
+export function fileResolution(path: string, text: string): Resolution {
   return { edits: new Map([[path, text]]) };
 }

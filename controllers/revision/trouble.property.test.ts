@@ -6,7 +6,7 @@ import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { runs } from '../../test/support/runs.ts';
 import { PIPELINE_SETTLED_TYPE, SETTLED_TYPE } from './settlement.ts';
 import { KPTFILE, resolverOf } from './testing.ts';
-import { benchOf, NAME, says, writes } from './testing-bench.ts';
+import { benchOf, conditionResolution, fileResolution, NAME } from './testing-bench.ts';
 
 describe('revision controller with failures', () => {
   let clock: ManualClock;
@@ -27,7 +27,8 @@ describe('revision controller with failures', () => {
     const calls: string[] = [];
     const grow = resolverOf(
       'grow',
-      ({ files }) => says('grow', writes('n', `${files.get('n') ?? ''}${files.has('stop') ? '' : '-1'}`)),
+      ({ files }) =>
+        conditionResolution('grow', fileResolution('n', `${files.get('n') ?? ''}${files.has('stop') ? '' : '-1'}`)),
       { calls },
     );
     const reconcile = at.reconciler([grow]);
@@ -59,7 +60,7 @@ describe('revision controller with failures', () => {
     await world.draft('apps/app/w1', {
       Kptfile: `${KPTFILE}info:\n  readinessGates:\n  - conditionType: ${SETTLED_TYPE}\n`,
     });
-    const late = resolverOf('late', () => says('late'), { waitsFor: ['test.dev/human'] });
+    const late = resolverOf('late', () => conditionResolution('late'), { waitsFor: ['test.dev/human'] });
     const reconcile = at.reconciler([late]);
     await reconcile();
     expect(at.condition(SETTLED_TYPE)).toMatchObject({
@@ -81,7 +82,7 @@ describe('revision controller with failures', () => {
     await expect(at.reconciler([], { renderer: none })()).rejects.toThrow('no worker');
     expect(at.condition(PIPELINE_SETTLED_TYPE)).toMatchObject({ status: 'Unknown', reason: 'Incomplete' });
     const renderer = { render: async () => ({ kptfile: [] }) };
-    const restless = resolverOf('restless', ({ files }) => writes('log', `${files.get('log') ?? ''}.`));
+    const restless = resolverOf('restless', ({ files }) => fileResolution('log', `${files.get('log') ?? ''}.`));
     await at.reconciler([restless], { renderer })();
     expect(at.condition(PIPELINE_SETTLED_TYPE)).toMatchObject({ status: 'Unknown' });
     await at.edit('a.yaml', 'a: 1\n');
@@ -94,9 +95,9 @@ describe('revision controller with failures', () => {
     let broken = true;
     const bad = resolverOf('bad', () => {
       if (broken) throw new Error('backend down');
-      return says('bad');
+      return conditionResolution('bad');
     });
-    const reconcile = at.reconciler([bad, resolverOf('good', () => says('good'))]);
+    const reconcile = at.reconciler([bad, resolverOf('good', () => conditionResolution('good'))]);
     await expect(reconcile()).rejects.toThrow(/bad: backend down/);
     expect(at.condition('test.dev/bad')).toMatchObject({
       status: 'False',
@@ -120,9 +121,9 @@ describe('revision controller with failures', () => {
 
   test('resolvers that wait for each other are reported on the drafts that they apply to, which are never complete', async () => {
     await world.draft('apps/app/w1');
-    const a = resolverOf('a', () => says('a'), { waitsFor: ['test.dev/b'] });
-    const b = resolverOf('b', () => says('b'), { waitsFor: ['test.dev/a'] });
-    const reconcile = at.reconciler([a, b, resolverOf('c', () => says('c'))]);
+    const a = resolverOf('a', () => conditionResolution('a'), { waitsFor: ['test.dev/b'] });
+    const b = resolverOf('b', () => conditionResolution('b'), { waitsFor: ['test.dev/a'] });
+    const reconcile = at.reconciler([a, b, resolverOf('c', () => conditionResolution('c'))]);
     await reconcile();
     expect(at.condition(SETTLED_TYPE)).toMatchObject({ status: 'False', reason: 'ResolverCycle' });
     expect(at.condition('test.dev/c')?.status).toBe('True');
@@ -141,7 +142,9 @@ describe('revision controller with failures', () => {
     await at.policy({ commitBudgetPerHour: 1 });
     await world.draft('apps/app/w1');
     let turn = 0;
-    const reconcile = at.reconciler([resolverOf('a', () => says('a', writes('n', String(turn))))]);
+    const reconcile = at.reconciler([
+      resolverOf('a', () => conditionResolution('a', fileResolution('n', String(turn)))),
+    ]);
     await reconcile();
     clock.advance(600_000);
     turn = 1;
@@ -162,7 +165,7 @@ describe('revision controller with failures', () => {
     await world.push(branch, { 'app/Kptfile': 'kind: [\n' }, 'drafts/app/w1');
     await world.store.repository('apps').refresh();
     const { etag } = at.revision();
-    const reconcile = at.reconciler([resolverOf('a', () => says('a'))]);
+    const reconcile = at.reconciler([resolverOf('a', () => conditionResolution('a'))]);
     await reconcile();
     await reconcile();
     expect(at.revision().etag).toBe(etag);
@@ -175,7 +178,10 @@ describe('revision controller with failures', () => {
     });
     const gate = `info:\n  readinessGates:\n  - conditionType: ${SETTLED_TYPE}\n`;
     await world.draft('apps/app/w1', { Kptfile: `${KPTFILE}${gate}` });
-    const reconcile = at.reconciler([resolverOf('a', () => says('a')), resolverOf('b', () => says('b'))]);
+    const reconcile = at.reconciler([
+      resolverOf('a', () => conditionResolution('a')),
+      resolverOf('b', () => conditionResolution('b')),
+    ]);
     expect(await reconcile()).toMatchObject({ requeueAfter: 0 });
     expect(await reconcile()).toMatchObject({ requeueAfter: 0 });
     // The conditions of the controller itself are written last.
@@ -192,10 +198,10 @@ describe('revision controller with failures', () => {
   test('conditions that no policy permits a resolver are reported and left out, without a loop', async () => {
     await at.policy({ givers: [{ conditionType: 'test.dev/a', actors: ['anna'] }] });
     await world.draft('apps/app/w1');
-    const reconcile = at.reconciler([resolverOf('a', () => says('a', writes('n', '1')))]);
+    const reconcile = at.reconciler([resolverOf('a', () => conditionResolution('a', fileResolution('n', '1')))]);
     await reconcile();
     const { etag } = at.revision();
-    await at.reconciler([resolverOf('a', () => says('a', writes('n', '1')))])();
+    await at.reconciler([resolverOf('a', () => conditionResolution('a', fileResolution('n', '1')))])();
     expect(at.revision().etag).toBe(etag);
     expect(at.condition('test.dev/a')).toBeUndefined();
     expect(at.revision().record?.settled).toBeUndefined();
@@ -206,8 +212,8 @@ describe('revision controller with failures', () => {
 
   test('a condition that another actor wrote is issued again by the resolver that claims it', async () => {
     await world.draft('apps/app/w1');
-    await world.store.change(NAME, says('a') as { conditions: [] }, ANNA);
-    await at.reconciler([resolverOf('a', () => says('a'))])();
+    await world.store.change(NAME, conditionResolution('a') as { conditions: [] }, ANNA);
+    await at.reconciler([resolverOf('a', () => conditionResolution('a'))])();
     expect(at.verdict('test.dev/a')?.by).toBe('resolver:a');
     expect(await at.commits()).toBe(0);
   });
@@ -221,7 +227,7 @@ describe('revision controller with failures', () => {
         const resolvers = machines.map(({ reads, writes: target, step, limit }, index) =>
           resolverOf(`r${index}`, ({ files }) => {
             const next = (Number(files.get(`c${reads}`) ?? 0) + step) % (limit + 1);
-            return says(`r${index}`, writes(`c${target}`, String(next)));
+            return conditionResolution(`r${index}`, fileResolution(`c${target}`, String(next)));
           }),
         );
         const reconcile = at.reconciler(resolvers);

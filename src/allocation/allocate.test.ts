@@ -346,15 +346,15 @@ describe('no pool', () => {
 
 describe('released values', () => {
   const tiny = pool('tiny', 'network', '10.0.0.1/30');
-  const gone = holding(claim('gone'), '10.0.0.2/30', { released: NOW - HOUR / 2 });
+  const removed = holding(claim('gone'), '10.0.0.2/30', { released: NOW - HOUR / 2 });
 
   test('are kept back for the grace period, and reported so', () => {
-    expect(run([tiny], claim('n3'), [gone]).refused).toMatchObject({
+    expect(run([tiny], claim('n3'), [removed]).refused).toMatchObject({
       reason: 'AwaitingRelease',
       retryAt: NOW + HOUR / 2,
       message: expect.stringContaining('a released value becomes free at 2026-01-01T00:30:00Z'),
     });
-    expect(run([tiny], claim('n3', { prefix: '10.0.0.2' }), [gone]).refused).toMatchObject({
+    expect(run([tiny], claim('n3', { prefix: '10.0.0.2' }), [removed]).refused).toMatchObject({
       reason: 'AwaitingRelease',
       retryAt: NOW + HOUR / 2,
       holder: claim('gone').owner,
@@ -362,16 +362,16 @@ describe('released values', () => {
   });
 
   test('come back to their owner', () => {
-    expect(value(run([tiny], claim('gone'), [gone]))).toEqual(['10.0.0.2/30', '10.0.0.1', 'held']);
+    expect(value(run([tiny], claim('gone'), [removed]))).toEqual(['10.0.0.2/30', '10.0.0.1', 'held']);
   });
 
   test('are free when the grace period is over', () => {
-    expect(prefixOf(run([tiny], claim('n3'), [gone], NOW + HOUR / 2))).toBe('10.0.0.2/30');
+    expect(prefixOf(run([tiny], claim('n3'), [removed], NOW + HOUR / 2))).toBe('10.0.0.2/30');
   });
 
   test('are not free while another revision has them', () => {
     const still = holding(claim('gone'), '10.0.0.2/30', { published: false });
-    expect(run([tiny], claim('n3'), [gone, still], NOW + 10 * HOUR).refused?.reason).toBe('PoolExhausted');
+    expect(run([tiny], claim('n3'), [removed, still], NOW + 10 * HOUR).refused?.reason).toBe('PoolExhausted');
   });
 });
 

@@ -73,12 +73,12 @@ function rankOf(claim: Claim): number {
 }
 
 function sticky({ instance, pools, claim }: Search): Outcome | undefined {
-  for (const { range } of instance.heldBy(claim.owner)) {
+  for (const { range } of instance.entriesOf(claim.owner)) {
     if (!hasWantedForm(range, claim)) continue;
     const state = pools.find(({ pool, usable }) => contains(pool.prefix.range, range) && usable.isFree(range));
     if (state === undefined) continue;
     if (claim.index !== undefined && claim.prefix === undefined && !sameRange(atIndex(state, claim), range)) continue;
-    if (instance.keeps(claim.owner, range)) return given(state, range, claim, 'held');
+    if (instance.hasPrecedence(claim.owner, range)) return given(state, range, claim, 'held');
   }
   return undefined;
 }
@@ -96,7 +96,7 @@ function fixed(search: Search): Outcome | undefined {
   const around = pools.filter(({ pool }) => contains(pool.prefix.range, range));
   if (around[0] === undefined) return noMatchingPool(table, claim, range);
   const state = around.find(({ usable }) => usable.isFree(range));
-  if (state === undefined) return refusedFor('InvalidClaim', whyUnusable(around[0], range));
+  if (state === undefined) return refusedFor('InvalidClaim', unusableReason(around[0], range));
   const length = Number(claim.prefix.split('/')[1] ?? 32);
   if (!wantsPrefix(claim) && length !== 32 && length !== state.pool.prefix.range.length)
     return refusedFor(
@@ -112,7 +112,7 @@ function byIndex(search: Search): Outcome | undefined {
   for (const state of pools) {
     const range = atIndex(state, claim);
     if (range === undefined) continue;
-    if (!state.usable.isFree(range)) return refusedFor('InvalidClaim', whyUnusable(state, range));
+    if (!state.usable.isFree(range)) return refusedFor('InvalidClaim', unusableReason(state, range));
     return takenBy(search, range) ?? given(state, range, claim, 'index');
   }
   const names = pools.map(({ pool }) => poolText(pool)).join(', ');
@@ -132,7 +132,7 @@ function hinted({ claim, pools, instance }: Search): Outcome | undefined {
   const range = claim.hint === undefined ? undefined : claimedRange(claim, claim.hint);
   if (range === undefined || !hasWantedForm(range, claim)) return undefined;
   const state = pools.find(({ pool, usable }) => contains(pool.prefix.range, range) && usable.isFree(range));
-  if (state === undefined || instance.othersIn(range, claim.owner).length > 0) return undefined;
+  if (state === undefined || instance.otherOwnersIn(range, claim.owner).length > 0) return undefined;
   return given(state, range, claim, 'status');
 }
 
@@ -153,7 +153,7 @@ function lowest({ claim, pools, table }: Search): Outcome {
 
 /** Returns the refusal if another claim holds an address of the block. */
 function takenBy({ instance, table, claim }: Search, range: Range): Outcome | undefined {
-  const holder = instance.othersIn(range, claim.owner)[0];
+  const holder = instance.otherOwnersIn(range, claim.owner)[0];
   if (holder === undefined) return undefined;
   const until = table.freeAt(holder);
   const who = describeOwner(holder.owner);
@@ -162,7 +162,7 @@ function takenBy({ instance, table, claim }: Search, range: Range): Outcome | un
   return refusedFor(reason, `${textOf(range)} ${state} ${who}`, until, holder.owner);
 }
 
-function whyUnusable(state: PoolState, range: Range): string {
+function unusableReason(state: PoolState, range: Range): string {
   const { pool, gateway } = state;
   const block = pool.prefix.range;
   const last = block.base + sizeOf(block.length) - 1;

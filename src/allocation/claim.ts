@@ -93,7 +93,7 @@ export function wantsPrefix(claim: Claim): boolean {
 }
 
 /** Returns the range in the status of a claim (`hint`); undefined if the status contains no IPv4 value. */
-export function heldRange(claim: Claim): Range | undefined {
+export function statusRange(claim: Claim): Range | undefined {
   return claim.hint === undefined ? undefined : claimedRange(claim, claim.hint);
 }
 

@@ -24,7 +24,7 @@ export class FreeSpace {
   }
 
   /** Undoes one `take` of exactly this block. */
-  giveBack(range: Range): void {
+  release(range: Range): void {
     this.#root = change(this.#root, this.#range.length, range, -1);
   }
 

@@ -86,11 +86,11 @@ export class InstanceTable {
     if (owned?.size === 0) this.#byOwner.delete(key);
     if (entry.tenures.size > 0) return;
     this.#entries.delete(holding.range);
-    for (const { space, block } of this.#spacesOf(holding.range)) space.giveBack(block);
+    for (const { space, block } of this.#spacesOf(holding.range)) space.release(block);
   }
 
   /** Returns the blocks of an owner, the best first. */
-  heldBy(owner: OwnerKey): AllocationEntry[] {
+  entriesOf(owner: OwnerKey): AllocationEntry[] {
     const key = ownerText(owner);
     const entries = [...(this.#byOwner.get(key)?.values() ?? [])];
     return entries.sort(
@@ -102,7 +102,7 @@ export class InstanceTable {
   }
 
   /** Returns the other owners of addresses in a block, in the order of precedence. */
-  othersIn(range: Range, owner: OwnerKey): Tenure[] {
+  otherOwnersIn(range: Range, owner: OwnerKey): Tenure[] {
     const key = ownerText(owner);
     const others: Tenure[] = [];
     for (const entry of this.#entries.overlapping(range))
@@ -111,10 +111,10 @@ export class InstanceTable {
   }
 
   /** True if the owner has the block and takes precedence over every other owner of one of its addresses. */
-  keeps(owner: OwnerKey, range: Range): boolean {
+  hasPrecedence(owner: OwnerKey, range: Range): boolean {
     const mine = this.#entries.get(range)?.tenures.get(ownerText(owner));
     if (mine === undefined) return false;
-    const strongest = this.othersIn(range, owner)[0];
+    const strongest = this.otherOwnersIn(range, owner)[0];
     return strongest === undefined || compareTenures(mine, strongest) < 0;
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { claimFromObject, describeOwner, heldRange } from './claim.ts';
+import { claimFromObject, describeOwner, statusRange } from './claim.ts';
 import { formatRange } from './ipv4.ts';
 import { poolFromPrefix, poolsFromInstance } from './pool.ts';
 
@@ -67,7 +67,7 @@ describe('claims from objects', () => {
     if ('problem' in claim) throw new Error(claim.problem);
     expect(claim).toMatchObject({ networkInstance: 'default/ran', matchLabels: selector.matchLabels, kind: 'network' });
     expect(describeOwner(claim.owner)).toBe('IPClaim default/n3 of package packages/upf');
-    expect(formatRange(heldRange(claim) ?? { base: 0, length: 0 })).toBe('10.0.0.10/32');
+    expect(formatRange(statusRange(claim) ?? { base: 0, length: 0 })).toBe('10.0.0.10/32');
   });
 
   test('a prefix claim holds its whole prefix', () => {
@@ -77,7 +77,7 @@ describe('claims from objects', () => {
       'upf',
     );
     if ('problem' in claim) throw new Error(claim.problem);
-    expect(heldRange(claim)).toEqual({ base: 0x0a040000, length: 24 });
+    expect(statusRange(claim)).toEqual({ base: 0x0a040000, length: 24 });
   });
 
   test.each([

@@ -71,8 +71,8 @@ export class InformerStore<T extends KubernetesObject> {
   /** Replaces all objects by a list: objects that are not in it are removed. */
   replace(items: readonly Stored<T>[]): InformerEvent<T>[] {
     const present = new Set(items.map((item) => keyText(keyOf(item))));
-    const gone = [...this.#objects].filter(([key]) => !present.has(key)).map(([, object]) => object);
-    return [...gone.flatMap((object) => this.remove(object)), ...items.flatMap((item) => this.put(item))];
+    const removed = [...this.#objects].filter(([key]) => !present.has(key)).map(([, object]) => object);
+    return [...removed.flatMap((object) => this.remove(object)), ...items.flatMap((item) => this.put(item))];
   }
 
   /** True if the store contains exactly these objects in these versions. */

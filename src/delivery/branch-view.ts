@@ -75,7 +75,7 @@ export class BranchView {
    * Returns why this target must not write a folder: the folder contains, or is inside of, files of another owner or of a
    * folder that must stay; undefined if it may be written.
    */
-  whyForeign(folder: string, wanted: { readonly repository: string; readonly package: string }): string | undefined {
+  foreignReason(folder: string, wanted: { readonly repository: string; readonly package: string }): string | undefined {
     for (let path = folder; path.length > this.#directory.length; path = parentOf(path)) {
       if (this.#present.has(path)) return `${path} is a file`;
       const owner = this.#owners.get(path);

@@ -167,11 +167,11 @@ describe('removal', () => {
   test('of the last package requires allowPrune', () => {
     const careful = target({ allowPrune: false });
     const result = desired(careful, [], present(branch));
-    expect([result.edits.size, result.pruneHeld]).toEqual([0, ['clusters/edge/keep', 'clusters/edge/net/gone']]);
+    expect([result.edits.size, result.pruneBlocked]).toEqual([0, ['clusters/edge/keep', 'clusters/edge/net/gone']]);
     expect(desired(careful, [revision('keep', app())], present(branch)).edits.size).toBeGreaterThan(0);
     const refused = desired(careful, [revision('keep', { 'a.yaml': 'a: [' })], present(branch));
-    expect([refused.edits.size > 0, refused.pruneHeld]).toEqual([true, []]);
-    expect(desired(careful, [], present(deliver([], target(), branch))).pruneHeld).toEqual([]);
+    expect([refused.edits.size > 0, refused.pruneBlocked]).toEqual([true, []]);
+    expect(desired(careful, [], present(deliver([], target(), branch))).pruneBlocked).toEqual([]);
   });
 
   test('files of others stay: of other targets, of users, copies of folders, and files outside of the directory', () => {

@@ -25,7 +25,7 @@ export interface Desired {
   /** Revisions whose contents are required and not cached: the edits are incomplete, and the caller loads these and calls again. */
   readonly missing: readonly DesiredRevision[];
   /** Folders that are not removed because no package would remain and the target does not set `allowPrune`. */
-  readonly pruneHeld: readonly string[];
+  readonly pruneBlocked: readonly string[];
 }
 
 export interface PackageState {
@@ -95,13 +95,13 @@ export function* desiredInSteps(
   }
 
   const removals = new Map<string, Uint8Array | null>();
-  const { removed, folders: gone } = yield* removeUndesired(target, new Set(folders.values()), branch, removals);
+  const { removed, folders: deleted } = yield* removeUndesired(target, new Set(folders.values()), branch, removals);
   // An empty selection is more often a mistake than intended.
   const isHeld = target.allowPrune !== true && revisions.length === 0;
   if (!isHeld) for (const [path, data] of removals) edits.set(path, data);
   const sorted = new Map([...edits].sort(([a], [b]) => compareText(a, b)));
   const message = sorted.size === 0 ? '' : writeMessage(target.name, { delivered, removed });
-  return { edits: sorted, message, packages, refused, missing, pruneHeld: isHeld ? gone : [] };
+  return { edits: sorted, message, packages, refused, missing, pruneBlocked: isHeld ? deleted : [] };
 }
 
 /** Lists by the files that they name: the list of an unchanged package is computed once. */
@@ -166,7 +166,7 @@ function evaluate(
       'UnencryptedSecret',
       `${secret} is not encrypted: seal or encrypt it, refer to an external Secret, or set allowSecrets: true on the target`,
     );
-  const why = branch.whyForeign(folder, revision);
+  const why = branch.foreignReason(folder, revision);
   if (why === undefined) return revision.built;
   const advice = 'move it away or choose another directory';
   return refusedFor('ForeignFolder', `folder ${folder} must not be written: ${why}; ${advice}`);

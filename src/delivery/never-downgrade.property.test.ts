@@ -90,14 +90,14 @@ function deliver(world: World): void {
   // The caller handles a selector that excludes the package by its name.
   if (known !== undefined && world.isSelected)
     delivered.push({ ...PACKAGE, revision: known, hasFolder: before !== undefined });
-  const { chosen, held } = selectRevisions(target, world.isSelected ? revisions : [], {
+  const { chosen, blocked } = selectRevisions(target, world.isSelected ? revisions : [], {
     delivered: new Map(delivered.map((one) => [packageKey(one), one])),
     isSelected: () => (world.areLabelsKnown ? true : undefined),
     isDeleted: ({ revision }) => world.deleted.has(revision),
   });
   const wanted = [
     ...chosen.map((one) => desiredOf(one.revision, undefined)),
-    ...held.map((refused) => desiredOf(refused.revision ?? 0, refused)),
+    ...blocked.map((refused) => desiredOf(refused.revision ?? 0, refused)),
   ];
   const { edits, packages } = desired(target, wanted, world.branch);
   const present = new Map(world.branch);
@@ -105,9 +105,9 @@ function deliver(world: World): void {
     if (data === null) present.delete(path);
     else present.set(path, { oid: blobId(data), data });
   }
-  if (held.length > 0) expect(edits.size, 'a held package stays unchanged').toBe(0);
+  if (blocked.length > 0) expect(edits.size, 'a held package stays unchanged').toBe(0);
   world.branch = present;
-  world.status = packages[0]?.revision ?? (held.length > 0 ? known : undefined);
+  world.status = packages[0]?.revision ?? (blocked.length > 0 ? known : undefined);
 
   const after = heldBy(world);
   if (after === before) return;

@@ -26,13 +26,13 @@ function choose(
   to = target(),
   { delivered = [], ...facts }: Facts = {},
 ): [string[], PackageRefusal[]] {
-  const { chosen, held } = selectRevisions(to, revisions, {
+  const { chosen, blocked } = selectRevisions(to, revisions, {
     delivered: new Map(delivered.map((one) => [packageKey(one), one])),
     isSelected: () => true,
     isDeleted: () => false,
     ...facts,
   });
-  return [chosen.map((item) => `${item.repository}/${item.package} v${item.revision}`), [...held]];
+  return [chosen.map((item) => `${item.repository}/${item.package} v${item.revision}`), [...blocked]];
 }
 
 interface Facts extends Partial<Omit<SelectionFacts<PublishedRevision>, 'delivered'>> {
@@ -47,7 +47,7 @@ function folder(path: string, number: number, more: Partial<DeliveredRevision> =
   return { repository: 'packages', package: path, revision: number, hasFolder: true, ...more };
 }
 
-const held = (reason: string, revision: number, message: string) =>
+const blocked = (reason: string, revision: number, message: string) =>
   expect.objectContaining({ reason, revision, message: expect.stringContaining(message) });
 
 test('the highest revision of each package, in order', () => {
@@ -98,15 +98,18 @@ test('while a newer publication does not count, the delivered one stays, and no 
       }),
     ],
   ]);
-  expect(choose(revisions)).toEqual([[], [held('OutOfBand', 3, 'nothing is delivered')]]);
+  expect(choose(revisions)).toEqual([[], [blocked('OutOfBand', 3, 'nothing is delivered')]]);
   expect(choose(revisions, target({ allowOutOfBand: true }))).toEqual([['packages/a v3'], []]);
-  expect(choose(revisions, target({ pins: [pin(3)] }))).toEqual([[], [held('OutOfBand', 3, 'nothing is delivered')]]);
+  expect(choose(revisions, target({ pins: [pin(3)] }))).toEqual([
+    [],
+    [blocked('OutOfBand', 3, 'nothing is delivered')],
+  ]);
 });
 
 test('a delivered revision that loses its trust stays, and no older one replaces it', () => {
   const revisions = [revision('a', 1), revision('a', 2, REVOKED)];
   const facts = { delivered: [folder('a', 2)] };
-  const lost = held('TrustLost', 2, 'v2 was delivered and does not count any more (RevokedKey: revoked); v2 stays');
+  const lost = blocked('TrustLost', 2, 'v2 was delivered and does not count any more (RevokedKey: revoked); v2 stays');
   expect(choose(revisions, target(), facts)).toEqual([[], [lost]]);
   // A publication that does not count must not remove the package from the target by its labels.
   const byLabel = { ...facts, isSelected: ({ revision: number }: PublishedRevision) => number === 1 };
@@ -119,7 +122,7 @@ test('labels in a record that does not count neither remove nor add a package', 
   const delivered = [folder('a', 1)];
   expect(choose([revision('a', 1)], target(), { delivered, isSelected })).toEqual([
     [],
-    [held('TrustLost', 1, 'the record of v1 with its labels does not count')],
+    [blocked('TrustLost', 1, 'the record of v1 with its labels does not count')],
   ]);
   expect(choose([revision('a', 1)], target(), { isSelected })).toEqual([[], []]);
 });
@@ -128,13 +131,13 @@ test('an unverified publication waits without an alert', () => {
   const [chosen, waiting] = choose([revision('a', 1), revision('a', 2, UNVERIFIED)], target(), {
     delivered: [folder('a', 1)],
   });
-  expect([chosen, waiting]).toEqual([[], [held('Unverified', 2, 'v1 stays delivered')]]);
+  expect([chosen, waiting]).toEqual([[], [blocked('Unverified', 2, 'v1 stays delivered')]]);
   expect(waiting.map(isAlert)).toEqual([false]);
 });
 
 test('the folder of a delivered revision that vanished stays unless it was deleted through Sluice', () => {
   const delivered = [folder('a', 2)];
-  const lost = held('OutOfBandRemoval', 2, 'it was not deleted through Sluice');
+  const lost = blocked('OutOfBandRemoval', 2, 'it was not deleted through Sluice');
   for (const revisions of [[], [revision('a', 1)]]) {
     expect(choose(revisions, target(), { delivered })).toEqual([[], [lost]]);
     // Also where a user removed the folder.
@@ -145,7 +148,7 @@ test('the folder of a delivered revision that vanished stays unless it was delet
   }
   expect(choose([revision('a', 1, PUSHED)], target(), { delivered, isDeleted: () => true })).toEqual([
     [],
-    [held('OutOfBand', 1, 'v2 stays delivered')],
+    [blocked('OutOfBand', 1, 'v2 stays delivered')],
   ]);
 });
 

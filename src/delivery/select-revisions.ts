@@ -33,7 +33,7 @@ export interface Selection<Revision> {
   /** One revision for each package, by repository and package. */
   readonly chosen: readonly Revision[];
   /** Packages whose folder stays exactly as it is, and why; a package without a folder gets none. */
-  readonly held: readonly PackageRefusal[];
+  readonly blocked: readonly PackageRefusal[];
 }
 
 export interface SelectionFacts<Revision> {
@@ -69,16 +69,16 @@ export function* selectInSteps<Revision extends PublishedRevision>(
   const byPackage: Map<string, Revision[]> = Map.groupBy(revisions, packageKey);
   for (const key of facts.delivered.keys()) if (!byPackage.has(key)) byPackage.set(key, []);
   const chosen: Revision[] = [];
-  const held: PackageRefusal[] = [];
+  const blocked: PackageRefusal[] = [];
   for (const [key, list] of [...byPackage].sort(([a], [b]) => compareText(a, b))) {
     yield;
     list.sort((a, b) => b.revision - a.revision);
     const choice = choose(target, list, facts.delivered.get(key), facts);
     if (choice === undefined) continue;
-    if ('refused' in choice) held.push(choice.refused);
+    if ('refused' in choice) blocked.push(choice.refused);
     else chosen.push(choice.revision);
   }
-  return { chosen, held };
+  return { chosen, blocked };
 }
 
 /** `list` is sorted, the highest first. Undefined if the package is not selected, or was deleted. */

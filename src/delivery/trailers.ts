@@ -125,8 +125,8 @@ function subject({ delivered, removed }: Delivery): string {
   const parts: string[] = [];
   const names = delivered.map((item) => `${encode(item.package)} v${item.revision}`);
   if (names.length > 0) parts.push(`Deliver ${enumerate(names)}`);
-  const gone = removed.map((item) => encode(item.package));
-  if (gone.length > 0) parts.push(`${parts.length === 0 ? 'Remove' : 'remove'} ${enumerate(gone)}`);
+  const deleted = removed.map((item) => encode(item.package));
+  if (deleted.length > 0) parts.push(`${parts.length === 0 ? 'Remove' : 'remove'} ${enumerate(deleted)}`);
   return parts.join(', ');
 }
 

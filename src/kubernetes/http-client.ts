@@ -42,7 +42,7 @@ export interface HttpClientOptions {
 }
 
 /** The result of `raw`. */
-export type RawAnswer = HttpResponse;
+export type RawResponse = HttpResponse;
 
 /**
  * The client of any Kubernetes API server. It differs from the client of a registry in the same process:
@@ -185,7 +185,7 @@ export class HttpClient implements Client {
     path: string,
     body?: string,
     options: CallOptions & { readonly accept?: string } = {},
-  ): Promise<RawAnswer> {
+  ): Promise<RawResponse> {
     if (!/^\/[\x21-\x7e]*$/.test(path))
       throw new SluiceError('InvalidInput', `a path begins with "/" and has no spaces, not ${JSON.stringify(path)}`);
     return this.#connection.call({

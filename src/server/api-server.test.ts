@@ -32,8 +32,8 @@ describe('one object', () => {
     expect(await json(patch(`${WIDGETS}/a`, { spec: { color: 'red' } }))).toMatchObject({
       spec: { size: 2, color: 'red' },
     });
-    const gone = await json(api.fetch(`${WIDGETS}/a`, { method: 'DELETE' }));
-    expect(gone).toEqual({
+    const removed = await json(api.fetch(`${WIDGETS}/a`, { method: 'DELETE' }));
+    expect(removed).toEqual({
       ...{ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 200 },
       details: { name: 'a', group: 'test.sluice.dev', kind: 'widgets', uid: made.metadata.uid },
     });
@@ -264,8 +264,8 @@ describe('deletion', () => {
   test('of many: all that the selector selects', async () => {
     for (const name of ['a', 'b', 'c'])
       await createWidget(api, name, {}, { labels: { tier: name === 'c' ? 'x' : 'y' } });
-    const gone = await json(api.fetch(`${WIDGETS}?labelSelector=tier%3Dy`, { method: 'DELETE' }));
-    expect(gone).toMatchObject({
+    const removed = await json(api.fetch(`${WIDGETS}?labelSelector=tier%3Dy`, { method: 'DELETE' }));
+    expect(removed).toMatchObject({
       kind: 'WidgetList',
       items: [{ metadata: { name: 'a' } }, { metadata: { name: 'b' } }],
     });

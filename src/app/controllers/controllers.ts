@@ -3,7 +3,7 @@ import { deliveryController } from '../../../controllers/delivery/delivery-contr
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import { repositoryController } from '../../../controllers/repository/repository-controller.ts';
 import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
-import { claimants } from '../../../controllers/revision/arrange-resolvers.ts';
+import { applicableResolvers } from '../../../controllers/revision/arrange-resolvers.ts';
 import { deliverableResolver } from '../../../controllers/revision/resolvers/deliverable/deliverable-resolver.ts';
 import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
@@ -68,8 +68,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       policyOf(readers, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType),
   });
   const resolvers = [ipam.resolver, deliverable.resolver, ...choice.resolvers];
-  const claimantsOf = ({ revision, content }: RevisionEvaluation) =>
-    revision.kptfile === undefined ? [] : claimants(resolvers, subjectOf(revision, content), true);
+  const applicableResolversOf = ({ revision, content }: RevisionEvaluation) =>
+    revision.kptfile === undefined ? [] : applicableResolvers(resolvers, subjectOf(revision, content), true);
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -87,8 +87,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         resolvers,
         sources: [...ipam.sources, ...deliverable.sources],
       }),
-    proposal: () => proposalController({ client, store, clock, claimants: claimantsOf }),
-    approval: () => approvalController({ client, store, clock, claimants: claimantsOf }),
+    proposal: () => proposalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
+    approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     delivery: () => deliveryController({ client, store, clock, dataFolder, git, targetObjects: session.targetObjects }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());

@@ -8,7 +8,7 @@ import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/rb
 import { checkDeliveryTarget } from '../../server/admission/check-delivery-target.ts';
 import { checkEscalation, isRbacKind, type RbacWrite } from '../../server/admission/check-escalation.ts';
 import { checkGitLocation } from '../../server/admission/check-git-location.ts';
-import { checkPeopleKeys } from '../../server/admission/check-people-keys.ts';
+import { checkUserKeys } from '../../server/admission/check-user-keys.ts';
 import { ApiServer } from '../../server/api-server.ts';
 import { ensureServerService, registerApiServices } from '../../server/api-services.ts';
 import { AuditFile } from '../../server/audit/audit-file.ts';
@@ -208,7 +208,7 @@ async function lastPort(kubeconfig: string): Promise<number> {
 function ownRightsOnly(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
   return async (planned) => {
     const { user, operation, kind, object, old } = planned;
-    await checkPeopleKeys(planned, authorizer);
+    await checkUserKeys(planned, authorizer);
     await checkDeliveryTarget(planned, authorizer);
     if (operation === 'delete') return;
     await checkGitLocation(planned, authorizer, hosts);

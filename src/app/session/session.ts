@@ -1,7 +1,7 @@
 import { TargetObjects } from '../../../controllers/delivery/target-objects.ts';
 import {
+  createDeliverabilityCheck,
   DELIVERABLE_TYPE,
-  deliverabilityJudge,
   describeRefusal,
 } from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
@@ -126,7 +126,7 @@ export class Session {
     this.log = objects.log;
     this.#startVersion = BigInt(objects.log.version);
     this.objects = objects;
-    const judge = deliverabilityJudge({
+    const judge = createDeliverabilityCheck({
       targets: () => this.readers.targets.list(),
       repositoryOf: ({ namespace, key }) => this.readers.repositories.get({ namespace, name: key.repository }),
       packagesOf: (target, identity) => this.targetObjects.packagesOf(target, identity),

@@ -7,10 +7,16 @@ import { abandonedFolders, makeOwnFolder } from './own-folder.ts';
 
 test('only folders of processes that are gone are abandoned', async () => {
   const parent = await mkdtemp(join(tmpdir(), 'sluice-own-'));
-  const { pid: gone } = spawnSync('true');
+  const { pid: removed } = spawnSync('true');
   expect(basename(await makeOwnFolder(parent, 'work-'))).toMatch(new RegExp(`^work-${process.pid}-`));
-  for (const name of [`work-${gone}-abcdef`, 'work-1-abcdef', `other-${gone}-abcdef`, `work-${gone}`, 'work-x-abcdef'])
+  for (const name of [
+    `work-${removed}-abcdef`,
+    'work-1-abcdef',
+    `other-${removed}-abcdef`,
+    `work-${removed}`,
+    'work-x-abcdef',
+  ])
     await mkdir(join(parent, name));
-  expect(await abandonedFolders(parent, 'work-')).toEqual([join(parent, `work-${gone}-abcdef`)]);
+  expect(await abandonedFolders(parent, 'work-')).toEqual([join(parent, `work-${removed}-abcdef`)]);
   await rm(parent, { recursive: true });
 });

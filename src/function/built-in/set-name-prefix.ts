@@ -36,13 +36,13 @@ export const setNamePrefix: KrmFunction = {
 
 function settingsOf(list: ResourceList): { prefix: string; old: string } {
   const config = list.config === undefined ? undefined : configOf(list, 'set-name-prefix', [CONFIG_MAP]);
-  const said = (key: string) => (config === undefined ? undefined : textAt(config, ['data', key])) || undefined;
+  const output = (key: string) => (config === undefined ? undefined : textAt(config, ['data', key])) || undefined;
   const context = list.items.find((item) => isOfKind(item, CONFIG_MAP) && item.name === 'kptfile.kpt.dev');
-  const prefix = said('prefix') ?? (context === undefined ? undefined : textAt(context, ['data', 'name']));
+  const prefix = output('prefix') ?? (context === undefined ? undefined : textAt(context, ['data', 'name']));
   if (prefix === undefined || prefix === '')
     throw new SluiceError(
       'InvalidInput',
       'set-name-prefix needs a prefix: set `data.prefix` in a ConfigMap, or a package-context.yaml with `data.name`',
     );
-  return { prefix, old: said('oldPrefix') ?? 'packagename' };
+  return { prefix, old: output('oldPrefix') ?? 'packagename' };
 }

@@ -26,8 +26,8 @@ export const setStandardLabels: KrmFunction = {
         'set-standard-labels found no Kptfile, whose name is the value of the label',
       );
     const config = list.config === undefined ? undefined : configOf(list, 'set-standard-labels', [SET_STANDARD_LABELS]);
-    const said = config === undefined ? undefined : textAt(config, ['forDeployment'])?.toLowerCase();
-    const isForDeployment = said === undefined ? list.items.some(isPackageContext) : said === 'true';
+    const output = config === undefined ? undefined : textAt(config, ['forDeployment'])?.toLowerCase();
+    const isForDeployment = output === undefined ? list.items.some(isPackageContext) : output === 'true';
     const labels = new Map([[`app.kubernetes.io/${isForDeployment ? 'instance' : 'name'}`, kptfile.name]]);
     labelResources(list, labels, (resource) => setLabelsIn(resource, labels));
   },

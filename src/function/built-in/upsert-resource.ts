@@ -33,7 +33,7 @@ export const upsertResource: KrmFunction = {
   run(list) {
     const byKey = new Map<string, Resource[]>();
     for (const item of list.items) found(byKey, item).push(item);
-    for (const given of givenBy(list)) {
+    for (const given of givenResources(list)) {
       const path = given.annotation(TARGET_PATH);
       for (const name of OWN_ANNOTATIONS) given.delete(['metadata', 'annotations', name]);
       const annotations = given.node(['metadata', 'annotations']);
@@ -52,7 +52,7 @@ export const upsertResource: KrmFunction = {
 };
 
 /** New resources from the configuration. */
-function givenBy({ config }: ResourceList): Resource[] {
+function givenResources({ config }: ResourceList): Resource[] {
   if (config === undefined)
     throw new SluiceError(
       'InvalidInput',

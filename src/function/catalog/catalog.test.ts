@@ -7,7 +7,7 @@ const setLabels = testFunction('set-labels', () => undefined);
 const catalog = new Catalog([setLabels, testFunction('other', () => undefined)]);
 
 /** In short. */
-function said(resolved: ResolvedFunction): string {
+function output(resolved: ResolvedFunction): string {
   switch (resolved.type) {
     case 'builtIn':
       return `built-in ${resolved.fn.name}`;
@@ -21,7 +21,7 @@ function said(resolved: ResolvedFunction): string {
 }
 
 const image = (name: string, rules: readonly FunctionRule[] = [], tag?: string) =>
-  said(catalog.resolve({ image: name, ...(tag === undefined ? {} : { tag }) }, rules));
+  output(catalog.resolve({ image: name, ...(tag === undefined ? {} : { tag }) }, rules));
 
 test('a built-in function is found by its name, with any registry, tag and digest', () => {
   const digest = `sha256:${'a'.repeat(64)}`;
@@ -49,7 +49,7 @@ test('other images are containers, complete with registry and tag', () => {
 
 test('exec is a program; rules are about images', () => {
   const rules: FunctionRule[] = [{ image: 'set-labels', action: { type: 'forbid', message: 'no' } }];
-  expect(said(catalog.resolve({ exec: './set-labels -v' }, rules))).toBe('exec ./set-labels -v');
+  expect(output(catalog.resolve({ exec: './set-labels -v' }, rules))).toBe('exec ./set-labels -v');
 });
 
 test('the first rule that matches counts, by short name, by full name or by the name as it is written', () => {

@@ -3,7 +3,7 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import { checkImage, isPinned } from './check-image.ts';
 import { containerArguments, type EngineName } from './container-arguments.ts';
 import { type Engine, type EngineSearch, engineMessage, findEngine } from './container-engine.ts';
-import type { ExternalAnswer } from './external-runner.ts';
+import type { ExternalResult } from './external-runner.ts';
 import { runProcess } from './run-process.ts';
 
 export interface ContainerOptions {
@@ -54,7 +54,7 @@ export class ContainerRunner {
   }
 
   /** See ExternalRunner. */
-  async run(image: string, input: string, signal: AbortSignal): Promise<ExternalAnswer> {
+  async run(image: string, input: string, signal: AbortSignal): Promise<ExternalResult> {
     const found = await this.#engineFor(image);
     if ('refusal' in found) throw new SluiceError('Unavailable', found.refusal);
     const { engine } = found;
@@ -62,7 +62,7 @@ export class ContainerRunner {
     const name = this.#options.newName();
     const { allowNetwork, memoryBytes, time } = this.#options;
     const words = containerArguments({ engine: engine.name, name, image, allowNetwork, memoryBytes });
-    let answer: ExternalAnswer;
+    let answer: ExternalResult;
     try {
       answer = await this.#call(engine, `image ${image}`, words, { time, signal, input });
     } catch (error) {
@@ -132,7 +132,7 @@ export class ContainerRunner {
     title: string,
     words: readonly string[],
     { time, signal, input = '' }: { readonly time: number; readonly signal: AbortSignal; readonly input?: string },
-  ): Promise<ExternalAnswer> {
+  ): Promise<ExternalResult> {
     const { env, clock, outputBytes } = this.#options;
     const bounds = { env, time, clock, signal, cwd: '/', input, outputBytes };
     return runProcess({ ...bounds, title, file: engine.program, arguments: words });

@@ -138,8 +138,8 @@ test('the caller can stop it', async () => {
 });
 
 test('what a killed process left running, and its folder, go with the first run of the next one', async () => {
-  const { pid: gone } = spawnSync('true');
-  const left = join(tmpdir(), `sluice-exec-${gone}-abcdef`);
+  const { pid: removed } = spawnSync('true');
+  const left = join(tmpdir(), `sluice-exec-${removed}-abcdef`);
   await mkdir(join(left, 'deep'), { recursive: true });
   const stray = spawn('sleep', ['1000'], { env: { HOME: left }, stdio: 'ignore' });
   await programs.add('fine', 'true');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { abandonedFolders, makeOwnFolder } from '../../foundation/files/own-folder.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import type { ExternalAnswer } from './external-runner.ts';
+import type { ExternalResult } from './external-runner.ts';
 import { type AllowedPrograms, locateProgram } from './locate-program.ts';
 import { withMemoryBound } from './memory-bound.ts';
 import { runProcess } from './run-process.ts';
@@ -45,7 +45,7 @@ export class ExecRunner {
   }
 
   /** See ExternalRunner. */
-  async run(exec: string, input: string, signal: AbortSignal): Promise<ExternalAnswer> {
+  async run(exec: string, input: string, signal: AbortSignal): Promise<ExternalResult> {
     const { allowed, time, outputBytes, memoryBytes, clock } = this.#options;
     const located = await locateProgram(exec, allowed);
     if ('refusal' in located) throw new SluiceError('Unavailable', located.refusal);

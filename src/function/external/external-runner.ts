@@ -7,7 +7,7 @@ export interface ExternalCall {
   readonly input: string;
 }
 
-export interface ExternalAnswer {
+export interface ExternalResult {
   readonly exitCode: number;
   /** A ResourceList as YAML, if the function did what it should. */
   readonly stdout: string;
@@ -25,5 +25,5 @@ export interface ExternalRunner {
    * Runs the function to its end. An exit code other than 0 is a result. Rejects with Timeout, with LimitExceeded above the bounds of
    * output, with Unavailable where `refusal` returns a reason; no process of the function remains in any case.
    */
-  run(call: ExternalCall, signal: AbortSignal): Promise<ExternalAnswer>;
+  run(call: ExternalCall, signal: AbortSignal): Promise<ExternalResult>;
 }

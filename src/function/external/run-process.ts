@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import type { ExternalAnswer } from './external-runner.ts';
+import type { ExternalResult } from './external-runner.ts';
 
 export interface ProcessRun {
   /** Its name in messages. */
@@ -37,7 +37,7 @@ const OUTPUT_TIMEOUT_MS = 5_000;
  * than 0 is a result; a process that a signal ended has the exit code that shells use. Rejects with Timeout, with LimitExceeded, with
  * Unavailable if it cannot be started, and with the reason of the signal.
  */
-export function runProcess(run: ProcessRun): Promise<ExternalAnswer> {
+export function runProcess(run: ProcessRun): Promise<ExternalResult> {
   return new Promise((resolve, reject) => {
     if (run.signal.aborted) return reject(run.signal.reason);
     const child = spawn(run.file, run.arguments, { cwd: run.cwd, env: { ...run.env }, detached: true, stdio: 'pipe' });

@@ -76,7 +76,7 @@ async function runBuiltIn(
     return { results, exitCode: 1, executionError: `it crashed: ${messageOf(error)}` };
   }
   const { items: output, results, errorsPass = false, stderr = '' } = list;
-  const run = errorsPass ? { items: output, results, exitCode: 0 } : judged(output, results);
+  const run = errorsPass ? { items: output, results, exitCode: 0 } : checkedRun(output, results);
   return stderr === '' ? run : { ...run, stderr };
 }
 
@@ -94,10 +94,10 @@ async function runExternal(
       { ...call, input: writeResourceList({ items, config }) },
       signal,
     );
-    const said = stderr === '' ? {} : { stderr };
-    if (exitCode !== 0) return { results: resultsIn(stdout, limits), exitCode, ...said };
+    const text = stderr === '' ? {} : { stderr };
+    if (exitCode !== 0) return { results: resultsIn(stdout, limits), exitCode, ...text };
     const output = readResourceList(stdout, { sent: items, limits });
-    return { ...judged(output.items, output.results), ...said };
+    return { ...checkedRun(output.items, output.results), ...text };
   } catch (error) {
     if (isSluiceError(error, 'InvalidInput')) return { results: [], exitCode: 1, stderr: error.message };
     const unavailable = isSluiceError(error, 'Unavailable') ? { unavailable: true } : {};
@@ -105,7 +105,7 @@ async function runExternal(
   }
 }
 
-function judged(items: readonly Resource[], results: readonly FunctionResult[]): FunctionRun {
+function checkedRun(items: readonly Resource[], results: readonly FunctionResult[]): FunctionRun {
   const failed = results.some(({ severity }) => severity === 'error');
   return failed ? { results, exitCode: 1 } : { items, results, exitCode: 0 };
 }

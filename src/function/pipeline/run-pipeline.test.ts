@@ -213,11 +213,11 @@ test('one function runs on everything, with a configuration from outside, and ne
   );
   expect(failure).toBeUndefined();
   expect([...edits.values()].map(trailOf)).toEqual(['O', 'O', 'O']);
-  const gone = await render(
+  const removed = await render(
     { Kptfile: kptfile('') },
     { input: { only: { list: 'mutators', function: { image: 'remove', configMap: { name: 'test' } } } } },
   );
-  expect(gone.edits.get('Kptfile')).toBeNull();
+  expect(removed.edits.get('Kptfile')).toBeNull();
 });
 
 test('the pipeline is that of the Kptfile before functions changed it', async () => {

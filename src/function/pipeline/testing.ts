@@ -1,5 +1,5 @@
 import { Catalog } from '../catalog/catalog.ts';
-import type { ExternalAnswer, ExternalCall, ExternalRunner } from '../external/external-runner.ts';
+import type { ExternalCall, ExternalResult, ExternalRunner } from '../external/external-runner.ts';
 import type { KrmFunction } from '../model/function.ts';
 import { resultFor } from '../model/function-result.ts';
 import { DEFAULT_FUNCTION_LIMITS, type PipelineInput, type PipelineOutcome } from '../model/pipeline.ts';
@@ -74,7 +74,7 @@ export function configMap(name: string, more = ''): string {
 
 /** An external runner that is a function of this process. */
 export function externalFunction(
-  run: (call: ExternalCall) => ExternalAnswer | Promise<ExternalAnswer>,
+  run: (call: ExternalCall) => ExternalResult | Promise<ExternalResult>,
 ): ExternalRunner {
   return { refusal: async () => undefined, run: async (call) => run(call) };
 }

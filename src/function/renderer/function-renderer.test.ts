@@ -139,9 +139,9 @@ describe('answers from memory', () => {
     const { files } = await store.content(name);
     const signal = new AbortController().signal;
     const { runs } = at;
-    const said = await renderer.render({ files, namespace: 'default', validatorConditions: new Map(), signal });
-    expect(said).toMatchObject({ unavailable: true, requeueAfter: 300_000 });
-    expect(said?.failure).toContain('registry.example.com/other');
+    const output = await renderer.render({ files, namespace: 'default', validatorConditions: new Map(), signal });
+    expect(output).toMatchObject({ unavailable: true, requeueAfter: 300_000 });
+    expect(output?.failure).toContain('registry.example.com/other');
     expect(at.runs).toBe(runs + 1);
   });
 
@@ -162,9 +162,9 @@ describe('answers from memory', () => {
       const { kptfile: before } = draft.store.get(draft.name);
       const { files } = await draft.store.content(draft.name);
       const signal = new AbortController().signal;
-      const said = await draft.renderer.render({ files, namespace: 'default', signal, ...asked });
-      expect(said?.kptfile).toEqual([]);
-      expect(said?.conditions).toEqual(before?.status?.conditions);
+      const output = await draft.renderer.render({ files, namespace: 'default', signal, ...asked });
+      expect(output?.kptfile).toEqual([]);
+      expect(output?.conditions).toEqual(before?.status?.conditions);
       await draft.store.change(draft.name, { kptfile: [{ op: 'addGate', conditionType: 'x.io/A' }] }, anna);
       await draft.edit('Kptfile', kptfile.replaceAll(':v1', ':v2'));
       expect(JSON.stringify(draft.store.get(draft.name).kptfile?.status)).not.toContain(':v1');

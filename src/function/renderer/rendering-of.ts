@@ -124,8 +124,8 @@ function validatorCondition(type: string, steps: readonly PipelineStep[]): Issue
   }
   const shown = errors.slice(0, MAX_FINDINGS).map(describeFinding);
   if (errors.length > MAX_FINDINGS) shown.push(`and ${errors.length - MAX_FINDINGS} more`);
-  const said = shown.length > 0 ? shown : steps.flatMap(({ result }) => result.stderr ?? []);
-  return { type, status: 'False', reason: 'ValidationFailed', message: cut(`${names}: ${said.join('; ')}`) };
+  const output = shown.length > 0 ? shown : steps.flatMap(({ result }) => result.stderr ?? []);
+  return { type, status: 'False', reason: 'ValidationFailed', message: cut(`${names}: ${output.join('; ')}`) };
 }
 
 function renderStatus(steps: readonly PipelineStep[], failure: string | undefined): RenderStatus {

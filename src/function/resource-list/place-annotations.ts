@@ -12,15 +12,15 @@ const LIST_INDENT = 'internal.config.kubernetes.io/seqindent';
 const NAMES = [INDEX, PATH, INTERNAL_INDEX, INTERNAL_PATH, LIST_INDENT];
 
 /** The place of a resource, as a function returned it. */
-export interface ToldPlace {
+export interface PlaceAnnotation {
   readonly path: string | undefined;
   readonly index: string | undefined;
 }
 
 /** The current annotations, and those of older functions. */
-export interface ToldPlaces {
-  readonly internal: ToldPlace;
-  readonly legacy: ToldPlace;
+export interface PlaceAnnotations {
+  readonly internal: PlaceAnnotation;
+  readonly legacy: PlaceAnnotation;
 }
 
 /** The fields of a resource with annotations for its place. Shares everything else with the resource. */
@@ -41,7 +41,7 @@ export function withPlace(resource: Resource): YAMLMap {
 }
 
 /** Reads the place annotations of a returned resource. */
-export function toldPlaces(root: YAMLMap): ToldPlaces {
+export function readPlaceAnnotations(root: YAMLMap): PlaceAnnotations {
   const at = (name: string) => {
     const metadata = root.get('metadata', true);
     const annotations = isMap(metadata) ? metadata.get('annotations', true) : undefined;

@@ -10,7 +10,7 @@ import { graftNode } from '../yaml/graft-node.ts';
 import { createNode, withoutJsonFormat } from '../yaml/node-value.ts';
 import { parseResourceText } from '../yaml/parse-resource-text.ts';
 import { keepKeyComments, newDocument } from '../yaml/print-node.ts';
-import { type ToldPlace, toldPlaces, withoutPlace, withPlace } from './place-annotations.ts';
+import { type PlaceAnnotation, readPlaceAnnotations, withoutPlace, withPlace } from './place-annotations.ts';
 import { readResults } from './read-results.ts';
 
 const API_VERSIONS = /^config\.kubernetes\.io\/(?:v1|v1beta1|v1alpha1)$/;
@@ -75,10 +75,10 @@ export function readListNode(
   const match = new SentItems(sent);
   const taken = new Map<string, Resource>();
   const items = nodes.map((root) => {
-    const { internal, legacy } = toldPlaces(root);
+    const { internal, legacy } = readPlaceAnnotations(root);
     const before = match.take(root, [internal, legacy]);
-    const path = toldFirst(internal.path, legacy.path, before?.file);
-    const index = toldFirst(internal.index, legacy.index, before === undefined ? undefined : String(before.index));
+    const path = annotatedFirst(internal.path, legacy.path, before?.file);
+    const index = annotatedFirst(internal.index, legacy.index, before === undefined ? undefined : String(before.index));
     withoutPlace(root, before);
     const contents = before === undefined ? root : (graftNode(before.clone().root, root) as YAMLMap);
     const item = Resource.of(
@@ -115,7 +115,7 @@ class SentItems {
     }
   }
 
-  take(root: YAMLMap, places: readonly ToldPlace[]): Resource | undefined {
+  take(root: YAMLMap, places: readonly PlaceAnnotation[]): Resource | undefined {
     const kind = textOf(root, 'kind');
     const found =
       places
@@ -137,7 +137,7 @@ function itemsOf(node: unknown): YAMLMap[] {
 }
 
 /** The changed place: a function may know only one of the two pairs of annotations. */
-function toldFirst(
+function annotatedFirst(
   internal: string | undefined,
   legacy: string | undefined,
   sent: string | undefined,

@@ -110,7 +110,7 @@ test('functions with selectors and exclusions do to the selected resources what 
       expect(failure).toBeUndefined();
       expect(edits.has('Kptfile')).toBe(false);
       const after = { ...files, ...Object.fromEntries(edits) };
-      expect(Object.values(after).flatMap(readBack).sort()).toEqual(reference(plain, steps).map(said).sort());
+      expect(Object.values(after).flatMap(readBack).sort()).toEqual(reference(plain, steps).map(output).sort());
     },
   );
   await fc.assert(run, {
@@ -143,7 +143,7 @@ function readBack(text: string | null): string[] {
     });
 }
 
-function said({ kind, namespace, name, trail }: Plain): string {
+function output({ kind, namespace, name, trail }: Plain): string {
   return `${kind} ${namespace ?? ''} ${name} ${trail}`;
 }
 

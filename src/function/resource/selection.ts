@@ -13,7 +13,7 @@ export function selectResources(
   resources: readonly Resource[],
 ): Resource[] {
   // As in kpt, an empty exclusion excludes nothing.
-  const exclusions = exclude.filter((selector) => Object.values(selector).some(saysSomething));
+  const exclusions = exclude.filter((selector) => Object.values(selector).some(hasCriteria));
   return resources.filter(
     (resource) =>
       (selectors.length === 0 || selectors.some((selector) => isMatch(resource, selector))) &&
@@ -86,7 +86,7 @@ function matches(wanted: string | undefined, value: string): boolean {
   return wanted === undefined || wanted === '' || wanted === value;
 }
 
-function saysSomething(value: unknown): boolean {
+function hasCriteria(value: unknown): boolean {
   return typeof value === 'object' && value !== null
     ? Object.keys(value).length > 0
     : value !== undefined && value !== '';

@@ -7,7 +7,7 @@ import type { Resource } from '../resource/resource.ts';
 export interface UsableSchema {
   readonly schema: StructuralSchema;
   /** False if it has CEL rules that cannot be understood here. */
-  readonly canJudgeRules: boolean;
+  readonly canEvaluateRules: boolean;
 }
 
 /** The schema of a kind that a package defines, in one version; or why it cannot be used. */
@@ -16,7 +16,7 @@ export type PackageSchema = UsableSchema | { readonly problem: string; readonly 
 /** The schemas in the CustomResourceDefinitions of a package; each is checked on first use. */
 export class PackageSchemas {
   readonly #found = new Map<string, { readonly definition: Resource; readonly schema: unknown }>();
-  readonly #judged = new Map<string, PackageSchema>();
+  readonly #checked = new Map<string, PackageSchema>();
   readonly #metadata: StructuralSchema;
 
   /** Definitions have no schema of `metadata`. Of two definitions of one kind the first counts. */
@@ -34,12 +34,12 @@ export class PackageSchemas {
     const key = `${apiVersion}/${kind}`;
     const found = this.#found.get(key);
     if (found === undefined) return undefined;
-    const judged = this.#judged.get(key) ?? this.#judge(found.definition, found.schema);
-    this.#judged.set(key, judged);
-    return judged;
+    const result = this.#checked.get(key) ?? this.#check(found.definition, found.schema);
+    this.#checked.set(key, result);
+    return result;
   }
 
-  #judge(definition: Resource, schema: unknown): PackageSchema {
+  #check(definition: Resource, schema: unknown): PackageSchema {
     const flaws = structuralProblems(schema);
     const others = flaws.filter(({ path }) => path.at(-3) !== 'x-kubernetes-validations');
     const [first] = others;
@@ -51,7 +51,7 @@ export class PackageSchemas {
       kind: { type: 'string' },
       metadata: this.#metadata,
     } as const;
-    return { schema: { ...given, properties }, canJudgeRules: flaws.length === 0 };
+    return { schema: { ...given, properties }, canEvaluateRules: flaws.length === 0 };
   }
 }
 

@@ -11,15 +11,15 @@ import { YAML } from './yaml.ts';
 
 /** A module that a script may load and must not use. */
 class UnavailableModule extends Struct {
-  private readonly why: string;
+  private readonly reason: string;
 
   constructor(name: string, why = 'it is not part of Sluice; an external starlark function has it') {
     super(new Map(), { type: 'module', name });
-    this.why = why;
+    this.reason = why;
   }
 
   override attribute(): never {
-    return fail(`${this.name} cannot be used here: ${this.why}`);
+    return fail(`${this.name} cannot be used here: ${this.reason}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../foundation/sluice-error.ts';
-import type { ExternalAnswer, ExternalCall } from '../external/external-runner.ts';
+import type { ExternalCall, ExternalResult } from '../external/external-runner.ts';
 import type { FunctionLimits, PipelineEvent, PipelineInput, PipelineOutcome } from '../model/pipeline.ts';
 
 export interface PlainError {
@@ -16,7 +16,7 @@ export type ToWorker =
       /** False if external functions are disabled. */
       readonly external: boolean;
     }
-  | { readonly type: 'answer'; readonly id: number; readonly answer: ExternalAnswer | string | undefined }
+  | { readonly type: 'answer'; readonly id: number; readonly answer: ExternalResult | string | undefined }
   | { readonly type: 'error'; readonly id: number; readonly error: PlainError };
 
 export type FromWorker =

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { Catalog } from '../catalog/catalog.ts';
-import type { ExternalAnswer, ExternalCall, ExternalRunner } from '../external/external-runner.ts';
+import type { ExternalCall, ExternalResult, ExternalRunner } from '../external/external-runner.ts';
 import type { KrmFunction } from '../model/function.ts';
 import { runPipeline } from '../pipeline/run-pipeline.ts';
 import type { FromWorker, ToWorker } from './messages.ts';
@@ -69,7 +69,7 @@ class ParentRunner implements ExternalRunner {
   }
 
   /** Ignores the signal: the parent process ends the function when it ends this worker. */
-  run(call: ExternalCall): Promise<ExternalAnswer> {
+  run(call: ExternalCall): Promise<ExternalResult> {
     return this.#request((id) => ({ type: 'external', id, call }));
   }
 

@@ -49,7 +49,7 @@ export class WorkerPool {
     this.#underWay.add(over.promise);
     try {
       const worker = this.#takeIdle() ?? this.#start();
-      worker.hold(true);
+      worker.keepAlive(true);
       try {
         await worker.ready;
         if (worker.isEnding)
@@ -77,7 +77,7 @@ export class WorkerPool {
     const workers = [...this.#uses.keys()];
     for (const worker of workers) {
       // Otherwise this process could end before they do.
-      worker.hold(true);
+      worker.keepAlive(true);
       worker.kill();
     }
     await Promise.all([...workers.map((worker) => worker.ended), ...this.#underWay]);
@@ -112,7 +112,7 @@ export class WorkerPool {
       worker.kill();
       return;
     }
-    worker.hold(false);
+    worker.keepAlive(false);
     const cancel = this.#options.clock.schedule(IDLE_MS, () => this.#retire(worker));
     this.#idle.push({ worker, cancel });
   }

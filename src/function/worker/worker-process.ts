@@ -79,13 +79,13 @@ export class WorkerProcess {
       this.#late = true;
       this.kill();
     });
-    const gone = Promise.withResolvers<string>();
+    const removed = Promise.withResolvers<string>();
     child.on('error', (error) => {
       // It could not be started; otherwise `close` follows.
-      if (child.pid === undefined) gone.resolve(`cannot be started: ${error.message}`);
+      if (child.pid === undefined) removed.resolve(`cannot be started: ${error.message}`);
     });
-    child.on('close', (code, signal) => gone.resolve(this.#explain(code, signal)));
-    this.ended = gone.promise.finally(() => {
+    child.on('close', (code, signal) => removed.resolve(this.#explain(code, signal)));
+    this.ended = removed.promise.finally(() => {
       this.#isEnding = true;
       this.#ready.resolve();
     });
@@ -122,7 +122,7 @@ export class WorkerProcess {
   }
 
   /** Sets whether it keeps this process alive. */
-  hold(value: boolean): void {
+  keepAlive(value: boolean): void {
     const act = value ? 'ref' : 'unref';
     this.#child[act]();
     this.#child.channel?.[act]();
@@ -133,9 +133,9 @@ export class WorkerProcess {
     if (this.#late) return `did not start within ${START_TIMEOUT_MS / 1000} s`;
     if (this.#stderr.includes('heap out of memory') || this.#stderr.includes('OOMErrorHandler'))
       return `needs more than ${this.#memory} MiB of memory`;
-    const said = this.#stderr.split('\n').find((line) => /^\w*Error\b/.test(line));
+    const output = this.#stderr.split('\n').find((line) => /^\w*Error\b/.test(line));
     const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-    return `ended its process ${how}${said === undefined ? '' : ` (${said.slice(0, 300)})`}`;
+    return `ended its process ${how}${output === undefined ? '' : ` (${output.slice(0, 300)})`}`;
   }
 }
 

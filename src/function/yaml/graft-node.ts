@@ -64,14 +64,14 @@ function identityOf(node: Node): string {
 
 function graftScalar(mine: Scalar, theirs: Scalar): void {
   if (theirs.comment) mine.comment = theirs.comment;
-  if (saysSame(mine, theirs)) return;
+  if (isSameScalar(mine, theirs)) return;
   mine.value = theirs.value;
   delete mine.tag;
   if (theirs.type !== undefined) mine.type = theirs.type;
 }
 
 /** `1.0` is 1, but texts of many digits exceed the precision of a number. */
-function saysSame(mine: Scalar, theirs: Scalar): boolean {
+function isSameScalar(mine: Scalar, theirs: Scalar): boolean {
   const value = plainValue(mine);
   if (value !== plainValue(theirs)) return false;
   return typeof value !== 'number' || mine.value === theirs.value || `${mine.value}${theirs.value}`.length < 16;

@@ -80,17 +80,17 @@ function readsAs(text: string, contents: YAMLMap): boolean {
   } catch {
     return false;
   }
-  return saysSame(value, contents);
+  return isSameValue(value, contents);
 }
 
-function saysSame(value: unknown, node: unknown): boolean {
+function isSameValue(value: unknown, node: unknown): boolean {
   if (node === null) return isNullText(value);
   if (isScalar(node)) return node.value === null ? isNullText(value) : value === String(node.value);
   if (isSeq(node)) {
     return (
       Array.isArray(value) &&
       value.length === node.items.length &&
-      node.items.every((item, at) => saysSame(value[at], item))
+      node.items.every((item, at) => isSameValue(value[at], item))
     );
   }
   if (!isMap(node) || typeof value !== 'object' || value === null || Array.isArray(value)) return false;
@@ -98,7 +98,7 @@ function saysSame(value: unknown, node: unknown): boolean {
     Object.keys(value).length === node.items.length &&
     node.items.every(({ key, value: inner }) => {
       const name = isScalar(key) ? String(key.value ?? 'null') : '';
-      return Object.hasOwn(value, name) && saysSame((value as Record<string, unknown>)[name], inner);
+      return Object.hasOwn(value, name) && isSameValue((value as Record<string, unknown>)[name], inner);
     })
   );
 }

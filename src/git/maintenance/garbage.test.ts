@@ -155,11 +155,11 @@ describe('objects that no ref leads to', () => {
   });
 
   test('that the commit graph names are removed from it first', async () => {
-    const gone = await commit(root, 'gone soon');
-    await repository.transaction([{ type: 'create', ref: 'refs/heads/gone', new: gone }]);
+    const removed = await commit(root, 'gone soon');
+    await repository.transaction([{ type: 'create', ref: 'refs/heads/gone', new: removed }]);
     await rounds(1);
     expect(files('objects/info/commit-graphs')).toContain('commit-graph-chain');
-    await repository.transaction([{ type: 'delete', ref: 'refs/heads/gone', old: gone }]);
+    await repository.transaction([{ type: 'delete', ref: 'refs/heads/gone', old: removed }]);
     // Enough that is new for garbage to be looked for.
     await repository.writeBlob(randomBytes(8 * 1024 * 1024));
     await repository.transaction([]);
@@ -168,7 +168,7 @@ describe('objects that no ref leads to', () => {
       clock.advance(15 * DAY);
       await rounds(3);
     }
-    expect(isThere(gone)).toBe(false);
+    expect(isThere(removed)).toBe(false);
     git(path, ['commit-graph', 'verify']);
     fsck(path);
   });

@@ -160,9 +160,9 @@ async function run(
 ): Promise<void> {
   const { code, stderr } = await runGit({ gitDir, settings, arguments: commandArguments, clock, timeout, signal });
   if (code === 0) return;
-  const said = stderr.trim().slice(0, 500);
+  const output = stderr.trim().slice(0, 500);
   throw new SluiceError(
     'Internal',
-    `git ${commandArguments[0]} failed during the search for unreachable objects: ${said}`,
+    `git ${commandArguments[0]} failed during the search for unreachable objects: ${output}`,
   );
 }

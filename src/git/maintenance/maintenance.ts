@@ -31,8 +31,8 @@ export async function packObjects(
     signal,
   });
   if (code === 0) return;
-  const said = stderr.trim().slice(0, 500);
-  throw new SluiceError(isDiskFullMessage(said) ? 'Unavailable' : 'Internal', `git repack failed: ${said}`);
+  const output = stderr.trim().slice(0, 500);
+  throw new SluiceError(isDiskFullMessage(output) ? 'Unavailable' : 'Internal', `git repack failed: ${output}`);
 }
 
 /**
@@ -56,14 +56,14 @@ export async function removeTemporaryFiles(
   for (const path of candidates) {
     // Files in a folder may change without a change of the folder itself.
     const paths = [path, ...(await readFolder(path)).map(({ name }) => join(path, name))];
-    const isLeft = await Promise.all(paths.map((one) => isLeftBehind(one, clock, observed, pause)));
+    const isLeft = await Promise.all(paths.map((one) => isAbandoned(one, clock, observed, pause)));
     if (!isLeft.every(Boolean)) continue;
     await rm(path, { recursive: true, force: true });
     for (const one of paths) observed.forget(one);
   }
 }
 
-async function isLeftBehind(path: string, clock: Clock, observed: ObservedFiles, pause: number): Promise<boolean> {
+async function isAbandoned(path: string, clock: Clock, observed: ObservedFiles, pause: number): Promise<boolean> {
   const seen = (await observed.age(path)) ?? 0;
   const modified = (await statOf(path))?.mtimeMs ?? Number.POSITIVE_INFINITY;
   return seen > 0 && seen >= pause && clock.now() - modified >= DAY_MS;

@@ -44,12 +44,12 @@ export async function repairMirror(options: RepairOptions): Promise<MirrorRepair
     await preserveDamagedFiles(gitDir, [...objectFiles, ...refFiles]);
     const placed = await placePacks(join(fresh, 'objects/pack'), join(gitDir, 'objects/pack'));
     for (const file of objectFiles) if (!placed.has(file)) await removeFile(join(gitDir, file));
-    if (refFiles.length > 0 || lostRefs) await takeRefs(gitDir, fresh, refFiles);
+    if (refFiles.length > 0 || lostRefs) await replaceRefs(gitDir, fresh, refFiles);
     if ((await problem(options)) !== undefined) {
       // Some refs are older than what the remote has now, and what they led to was lost.
-      await takeRefs(gitDir, fresh, await looseRefs(gitDir));
-      const said = await problem(options);
-      if (said !== undefined) throw beyondRepair(gitDir, said);
+      await replaceRefs(gitDir, fresh, await looseRefs(gitDir));
+      const output = await problem(options);
+      if (output !== undefined) throw beyondRepair(gitDir, output);
     }
     return { damaged: [...objectFiles, ...refFiles] };
   } finally {
@@ -73,7 +73,7 @@ async function placePacks(from: string, to: string): Promise<ReadonlySet<string>
  * Sets the packed refs to those of the remote and removes loose refs that would override them. Other packed refs keep an earlier value
  * of the remote. At no time is a ref of the remote missing.
  */
-async function takeRefs(gitDir: string, fresh: string, loose: readonly string[]): Promise<void> {
+async function replaceRefs(gitDir: string, fresh: string, loose: readonly string[]): Promise<void> {
   const text = (await readFileIfPresent(join(fresh, 'packed-refs'))) ?? Buffer.alloc(0);
   await writeFile(join(gitDir, 'packed-refs.new'), text, { flush: true });
   await rename(join(gitDir, 'packed-refs.new'), join(gitDir, 'packed-refs'));
@@ -92,10 +92,10 @@ async function problem(options: RepairOptions): Promise<string | undefined> {
   return code === 0 ? undefined : stderr.trim().slice(0, 500);
 }
 
-function beyondRepair(gitDir: string, said: string): SluiceError {
+function beyondRepair(gitDir: string, output: string): SluiceError {
   return new SluiceError(
     'Corrupt',
-    `cannot repair the mirror ${gitDir}: ${said}. Remove the folder; Sluice then fetches the repository again`,
+    `cannot repair the mirror ${gitDir}: ${output}. Remove the folder; Sluice then fetches the repository again`,
   );
 }
 

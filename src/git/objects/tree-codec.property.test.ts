@@ -15,7 +15,7 @@ const entries = fc
 test('a tree with entries spliced in and out is the tree of the entries that it then has', () => {
   fc.assert(
     fc.property(entries, entries, fc.array(name), (before, changed, removed) => {
-      const changes = new Map<string, RawTreeEntry | undefined>(removed.map((gone) => [gone, undefined]));
+      const changes = new Map<string, RawTreeEntry | undefined>(removed.map((deleted) => [deleted, undefined]));
       for (const entry of changed) changes.set(entry.rawName, entry);
       const wanted = new Map<string, RawTreeEntry>(before.map((entry) => [entry.rawName, entry]));
       for (const [key, entry] of changes) {

@@ -188,16 +188,16 @@ class Editor {
     const { edit } = node;
     if (edit === undefined) {
       if (old !== undefined && old.mode !== '040000') {
-        if (!makesSomething(node)) return old;
-        throw inTheWay(node.path, 'is a file, so that nothing can be written below it');
+        if (!addsEntry(node)) return old;
+        throw conflictingEdit(node.path, 'is a file, so that nothing can be written below it');
       }
       return folder(name, this.apply(old?.oid, node));
     }
     if (edit === null) return folder(name, this.apply(undefined, node));
     if ('oid' in edit && edit.mode === '040000') return folder(name, this.apply(edit.oid, node));
     const rest = old?.mode === '040000' ? this.apply(old.oid, node) : undefined;
-    if (rest !== undefined) throw inTheWay(node.path, 'is a folder that is not empty');
-    if (makesSomething(node)) throw inTheWay(node.path, 'cannot be a file and a folder');
+    if (rest !== undefined) throw conflictingEdit(node.path, 'is a folder that is not empty');
+    if (addsEntry(node)) throw conflictingEdit(node.path, 'cannot be a file and a folder');
     if ('oid' in edit) return rawEntry(edit.mode, name, edit.oid);
     const oid = hashObject('blob', edit.data);
     this.objects.push({ oid, type: 'blob', data: edit.data });
@@ -211,8 +211,8 @@ function folder(name: string, oid: Oid | undefined): RawTreeEntry | undefined {
 }
 
 /** True if an edit below the node adds a file or folder. */
-function makesSomething(node: EditNode): boolean {
-  for (const child of node.children.values()) if (child.edit != null || makesSomething(child)) return true;
+function addsEntry(node: EditNode): boolean {
+  for (const child of node.children.values()) if (child.edit != null || addsEntry(child)) return true;
   return false;
 }
 
@@ -220,7 +220,7 @@ function isBlob(edit: TreeEdit): boolean {
   return edit !== null && ('data' in edit || edit.mode !== '040000');
 }
 
-function inTheWay(path: string, why: string): SluiceError {
+function conflictingEdit(path: string, why: string): SluiceError {
   return new SluiceError(
     'InvalidInput',
     `${JSON.stringify(path)} ${why}: remove what is in the way in the same edit or choose another path`,

@@ -7,8 +7,8 @@ const MAX_ADDRESSES = 4;
 export type Outcome<Result> = { readonly result: Result } | { readonly error: unknown };
 
 /** True for the message of ssh about an address that does not answer: another address of the host may. */
-export function saysUnreachable(said: string): boolean {
-  return /\bssh: connect to host /.test(said);
+export function reportsUnreachable(output: string): boolean {
+  return /\bssh: connect to host /.test(output);
 }
 
 /**

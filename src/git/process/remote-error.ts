@@ -30,7 +30,7 @@ const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
 ];
 
 /** Lines of git that contain only its own messages and those of curl, and no text of a server. */
-const OWN_WORDS =
+const OWN_MESSAGES =
   /^(?:fatal|error): (?:unable to access '[^']*': .*|could not read (?:Username|Password).*|Authentication failed.*|repository '[^']*' not found|transport '\w+' not allowed|the receiving end does not support .*|couldn't find remote ref .*|RPC failed; HTTP \d+.*)$/gm;
 
 /**
@@ -41,12 +41,12 @@ export function remoteError(url: string, stderr: string, consequence = ''): Slui
   const ssh = sshError(url, stderr);
   if (ssh !== undefined) return ssh;
   const isHttp = /^https?:/i.test(url);
-  const said = cleanText(isHttp ? (stderr.match(OWN_WORDS) ?? []).join('\n') : stderr);
+  const output = cleanText(isHttp ? (stderr.match(OWN_MESSAGES) ?? []).join('\n') : stderr);
   const [, code, meaning] = MEANINGS.find(([pattern]) => pattern.test(cleanText(stderr))) ?? [
     undefined,
     'Unavailable' as const,
     'is unavailable',
   ];
   const hidden = isHttp ? '(not shown)' : '(no output)';
-  return new SluiceError(code, `remote ${url} ${meaning}${consequence}. Output of git: ${said || hidden}`);
+  return new SluiceError(code, `remote ${url} ${meaning}${consequence}. Output of git: ${output || hidden}`);
 }

@@ -58,12 +58,12 @@ export function sshError(url: string, stderr: string): SluiceError | undefined {
   const [, code, meaning] = found;
   const scan = `ssh-keyscan ${port === 22 ? '' : `-p ${port} `}${host}`;
   // The files have other names each time, which would make each report of one problem look new.
-  const said = cleanText(
+  const output = cleanText(
     withoutAnswers(stderr)
       .replaceAll(ALARM, '')
       .replaceAll(/\/\S*\/sluice-[A-Za-z0-9]+\//g, ''),
   );
-  return new SluiceError(code, `remote ${address.url} ${meaning({ host, user, scan })}. Output of ssh: ${said}`);
+  return new SluiceError(code, `remote ${address.url} ${meaning({ host, user, scan })}. Output of ssh: ${output}`);
 }
 
 /** The output of ssh, without what a service sent that is not an ssh server, or that ended the connection. */

@@ -56,7 +56,9 @@ export class LooseRefs {
       const stamp = stampOf(join(this.#gitDir, path));
       const known = folder.snapshot;
       const refs =
-        known !== undefined && this.#holds(known, stamp) ? known.refs : await this.#read(path, folder, stamp, pause);
+        known !== undefined && this.#isUnchanged(known, stamp)
+          ? known.refs
+          : await this.#read(path, folder, stamp, pause);
       for (const [name, oid] of refs) if (name.startsWith(prefix)) found.set(name, oid);
       for (const [name, below] of folder.folders) {
         const place = `${path}/${name}`;
@@ -90,7 +92,7 @@ export class LooseRefs {
   }
 
   /** True if the content of the folder is certainly unchanged since it was read. */
-  #holds({ stamp, seenAt, readAt }: Snapshot, now: string): boolean {
+  #isUnchanged({ stamp, seenAt, readAt }: Snapshot, now: string): boolean {
     return stamp === now && readAt - seenAt > COARSE_CLOCK_MS && this.#now() - readAt < MAX_SNAPSHOT_AGE_MS;
   }
 

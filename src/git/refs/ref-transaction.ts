@@ -22,7 +22,7 @@ const LOCK_TIMEOUT_MS = 100;
 const LOCK_RETRY_MS = 10;
 
 /** The state of a ref whose lock is held. */
-interface Found {
+interface LockedRef {
   readonly update: RefUpdate;
   readonly isLoose: boolean;
 }
@@ -87,14 +87,14 @@ export class RefTransaction {
     peeled: ReadonlyMap<string, Oid>,
     packed: LockedPackedRefs,
   ): Promise<void> {
-    const found: Found[] = [];
+    const found: LockedRef[] = [];
     await inSlices(updates, (update) => found.push(this.#compare(update, packed.refs)));
     const changed = found.filter(({ update }) => update.type !== 'verify');
     const refs = await this.#packLoose(
       changed.filter(({ isLoose }) => isLoose),
       packed,
     );
-    const names = new Names(this.#refs, refs);
+    const names = new RefNameCheck(this.#refs, refs);
     const lastLook = () => {
       for (const update of updates) if (expectedValue(update) === null) names.expectFree(update.ref);
     };
@@ -104,7 +104,7 @@ export class RefTransaction {
   }
 
   /** Packs loose refs as they are, and returns what is packed then. A crash on the way changes no value. */
-  async #packLoose(loose: readonly Found[], packed: LockedPackedRefs): Promise<PackedRefs> {
+  async #packLoose(loose: readonly LockedRef[], packed: LockedPackedRefs): Promise<PackedRefs> {
     if (loose.length === 0) return packed.refs;
     const { gitDir } = this.#refs;
     const values = new Map(loose.map(({ update }) => [update.ref, expectedValue(update)]));
@@ -151,7 +151,7 @@ export class RefTransaction {
     return peeled;
   }
 
-  #compare(update: RefUpdate, packed: PackedRefs): Found {
+  #compare(update: RefUpdate, packed: PackedRefs): LockedRef {
     const loose = this.#refs.readLoose(update.ref);
     if (loose === 'symbolic')
       throw new SluiceError('Unsupported', `${update.ref} is a symbolic ref: it is not changed here`);
@@ -186,7 +186,7 @@ function isRefLocked(error: unknown): boolean {
 }
 
 /** Checks which names are free for new refs. */
-class Names {
+class RefNameCheck {
   readonly #refs: RefFiles;
   readonly #packed: PackedRefs;
   /** Names that were found to be no ref, and to become none. */

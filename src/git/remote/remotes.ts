@@ -5,8 +5,8 @@ import type { EngineOptions } from '../process/engine-options.ts';
 import { checkRefPrefix } from '../ref-name.ts';
 import { checkRefUpdates, expectedValue, movedError, newValue } from '../refs/ref-updates.ts';
 import { checkRefspecs } from '../refs/refspec.ts';
+import { BuiltInClient, type GitFallback } from './client/built-in-client.ts';
 import type { LocalRepository } from './client/local-repository.ts';
-import { type GitFallback, OwnClient } from './client/own-client.ts';
 import type { GitTransport } from './git/git-transport.ts';
 
 /** Maximum number of updates per push on GitHub with push rules. A group of writes is much smaller. */
@@ -32,7 +32,7 @@ export class Remotes {
   readonly #options: EngineOptions;
   readonly #local: LocalRepository;
   readonly #git: GitTransport | undefined;
-  readonly #clients = new Map<string, OwnClient>();
+  readonly #clients = new Map<string, BuiltInClient>();
   readonly #choices = new Map<string, Partial<Record<Job, TransportChoice>>>();
 
   /** Without `git`, jobs that need it are refused. */
@@ -68,11 +68,11 @@ export class Remotes {
     }
     const problem = await client.fetchProblem(remote, signal);
     if (problem !== undefined) this.#requireGit(url, 'fetch', { fallbackReason: problem });
-    if (problem === undefined) this.#noteOwn(url, 'fetch', client);
+    if (problem === undefined) this.#noteBuiltIn(url, 'fetch', client);
     else this.#noteGit(url, 'fetch', problem);
     try {
       await client.checkPush(remote, signal);
-      this.#noteOwn(url, 'push', client);
+      this.#noteBuiltIn(url, 'push', client);
     } catch (error) {
       if (!isSluiceError(error)) throw error;
       if (PERMANENT_CODES.has(error.code)) this.#noteUnavailable(url, 'push', error.message);
@@ -156,7 +156,7 @@ export class Remotes {
   async #do<Result>(
     remote: GitRemote,
     job: Job,
-    byOwn: (client: OwnClient) => Promise<Result | GitFallback>,
+    byOwn: (client: BuiltInClient) => Promise<Result | GitFallback>,
     byGit: (git: GitTransport) => Promise<Result>,
   ): Promise<Result> {
     const { url, client, why } = this.#resolve(remote);
@@ -164,7 +164,7 @@ export class Remotes {
     if (client !== undefined) {
       const result = await this.#noting(url, job, () => byOwn(client));
       if (!isGitFallback(result)) {
-        this.#noteOwn(url, job, client);
+        this.#noteBuiltIn(url, job, client);
         return result;
       }
       left = result;
@@ -175,20 +175,20 @@ export class Remotes {
   }
 
   /** The transport by git. If there is none, throws an error with the reason why it is needed. */
-  #requireGit(url: string, job: Job, { fallbackReason, passing = false }: GitFallback): GitTransport {
+  #requireGit(url: string, job: Job, { fallbackReason, isTransient = false }: GitFallback): GitTransport {
     if (this.#git !== undefined) return this.#git;
     const error = new SluiceError(
-      passing ? 'Unavailable' : 'Unsupported',
-      `remote ${url}: ${job} is not possible without git, because ${fallbackReason}. ${passing ? 'Try again, or install' : 'Install'} git 2.39 or later`,
+      isTransient ? 'Unavailable' : 'Unsupported',
+      `remote ${url}: ${job} is not possible without git, because ${fallbackReason}. ${isTransient ? 'Try again, or install' : 'Install'} git 2.39 or later`,
     );
-    if (!passing) this.#noteUnavailable(url, job, error.message);
+    if (!isTransient) this.#noteUnavailable(url, job, error.message);
     throw error;
   }
 
   /** The address of a remote in its one form, and the own client, or why there is none for it. */
   #resolve(remote: GitRemote): {
     readonly url: string;
-    readonly client: OwnClient | undefined;
+    readonly client: BuiltInClient | undefined;
     readonly why: string;
   } {
     const { url, protocol } = checkRemoteUrl(remote.url, this.#options.network.hosts);
@@ -197,7 +197,7 @@ export class Remotes {
     if (this.#options.transport === 'git') return { url, client: undefined, why: 'the transport git was selected' };
     let client = this.#clients.get(url);
     if (client === undefined) {
-      client = new OwnClient(url, this.#options, this.#local);
+      client = new BuiltInClient(url, this.#options, this.#local);
       this.#clients.set(url, client);
     }
     return { url, client, why: '' };
@@ -213,7 +213,7 @@ export class Remotes {
     }
   }
 
-  #noteOwn(url: string, job: Job, client: OwnClient): void {
+  #noteBuiltIn(url: string, job: Job, client: BuiltInClient): void {
     this.#note(url, job, { by: 'own client', how: `by ${job === 'push' ? client.pushNote : 'own client'}` });
   }
 

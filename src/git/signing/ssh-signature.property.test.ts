@@ -143,9 +143,9 @@ test('hostile texts are refused and nothing else', async () => {
   );
   const changed = fc
     .tuple(fc.constantFrom(...valid), fc.nat(), fc.nat(60), fc.uint8Array({ maxLength: 8 }))
-    .map(([signature, at, gone, more]) => {
+    .map(([signature, at, removed, more]) => {
       const start = at % signature.length;
-      return Buffer.concat([signature.subarray(0, start), more, signature.subarray(start + gone)]);
+      return Buffer.concat([signature.subarray(0, start), more, signature.subarray(start + removed)]);
     });
   const built = fc
     .array(pieces, { maxLength: 12 })

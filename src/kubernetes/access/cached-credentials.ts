@@ -2,7 +2,7 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import type { Credentials, Proof } from './cluster-access.ts';
 
 /** Caches a proof for `lifetime` milliseconds; concurrent callers share one `make`. */
-export function cached(clock: Clock, lifetime: number, make: () => Promise<Proof>): Credentials {
+export function cacheCredentials(clock: Clock, lifetime: number, make: () => Promise<Proof>): Credentials {
   let current: Promise<Proof> | undefined;
   let until = 0;
   return {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import { cached } from './cached-credentials.ts';
+import { cacheCredentials } from './cached-credentials.ts';
 import type { Credentials, Proof } from './cluster-access.ts';
 import { type KubeconfigUser, pluginCredentials } from './plugin-credentials.ts';
 
@@ -27,7 +27,7 @@ export function kubeconfigCredentials(options: KubeconfigUser): Credentials {
 
 /** The token in a file, and the new one soon after the file changed. */
 export function fileCredentials(path: string, source: string, clock: Clock): Credentials {
-  return cached(clock, TOKEN_FILE_LIFETIME_MS, async () => {
+  return cacheCredentials(clock, TOKEN_FILE_LIFETIME_MS, async () => {
     try {
       return { headers: bearer((await readFile(path, 'utf8')).trim(), source) };
     } catch (error) {

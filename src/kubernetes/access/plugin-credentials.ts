@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import { cached } from './cached-credentials.ts';
+import { cacheCredentials } from './cached-credentials.ts';
 import type { Credentials, Proof } from './cluster-access.ts';
 import type { UserEntry } from './kubeconfig-file.ts';
 
@@ -54,7 +54,7 @@ export function pluginCredentials(options: PluginUser): Credentials {
       ...(cert === undefined || key === undefined ? {} : { certificate: { cert: String(cert), key: String(key) } }),
     };
   };
-  const credentials = cached(clock, LIFETIME_MS, async () => {
+  const credentials = cacheCredentials(clock, LIFETIME_MS, async () => {
     const { promise: late, reject } = Promise.withResolvers<never>();
     const cancel = clock.schedule(PLUGIN_TIMEOUT_MS, () =>
       reject(new Error(`no result within ${PLUGIN_TIMEOUT_MS / 1000} s`)),

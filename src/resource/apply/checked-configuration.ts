@@ -50,7 +50,7 @@ function checkMap(
     const ofField = fieldSchema(schema, key);
     if (isUnknown(schema, key) && !(path.length === 0 && EVERY_OBJECT_HAS.includes(key)))
       causes.push(causeAt([...path, key], 'field not declared in schema'));
-    if (value === undefined || (value === null && !takesNull(ofField))) {
+    if (value === undefined || (value === null && !acceptsNull(ofField))) {
       checked ??= { ...fields };
       delete checked[key];
       continue;
@@ -78,7 +78,7 @@ function checkList(items: readonly unknown[], schema: StructuralSchema, path: Pa
   return same ? items : checked;
 }
 
-function takesNull(schema: StructuralSchema): boolean {
+function acceptsNull(schema: StructuralSchema): boolean {
   return schema.nullable === true || (schema.type === undefined && schema['x-kubernetes-int-or-string'] !== true);
 }
 

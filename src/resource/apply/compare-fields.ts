@@ -88,8 +88,8 @@ function compareItems(before: readonly unknown[], after: readonly unknown[], sch
   if (before.length > 1 && after.length > 1)
     return sameValue(before, after) ? NOTHING : { changed: LEAF, removed: NO_FIELDS };
   if (after.length > 1) {
-    const gone = before.length === 0 ? NO_FIELDS : fieldSet(false, everyField(before[0], schema).children);
-    return { changed: LEAF, removed: gone };
+    const deleted = before.length === 0 ? NO_FIELDS : fieldSet(false, everyField(before[0], schema).children);
+    return { changed: LEAF, removed: deleted };
   }
   if (after.length === 0) return { changed: NO_FIELDS, removed: LEAF };
   return { changed: everyField(after[0], schema), removed: NO_FIELDS };

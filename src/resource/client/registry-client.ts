@@ -129,7 +129,7 @@ export class RegistryClient implements Client {
         throw new SluiceError('InvalidInput', 'a patch cannot change name or namespace');
       return write(merged);
     };
-    return namesVersion(patch) ? attempt() : retryConflicts(attempt, { signal: options?.signal });
+    return hasVersion(patch) ? attempt() : retryConflicts(attempt, { signal: options?.signal });
   }
 
   #context(options: CallOptions = {}): RequestContext {
@@ -145,7 +145,7 @@ export class RegistryClient implements Client {
 }
 
 /** True if a patch contains the version of the object that it was created for. */
-function namesVersion(patch: MergePatch): boolean {
+function hasVersion(patch: MergePatch): boolean {
   const { metadata } = patch;
   return typeof metadata === 'object' && metadata !== null && 'resourceVersion' in metadata;
 }

@@ -58,10 +58,10 @@ function deleteFromLists(fields: Map<string, unknown>, patch: Fields, path: Path
   for (const [key, values] of Object.entries(patch)) {
     if (!key.startsWith(DELETE_FROM_LIST)) continue;
     const field = key.slice(DELETE_FROM_LIST.length);
-    const gone = new Set(listOf(values, [...path, key]).map(textOf));
+    const removed = new Set(listOf(values, [...path, key]).map(textOf));
     const list = fields.get(field);
     if (!Array.isArray(list)) continue;
-    const rest = list.filter((item) => !gone.has(textOf(item)));
+    const rest = list.filter((item) => !removed.has(textOf(item)));
     fields.set(field, rest);
   }
 }

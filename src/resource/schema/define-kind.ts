@@ -101,9 +101,9 @@ export function defineKind<
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw invalidObject(subject, [invalidValue([], value, 'expected object')]);
     const candidate: Record<string, unknown> = { apiVersion, kind, metadata: {}, ...value };
-    const { result, judged } = parseWithoutNulls(schema, candidate);
+    const { result, checked } = parseWithoutNulls(schema, candidate);
     if (!result.success) {
-      const causes = causesOf(result.error.issues, judged, sensitive);
+      const causes = causesOf(result.error.issues, checked, sensitive);
       throw invalidObject(`${subject}${nameForMessage(candidate)}`, causes);
     }
     const known = result.data as unknown as T;

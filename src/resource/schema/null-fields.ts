@@ -4,17 +4,17 @@ type Path = readonly PropertyKey[];
 
 /**
  * Validates a value with a zod schema. Clients written in Go send null for empty values, as does YAML for an empty line: a null
- * that the schema does not permit counts as absent. `judged` is the value that was validated.
+ * that the schema does not permit counts as absent. `checked` is the value that was validated.
  */
 export function parseWithoutNulls<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
-): { readonly result: z.ZodSafeParseResult<z.output<Schema>>; readonly judged: unknown } {
+): { readonly result: z.ZodSafeParseResult<z.output<Schema>>; readonly checked: unknown } {
   const result = schema.safeParse(value);
   if (result.success || !result.error.issues.some((issue) => isNullField(value, issue.path)))
-    return { result, judged: value };
-  const judged = withoutNulls(value, result.error.issues);
-  return { result: schema.safeParse(judged), judged };
+    return { result, checked: value };
+  const checked = withoutNulls(value, result.error.issues);
+  return { result: schema.safeParse(checked), checked };
 }
 
 /** True if the path leads to a field of an object that is null. */

@@ -27,7 +27,7 @@ export interface WriteStrategy<T extends KubernetesObject = KubernetesObject> {
    * True for an object that must stay after its deletion was requested, regardless of its finalizers. Absent if only finalizers
    * delay a deletion. With it, spec.finalizers can be written only through the sub-resource `finalize`.
    */
-  holdsDeletion?(object: T): boolean;
+  delaysDeletion?(object: T): boolean;
   /** Returns why an object must never be deleted, as the end of a sentence; undefined if it may be deleted. */
   deletionRefusal(object: T): string | undefined;
 }

@@ -203,8 +203,8 @@ export function describeStorage<T extends KubernetesObject>(
         await expect(storage.delete(context, keyOf(made), options)).rejects.toMatchObject({ code: 'Conflict' });
       expect(await get(made)).toEqual(now);
       const { uid, resourceVersion } = now.metadata;
-      const gone = await storage.delete(context, keyOf(made), { uid, resourceVersion });
-      expect(gone.metadata.uid).toBe(uid);
+      const removed = await storage.delete(context, keyOf(made), { uid, resourceVersion });
+      expect(removed.metadata.uid).toBe(uid);
       expect((await storage.list(context)).items).toEqual([]);
     });
 

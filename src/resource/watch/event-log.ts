@@ -287,7 +287,7 @@ function expired(why: string): SluiceError {
 }
 
 /** Events that were made already, so that all watchers of a change get the very same ones. */
-const madeEvents = new WeakMap<LoggedChange, Map<string, WatchEvent<KubernetesObject>>>();
+const eventCache = new WeakMap<LoggedChange, Map<string, WatchEvent<KubernetesObject>>>();
 
 /** Returns the event of a change for the watcher of a selection; undefined if there is none. */
 function eventOf<T extends KubernetesObject>(
@@ -299,10 +299,10 @@ function eventOf<T extends KubernetesObject>(
   const is = after !== undefined && selects(after);
   if (!was && !is) return undefined;
   const type = is ? (was ? 'MODIFIED' : 'ADDED') : 'DELETED';
-  let made = madeEvents.get(entry.change);
+  let made = eventCache.get(entry.change);
   if (made === undefined) {
     made = new Map();
-    madeEvents.set(entry.change, made);
+    eventCache.set(entry.change, made);
   }
   let event = made.get(type) as WatchEvent<T> | undefined;
   if (event === undefined) {

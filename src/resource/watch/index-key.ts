@@ -46,7 +46,7 @@ export function nameOf(key: IndexKey): string | undefined {
 }
 
 /** Access to the indexed parts of an object. */
-export interface Indexed {
+export interface IndexedObject {
   readonly name: string;
   readonly namespace: string | undefined;
   readonly labels: Readonly<Record<string, string>> | undefined;
@@ -55,13 +55,13 @@ export interface Indexed {
 }
 
 /** The view of an object that `indexKeysOf` takes. */
-export function indexedObject(object: KubernetesObject): Indexed {
+export function indexedObject(object: KubernetesObject): IndexedObject {
   const { name, namespace, labels } = object.metadata;
   return { name, namespace, labels, field: (path) => readField(object, stepsOf(path)) };
 }
 
 /** All keys that an object is found by. Fields with any key in brackets are not among them. */
-export function indexKeysOf(indexed: Indexed, kind: Pick<KindSchema, 'selectableFields'>): IndexKey[] {
+export function indexKeysOf(indexed: IndexedObject, kind: Pick<KindSchema, 'selectableFields'>): IndexKey[] {
   const keys = sharedKeysOf(indexed, kind);
   keys.push(nameKey(indexed.name));
   if (indexed.namespace !== undefined) keys.push(namespaceKey(indexed.namespace));
@@ -70,7 +70,7 @@ export function indexKeysOf(indexed: Indexed, kind: Pick<KindSchema, 'selectable
 
 /** Those of them that objects share: all but name and namespace. */
 export function sharedKeysOf(
-  { labels, field }: Pick<Indexed, 'labels' | 'field'>,
+  { labels, field }: Pick<IndexedObject, 'labels' | 'field'>,
   kind: Pick<KindSchema, 'selectableFields'>,
 ): IndexKey[] {
   const keys: IndexKey[] = [];

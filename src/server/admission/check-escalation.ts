@@ -49,7 +49,7 @@ function checkRole(write: RbacWrite, authorizer: RbacAuthorizer): void {
   const old = write.old as ClusterRole | undefined;
   if (old !== undefined && sameGrants(old, object)) return;
   if (mayDo(write, 'escalate', RBAC_PLURALS[write.kind], object.metadata.name, authorizer)) return;
-  requireHeld(write, object.rules ?? [], authorizer);
+  requireGranted(write, object.rules ?? [], authorizer);
   if (!aggregates(object) && !aggregates(old)) return;
   const held = authorizer.rulesFor(write.user, '');
   if (missingRules(held, FULL_AUTHORITY)?.length !== 0)
@@ -79,10 +79,10 @@ function checkBinding(write: RbacWrite, { roleRef, subjects }: RoleBinding, auth
     throw new SluiceError('NotFound', `${resource}.${RBAC_GROUP} ${JSON.stringify(roleRef.name)} not found`, {
       details: { name: roleRef.name, group: RBAC_GROUP, kind: resource },
     });
-  requireHeld(write, rules, authorizer);
+  requireGranted(write, rules, authorizer);
 }
 
-function requireHeld(write: RbacWrite, wanted: readonly PolicyRule[], authorizer: RbacAuthorizer): void {
+function requireGranted(write: RbacWrite, wanted: readonly PolicyRule[], authorizer: RbacAuthorizer): void {
   const { user } = write;
   const missing = missingRules(authorizer.rulesFor(user, namespaceOf(write)), wanted);
   if (missing?.length === 0) return;

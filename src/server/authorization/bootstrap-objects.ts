@@ -40,7 +40,7 @@ const VIEW: readonly PolicyRule[] = [
 /**
  * Conditions that a user without this right writes into the Kptfile open no gate; policies list the permitted issuers.
  */
-const GIVE_CONDITIONS = rule('porch.kpt.dev', ['packagerevisions/status'], ['patch', 'update']);
+const ISSUE_CONDITIONS = rule('porch.kpt.dev', ['packagerevisions/status'], ['patch', 'update']);
 
 /**
  * Policies decide who may approve; they select repositories by label, and an annotation of a repository switches its gates off. Therefore
@@ -57,7 +57,7 @@ const EDIT: readonly PolicyRule[] = [
   rule('', ['configmaps', 'events', 'secrets', 'serviceaccounts'], WRITE),
   rule('events.k8s.io', ['events'], WRITE),
   rule('porch.kpt.dev', PACKAGES, WRITE),
-  GIVE_CONDITIONS,
+  ISSUE_CONDITIONS,
   ...EDITABLE.flatMap(([group, resources]) => (resources.length === 0 ? [] : rule(group, resources, WRITE))),
   rule('coordination.k8s.io', ['leases'], WRITE),
 ];
@@ -89,7 +89,7 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
     rule('porch.kpt.dev', PACKAGES, READ),
     rule('porch.kpt.dev', PACKAGE_READINGS, ['get']),
     rule('porch.kpt.dev', ['packagerevisions', 'packagerevisionresources'], WRITE),
-    GIVE_CONDITIONS,
+    ISSUE_CONDITIONS,
     rule('config.porch.kpt.dev', ['repositories'], READ),
     rule('', ['events', 'namespaces'], READ),
     rule('events.k8s.io', ['events'], READ),

@@ -47,14 +47,14 @@ export async function effectiveUser(
   };
 }
 
-interface WantedUser {
+interface ImpersonatedUser {
   readonly name: string;
   readonly groups: readonly string[];
   readonly uid: string | undefined;
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-function readHeaders(request: IncomingMessage): WantedUser | undefined {
+function readHeaders(request: IncomingMessage): ImpersonatedUser | undefined {
   const headers = request.headersDistinct;
   for (const header of SINGLE_HEADERS)
     if ((headers[header]?.length ?? 0) > 1)

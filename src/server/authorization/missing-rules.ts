@@ -56,19 +56,19 @@ function covers(held: PolicyRule, wanted: PolicyRule): boolean {
   const { resourceNames: heldNames = NONE } = held;
   const { resourceNames: wantedNames = NONE } = wanted;
   return (
-    holds(held.verbs, wanted.verbs) &&
-    holds(held.apiGroups, wanted.apiGroups) &&
-    holdsResources(held.resources, wanted.resources) &&
+    contains(held.verbs, wanted.verbs) &&
+    contains(held.apiGroups, wanted.apiGroups) &&
+    coversResources(held.resources, wanted.resources) &&
     (heldNames.length === 0 || (wantedNames.length > 0 && wantedNames.every((name) => heldNames.includes(name)))) &&
     (wanted.nonResourceURLs ?? NONE).every((path) => held.nonResourceURLs?.some((own) => pathMatches(own, path)))
   );
 }
 
-function holds(held: readonly string[] | undefined, wanted: readonly string[] = NONE): boolean {
+function contains(held: readonly string[] | undefined, wanted: readonly string[] = NONE): boolean {
   return held?.includes(ALL) || wanted.every((value) => held?.includes(value));
 }
 
-function holdsResources(held: readonly string[] | undefined, wanted: readonly string[] = NONE): boolean {
+function coversResources(held: readonly string[] | undefined, wanted: readonly string[] = NONE): boolean {
   return wanted.every((pattern) => {
     const slash = pattern.indexOf('/');
     const [resource, subResource] = slash < 0 ? [pattern, ''] : [pattern.slice(0, slash), pattern.slice(slash + 1)];

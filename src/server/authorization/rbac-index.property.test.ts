@@ -108,10 +108,10 @@ test('the index decides as a scan over all objects does, whatever was put and re
       (steps, questions) => {
         const { index, authorizer } = authorizerOf();
         const present = new Map<string, RbacObject>();
-        for (const { object: each, gone } of steps) {
+        for (const { object: each, gone: removed } of steps) {
           const kind = each.kind as RbacKind;
           const id = `${kind} ${each.metadata.namespace} ${each.metadata.name}`;
-          if (gone) {
+          if (removed) {
             index.remove(kind, each);
             present.delete(id);
           } else {

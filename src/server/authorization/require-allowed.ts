@@ -15,7 +15,7 @@ export async function requireAllowed(
 ): Promise<void> {
   const { allowed, reason } = await decide(authorizer, attributes, signal);
   if (allowed === true) return;
-  const why = `${whatIsRefused(attributes)}${reason === '' ? '' : `: ${reason}`}`;
+  const why = `${refusedAction(attributes)}${reason === '' ? '' : `: ${reason}`}`;
   throw new SluiceError('Refused', `${subjectOf(attributes)}forbidden: ${why}`, {
     details: { name: attributes.name, group: attributes.group, kind: attributes.resource },
   });
@@ -47,7 +47,7 @@ async function decisionOf(
   try {
     return await authorizer.authorize(attributes, signal);
   } catch (error) {
-    const operation = `cannot authorize the request: whether ${whatIsAsked(attributes)} is not decided`;
+    const operation = `cannot authorize the request: whether ${actionOf(attributes)} is not decided`;
     if (TEMPORARY.some((code) => isSluiceError(error, code)))
       throw new SluiceError('Unavailable', `${operation}: ${messageOf(error)}; try again later`, {
         cause: error,
@@ -75,11 +75,11 @@ function subjectOf({ isResource, group, resource, name }: RequestAttributes): st
   return name === '' ? `${what} is ` : `${what} ${JSON.stringify(name)} is `;
 }
 
-function whatIsRefused(attributes: RequestAttributes): string {
-  return whatIsAsked(attributes, 'cannot');
+function refusedAction(attributes: RequestAttributes): string {
+  return actionOf(attributes, 'cannot');
 }
 
-function whatIsAsked(attributes: RequestAttributes, modal: 'may' | 'cannot' = 'may'): string {
+function actionOf(attributes: RequestAttributes, modal: 'may' | 'cannot' = 'may'): string {
   const { user, verb, isResource, path, group, resource, subResource, namespace } = attributes;
   const who = `User ${JSON.stringify(user.name)} ${modal} ${verb}`;
   if (!isResource) return `${who} path ${JSON.stringify(path)}`;

@@ -34,7 +34,7 @@ function countResponse(
   const { body } = answer;
   // Parts of a list are created while they are sent.
   const length = typeof body === 'string' || body instanceof Uint8Array ? body.length : 0;
-  if (length > MIN_COUNTED_RESPONSE_LENGTH) response.once('close', openRequest.holdResponse(length, options));
+  if (length > MIN_COUNTED_RESPONSE_LENGTH) response.once('close', openRequest.reserveResponse(length, options));
 }
 
 /** Counts a request to the user that its sender impersonates, and no longer to the sender. TooManyRequests if that user has too many. */

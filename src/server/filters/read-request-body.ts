@@ -16,7 +16,9 @@ export function readRequestBody(clock: Clock, { maxBytes: limit, timeoutMs }: Bo
   return async (request, next) => {
     const { incoming, openRequest, found } = request;
     const hasBody = METHODS_WITH_BODY.has(incoming.method ?? '');
-    found.body = hasBody ? await readBody(incoming, { limit, timeoutMs, hold: openRequest.hold, clock }) : EMPTY_BODY;
+    found.body = hasBody
+      ? await readBody(incoming, { limit, timeoutMs, hold: openRequest.reserve, clock })
+      : EMPTY_BODY;
     return next();
   };
 }

@@ -6,7 +6,7 @@ import { jsonResponse } from '../http/answer.ts';
 import { negotiate } from '../http/media-type.ts';
 import { decodeBody } from '../http/request-body.ts';
 import { methodNotAllowed, unknownResource } from '../http/request-errors.ts';
-import type { ApiRequest, Findings } from '../request/api-request.ts';
+import type { ApiRequest, RequestState } from '../request/api-request.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 import { storageContext } from '../request/storage-context.ts';
 import type { VirtualResource } from '../reviews/virtual-resource.ts';
@@ -36,7 +36,7 @@ export function selectHandler({ paths, reviews, services }: Targets): Filter {
   };
 }
 
-function pathHandler(request: ApiRequest, paths: readonly PathHandler[]): Findings['handler'] {
+function pathHandler(request: ApiRequest, paths: readonly PathHandler[]): RequestState['handler'] {
   return async () => {
     const served = await readPath(request, paths);
     if (served === undefined) throw unknownResource();
@@ -48,7 +48,7 @@ function reviewHandler(
   request: ApiRequest,
   review: VirtualResource,
   { decodeProtobuf }: Services,
-): Findings['handler'] {
+): RequestState['handler'] {
   const { info } = request;
   request.found.isReview = true;
   if (info.name !== '' || (info.namespace !== '') !== review.namespaced) throw unknownResource();
@@ -62,7 +62,7 @@ function reviewHandler(
   };
 }
 
-function resourceHandler(request: ApiRequest, services: Services): Findings['handler'] {
+function resourceHandler(request: ApiRequest, services: Services): RequestState['handler'] {
   const { info, found } = request;
   const resource = services.resources.find(info);
   if (resource !== undefined) found.resource = resource;

@@ -1,7 +1,7 @@
 import { retryConflicts } from '../../foundation/concurrency/retry-conflicts.ts';
 import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
-import { checkPreconditions, isHeld } from '../../resource/storage/memory/object-rules.ts';
+import { checkPreconditions, isDeletionDelayed } from '../../resource/storage/memory/object-rules.ts';
 import { jsonResponse } from '../http/answer.ts';
 import { SUCCESS_CODE, successStatus } from '../http/status.ts';
 import type { ApiRequest } from '../request/api-request.ts';
@@ -21,7 +21,7 @@ export const deleteObject: Handler = async (request, services) => {
   const { kind, storage } = request.resource;
   const live = await storage.get(request.context, keyOfRequest(request));
   const last = await deleteAdmitted(request, services, deletion, live);
-  if (isHeld(kind, last)) return objectResponse(request, services, 200, last);
+  if (isDeletionDelayed(kind, last)) return objectResponse(request, services, 200, last);
   const { name, uid } = last.metadata;
   const group = kind.group === '' ? {} : { group: kind.group };
   return jsonResponse(SUCCESS_CODE, successStatus({ name, ...group, kind: kind.plural, uid }));
@@ -45,10 +45,10 @@ export const deleteCollection: Handler = async (request, services) => {
       });
     for (let start = 0; start < page.items.length; start += MAX_CONCURRENT_DELETIONS) {
       const some = page.items.slice(start, start + MAX_CONCURRENT_DELETIONS);
-      const gone = await Promise.all(
+      const removed = await Promise.all(
         some.map((object) => unlessMissing(deleteAdmitted(request, services, deletion, object))),
       );
-      deleted.push(...gone.filter((object) => object !== undefined));
+      deleted.push(...removed.filter((object) => object !== undefined));
     }
     version = page.resourceVersion;
     token = page.continue;

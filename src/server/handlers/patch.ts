@@ -34,7 +34,7 @@ const MAX_PATCH_VALUES = 41_000;
 export const patchObject: Handler = async (request, services) => {
   const { change, creates, value } = readPatch(request, services, request.body);
   await prepareObject(request, value);
-  return changeStored(request, services, { creates, namesVersion: namesVersion(value) }, change);
+  return changeStored(request, services, { creates, hasVersion: namesVersion(value) }, change);
 };
 
 /** True if a patch of any type contains the version of the object that it was made for. */

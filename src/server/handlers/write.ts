@@ -32,7 +32,7 @@ export const updateObject: Handler = async (request, services) => {
     const { resourceVersion } = pinned ? object.metadata : (live?.metadata ?? {});
     return withOwners(request, services, live, { ...object, metadata: { ...object.metadata, resourceVersion } });
   };
-  return changeStored(request, services, { creates: false, namesVersion: pinned }, change);
+  return changeStored(request, services, { creates: false, hasVersion: pinned }, change);
 };
 
 /** As in Kubernetes, an update of a kind that users define must name the version that it replaces. */
@@ -50,7 +50,7 @@ function requireVersion({ resource: { kind } }: ApiRequest, { metadata }: Kubern
 export async function changeStored(
   request: ApiRequest,
   services: Services,
-  { creates, namesVersion }: { readonly creates: boolean; readonly namesVersion: boolean },
+  { creates, hasVersion: namesVersion }: { readonly creates: boolean; readonly hasVersion: boolean },
   change: (live: Stored | undefined) => KubernetesObject,
 ): Promise<ApiResponse> {
   let overtakenBy: ErrorCode | undefined;

@@ -27,12 +27,12 @@ interface Open {
 /** One open request of a user. */
 export interface OpenRequest {
   /** Accounts for bytes of its body. TooManyRequests if its user or all users exceed their share. */
-  hold(bytes: number): void;
+  reserve(bytes: number): void;
   /**
    * Accounts for bytes of its response until the returned function is called, which may be after `close`. TooManyRequests if its user
    * has other requests and exceeds their share, unless the request must not be refused any more.
    */
-  holdResponse(bytes: number, options: { readonly mayRefuse: boolean }): () => void;
+  reserveResponse(bytes: number, options: { readonly mayRefuse: boolean }): () => void;
   close(): void;
 }
 
@@ -60,7 +60,7 @@ export class OpenRequests {
     this.#ofUser.set(user, own);
     let held = 0;
     return {
-      hold: (bytes) => {
+      reserve: (bytes) => {
         if (own.bytes + bytes > maxBytesOfUser)
           throw tooMany(`the open requests of the user have ${maxBytesOfUser} bytes`);
         if (this.#bytes + bytes > maxBytes) throw tooMany(`the open requests of all users have ${maxBytes} bytes`);
@@ -75,7 +75,7 @@ export class OpenRequests {
         held = 0;
         this.#forget(user, own);
       },
-      holdResponse: (bytes, { mayRefuse }) => {
+      reserveResponse: (bytes, { mayRefuse }) => {
         // A user's only response is sent whatever its size, so that a large object can be read at all.
         if (mayRefuse && own.responses > 0 && own.bytes + bytes > maxBytesOfUser)
           throw tooMany(`the responses that are being sent to the user have ${maxBytesOfUser} bytes`);

@@ -10,7 +10,7 @@ import type { OpenRequest } from '../limits/open-requests.ts';
 import type { ServedResource } from './served-resources.ts';
 
 /** The results of the filters, in their order. */
-export interface Findings {
+export interface RequestState {
   /** From the method and the URL. */
   info: RequestInfo;
   query: URLSearchParams;
@@ -53,7 +53,7 @@ export class ApiRequest {
   readonly aborted = new AbortController();
   /** Values of `Warning` headers. */
   readonly warnings: string[] = [];
-  readonly found: Partial<Findings> = {};
+  readonly found: Partial<RequestState> = {};
   /** True if nothing is stored, according to the URL or the body of a delete. */
   isDryRun = false;
   /** The name of the object that the request is about, where only the body has it. */
@@ -117,10 +117,10 @@ export class ApiRequest {
     if (this.warnings.length < MAX_WARNINGS) this.warnings.push(warningHeader(text));
   }
 
-  #known<Name extends keyof Findings>(name: Name): Findings[Name] {
+  #known<Name extends keyof RequestState>(name: Name): RequestState[Name] {
     const value = this.found[name];
     if (value === undefined) throw new Error(`the ${name} of the request is read before the filter that sets it`);
-    return value as Findings[Name];
+    return value as RequestState[Name];
   }
 }
 

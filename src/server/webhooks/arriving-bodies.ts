@@ -65,7 +65,7 @@ export class ArrivingBody {
   readonly #account: Account;
   #kept: Buffer | undefined = Buffer.alloc(0);
   #length = 0;
-  #heldBytes = 0;
+  #bufferedBytes = 0;
 
   constructor(maxBytes: number, account: Account) {
     this.#maxBytes = maxBytes;
@@ -94,16 +94,16 @@ export class ArrivingBody {
 
   /** The whole body; undefined if it was too long to keep. It counts no longer. */
   end(): Buffer | undefined {
-    this.#account.end(this.#heldBytes);
+    this.#account.end(this.#bufferedBytes);
     const kept = this.#kept?.subarray(0, this.#length);
     this.#kept = undefined;
     return kept;
   }
 
   #hold(bytes: number): void {
-    const change = bytes - this.#heldBytes;
+    const change = bytes - this.#bufferedBytes;
     if (change === 0) return;
-    this.#heldBytes = bytes;
+    this.#bufferedBytes = bytes;
     this.#account.hold(change);
   }
 }

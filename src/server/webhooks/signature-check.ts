@@ -21,7 +21,7 @@ const ENCODED_KEY = 'whsec_';
 /** One way in which a sender shows that it knows the secret. */
 interface Proof {
   update(chunk: Uint8Array): void;
-  holds(): boolean;
+  isValid(): boolean;
 }
 
 /**
@@ -57,8 +57,8 @@ export class SignatureCheck {
   }
 
   /** Must be called once, after the whole body. Its duration reveals nothing about a wrong proof. */
-  holds(): boolean {
-    const results = this.#proofs.map((proof) => proof.holds());
+  isValid(): boolean {
+    const results = this.#proofs.map((proof) => proof.isValid());
     return results.length > 0 && !results.includes(false);
   }
 }
@@ -81,7 +81,7 @@ function tokenProof(token: string | undefined, secrets: readonly string[]): Proo
   const sent = Buffer.from(token, 'latin1').toString('utf8');
   return {
     update: () => undefined,
-    holds: () => secrets.map((secret) => sameText(secret, sent)).includes(true),
+    isValid: () => secrets.map((secret) => sameText(secret, sent)).includes(true),
   };
 }
 
@@ -126,7 +126,7 @@ function signedBy(
     update: (chunk) => {
       for (const hash of hashes) hash.update(chunk);
     },
-    holds: () => hashes.map((hash) => fits(hash.digest(encoding))).includes(true),
+    isValid: () => hashes.map((hash) => fits(hash.digest(encoding))).includes(true),
   };
 }
 

@@ -13,11 +13,11 @@ import { WEBHOOK_SECRET_ANNOTATION } from './webhook-secrets.ts';
 const SECRET = '0123456789abcdef';
 
 let server: TestServer;
-let heard: string[];
+let hasReported: string[];
 let unreadable: string[];
 let ahead: number;
 beforeEach(async () => {
-  heard = [];
+  hasReported = [];
   unreadable = [];
   ahead = 0;
   const clock: Clock = { now: () => systemClock.now() + ahead, schedule: systemClock.schedule };
@@ -29,7 +29,7 @@ beforeEach(async () => {
   const client = new RegistryClient(server.registry, { name: 'admin' }, 'api');
   endpoint = new WebhookEndpoint({
     ...{ client, clock },
-    onMessage: ({ namespace, name }, scope) => heard.push(`${namespace}/${name} ${scope}`),
+    onMessage: ({ namespace, name }, scope) => hasReported.push(`${namespace}/${name} ${scope}`),
     onUnreadablePush: async ({ namespace, name }, maxBytes) => void unreadable.push(`${namespace}/${name} ${maxBytes}`),
   });
   const repository = (name: string, secret?: string) =>
@@ -86,7 +86,7 @@ test('a message names what to read, and a repeated message does nothing', async 
   await send('{"zen":"…"}', { 'X-GitHub-Event': 'ping' });
   await send(`{"__proto__":{"ref":"refs/heads/main"}}`);
   await send('['.repeat(200_000));
-  expect(heard).toEqual([
+  expect(hasReported).toEqual([
     ...['default/apps branches', 'default/apps branches', 'default/apps everything', 'default/apps everything'],
     ...['default/apps undefined', 'default/apps everything', 'default/apps everything'],
   ]);
@@ -116,7 +116,7 @@ test('no response reveals whether a repository exists and has a webhook', async 
   ]);
   expect(new Set(answers).size).toBe(1);
   expect(answers[0]).toContain('[401,');
-  expect(heard).toEqual([]);
+  expect(hasReported).toEqual([]);
   const odd = ['%61pps', 'apps/x', 'apps/', '__proto__', 'A'];
   for (const name of odd) expect((await post(name, 'x', right)).status).toBe(401);
   expect((await fetch(`${server.listener.url}/webhooks/git/default/apps`)).status).toBe(405);
@@ -127,7 +127,7 @@ test('a large body is verified and not kept; above 25 MiB it is refused', async 
   const large = JSON.stringify({ ref: 'refs/heads/main', filler: 'x'.repeat(3 * 1024 * 1024) });
   expect((await post('apps', large, signed(large))).status).toBe(202);
   expect((await post('apps', `${large} `, signed(large))).status).toBe(401);
-  expect(heard).toEqual(['default/apps everything']);
+  expect(hasReported).toEqual(['default/apps everything']);
   expect(await refusedLength('apps')).toBe(413);
   expect(await refusedLength('unknown')).toBe(413);
 });
@@ -158,7 +158,7 @@ test('slow senders that reconnect, however many, do not keep a genuine message o
     expect((await post('apps', `${round}`, signed(`${round}`))).status).toBe(202);
     await again;
   }
-  expect(heard).toHaveLength(10);
+  expect(hasReported).toHaveLength(10);
   for (const sent of slow) sent.destroy();
 });
 
@@ -175,7 +175,7 @@ test('a captured message has no effect under another delivery, event or kind of 
     { 'X-Gitea-Signature': hex, 'X-Gitea-Event': 'push', 'X-Gitea-Delivery': '2' },
   ])
     expect(await send(headers)).toBe('seen before\n');
-  expect(heard).toEqual(['default/apps branches']);
+  expect(hasReported).toEqual(['default/apps branches']);
 });
 
 test('signed times, and the ids beside a token, tell messages with the same content apart', async () => {

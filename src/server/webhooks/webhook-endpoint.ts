@@ -66,7 +66,7 @@ export class WebhookEndpoint {
   readonly #bodies: ArrivingBodies;
   readonly #seen: SeenMessages;
   /** Replaces a missing secret, so that no signature is valid but each is checked. */
-  readonly #nobodys = randomBytes(32).toString('base64');
+  readonly #placeholderSecret = randomBytes(32).toString('base64');
 
   constructor(options: WebhookOptions) {
     this.#options = options;
@@ -91,7 +91,7 @@ export class WebhookEndpoint {
     const { client, clock, onMessage, onPush, onUnreadablePush } = this.#options;
     const { headers } = request;
     const secrets = await webhookSecrets(client, repository);
-    const check = new SignatureCheck(headers, secrets.length === 0 ? [this.#nobodys] : secrets, clock.now());
+    const check = new SignatureCheck(headers, secrets.length === 0 ? [this.#placeholderSecret] : secrets, clock.now());
     const digest = createHash('sha256');
     await readThrough(request, clock, (chunk) => {
       check.update(chunk);
@@ -99,7 +99,7 @@ export class WebhookEndpoint {
       arriving.append(chunk);
     });
     const body = arriving.end();
-    if (!check.holds()) throw new SluiceError('Unauthenticated', 'Unauthorized');
+    if (!check.isValid()) throw new SluiceError('Unauthenticated', 'Unauthorized');
     const id = messageId(repository, headers, digest.digest('base64'));
     if (!this.#seen.add(id)) return textResponse(202, 'text/plain; charset=utf-8', 'seen before\n');
     if (body === undefined && pushFormOf(headers) !== undefined) await onUnreadablePush?.(repository, KEPT_BYTES);
@@ -149,14 +149,14 @@ async function readThrough(request: IncomingMessage, clock: Clock, take: (chunk:
  * undefined if it was too long to buffer. The message only limits the scope: an unclear one requests a full sync.
  */
 function syncHint(headers: IncomingHttpHeaders, body: Buffer | undefined): HintedScope | undefined {
-  if (!movesRefs(headers)) return undefined;
+  if (!reportsRefs(headers)) return undefined;
   const ref = refIn(body);
   // The other refs are tags; they are many, so Sluice reads them only if a message names them.
   return ref?.startsWith('refs/heads/') || ref?.startsWith('refs/sluice/') ? 'branches' : 'everything';
 }
 
 /** True if the event in the headers, if any, reports refs. */
-function movesRefs(headers: IncomingHttpHeaders): boolean {
+function reportsRefs(headers: IncomingHttpHeaders): boolean {
   const event = EVENT_HEADERS.map((name) => headers[name]).find((value) => value !== undefined);
   return event === undefined || EVENTS_OF_REFS.has(String(event));
 }

@@ -18,7 +18,7 @@ function hashKey(value: Value): HashKey {
   if (value === null || typeof value !== 'object') return value;
   if (value instanceof StarlarkFunction || value instanceof Builtin) return value;
   if (value instanceof Float && Number.isInteger(value.value)) return intOfFloat(value.value);
-  return `\0${madeUpKey(value)}`;
+  return `\0${compositeKey(value)}`;
 }
 
 /** True for a hashable value: immutable with all its elements. */
@@ -31,7 +31,7 @@ export function isHashable(value: Value): boolean {
 const HASHABLE = new Set(['float', 'function', 'builtin_function_or_method']);
 
 /** Returns a text that is equal only for equal values, also as a part of another key. */
-function madeUpKey(value: Value): string {
+function compositeKey(value: Value): string {
   if (typeof value === 'string') return `s${value.length}:${value}`;
   if (value === null) return 'n';
   if (typeof value === 'boolean') return value ? 'y' : 'z';
@@ -39,12 +39,12 @@ function madeUpKey(value: Value): string {
   if (value instanceof Float)
     return Number.isInteger(value.value) ? `i${intOfFloat(value.value)};` : `f${value.value};`;
   if (value instanceof Tuple) {
-    value.key ??= bounded(`t${value.items.length}:${value.items.map(madeUpKey).join('')}`);
+    value.key ??= bounded(`t${value.items.length}:${value.items.map(compositeKey).join('')}`);
     return value.key;
   }
   if (value instanceof Struct) {
     const fields = [...value.fields].sort(([a], [b]) => (a < b ? -1 : 1));
-    return bounded(`c${fields.length}:${fields.map(([name, field]) => `${name}=${madeUpKey(field)}`).join('')}`);
+    return bounded(`c${fields.length}:${fields.map(([name, field]) => `${name}=${compositeKey(field)}`).join('')}`);
   }
   return fail(`unhashable type: ${typeName(value)}`);
 }

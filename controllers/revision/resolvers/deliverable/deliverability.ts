@@ -36,7 +36,7 @@ export interface Deliverability {
 const NO_PLACES: ReadonlyMap<string, string> = new Map();
 
 /** Evaluates revisions against the targets that exist at each call. */
-export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => [] }: DeliverabilityOptions) {
+export function createDeliverabilityCheck({ targets, repositoryOf, packagesOf = () => [] }: DeliverabilityOptions) {
   const outcomes = new WeakMap<ReadonlyMap<string, Buffer>, ManifestsOutcome>();
 
   function selectingTargets(revision: PackageRevision, kptfile: PackageRevision['kptfile']): DeliveryTarget[] {

@@ -10,7 +10,7 @@ import { ANNA, type Fixture, fixture } from '../../../../test/support/fixture.ts
 import { outcomeOf } from '../../../../test/support/shop.ts';
 import { TargetObjects } from '../../../delivery/target-objects.ts';
 import { revisionController } from '../../revision-controller.ts';
-import { DELIVERABLE_TYPE, deliverabilityJudge, describeRefusal } from './deliverability.ts';
+import { createDeliverabilityCheck, DELIVERABLE_TYPE, describeRefusal } from './deliverability.ts';
 import { deliverableResolver } from './deliverable-resolver.ts';
 
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
@@ -167,7 +167,7 @@ test('a proposed revision is evaluated again when a target changes, and once mor
 
   // The controller has not been woken yet, and the condition is still True.
   targets = [target('edge')];
-  const judge = deliverabilityJudge({ targets: () => targets, repositoryOf: () => undefined });
+  const judge = createDeliverabilityCheck({ targets: () => targets, repositoryOf: () => undefined });
   const approvals = new RevisionStore({
     approvalProblem: (revision, files) => {
       const message = describeRefusal(judge(revision, files));
@@ -193,7 +193,7 @@ test('an object that another package of the target ships is reported, with its p
   const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
   const revision = world.store.get(name);
   const { files } = await world.store.content(name);
-  const judge = deliverabilityJudge({
+  const judge = createDeliverabilityCheck({
     targets: () => targets,
     repositoryOf: () => undefined,
     packagesOf: (to, identity) => shipped.packagesOf(to, identity),

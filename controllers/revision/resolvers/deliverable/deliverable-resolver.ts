@@ -9,10 +9,10 @@ import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resourc
 import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey } from '../../../../src/resource/object/object.ts';
 import type { TargetObjects } from '../../../delivery/target-objects.ts';
 import {
+  createDeliverabilityCheck,
   DELIVERABLE_TYPE,
   type Deliverability,
   type DeliverabilityOptions,
-  deliverabilityJudge,
   describeRefusal,
 } from './deliverability.ts';
 import { DraftsByObject } from './drafts-by-object.ts';
@@ -35,12 +35,15 @@ export interface Deliverable {
 export function deliverableResolver(options: DeliverableOptions): Deliverable {
   const { store, requiredGates, shipped, ...rest } = options;
   const packagesOf = shipped && ((target: DeliveryTarget, identity: string) => shipped.packagesOf(target, identity));
-  const judge = deliverabilityJudge({ ...rest, ...(packagesOf === undefined ? {} : { packagesOf }) });
+  const checkDeliverability = createDeliverabilityCheck({
+    ...rest,
+    ...(packagesOf === undefined ? {} : { packagesOf }),
+  });
   const drafts = new DraftsByObject();
 
-  const judged = (subject: ResolverSubject): Deliverability => {
+  const check = (subject: ResolverSubject): Deliverability => {
     const { revision, files, kptfile } = subject;
-    const deliverability = judge(revision, files, kptfile);
+    const deliverability = checkDeliverability(revision, files, kptfile);
     drafts.record(revision, deliverability, isKept(subject, deliverability));
     return deliverability;
   };
@@ -51,17 +54,17 @@ export function deliverableResolver(options: DeliverableOptions): Deliverable {
   const resolver: Resolver = {
     name: 'deliverable',
     claims: [DELIVERABLE_TYPE],
-    judgesProposals: true,
+    checksProposals: true,
     applies: (subject) =>
-      subject.conditions.has(DELIVERABLE_TYPE) || isGate(subject) || judged(subject).refusal !== undefined,
+      subject.conditions.has(DELIVERABLE_TYPE) || isGate(subject) || check(subject).refusal !== undefined,
     resolve(subject) {
-      const deliverability = judged(subject);
+      const deliverability = check(subject);
       const { refusal, targets } = deliverability;
       // The first delivery of a process confirms or corrects it; withdrawing it until then could cost two needless commits.
       if (isKept(subject, deliverability)) return {};
       if (refusal === undefined && !isGate(subject)) return { withdraw: [DELIVERABLE_TYPE] };
       const names = targets.join(', ');
-      const answer =
+      const condition =
         refusal === undefined
           ? {
               status: 'True' as const,
@@ -69,7 +72,7 @@ export function deliverableResolver(options: DeliverableOptions): Deliverable {
               message: names === '' ? 'no target selects it' : `${names} can deliver it`,
             }
           : { status: 'False' as const, reason: refusal.reason, message: describeRefusal(deliverability) ?? '' };
-      return { conditions: [{ type: DELIVERABLE_TYPE, ...answer, inputs: ['content'] }] };
+      return { conditions: [{ type: DELIVERABLE_TYPE, ...condition, inputs: ['content'] }] };
     },
   };
 

@@ -4,9 +4,9 @@ import {
   type Claim,
   claimFromObject,
   type Holding,
-  heldRange,
   type OwnerKey,
   ownerText,
+  statusRange,
 } from '../../../../src/allocation/claim.ts';
 import { type Range, rangeKey } from '../../../../src/allocation/ipv4.ts';
 import type { Outcome } from '../../../../src/allocation/outcome.ts';
@@ -61,7 +61,7 @@ export class Allocator {
   readonly #mutex = new Mutex();
   /** Ids of revisions that changed since they were read. */
   readonly #changed: Set<string>;
-  readonly #held = new Map<string, readonly Holding[]>();
+  readonly #holdings = new Map<string, readonly Holding[]>();
   /** Ids of revisions whose objects are damaged, by name: their addresses are unknown until the repository is repaired. */
   readonly #damaged = new Map<string, string>();
   readonly #reserved = new Map<string, Reservations>();
@@ -84,8 +84,8 @@ export class Allocator {
   }
 
   /** True if a revision has or reserves a value, so that a change of it may release one. */
-  holdsSomething(revision: string): boolean {
-    return this.#held.has(revision) || this.#reserved.has(revision);
+  hasValues(revision: string): boolean {
+    return this.#holdings.has(revision) || this.#reserved.has(revision);
   }
 
   /** Names of revisions that cannot be read because their repository is damaged. */
@@ -156,10 +156,10 @@ export class Allocator {
 
   /** True if the value in the status of a claim belongs to another owner. */
   isForeign(claim: Claim): boolean {
-    const range = heldRange(claim);
+    const range = statusRange(claim);
     const instance = this.#table.instance(claim.networkInstance);
     if (range === undefined || instance === undefined) return false;
-    return instance.othersIn(range, claim.owner).length > 0 && !instance.keeps(claim.owner, range);
+    return instance.otherOwnersIn(range, claim.owner).length > 0 && !instance.hasPrecedence(claim.owner, range);
   }
 
   #keys(owner: OwnerKey, outcome: Outcome | undefined): string[] {
@@ -180,7 +180,7 @@ export class Allocator {
   }
 
   #isLive(networkInstance: string, owner: OwnerKey, range: Range): boolean {
-    const entries = this.#table.instance(networkInstance)?.heldBy(owner) ?? [];
+    const entries = this.#table.instance(networkInstance)?.entriesOf(owner) ?? [];
     const tenure = entries.find((entry) => rangeKey(entry.range) === rangeKey(range))?.tenures.get(ownerText(owner));
     return tenure !== undefined && this.#table.freeAt(tenure) === undefined;
   }
@@ -189,7 +189,7 @@ export class Allocator {
     if (version === this.#poolVersion) return;
     this.#poolVersion = version;
     this.#table = new AllocationTable(pools, this.#options);
-    for (const holdings of this.#held.values()) for (const holding of holdings) this.#table.add(holding);
+    for (const holdings of this.#holdings.values()) for (const holding of holdings) this.#table.add(holding);
     for (const { holdings } of this.#reserved.values()) for (const holding of holdings) this.#table.add(holding);
     for (const holding of this.#released) this.#table.add(holding);
   }
@@ -204,11 +204,11 @@ export class Allocator {
     if (claims === undefined) return;
     this.#damaged.delete(name);
     const next = revision === undefined ? [] : claims.flatMap((object) => holdingOf(revision, object));
-    const before = this.#held.get(name) ?? [];
+    const before = this.#holdings.get(name) ?? [];
     for (const holding of next) this.#table.add(holding);
     for (const holding of before) this.#table.remove(holding);
-    if (next.length === 0) this.#held.delete(name);
-    else this.#held.set(name, next);
+    if (next.length === 0) this.#holdings.delete(name);
+    else this.#holdings.set(name, next);
     const written = new Set(next.map(keyOf));
     const isDraft = revision?.lifecycle === 'Draft';
     const open = this.#reserved.get(name)?.holdings.filter((holding) => isDraft && !written.has(keyOf(holding)));
@@ -236,7 +236,7 @@ export class Allocator {
     const lost = new Map(holdings.map((holding) => [keyOf(holding), holding]));
     for (const holding of lost.values()) {
       const { networkInstance, owner, range } = holding;
-      const others = this.#table.instance(networkInstance)?.othersIn(range, owner) ?? [];
+      const others = this.#table.instance(networkInstance)?.otherOwnersIn(range, owner) ?? [];
       const isHeld = others.some((tenure) => this.#table.freeAt(tenure) === undefined);
       if (isHeld || this.#isLive(networkInstance, owner, range)) continue;
       const released = { ...holding, released: this.#options.clock.now() };
@@ -288,7 +288,7 @@ function keyOf({ owner, range }: { readonly owner: OwnerKey; readonly range: Ran
 /** Returns the value of a claim in a revision, according to its status. */
 function holdingOf(revision: PackageRevision, object: KrmObject): Holding[] {
   const claim = claimFromObject(object.value, ownerRepository(revision), revision.key.package);
-  const range = 'problem' in claim ? undefined : heldRange(claim);
+  const range = 'problem' in claim ? undefined : statusRange(claim);
   if ('problem' in claim || range === undefined) return [];
   const { owner, networkInstance } = claim;
   return [{ owner, networkInstance, range, published: isPublished(revision), since: sinceOf(revision, object) }];

@@ -133,7 +133,7 @@ export function ipamResolver(options: IpamOptions): Ipam {
     start({ enqueue, track }) {
       let seen = allocator.releases;
       return store.subscribe((changes) => {
-        if (!changes.some(({ before }) => before !== undefined && allocator.holdsSomething(revisionId(before)))) return;
+        if (!changes.some(({ before }) => before !== undefined && allocator.hasValues(revisionId(before)))) return;
         track(async () => {
           await allocator.refresh();
           if (allocator.releases === seen) return;

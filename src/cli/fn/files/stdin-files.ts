@@ -1,7 +1,7 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { readResources } from '../../../function/resource/read-resources.ts';
 import { Resource } from '../../../function/resource/resource.ts';
-import { toldPlaces } from '../../../function/resource-list/place-annotations.ts';
+import { readPlaceAnnotations } from '../../../function/resource-list/place-annotations.ts';
 import { writeResourceList } from '../../../function/resource-list/resource-list-text.ts';
 import { sinkPackage } from '../../../function/resource-list/source-package.ts';
 
@@ -18,7 +18,7 @@ function filesOf(text: string): ReadonlyMap<string, string> {
   const problem = notes[0];
   if (problem !== undefined) throw new SluiceError('InvalidInput', problem.replace('stdin.yaml', 'stdin'));
   const items = resources.map(({ root }) => {
-    const { internal, legacy } = toldPlaces(root);
+    const { internal, legacy } = readPlaceAnnotations(root);
     const file = internal.path ?? legacy.path ?? '';
     return Resource.of(root, { file, index: Number(internal.index ?? legacy.index) || 0 });
   });

@@ -25,5 +25,5 @@ export const celValidation: KrmFunction = {
   // Rules may select the Kptfile.
   readsStatus: true,
   // The CEL library is large, and most renderings do not need it.
-  run: async (list) => (await import('./judge-resources.ts')).judgeResources(list),
+  run: async (list) => (await import('./validate-resources.ts')).validateResources(list),
 };

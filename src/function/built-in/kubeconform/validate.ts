@@ -1,6 +1,6 @@
 import { fieldPath } from '../../../resource/object/invalid-object.ts';
-import { judgeValue } from '../../../resource/schema/structural/judge-value.ts';
 import { ruleCauses } from '../../../resource/schema/structural/rule-causes.ts';
+import { validateValue } from '../../../resource/schema/structural/validate-value.ts';
 import type { ResourceList } from '../../model/function.ts';
 import { type FunctionResult, resultFor } from '../../model/function-result.ts';
 import type { Resource } from '../../resource/resource.ts';
@@ -21,7 +21,7 @@ export async function validate(list: ResourceList): Promise<void> {
   const { results } = list;
   for (const item of list.items) {
     if (results.length > MAX_FINDINGS) break;
-    validator.judge(item, results);
+    validator.validate(item, results);
   }
   truncateFindings(results);
 }
@@ -45,21 +45,21 @@ class Validator {
     this.#config = config;
   }
 
-  judge(item: Resource, results: FunctionResult[]): void {
+  validate(item: Resource, results: FunctionResult[]): void {
     const { apiVersion, kind } = item;
     const { skipKinds } = this.#config;
     if (item.isLocalConfig || kind === 'Kptfile') return;
     if (skipKinds.has(kind) || skipKinds.has(`${apiVersion}/${kind}`)) return;
     const schema = this.#kubernetes.of(apiVersion, kind);
-    if (schema !== undefined) this.#judgeBy({ schema, canJudgeRules: false }, item, results);
-    else this.#judgeCustom(item, results);
+    if (schema !== undefined) this.#validateWith({ schema, canEvaluateRules: false }, item, results);
+    else this.#validateCustom(item, results);
   }
 
-  #judgeCustom(item: Resource, results: FunctionResult[]): void {
+  #validateCustom(item: Resource, results: FunctionResult[]): void {
     const { apiVersion, kind } = item;
     const found = this.#package.of(apiVersion, kind);
     if (found !== undefined && 'schema' in found) {
-      this.#judgeBy(found, item, results);
+      this.#validateWith(found, item, results);
       return;
     }
     const name = `${kind} (${apiVersion})`;
@@ -80,8 +80,12 @@ class Validator {
     );
   }
 
-  #judgeBy({ schema, canJudgeRules }: UsableSchema, item: Resource, results: FunctionResult[]): void {
-    const { value, unknownFields, causes } = judgeValue(schema, item.value);
+  #validateWith(
+    { schema, canEvaluateRules: canJudgeRules }: UsableSchema,
+    item: Resource,
+    results: FunctionResult[],
+  ): void {
+    const { value, unknownFields, causes } = validateValue(schema, item.value);
     const isSecret = item.kind === 'Secret' && item.apiVersion === 'v1';
     for (const { message, field } of causes)
       results.push(resultFor('error', plainMessage(message, isSecret), item, field || undefined));

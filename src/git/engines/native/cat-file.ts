@@ -91,7 +91,7 @@ export class CatFile implements ProcessOwner {
     const budget = { bytes: MAX_BATCH_BYTES };
     const answers: Answer[] = [];
     for (let start = 0; start < specifications.length; start += MAX_PIPELINED)
-      for (const answer of await this.#ask(command, specifications.slice(start, start + MAX_PIPELINED), budget))
+      for (const answer of await this.#request(command, specifications.slice(start, start + MAX_PIPELINED), budget))
         answers.push(answer);
     return answers;
   }
@@ -100,19 +100,19 @@ export class CatFile implements ProcessOwner {
    * Git reports an object that it cannot read as missing, and the reason on its standard error. A damaged object taken for an absent
    * one would look like a removal, so the request is repeated: the second time git finds a pack that another process has just replaced.
    */
-  async #ask(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
+  async #request(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
     for (let attempt = 1; ; attempt += 1) {
-      const answers = await this.#answers(command, specifications, budget);
+      const answers = await this.#results(command, specifications, budget);
       if (!answers.includes(undefined)) return answers;
       // Output that Git wrote before its answer is in the pipe by now, and is read within one turn of the event loop.
       await setImmediate();
-      const said = this.#process?.stderr().trim() ?? '';
-      if (said === '') return answers;
-      if (attempt === MAX_ATTEMPTS) throw unreadable('an object', said);
+      const output = this.#process?.stderr().trim() ?? '';
+      if (output === '') return answers;
+      if (attempt === MAX_ATTEMPTS) throw unreadable('an object', output);
     }
   }
 
-  #answers(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
+  #results(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
     if (this.#closed) throw new SluiceError('Internal', 'the repository was used after close()');
     const answers = specifications.map(
       (specification) =>
@@ -220,12 +220,12 @@ export class CatFile implements ProcessOwner {
     const first = this.#waiting[0];
     if (first === undefined) return;
     first.attempts += 1;
-    const said = process.stderr().trim();
-    if (said.includes('fatal:') || first.attempts >= MAX_ATTEMPTS)
+    const output = process.stderr().trim();
+    if (output.includes('fatal:') || first.attempts >= MAX_ATTEMPTS)
       this.#restart(
-        said === ''
+        output === ''
           ? new SluiceError('Unavailable', 'git cat-file ended unexpectedly')
-          : unreadable(JSON.stringify(first.specification), said),
+          : unreadable(JSON.stringify(first.specification), output),
       );
     else this.#send(this.#waiting);
   }
@@ -261,6 +261,6 @@ export class CatFile implements ProcessOwner {
   }
 }
 
-function unreadable(what: string, said: string): DamageError {
-  return new DamageError(`${what} cannot be read: ${said.slice(0, 500)}. ${HOW_TO_REPAIR}`);
+function unreadable(what: string, output: string): DamageError {
+  return new DamageError(`${what} cannot be read: ${output.slice(0, 500)}. ${HOW_TO_REPAIR}`);
 }

@@ -103,14 +103,14 @@ async function writeIndexed(
   if (failure !== undefined) throw failure;
   const name = /^pack\t([0-9a-f]{40})/.exec(output)?.[1];
   if ((code === 0 || code === 1) && name !== undefined) return name;
-  const said = cleanText(stderr()).slice(0, 500);
-  if (isDiskFullMessage(said)) throw diskFull(gitDir, said);
-  if (said.includes('exceeds maximum allowed size'))
+  const detail = cleanText(stderr()).slice(0, 500);
+  if (isDiskFullMessage(detail)) throw diskFull(gitDir, detail);
+  if (detail.includes('exceeds maximum allowed size'))
     throw new SluiceError(
       'LimitExceeded',
       `cannot receive a pack of more than ${MAX_PACK_BYTES} bytes: the repository is too large for Sluice`,
     );
-  throw new SluiceError('Unavailable', `cannot use the pack that a remote sent: ${said}`);
+  throw new SluiceError('Unavailable', `cannot use the pack that a remote sent: ${detail}`);
 }
 
 /**

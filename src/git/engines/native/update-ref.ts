@@ -90,8 +90,8 @@ export class UpdateRef implements ProcessOwner {
       const onClose = () => {
         settle();
         this.#forget(process);
-        const said = process.stderr();
-        if (said.includes('fatal:')) reject(updateRefError(said.slice(said.indexOf('fatal:')), updates));
+        const text = process.stderr();
+        if (text.includes('fatal:')) reject(updateRefError(text.slice(text.indexOf('fatal:')), updates));
         else if (output === '') resolve('not started');
         else reject(unknownOutcome('Unavailable', 'ended'));
       };

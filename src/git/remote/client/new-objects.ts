@@ -44,7 +44,7 @@ export async function collectNewObjects(
   return new Collector(reader, isKnown).collect(tips);
 }
 
-class TooMuch extends Error {}
+class LimitReached extends Error {}
 
 class Collector {
   readonly #reader: ObjectReader;
@@ -67,7 +67,7 @@ class Collector {
       await this.#trees(await this.#roots(commits), others);
       return [...this.#collected.values()];
     } catch (error) {
-      if (error instanceof TooMuch) return undefined;
+      if (error instanceof LimitReached) return undefined;
       throw error;
     }
   }
@@ -82,7 +82,7 @@ class Collector {
       const next: Oid[] = [];
       for (const [oid, object] of await this.#read(fresh)) {
         seen.add(oid);
-        if (seen.size > MAX_COMMITS) throw new TooMuch();
+        if (seen.size > MAX_COMMITS) throw new LimitReached();
         if (object.type === 'commit') {
           const { tree, parents } = parseCommit(object.data, oid);
           commits.push({ oid, tree, parents });
@@ -131,7 +131,7 @@ class Collector {
           bases.find((base) => this.#isBase(base, object)),
         );
       });
-      if (this.#collected.size + files.length > MAX_OBJECTS) throw new TooMuch();
+      if (this.#collected.size + files.length > MAX_OBJECTS) throw new LimitReached();
       level = next;
     }
     await this.#files(files);
@@ -176,7 +176,7 @@ class Collector {
     const oids = [...new Set(wanted.map(({ oid }) => oid))];
     // Checked first: what is too much must not be read.
     const sizes = (await this.#reader.statObjects(oids)).map((stat) => stat?.size ?? 0);
-    if (sizes.reduce((sum, size) => sum + size, this.#bytes) > MAX_BYTES) throw new TooMuch();
+    if (sizes.reduce((sum, size) => sum + size, this.#bytes) > MAX_BYTES) throw new LimitReached();
     const objects = await this.#read(oids);
     const large = wanted.filter(({ oid }) => (objects.get(oid)?.size ?? 0) >= MIN_DELTA_BYTES);
     const bases = await this.#read([...new Set(large.flatMap((pair) => pair.bases.slice(0, 1)))]);
@@ -199,12 +199,12 @@ class Collector {
   #take(object: GitObject, base?: GitObject): void {
     this.#bytes += object.size;
     this.#collected.set(object.oid, { type: object.type, data: object.data, base });
-    if (this.#bytes > MAX_BYTES || this.#collected.size > MAX_OBJECTS) throw new TooMuch();
+    if (this.#bytes > MAX_BYTES || this.#collected.size > MAX_OBJECTS) throw new LimitReached();
   }
 
   /** The objects in the order of the request. Throws NotFound for a missing one. */
   async #read(oids: readonly Oid[]): Promise<Map<Oid, GitObject>> {
-    if (oids.length > 2 * MAX_OBJECTS) throw new TooMuch();
+    if (oids.length > 2 * MAX_OBJECTS) throw new LimitReached();
     const objects = oids.length === 0 ? [] : await this.#reader.readObjects(oids);
     return new Map(
       oids.map((oid, index) => {

@@ -180,9 +180,9 @@ export class RemoteServer {
     }
   }
 
-  #explained(error: unknown, mayBeDone = false): unknown {
+  #explained(error: unknown, mayBeApplied = false): unknown {
     if (!(error instanceof ProtocolError)) return error;
-    const details: RequestFailure = { mayBeDone };
+    const details: RequestFailure = { mayBeApplied };
     return new SluiceError('Unavailable', `invalid answer of remote ${this.#connection.url}: ${error.message}`, {
       cause: error,
       details,

@@ -11,7 +11,7 @@ import { checkRemoteUrl, cleanText, toOneLine } from '../../network/remote-url.t
 import { isOid } from '../../objects/object-id.ts';
 import type { EngineOptions } from '../../process/engine-options.ts';
 import { type GitResult, runGit } from '../../process/git-process.ts';
-import { connectPinned, saysUnreachable } from '../../process/pinned-host.ts';
+import { connectPinned, reportsUnreachable } from '../../process/pinned-host.ts';
 import { withPrivateFiles } from '../../process/private-files.ts';
 import { remoteError } from '../../process/remote-error.ts';
 import { withSshConfig } from '../../process/ssh-config.ts';
@@ -177,7 +177,7 @@ export class GitTransport {
           hosts,
           endpoint,
           (pin) => useSsh([...ssh, ...pin]),
-          (outcome) => 'result' in outcome && outcome.result.code !== 0 && saysUnreachable(outcome.result.stderr),
+          (outcome) => 'result' in outcome && outcome.result.code !== 0 && reportsUnreachable(outcome.result.stderr),
         ),
       );
     }

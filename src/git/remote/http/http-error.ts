@@ -44,7 +44,7 @@ export function statusError(url: string, status: number, refusal: Refusal): Slui
   // A gateway may have lost the response of a server that applied the push. A refusal, or a response that requires a retry,
   // means that nothing was applied.
   const gave = status === 408 || (status >= 500 && status !== 501 && retryAfter === undefined);
-  const details: RequestFailure = { status, mayBeDone: refusal.changesRefs && gave, retryAfter };
+  const details: RequestFailure = { status, mayBeApplied: refusal.changesRefs && gave, retryAfter };
   return new SluiceError(code, `remote ${url} ${meaning} (HTTP ${status})${later}`, { details });
 }
 
@@ -70,11 +70,11 @@ export function connectionError(url: string, error: unknown, changesRefs: boolea
   const code = codeOf(error);
   const badCertificate = BAD_CERTIFICATES[code];
   if (badCertificate !== undefined) {
-    const details: RequestFailure = { mayBeDone: false };
+    const details: RequestFailure = { mayBeApplied: false };
     const message = `cannot connect to remote ${url}: its certificate ${badCertificate}`;
     return new SluiceError('Refused', message, { cause: error, details });
   }
-  const details: RequestFailure = { mayBeDone: changesRefs && !NEVER_SENT.has(code) };
+  const details: RequestFailure = { mayBeApplied: changesRefs && !NEVER_SENT.has(code) };
   const late = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
   const why = cleanText(messageOf(error) || code || 'the connection failed').slice(0, 300);
   return new SluiceError(late ? 'Timeout' : 'Unavailable', `cannot connect to remote ${url}: ${why}`, {

@@ -84,7 +84,7 @@ export class SmartHttp implements Connection {
   #explained(error: unknown, exchange: Exchange<unknown>, signal: AbortSignal): unknown {
     if (signal.aborted && isSluiceError(signal.reason)) {
       const { code, message } = signal.reason;
-      const details: RequestFailure = { mayBeDone: changesRefs(exchange) };
+      const details: RequestFailure = { mayBeApplied: changesRefs(exchange) };
       return new SluiceError(code, message, { details });
     }
     if (isSluiceError(error) || error instanceof ProtocolError) return error;

@@ -7,7 +7,7 @@ import type { RequestFailure } from './request-failure.ts';
 /** The refs of the remote differ from those that a push expects; nothing was sent. */
 export class NotAsExpectedError extends SluiceError {
   constructor(url: string) {
-    const details: RequestFailure = { mayBeDone: false };
+    const details: RequestFailure = { mayBeApplied: false };
     super('Conflict', `the refs of remote ${url} are not as expected`, { details });
   }
 }

@@ -5,7 +5,7 @@ export interface RequestFailure {
   /** The status of the answer, if there was one; over HTTP only. */
   readonly status?: number | undefined;
   /** False if the server has certainly not applied this request. */
-  readonly mayBeDone: boolean;
+  readonly mayBeApplied: boolean;
   /** Seconds of the Retry-After header. */
   readonly retryAfter?: number | undefined;
 }
@@ -13,5 +13,5 @@ export interface RequestFailure {
 /** Returns the details of a failed request. */
 export function failureOf(error: unknown): RequestFailure {
   const details = isSluiceError(error) ? (error.details as Partial<RequestFailure> | undefined) : undefined;
-  return { mayBeDone: details?.mayBeDone ?? false, status: details?.status, retryAfter: details?.retryAfter };
+  return { mayBeApplied: details?.mayBeApplied ?? false, status: details?.status, retryAfter: details?.retryAfter };
 }

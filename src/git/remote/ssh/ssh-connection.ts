@@ -6,7 +6,7 @@ import type { HostRules } from '../../network/host-rules.ts';
 import { readSshCredentials } from '../../network/remote-credentials.ts';
 import { readSshAddress, type SshAddress } from '../../network/ssh-address.ts';
 import { collectStderr } from '../../process/git-process.ts';
-import { connectPinned, saysUnreachable } from '../../process/pinned-host.ts';
+import { connectPinned, reportsUnreachable } from '../../process/pinned-host.ts';
 import { remoteError } from '../../process/remote-error.ts';
 import { withSshConfig } from '../../process/ssh-config.ts';
 import { advertisedRefs } from '../protocol/advertisement.ts';
@@ -49,7 +49,7 @@ export class SshConnection implements Connection {
         this.#address,
         (pin) => this.#exchange([...settings, ...pin], exchange, call.signal),
         (outcome) =>
-          'error' in outcome && !failureOf(outcome.error).mayBeDone && saysUnreachable(messageOf(outcome.error)),
+          'error' in outcome && !failureOf(outcome.error).mayBeApplied && reportsUnreachable(messageOf(outcome.error)),
       ),
     );
   }
@@ -81,7 +81,7 @@ export class SshConnection implements Connection {
       const isOver = child.stdout?.readableEnded === true;
       if (!isOver) stop();
       const notStarted = await ended;
-      const details: RequestFailure = { mayBeDone: sending.begun && exchange.service === 'git-receive-pack' };
+      const details: RequestFailure = { mayBeApplied: sending.begun && exchange.service === 'git-receive-pack' };
       if (signal.aborted) throw withDetails(signal.reason, details);
       if (notStarted !== undefined) throw withDetails(remoteError(this.url, 'cannot run ssh'), details);
       if (sending.failure !== undefined) throw withDetails(sending.failure, details);

@@ -6,7 +6,7 @@ import {
 } from '../../../resource/kinds/porch/package-revision.ts';
 import { deepFreeze, type ManagedFieldsEntry, type Stored } from '../../../resource/object/object.ts';
 import { settledVersion } from '../../../resource/object/settled-version.ts';
-import { type Indexed, type IndexKey, indexKeysOf, sharedKeysOf } from '../../../resource/watch/index-key.ts';
+import { type IndexedObject, type IndexKey, indexKeysOf, sharedKeysOf } from '../../../resource/watch/index-key.ts';
 import { READY_TYPE } from '../../model/gates/ready-type.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { PackageRepository } from '../../store/package-repository.ts';
@@ -140,7 +140,7 @@ export class RevisionEntry {
     return sharedKeysOf(this.#indexed(), packageRevisionKind);
   }
 
-  #indexed(): Indexed {
+  #indexed(): IndexedObject {
     const { revision, repository } = this;
     const own = revision.record?.labels;
     const labels = revision.latest ? { ...own, [LATEST_REVISION_LABEL]: 'true' } : own;

@@ -11,7 +11,7 @@ import type { Kind } from '../../../resource/schema/kind.ts';
 import { ListPages } from '../../../resource/storage/memory/list-pages.ts';
 import {
   checkPreconditions,
-  isHeld,
+  isDeletionDelayed,
   markedForDeletion,
   notFound,
   resourceName,
@@ -244,7 +244,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     checkPreconditions(this.kind, stored, options);
     if (stored.spec.lifecycle === 'DeletionProposed') refuseDeletion(context, stored, approves);
     const marked = markedForDeletion(stored, options, this.#clock.now());
-    if (!isHeld(this.kind, marked)) return this.#remove(context, entry);
+    if (!isDeletionDelayed(this.kind, marked)) return this.#remove(context, entry);
     if (sameValue(stored, marked)) return stored;
     // What must not be deleted is not marked either.
     await this.#remove({ ...context, dryRun: true }, entry);

@@ -21,7 +21,7 @@ export interface Resolver {
    * True if it reads proposed revisions as well, since its conditions follow from more than the content. Of these only conditions are
    * written.
    */
-  readonly judgesProposals?: boolean;
+  readonly checksProposals?: boolean;
   resolve(subject: ResolverSubject, context: ResolverContext): Resolution | Promise<Resolution>;
 }
 

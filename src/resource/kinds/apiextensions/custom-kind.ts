@@ -9,9 +9,9 @@ import { parseWithoutNulls } from '../../schema/null-fields.ts';
 import { metadataSchema } from '../../schema/object-schema.ts';
 import { wholeObject } from '../../schema/schema-of-kind.ts';
 import { parseJsonPath } from '../../schema/structural/json-path.ts';
-import { judgeValue } from '../../schema/structural/judge-value.ts';
 import { ruleCauses } from '../../schema/structural/rule-causes.ts';
 import type { StructuralSchema } from '../../schema/structural/structural-schema.ts';
+import { validateValue } from '../../schema/structural/validate-value.ts';
 import { unknownFields } from '../../schema/unknown-fields.ts';
 import { type WriteStrategy, writeStrategy } from '../../schema/write-strategy.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
@@ -102,26 +102,26 @@ function parser(
     ] as const)
       if ((given[field] ?? expected) !== expected)
         causes.push(invalidValue([field], given[field], `must be ${JSON.stringify(expected)}`));
-    const metadata = judgeMetadata(given, nameSchema, causes);
+    const metadata = validateMetadata(given, nameSchema, causes);
     const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = given;
-    const judged = judgeValue(content, rest);
-    causes.push(...judged.causes);
-    const object = { apiVersion, kind, metadata, ...(judged.value as Json) } as KubernetesObject;
+    const checked = validateValue(content, rest);
+    causes.push(...checked.causes);
+    const object = { apiVersion, kind, metadata, ...(checked.value as Json) } as KubernetesObject;
     if (causes.length === 0) causes.push(...strategy.validate(object));
     if (causes.length > 0) throw invalidObject(`${subject}${nameOf(given)}`, causes);
     const dropped = unknownFields(given.metadata, metadata).map((path) => ['metadata', ...path]);
-    return { object, unknownFields: [...dropped, ...judged.unknownFields] };
+    return { object, unknownFields: [...dropped, ...checked.unknownFields] };
   };
 }
 
-function judgeMetadata(given: Json, nameSchema: StructuralSchema | undefined, causes: FieldCause[]): ObjectMeta {
-  const { result, judged } = parseWithoutNulls(METADATA, { metadata: given.metadata ?? {} });
+function validateMetadata(given: Json, nameSchema: StructuralSchema | undefined, causes: FieldCause[]): ObjectMeta {
+  const { result, checked } = parseWithoutNulls(METADATA, { metadata: given.metadata ?? {} });
   if (!result.success) {
-    causes.push(...causesOf(result.error.issues, judged, false));
+    causes.push(...causesOf(result.error.issues, checked, false));
     return { name: '' };
   }
   const { metadata } = result.data;
-  if (nameSchema !== undefined) causes.push(...judgeValue(nameSchema, metadata, ['metadata']).causes);
+  if (nameSchema !== undefined) causes.push(...validateValue(nameSchema, metadata, ['metadata']).causes);
   return metadata;
 }
 

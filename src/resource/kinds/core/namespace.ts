@@ -45,7 +45,7 @@ export const namespaceKind = defineKind({
     canonicalize: named,
     prepareForCreate: (namespace) => ({ ...named(namespace), status: { phase: 'Active' as const } }),
     // Namespaces that an earlier version stored have no finalizers.
-    holdsDeletion: ({ spec }) => (spec?.finalizers ?? []).length > 0,
+    delaysDeletion: ({ spec }) => (spec?.finalizers ?? []).length > 0,
     deletionRefusal: ({ metadata }) =>
       SYSTEM_NAMESPACES.includes(metadata.name) ? 'this namespace may not be deleted' : undefined,
   },

@@ -82,24 +82,24 @@ const flaw = z.object({
   message: z.string().describe('Human-readable message.'),
 });
 
-interface Shown {
+interface DisplayedRevision {
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> | undefined };
   readonly status?:
     | {
-        readonly conditions?: readonly ShownCondition[] | undefined;
+        readonly conditions?: readonly DisplayedCondition[] | undefined;
         readonly outOfBand?: { readonly message: string } | undefined;
       }
     | undefined;
 }
 
-interface ShownCondition {
+interface DisplayedCondition {
   readonly type: string;
   readonly status: string;
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
 }
 
-function readyOf({ status }: Shown) {
+function readyOf({ status }: DisplayedRevision) {
   return status?.conditions?.find(({ type }) => type === 'sluice.dev/Ready');
 }
 
@@ -116,7 +116,7 @@ function countOfGates(message = ''): string | undefined {
 }
 
 /** Returns why a revision makes no progress: closed gates, or other problems. */
-function reasonOf(object: Shown): string | undefined {
+function reasonOf(object: DisplayedRevision): string | undefined {
   const { metadata, status } = object;
   const ready = readyOf(object);
   if (ready !== undefined && ready.status !== 'True') return ready.message?.replace(COUNT_OF_GATES, '');

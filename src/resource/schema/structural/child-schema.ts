@@ -1,7 +1,7 @@
 import type { StructuralSchema } from './structural-schema.ts';
 
 /** The schema of what no schema declares: anything. */
-const UNTOLD: StructuralSchema = { 'x-kubernetes-preserve-unknown-fields': true };
+const UNSPECIFIED: StructuralSchema = { 'x-kubernetes-preserve-unknown-fields': true };
 
 /** True for a field that the schema declares, as opposed to a key of a map. */
 export function isDeclared(schema: StructuralSchema, key: string): boolean {
@@ -11,11 +11,11 @@ export function isDeclared(schema: StructuralSchema, key: string): boolean {
 /** The schema of a field of an object or of a value of a map. */
 export function fieldSchema(schema: StructuralSchema, key: string): StructuralSchema {
   const { properties, additionalProperties } = schema;
-  if (properties !== undefined && Object.hasOwn(properties, key)) return properties[key] ?? UNTOLD;
-  return typeof additionalProperties === 'object' ? additionalProperties : UNTOLD;
+  if (properties !== undefined && Object.hasOwn(properties, key)) return properties[key] ?? UNSPECIFIED;
+  return typeof additionalProperties === 'object' ? additionalProperties : UNSPECIFIED;
 }
 
 /** The schema of the items of a list. */
 export function itemSchema(schema: StructuralSchema): StructuralSchema {
-  return schema.items ?? UNTOLD;
+  return schema.items ?? UNSPECIFIED;
 }

@@ -1,9 +1,9 @@
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import { type FieldCause, fieldPath, invalidValue, requiredValue } from '../../object/invalid-object.ts';
 import { parseJsonPath } from './json-path.ts';
-import { judgeValue } from './judge-value.ts';
 import { structuralProblems } from './structural-problems.ts';
 import type { StructuralSchema } from './structural-schema.ts';
+import { validateValue } from './validate-value.ts';
 
 type Path = readonly (string | number)[];
 
@@ -53,9 +53,9 @@ function forbid(path: Path): FieldCause {
 function defaultProblems(schema: StructuralSchema, at: Path): FieldCause[] {
   const causes: FieldCause[] = [];
   if (schema.default !== undefined) {
-    const judged = judgeValue(schema, schema.default, [...at, 'default']);
-    causes.push(...judged.causes);
-    for (const path of judged.unknownFields)
+    const result = validateValue(schema, schema.default, [...at, 'default']);
+    causes.push(...result.causes);
+    for (const path of result.unknownFields)
       causes.push(invalidValue(path, 'a default', 'names a field that is unknown'));
   }
   for (const [name, inner] of Object.entries(schema.properties ?? {}))

@@ -24,7 +24,7 @@ const MAX_CAUSES = 100;
 export function ruleCauses(schema: StructuralSchema, value: unknown, change?: { readonly old: unknown }): FieldCause[] {
   if (!hasRules(schema)) return [];
   const walk = new RuleWalk(change !== undefined);
-  walk.judge(schema, value, change?.old, []);
+  walk.evaluate(schema, value, change?.old, []);
   return walk.causes;
 }
 
@@ -38,7 +38,7 @@ class RuleWalk {
     this.#changes = changes;
   }
 
-  judge(schema: StructuralSchema, value: unknown, old: unknown, path: Path): void {
+  evaluate(schema: StructuralSchema, value: unknown, old: unknown, path: Path): void {
     if (!hasRules(schema) || value === undefined || value === null || (this.#changes && old === undefined)) return;
     const rules = schema['x-kubernetes-validations']?.filter((rule) => isTransitionRule(rule) === this.#changes) ?? [];
     if (rules.length > 0) {
@@ -50,7 +50,7 @@ class RuleWalk {
     else if (typeof value === 'object')
       for (const [name, inner] of Object.entries(value)) {
         const field = fieldSchema(schema, name);
-        if (field !== undefined) this.judge(field, inner, fieldOf(old, name), [...path, name]);
+        if (field !== undefined) this.evaluate(field, inner, fieldOf(old, name), [...path, name]);
       }
   }
 
@@ -62,7 +62,7 @@ class RuleWalk {
       keys === undefined || !Array.isArray(old) ? [] : old.map((item) => [identity(item, keys), item]),
     );
     for (const [index, item] of items.entries())
-      this.judge(inner, item, keys === undefined ? undefined : before.get(identity(item, keys)), [...path, index]);
+      this.evaluate(inner, item, keys === undefined ? undefined : before.get(identity(item, keys)), [...path, index]);
   }
 
   #run(rule: ValidationRule, bindings: { readonly self: unknown }, value: unknown, path: Path): void {

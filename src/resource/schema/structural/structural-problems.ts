@@ -22,16 +22,16 @@ type Json = Readonly<Record<string, unknown>>;
  * has for CustomResourceDefinitions, and limits on size and depth.
  */
 export function structuralProblems(schema: unknown, at: Path = []): FieldCause[] {
-  return new SchemaJudge().judge(schema, at);
+  return new SchemaValidator().check(schema, at);
 }
 
-class SchemaJudge {
+class SchemaValidator {
   readonly #causes: FieldCause[] = [];
   #nodes = 0;
   #rules = 0;
   #ruleCharacters = 0;
 
-  judge(schema: unknown, at: Path): FieldCause[] {
+  check(schema: unknown, at: Path): FieldCause[] {
     if (this.#node(schema, at, 0) && (schema as StructuralSchema).type !== 'object')
       this.#add([...at, 'type'], 'must be object at the root');
     return this.#causes;

@@ -10,7 +10,7 @@ interface Snapshot<Entry> {
   /** The caller of the next page may have rights in this namespace alone; undefined for all. */
   readonly namespace: string | undefined;
   readonly resourceVersion: string;
-  readonly madeAt: number;
+  readonly createdAt: number;
 }
 
 /** Milliseconds for which the next page of a list can be requested. */
@@ -48,8 +48,8 @@ export class ListPages<Entry, T extends KubernetesObject> {
       options.continue === undefined || options.continue === '' ? undefined : this.#readToken(options.continue);
     const snapshot =
       token === undefined
-        ? { entries: find(), namespace: options.namespace, resourceVersion, madeAt: this.#clock.now() }
-        : this.#held(token.snapshot);
+        ? { entries: find(), namespace: options.namespace, resourceVersion, createdAt: this.#clock.now() }
+        : this.#kept(token.snapshot);
     // Tokens can be guessed, and access was checked for the namespace of this request.
     if (snapshot.namespace !== options.namespace)
       throw new SluiceError('BadRequest', 'continue key is not valid: it belongs to a list of another namespace');
@@ -68,7 +68,7 @@ export class ListPages<Entry, T extends KubernetesObject> {
     }
     const result = { items: Object.freeze(items), resourceVersion: snapshot.resourceVersion };
     if (!more) return result;
-    const id = token?.snapshot ?? this.#hold(snapshot);
+    const id = token?.snapshot ?? this.#keep(snapshot);
     return {
       ...result,
       continue: Buffer.from(`${this.#instance}:${id}:${at}`).toString('base64url'),
@@ -76,9 +76,9 @@ export class ListPages<Entry, T extends KubernetesObject> {
     };
   }
 
-  #hold(snapshot: Snapshot<Entry>): number {
-    for (const [id, { madeAt }] of this.#snapshots) {
-      if (this.#snapshots.size < MAX_SNAPSHOTS && this.#clock.now() - madeAt < LIFETIME_MS) break;
+  #keep(snapshot: Snapshot<Entry>): number {
+    for (const [id, { createdAt }] of this.#snapshots) {
+      if (this.#snapshots.size < MAX_SNAPSHOTS && this.#clock.now() - createdAt < LIFETIME_MS) break;
       this.#snapshots.delete(id);
     }
     this.#lastId += 1;
@@ -86,9 +86,9 @@ export class ListPages<Entry, T extends KubernetesObject> {
     return this.#lastId;
   }
 
-  #held(id: number): Snapshot<Entry> {
+  #kept(id: number): Snapshot<Entry> {
     const snapshot = this.#snapshots.get(id);
-    if (snapshot !== undefined && this.#clock.now() - snapshot.madeAt < LIFETIME_MS) return snapshot;
+    if (snapshot !== undefined && this.#clock.now() - snapshot.createdAt < LIFETIME_MS) return snapshot;
     throw tooOld();
   }
 

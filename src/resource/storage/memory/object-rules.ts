@@ -45,7 +45,7 @@ export function updatedObject<T extends KubernetesObject>(kind: WrittenKind<T>, 
   const metadata = { ...object.metadata, ...serverMeta(old.metadata), ...keptOwners(old, object) };
   const kept = {
     ...(kind.strategy.hasStatus && { status: old.status }),
-    ...(kind.strategy.holdsDeletion !== undefined && { spec: old.spec }),
+    ...(kind.strategy.delaysDeletion !== undefined && { spec: old.spec }),
   };
   const next = { ...object, ...kept, metadata } as T;
   const causes = kind.strategy.validateUpdate(old, next);
@@ -89,8 +89,11 @@ export function refuseForbiddenDeletion<T extends KubernetesObject>(kind: Writte
 }
 
 /** True if an object whose deletion was requested must stay for the time being. */
-export function isHeld<T extends KubernetesObject>({ strategy }: Pick<WrittenKind<T>, 'strategy'>, object: T): boolean {
-  return (object.metadata.finalizers?.length ?? 0) > 0 || (strategy.holdsDeletion?.(object) ?? false);
+export function isDeletionDelayed<T extends KubernetesObject>(
+  { strategy }: Pick<WrittenKind<T>, 'strategy'>,
+  object: T,
+): boolean {
+  return (object.metadata.finalizers?.length ?? 0) > 0 || (strategy.delaysDeletion?.(object) ?? false);
 }
 
 /** Throws Conflict if a given precondition does not match. */

@@ -27,7 +27,7 @@ import { ObjectIndex } from './object-index.ts';
 import {
   checkPreconditions,
   createdObject,
-  isHeld,
+  isDeletionDelayed,
   markedForDeletion,
   notFound,
   refuseForbiddenDeletion,
@@ -89,8 +89,8 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   }
 
   get subResources(): readonly string[] {
-    const { hasStatus, holdsDeletion } = this.#kind.strategy;
-    return [...(hasStatus ? ['status'] : []), ...(holdsDeletion === undefined ? [] : [FINALIZE])];
+    const { hasStatus, delaysDeletion } = this.#kind.strategy;
+    return [...(hasStatus ? ['status'] : []), ...(delaysDeletion === undefined ? [] : [FINALIZE])];
   }
 
   /** Keeps the objects to another definition of the same kind from now on. What is stored stays as it is. */
@@ -171,7 +171,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
       checkPreconditions(this.kind, old, options);
       refuseForbiddenDeletion(this.kind, old);
       const marked = markedForDeletion(old, options, this.#clock.now());
-      if (!isHeld(this.kind, marked)) return this.#remove(context, transaction, old, old);
+      if (!isDeletionDelayed(this.kind, marked)) return this.#remove(context, transaction, old, old);
       return sameValue(old, marked) ? old : this.#write(context, transaction, old, marked);
     });
   }
@@ -188,7 +188,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
       checkPreconditions(this.kind, old, part === 'rest' ? this.#settled(old, object.metadata) : object.metadata);
       const next = change(old);
       if (sameValue(old, next)) return old;
-      const finished = next.metadata.deletionTimestamp !== undefined && !isHeld(this.kind, next);
+      const finished = next.metadata.deletionTimestamp !== undefined && !isDeletionDelayed(this.kind, next);
       if (finished) return this.#remove(context, transaction, old, next);
       const after = this.#write(context, transaction, old, next);
       if (part === 'status') this.#sinceStatus.set(after, this.#sinceStatus.get(old) ?? old.metadata.resourceVersion);
@@ -233,12 +233,12 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
 
   #remove(context: RequestContext, transaction: Transaction, old: Stored<T>, last: T): Stored<T> {
     if (context.dryRun === true) return versioned(last, old.metadata.resourceVersion);
-    let gone = old;
+    let removed = old;
     transaction.change<T>(
       this.#topic,
       keyText(keyOf(old)),
       (resourceVersion) => {
-        gone = versioned(last, resourceVersion);
+        removed = versioned(last, resourceVersion);
         this.#objects.delete(keyOf(old));
         this.#quota?.account(this.kind, old, undefined);
         return this.#logged(old, undefined);
@@ -248,7 +248,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
         this.#quota?.account(this.kind, undefined, old);
       },
     );
-    return gone;
+    return removed;
   }
 
   #put(object: Stored<T>): void {

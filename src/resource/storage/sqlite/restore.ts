@@ -16,7 +16,7 @@ export interface RestoreOptions {
 }
 
 /** State that must not be reused: versions that were given to clients, and watches from after the backup. */
-interface Past {
+interface UsedState {
   readonly version: number;
   readonly topics: readonly string[];
 }
@@ -45,7 +45,7 @@ export function* restoreSteps({ backup, database, aside }: RestoreOptions): Gene
   copy(backup, temporary);
   yield 'copied';
   const there = existsSync(database);
-  const past = there ? pastOf(database) : { version: 0, topics: [] };
+  const past = there ? usedStateOf(database) : { version: 0, topics: [] };
   prepare(temporary, backup, past ?? { version: UNKNOWN_VERSION_MARGIN, topics: [] });
   syncPath(temporary);
   yield 'judged and prepared';
@@ -97,13 +97,13 @@ function copy(backup: string, target: string): void {
 }
 
 /** Checks the copy and lets it continue after the current database: no version is used twice, and old watches end. */
-function prepare(copied: string, backup: string, past: Past): void {
+function prepare(copied: string, backup: string, past: UsedState): void {
   const database = new DatabaseSync(copied);
   try {
     // A copy that is not finished is thrown away.
     database.exec('PRAGMA journal_mode = MEMORY');
     checkBackup(database, backup);
-    const own = readPast(database);
+    const own = readUsedState(database);
     const start = Math.max(own.version, past.version) + VERSION_MARGIN;
     database.exec('BEGIN; DELETE FROM events; DELETE FROM floors;');
     const raise = database.prepare('INSERT INTO floors (topic, version) VALUES (?, ?)');
@@ -124,11 +124,11 @@ function prepare(copied: string, backup: string, past: Past): void {
 }
 
 /** Undefined for a database that cannot be read. */
-function pastOf(path: string): Past | undefined {
+function usedStateOf(path: string): UsedState | undefined {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
-    return readPast(database);
+    return readUsedState(database);
   } catch {
     // The cause does not matter: a damaged database is the reason for restoring a backup.
     return undefined;
@@ -137,7 +137,7 @@ function pastOf(path: string): Past | undefined {
   }
 }
 
-function readPast(database: DatabaseSync): Past {
+function readUsedState(database: DatabaseSync): UsedState {
   const highest = database
     .prepare(
       `SELECT max(

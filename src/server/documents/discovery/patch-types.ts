@@ -10,12 +10,12 @@ export const APPLY_PATCH = 'application/apply-patch+yaml';
  * kind accepts those.
  */
 export function patchTypesOf(kind: Pick<Kind, 'group' | 'schema'>): readonly string[] {
-  return takesStrategicPatch(kind)
+  return supportsStrategicPatch(kind)
     ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
     : [JSON_PATCH, MERGE_PATCH, APPLY_PATCH];
 }
 
 /** True for the kinds of Kubernetes itself, false for those of Sluice and for custom resources. */
-export function takesStrategicPatch({ group, schema }: Pick<Kind, 'group' | 'schema'>): boolean {
+export function supportsStrategicPatch({ group, schema }: Pick<Kind, 'group' | 'schema'>): boolean {
   return schema === undefined && (group === '' || group.endsWith('.k8s.io'));
 }

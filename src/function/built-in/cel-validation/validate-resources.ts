@@ -13,14 +13,14 @@ import { type CompiledPolicy, type CompiledValidation, compilePolicy, PolicyEval
 const MAX_MESSAGE_CHARACTERS = 1024;
 
 /** Validates the resources with the rules of the configuration, or with the policies in the package. */
-export async function judgeResources(list: ResourceList): Promise<void> {
+export async function validateResources(list: ResourceList): Promise<void> {
   const policies = await policiesOf(list);
   const { items, results } = list;
   for (const item of items) {
-    const own = policies.filter((policy) => policy.isAbout(item));
+    const own = policies.filter((policy) => policy.selects(item));
     if (own.length === 0) continue;
     const object = item.value;
-    for (const policy of own) judge(policy, item, object, results);
+    for (const policy of own) validateResource(policy, item, object, results);
     if (results.length > MAX_FINDINGS) break;
   }
   truncateFindings(results);
@@ -30,9 +30,9 @@ interface Policy {
   readonly name: string;
   readonly compiled: CompiledPolicy;
   readonly ignoresFailures: boolean;
-  isAbout(item: Resource): boolean;
+  selects(item: Resource): boolean;
   /** True if one of its validations selects a resource that the policy selects. */
-  isJudgedBy(item: Resource, validation: CompiledValidation): boolean;
+  appliesTo(item: Resource, validation: CompiledValidation): boolean;
 }
 
 async function policiesOf(list: ResourceList): Promise<Policy[]> {
@@ -53,24 +53,28 @@ function policyOf(config: Resource, items: readonly Resource[], matcher: Constra
   const rest = { name: config.name, compiled, ignoresFailures };
   if (matchConstraints !== undefined) {
     const isMatch = matcher.matcher(matchConstraints);
-    return { ...rest, isAbout: (item) => isForClusters(item) && isMatch(item), isJudgedBy: () => true };
+    return { ...rest, selects: (item) => isForClusters(item) && isMatch(item), appliesTo: () => true };
   }
   const usual = items.filter(isForClusters);
-  const judged = new Map(
+  const result = new Map(
     compiled.validations.map((validation, index) => {
       const { selectors = [] } = validations[index] ?? {};
       return [validation, new Set(selectors.length === 0 ? usual : selectResources({ selectors }, items))];
     }),
   );
-  const isJudgedBy = (item: Resource, validation: CompiledValidation) => judged.get(validation)?.has(item) === true;
-  return { ...rest, isAbout: (item) => compiled.validations.some((each) => isJudgedBy(item, each)), isJudgedBy };
+  const isJudgedBy = (item: Resource, validation: CompiledValidation) => result.get(validation)?.has(item) === true;
+  return {
+    ...rest,
+    selects: (item) => compiled.validations.some((each) => isJudgedBy(item, each)),
+    appliesTo: isJudgedBy,
+  };
 }
 
 function isForClusters({ isLocalConfig, kind }: Resource): boolean {
   return !isLocalConfig && kind !== 'Kptfile';
 }
 
-function judge(policy: Policy, item: Resource, object: unknown, results: FunctionResult[]): void {
+function validateResource(policy: Policy, item: Resource, object: unknown, results: FunctionResult[]): void {
   const { compiled, ignoresFailures, name } = policy;
   const evaluation = new PolicyEvaluation(compiled, object);
   const add = (severity: FunctionResult['severity'], message: string, reason?: string) => {
@@ -89,7 +93,7 @@ function judge(policy: Policy, item: Resource, object: unknown, results: Functio
   };
   if (!compiled.matchConditions.every((condition) => holds(condition) === true)) return;
   for (const validation of compiled.validations) {
-    if (policy.isJudgedBy(item, validation) && holds(validation.expression) === false)
+    if (policy.appliesTo(item, validation) && holds(validation.expression) === false)
       add('error', messageOf(validation, evaluation), validation.reason);
   }
 }

@@ -10,7 +10,7 @@ import type { PlannedWrite } from '../handlers/handler.ts';
 type Texts = { readonly data?: Readonly<Record<string, string>> } | undefined;
 
 /** The effect of each list, by its key. */
-const MEANINGS: Readonly<Record<string, string>> = {
+const EFFECTS: Readonly<Record<string, string>> = {
   [ALLOWED_SIGNERS_KEY]: 'whose signature is whose',
   [HOST_USERS_KEY]: 'who is which user of the Git host',
 };
@@ -20,7 +20,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
  * users, and so determines authors and approvers; changing it requires the right to update Repositories in the namespace. A Repository
  * can refer to a ConfigMap at any time, so every ConfigMap with such a list is checked.
  */
-export async function checkPeopleKeys(
+export async function checkUserKeys(
   { user, kind, operation, object, old }: PlannedWrite,
   authorizer: Authorizer,
 ): Promise<void> {
@@ -28,12 +28,12 @@ export async function checkPeopleKeys(
   const listOf = (written: unknown, key: string) => (written as Texts)?.data?.[key];
   const isChanged = (key: string) =>
     operation === 'delete' ? listOf(object, key) !== undefined : listOf(old, key) !== listOf(object, key);
-  const changed = Object.keys(MEANINGS).find(isChanged);
+  const changed = Object.keys(EFFECTS).find(isChanged);
   if (changed === undefined) return;
   const { name, namespace = '' } = object.metadata;
   const { group, plural: resource } = repositoryKind;
   if (await isAllowed(authorizer, permission(user, 'update', { group, resource, namespace, name: '' }))) return;
   const right = `the verb "update" on ${resource}.${group} in the namespace`;
-  const message = `configmaps ${JSON.stringify(name)} is forbidden: its key ${changed} says ${MEANINGS[changed]} and takes ${right}, which User ${JSON.stringify(user.name)} does not have; use another key, or let an administrator write it`;
+  const message = `configmaps ${JSON.stringify(name)} is forbidden: its key ${changed} says ${EFFECTS[changed]} and takes ${right}, which User ${JSON.stringify(user.name)} does not have; use another key, or let an administrator write it`;
   throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
 }

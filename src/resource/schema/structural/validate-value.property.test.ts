@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../../../test/support/runs.ts';
 import { sameValue } from '../../object/same-value.ts';
-import { judgeValue } from './judge-value.ts';
 import type { StructuralSchema } from './structural-schema.ts';
+import { validateValue } from './validate-value.ts';
 
 const text: StructuralSchema = { type: 'string' };
 const object = (properties: Record<string, StructuralSchema>, more: StructuralSchema = {}): StructuralSchema => ({
@@ -12,7 +12,7 @@ const object = (properties: Record<string, StructuralSchema>, more: StructuralSc
   ...more,
 });
 const causesOf = (schema: StructuralSchema, value: unknown) =>
-  judgeValue(schema, value).causes.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`));
+  validateValue(schema, value).causes.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`));
 
 describe('defaults', () => {
   const schema = object({
@@ -23,7 +23,7 @@ describe('defaults', () => {
   });
 
   test('are filled in at every depth, below defaults too', () => {
-    expect(judgeValue(schema, { list: [{}, { on: false }] }).value).toEqual({
+    expect(validateValue(schema, { list: [{}, { on: false }] }).value).toEqual({
       size: 1,
       inner: { name: 'x' },
       maybe: 'y',
@@ -32,7 +32,7 @@ describe('defaults', () => {
   });
 
   test('null counts as not given, unless null is allowed', () => {
-    expect(judgeValue(schema, { size: null, maybe: null, list: null }).value).toEqual({
+    expect(validateValue(schema, { size: null, maybe: null, list: null }).value).toEqual({
       size: 1,
       inner: { name: 'x' },
       maybe: null,
@@ -40,9 +40,9 @@ describe('defaults', () => {
   });
 
   test('are never shared between values', () => {
-    const first = judgeValue(schema, {}).value as { inner: { name: string } };
+    const first = validateValue(schema, {}).value as { inner: { name: string } };
     first.inner.name = 'changed';
-    expect(judgeValue(schema, {}).value).toMatchObject({ inner: { name: 'x' } });
+    expect(validateValue(schema, {}).value).toMatchObject({ inner: { name: 'x' } });
   });
 });
 
@@ -52,14 +52,19 @@ describe('unknown fields', () => {
       list: { type: 'array', items: object({ a: text }) },
       map: { type: 'object', additionalProperties: object({ a: text }) },
     });
-    const judged = judgeValue(schema, { list: [{ a: 'x', b: 1 }], map: { k: { c: 1, a: 'y' } }, more: 1, none: null });
-    expect(judged.value).toEqual({ list: [{ a: 'x' }], map: { k: { a: 'y' } } });
-    expect(judged.unknownFields).toEqual([['list', 0, 'b'], ['map', 'k', 'c'], ['more']]);
+    const result = validateValue(schema, {
+      list: [{ a: 'x', b: 1 }],
+      map: { k: { c: 1, a: 'y' } },
+      more: 1,
+      none: null,
+    });
+    expect(result.value).toEqual({ list: [{ a: 'x' }], map: { k: { a: 'y' } } });
+    expect(result.unknownFields).toEqual([['list', 0, 'b'], ['map', 'k', 'c'], ['more']]);
   });
 
   test('stay where the schema preserves them, and fields with a schema are still judged there', () => {
     const schema = object({ a: { type: 'integer' } }, { 'x-kubernetes-preserve-unknown-fields': true });
-    expect(judgeValue(schema, { a: 1, b: { c: [null, { d: 1 }] } })).toEqual({
+    expect(validateValue(schema, { a: 1, b: { c: [null, { d: 1 }] } })).toEqual({
       value: { a: 1, b: { c: [null, { d: 1 }] } },
       unknownFields: [],
       causes: [],
@@ -69,9 +74,9 @@ describe('unknown fields', () => {
 
   test('of an embedded object apiVersion, kind and metadata are known', () => {
     const schema = object({}, { 'x-kubernetes-embedded-resource': true });
-    const judged = judgeValue(schema, { apiVersion: 'v1', kind: 'X', metadata: { name: 'x' }, other: 1 });
-    expect(judged.value).toEqual({ apiVersion: 'v1', kind: 'X', metadata: { name: 'x' } });
-    expect(judged.unknownFields).toEqual([['other']]);
+    const result = validateValue(schema, { apiVersion: 'v1', kind: 'X', metadata: { name: 'x' }, other: 1 });
+    expect(result.value).toEqual({ apiVersion: 'v1', kind: 'X', metadata: { name: 'x' } });
+    expect(result.unknownFields).toEqual([['other']]);
   });
 });
 
@@ -168,7 +173,7 @@ describe('causes', () => {
     expect(causesOf(schema, { spec: { foo: [{ 'a.b': 1 }] } })).toEqual([
       'spec.foo[0][a.b]: Invalid value: 1: expected string',
     ]);
-    expect(judgeValue(text, 1, ['spec', 'x']).causes[0]).toMatchObject({ field: 'spec.x', path: ['spec', 'x'] });
+    expect(validateValue(text, 1, ['spec', 'x']).causes[0]).toMatchObject({ field: 'spec.x', path: ['spec', 'x'] });
   });
 });
 
@@ -178,22 +183,22 @@ describe('hostile input', () => {
   test('nesting is bounded', () => {
     let deep: unknown = 1;
     for (let level = 0; level < 100_000; level += 1) deep = [deep];
-    const [cause, ...others] = judgeValue(anything, deep).causes;
+    const [cause, ...others] = validateValue(anything, deep).causes;
     expect(cause?.message).toContain('nested more than 100 levels deep');
     expect(others).toEqual([]);
   });
 
   test('fields of prototypes are fields like any other', () => {
     const value = JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1, "a": {"__proto__": 1}}');
-    const open = judgeValue({ type: 'object', ...anything }, value);
+    const open = validateValue({ type: 'object', ...anything }, value);
     expect(JSON.stringify(open.value)).toBe(JSON.stringify(value));
     expect(Object.getPrototypeOf(open.value)).toBe(Object.prototype);
-    expect(judgeValue(object({ a: object({}) }), value)).toMatchObject({
+    expect(validateValue(object({ a: object({}) }), value)).toMatchObject({
       value: { a: {} },
       unknownFields: [['a', '__proto__'], ['__proto__'], ['constructor']],
     });
     expect(causesOf(object({}, { required: ['toString', '__proto__'] }), {})).toHaveLength(2);
-    const map = judgeValue(
+    const map = validateValue(
       { type: 'object', additionalProperties: { type: 'integer' } },
       JSON.parse('{"__proto__": 1}'),
     );
@@ -256,10 +261,10 @@ test('judging what was judged changes nothing', () => {
   fc.assert(
     fc.property(schema, value, (form, given) => {
       const before = JSON.stringify(given);
-      const first = judgeValue(form, given);
+      const first = validateValue(form, given);
       expect(JSON.stringify(given)).toBe(before);
       if (first.causes.length > 0) return;
-      const second = judgeValue(form, first.value);
+      const second = validateValue(form, first.value);
       expect(second.causes).toEqual([]);
       expect(second.unknownFields).toEqual([]);
       expect(sameValue(second.value, first.value)).toBe(true);

@@ -32,7 +32,7 @@ const OTHER_REFS = 'the refs of the server are not as expected';
 export interface GitFallback {
   readonly fallbackReason: string;
   /** True if the cause may be resolved at the next attempt. */
-  readonly passing?: boolean;
+  readonly isTransient?: boolean;
 }
 
 /** A pack that is created later. */
@@ -51,7 +51,7 @@ interface RefDelta {
  * Sluice's own client for one remote: fetch, listing and push over HTTP or ssh, in as few requests and bytes as the protocol
  * allows.
  */
-export class OwnClient {
+export class BuiltInClient {
   readonly #options: EngineOptions;
   readonly #local: LocalRepository;
   readonly #server: RemoteServer;
@@ -146,7 +146,7 @@ export class OwnClient {
           let rest: 'done' | readonly RefUpdate[];
           if (report !== undefined && incomplete === undefined) {
             if (inPart !== undefined) throw inPart;
-            rest = await this.#rest(call, commands, report);
+            rest = await this.#remaining(call, commands, report);
             if (rest !== 'done' && attempt >= MAX_ATTEMPTS)
               throw rejectionError(report.rejections, commands, report.words);
           } else if (isListed || (await this.#server.readProblem(call)) !== undefined) {
@@ -251,9 +251,9 @@ export class OwnClient {
       // A ref replaces a folder whose refs are deleted, or the other way round: Git does not accept both in one
       // transaction.
       const collides = error instanceof RefConflictError && error.details?.kind === 'collision';
-      const gone = updates.filter(({ type }) => type === 'delete');
-      if (!collides || !prune || gone.length === 0) throw error;
-      await this.#local.transaction(gone);
+      const removed = updates.filter(({ type }) => type === 'delete');
+      if (!collides || !prune || removed.length === 0) throw error;
+      await this.#local.transaction(removed);
       await this.#local.transaction(updates.filter(({ type }) => type !== 'delete'));
     }
   }
@@ -280,7 +280,7 @@ export class OwnClient {
       return await this.#server.push(call, updates, offered, pack, checkRefs);
     } catch (error) {
       if (error instanceof NotAsExpectedError) return undefined;
-      if (isSluiceError(error) && failureOf(error).mayBeDone) throw unknownOutcome(error);
+      if (isSluiceError(error) && failureOf(error).mayBeApplied) throw unknownOutcome(error);
       throw error;
     }
   }
@@ -341,7 +341,11 @@ export class OwnClient {
   }
 
   /** Returns the remaining updates of a refused push, or throws the reason. */
-  async #rest(call: Call, updates: readonly RefUpdate[], report: PushReport): Promise<'done' | readonly RefUpdate[]> {
+  async #remaining(
+    call: Call,
+    updates: readonly RefUpdate[],
+    report: PushReport,
+  ): Promise<'done' | readonly RefUpdate[]> {
     const { rejections, words } = report;
     // Always listed first: a server may report a rule before it compares values, and a rule may reject what is done already.
     if ((await this.#server.readProblem(call)) !== undefined) throw rejectionError(rejections, updates, words);

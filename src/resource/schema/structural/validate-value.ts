@@ -5,7 +5,7 @@ import type { StructuralSchema } from './structural-schema.ts';
 type Path = readonly (string | number)[];
 type Json = Readonly<Record<string, unknown>>;
 
-export interface Judged {
+export interface ValidationResult {
   /** The value with defaults and without unknown fields; shares no part with the input. */
   readonly value: unknown;
   readonly unknownFields: readonly Path[];
@@ -22,7 +22,7 @@ const MAX_CAUSES = 100;
  * afterwards, if the value is valid. The time is bounded whatever the schema and the value: nesting beyond 100 levels and more than
  * a million steps are causes.
  */
-export function judgeValue(schema: StructuralSchema, value: unknown, at: Path = []): Judged {
+export function validateValue(schema: StructuralSchema, value: unknown, at: Path = []): ValidationResult {
   return new Walk(at).run(schema, value);
 }
 
@@ -38,15 +38,15 @@ class Walk {
     this.#maxDepth = at.length + MAX_DEPTH;
   }
 
-  run(schema: StructuralSchema, value: unknown): Judged {
-    const judged = this.#judge(schema, value);
+  run(schema: StructuralSchema, value: unknown): ValidationResult {
+    const checked = this.#visit(schema, value);
     // Reported here, since the causes of a branch that was only tried are dropped.
     if (this.#steps > MAX_STEPS)
       this.#causes.push({ field: '', message: 'Invalid value: too large to be judged', path: [] });
-    return { value: judged, unknownFields: this.#unknown, causes: this.#causes };
+    return { value: checked, unknownFields: this.#unknown, causes: this.#causes };
   }
 
-  #judge(schema: StructuralSchema, value: unknown): unknown {
+  #visit(schema: StructuralSchema, value: unknown): unknown {
     if (!this.#step()) return undefined;
     if (value === null && schema.nullable === true) return null;
     if (!this.#hasType(schema, value)) return undefined;
@@ -66,7 +66,7 @@ class Walk {
       // A null where none is allowed counts as not given.
       if (value === null && inner.nullable !== true) value = undefined;
       value ??= value === null ? null : inner.default;
-      if (value !== undefined) this.#within(name, () => put(result, name, this.#judge(inner, value)));
+      if (value !== undefined) this.#within(name, () => put(result, name, this.#visit(inner, value)));
     }
     for (const name of Object.keys(given))
       if (properties === undefined || !Object.hasOwn(properties, name))
@@ -80,7 +80,7 @@ class Walk {
     if (value === undefined) return;
     if (typeof additionalProperties === 'object') {
       if (value !== null || additionalProperties.nullable === true)
-        put(result, name, this.#judge(additionalProperties, value));
+        put(result, name, this.#visit(additionalProperties, value));
     } else if (additionalProperties === true || isKept(schema, name)) put(result, name, this.#copy(value));
     else if (value !== null) this.#unknown.push([...this.#path]);
   }
@@ -89,7 +89,7 @@ class Walk {
     const { items } = schema;
     return given.map((item, index) => {
       this.#path.push(index);
-      const result = items === undefined ? this.#copy(item) : this.#judge(items, item);
+      const result = items === undefined ? this.#copy(item) : this.#visit(items, item);
       this.#path.pop();
       return result;
     });
@@ -123,11 +123,12 @@ class Walk {
     const { allOf, anyOf, oneOf, not } = schema;
     if (allOf !== undefined) for (const inner of allOf) this.#validate(inner, value);
     // The keyword int-or-string validates this itself.
-    if (anyOf !== undefined && !anyOf.some((inner) => this.#holds(inner, value)))
+    if (anyOf !== undefined && !anyOf.some((inner) => this.#isValid(inner, value)))
       this.#add(invalid(value, 'must match at least one of the allowed forms (anyOf)'));
-    if (oneOf !== undefined && oneOf.filter((inner) => this.#holds(inner, value)).length !== 1)
+    if (oneOf !== undefined && oneOf.filter((inner) => this.#isValid(inner, value)).length !== 1)
       this.#add(invalid(value, 'must match exactly one of the allowed forms (oneOf)'));
-    if (not !== undefined && this.#holds(not, value)) this.#add(invalid(value, 'has a form that is not allowed (not)'));
+    if (not !== undefined && this.#isValid(not, value))
+      this.#add(invalid(value, 'has a form that is not allowed (not)'));
   }
 
   /** Validates without defaults and pruning: inside of allOf, anyOf, oneOf and not. */
@@ -145,7 +146,7 @@ class Walk {
     this.#values(schema, value);
   }
 
-  #holds(schema: StructuralSchema, value: unknown): boolean {
+  #isValid(schema: StructuralSchema, value: unknown): boolean {
     const outer = this.#causes;
     this.#causes = [];
     this.#validate(schema, value);
