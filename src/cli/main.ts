@@ -5,7 +5,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 const words = process.argv.slice(2);
-// What a shell runs at each Tab loads nothing but what it needs.
+// A shell runs this at each Tab, so it loads only the modules that it needs.
 if (words[0] === '__complete') {
   const { runComplete } = await import('./completion/run-complete.ts');
   await runComplete(words.slice(1), process.env);

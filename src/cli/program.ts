@@ -15,7 +15,7 @@ const USAGE_ERROR = 2;
 /** Runs one command line; returns the exit code. Never throws. */
 export async function runProgram(words: readonly string[], { terminal, environment }: Invocation): Promise<number> {
   let outcome: Outcome;
-  // Of its own, since options that all commands share are put into it.
+  // A separate object, since options that all commands share are added to it.
   const invocation = { terminal, environment: { ...environment } };
   const program = buildProgram(invocation, (result) => {
     outcome = result;
@@ -84,7 +84,7 @@ Examples:
   return program;
 }
 
-/** Puts what holds for all commands where they look for it. What the command line says replaces what the environment says. */
+/** Copies the global options to the places where commands read them. Command line options override the environment. */
 function shareOptions(program: Command, { environment }: Invocation): void {
   const { signingKey, signingKeySecret } = program.opts<{ signingKey?: string; signingKeySecret?: string }>();
   if (signingKey === undefined && signingKeySecret === undefined) return;

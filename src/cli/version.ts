@@ -22,7 +22,7 @@ export async function version(options: { output: string }, { terminal }: Invocat
   return 0;
 }
 
-/** The engine that a repository gets here: asked of one that is made for it. */
+/** Returns the engine that repositories use here, determined with a temporary repository. */
 async function engine(): Promise<{ engine: string; limits: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-version-'));
   try {

@@ -249,7 +249,7 @@ describe('the own client', () => {
         return (await outcome)[0];
       };
       expect(await push(2, {})).toMatchObject({
-        reason: { code: 'Unavailable', details: { retryAfter: 2, status, mayBeDone: false } },
+        reason: { code: 'Unavailable', details: { retryAfter: 2, status, mayBeApplied: false } },
       });
       expect(posts() - before).toBe(3);
       expect(await push(1, { refuse: undefined })).toMatchObject({ status: 'fulfilled' });

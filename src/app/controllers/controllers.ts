@@ -34,7 +34,7 @@ export interface ControllerChoice {
 export interface ControllerSettings extends ControllerChoice {
   /** Called for each revision that a resolver cannot interpret. */
   readonly onProblem: (revision: string, message: string) => void;
-  /** What webhooks ask for. */
+  /** Syncs that webhooks request. */
   readonly requests?: SyncRequests;
 }
 

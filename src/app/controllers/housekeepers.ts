@@ -22,7 +22,7 @@ export function addHousekeepers(manager: Manager, session: Session, disabled: re
   const add: Readonly<Record<(typeof HOUSEKEEPERS)[number], () => unknown>> = {
     'custom-resource-definition': () => {
       const kinds = customKinds(session);
-      // Before any controller looks for the kinds that were served last time.
+      // This runs before any controller uses the kinds that were served before the restart.
       const start = async () => kinds.restore((await client.list(customResourceDefinitionKind)).items);
       manager.add({ name: 'custom-kinds', start });
       manager.addController(customResourceDefinitionController({ client, clock, kinds }));
@@ -59,7 +59,7 @@ function ownerMemory({ objects }: Session): OwnerMemory {
     knows: (uid) => notes.get(uid) !== undefined,
     remember: (uid) => {
       notes.set(uid, '');
-      // Of an owner that is forgotten the packages stay, and one that is there is remembered again.
+      // The packages of a forgotten owner stay, and an existing owner is added again.
       for (const [oldest] of notes.entries()) {
         if (notes.size <= REMEMBERED) break;
         notes.delete(oldest);
@@ -68,7 +68,9 @@ function ownerMemory({ objects }: Session): OwnerMemory {
   };
 }
 
-/** Whether the repository of a package is open: names of packages begin with that of their repository, which has no dots. */
+/**
+ * True if the repository of a package is open: names of packages begin with the name of their repository, which has no dots.
+ */
 function isOpen({ store }: Session, { namespace, name }: ObjectKey): boolean {
   const [own] = name.split('.', 1);
   return store.repositories().some((one) => one.repository === own && one.namespace === (namespace ?? one.namespace));

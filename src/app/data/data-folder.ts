@@ -15,11 +15,11 @@ export interface DataFolder {
   readonly shown: string;
   /** All objects that are not packages, and their events: a SQLite file. */
   readonly database: string;
-  /** Held by the one process that writes the database. */
+  /** Lock of the one process that writes the database. */
   readonly databaseLock: string;
-  /** Held by a running `sluice up`. */
+  /** Lock of a running `sluice up`. */
   readonly upLock: string;
-  /** How clients reach a running `sluice up`. */
+  /** Kubeconfig for clients of a running `sluice up`. */
   readonly kubeconfig: string;
   /** Keys and certificates of the API server. */
   readonly pki: string;
@@ -44,13 +44,13 @@ export function dataFolder(path: string): DataFolder {
   };
 }
 
-/** Where a mirror of a remote delivery target is kept for those who only look; it may be deleted at any time. */
+/** Returns the path of a mirror of a remote delivery target for read-only commands; it may be deleted at any time. */
 export function targetMirror({ path }: DataFolder, { spec }: DeliveryTarget): string {
   const id = createHash('sha256').update(spec.git.repo).digest('hex').slice(0, 16);
   return join(path, 'cache', 'targets', `${id}.git`);
 }
 
-/** Creates the folder. Only its owner may look inside: it holds credentials and copies of repositories. */
+/** Creates the folder. Only its owner may read it: it contains credentials and copies of repositories. */
 export async function createDataFolder(folder: DataFolder): Promise<void> {
   try {
     await makeFolder(folder.path);
@@ -60,7 +60,10 @@ export async function createDataFolder(folder: DataFolder): Promise<void> {
   }
 }
 
-/** The recursive mkdir of Node.js 24 does not return where the file system refuses with ENOENT, as /proc does, so each level is made. */
+/**
+ * The recursive mkdir of Node.js 24 does not return if the file system refuses with ENOENT, as /proc does, so each level is created
+ * separately.
+ */
 async function makeFolder(path: string): Promise<void> {
   const missing: string[] = [];
   for (let at = path; !(await isThere(at)) && dirname(at) !== at; at = dirname(at)) missing.push(at);
@@ -108,7 +111,7 @@ export async function expectDataFolder(folder: DataFolder): Promise<void> {
   throw new SluiceError('InvalidInput', `${folder.path} is not a folder; name another one with --data or SLUICE_DATA`);
 }
 
-/** True if something is at the path. */
+/** True if the path exists. */
 export async function exists(path: string): Promise<boolean> {
   try {
     return await isThere(path);

@@ -20,11 +20,11 @@ export interface ObjectSetOptions {
   /** Without it objects are only read, beside a process that writes. */
   readonly write: boolean;
   readonly quota?: Partial<QuotaLimits> | undefined;
-  /** Called with why something could not be written that no caller waits for. */
+  /** Called with the error of a write that no caller waits for. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** How long, in milliseconds, a command waits for another one that writes. */
+/** Milliseconds that a command waits for another command that writes. */
 const WRITE_PATIENCE = 10_000;
 
 /** The objects of a data folder that are kept as they are written: one storage for each kind, all in one database. */

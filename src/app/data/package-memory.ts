@@ -4,7 +4,7 @@ import type { ManagedFieldsEntry } from '../../resource/object/object.ts';
 import type { NoteTable } from '../../resource/storage/sqlite/note-table.ts';
 import type { ObjectDatabase } from '../../resource/storage/sqlite/object-database.ts';
 
-/** What the database remembers of packages as objects: versions, and who owns which field. All of it may be lost; Git has the rest. */
+/** Object data about packages in the database: versions and field owners. It may be lost; Git contains all other data. */
 export class PackageMemory {
   readonly owners: { readonly revisions: FieldOwners; readonly resources: FieldOwners };
   readonly versions: RevisionVersions & { quiet: boolean };

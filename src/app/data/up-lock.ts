@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { lockHolder } from '../../foundation/files/process-lock.ts';
 import type { DataFolder } from './data-folder.ts';
 
-/** What a running `sluice up` says about itself in its lock, for commands in other terminals. */
+/** Information that a running `sluice up` stores in its lock, for commands in other terminals. */
 const aboutSchema = z.object({
   resolvers: z.array(
     z.object({ name: z.string(), claims: z.array(z.string()), waitsFor: z.array(z.string()).exactOptional() }),
@@ -19,6 +19,6 @@ export async function runningUp(folder: DataFolder): Promise<UpAbout | undefined
   const holder = await lockHolder(folder.upLock);
   if (holder === undefined) return undefined;
   const about = aboutSchema.safeParse(holder.about);
-  // Written by another version of sluice: it runs; nothing else about it is known.
+  // Another version of sluice wrote it: it runs, and its other details are unknown.
   return about.success ? about.data : { resolvers: [], disabled: [], serves: false };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { DEFAULT_FUNCTION_LIMITS } from '../../function/model/pipeline.ts';
 
-/** What every function that is a program is held to. */
+/** Limits of every function that is a program. */
 export const PROGRAM_BOUNDS = {
   time: DEFAULT_FUNCTION_LIMITS.time,
   outputBytes: DEFAULT_FUNCTION_LIMITS.outputBytes,
@@ -10,5 +10,5 @@ export const PROGRAM_BOUNDS = {
   clock: systemClock,
 };
 
-/** What every function that is a container is held to. */
+/** Limits of every function that is a container. */
 export const CONTAINER_BOUNDS = { ...PROGRAM_BOUNDS, newName: () => `sluice-fn-${randomUUID()}` };

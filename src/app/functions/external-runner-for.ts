@@ -6,7 +6,7 @@ import type { FunctionSettings } from './function-settings.ts';
 
 const INSTEAD = 'let a FunctionPolicy name a built-in function or a program in its place';
 
-/** Programs and containers as a server that has such settings runs them for the packages of others. */
+/** Creates the runner of programs and containers for a server with such settings. */
 export function externalRunnerFor(
   { programs, containers, requireDigest }: FunctionSettings,
   environment: NodeJS.ProcessEnv,

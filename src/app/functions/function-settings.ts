@@ -1,14 +1,14 @@
-/** What packages of others may have run outside of this process. */
+/** Settings for functions of packages that run outside of this process. */
 export interface FunctionSettings {
   /** The one folder whose programs `exec` entries may name; none if absent. */
   readonly programs?: string;
-  /** Whether images that Sluice does not have built in are run as containers. */
+  /** Whether images that are not built in are run as containers. */
   readonly containers: boolean;
   /** Run only images that are named by their digest. */
   readonly requireDigest: boolean;
-  /** Where images are that name no registry; default: where kpt looks for them. */
+  /** Registry of images without one; default: the registry of kpt. */
   readonly registry?: string;
-  /** Whether `status.renderStatus` is written into every Kptfile, and not only where it is already. */
+  /** Whether `status.renderStatus` is written into every Kptfile, and not only where it exists. */
   readonly renderStatus?: boolean;
 }
 

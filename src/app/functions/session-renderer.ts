@@ -22,7 +22,7 @@ export class SessionRenderer implements Renderer {
       throw error;
     });
     const renderer = await this.#opened;
-    // A rule that forbids a function holds from the moment in which it was acknowledged.
+    // A rule that forbids a function applies from the moment of its acknowledgement.
     await this.#policies.refresh();
     return renderer.render(request);
   }

@@ -27,14 +27,14 @@ export class ObjectReaders {
   readonly repositories;
   readonly policies;
   readonly functionPolicies;
-  /** Those that list the people of a repository can be any. */
+  /** All ConfigMaps, since any of them can list the people of a repository. */
   readonly configMaps;
   readonly targets;
   readonly signingSecret;
 
   constructor({ client, clock, signingSecret, onError }: ObjectReadersOptions) {
     const report = (error: unknown) => {
-      // An informer that lists again has lost nothing.
+      // An informer that lists again has lost no events.
       if (!isSluiceError(error, 'Expired')) onError?.(error);
     };
     const common = { client, clock, onError: report };
@@ -56,7 +56,7 @@ export class ObjectReaders {
           });
   }
 
-  /** Resolves when all objects are there. */
+  /** Resolves when all objects are loaded. */
   async start(): Promise<void> {
     await Promise.all(this.#all().map((reader) => reader.start()));
   }
@@ -66,8 +66,8 @@ export class ObjectReaders {
   }
 
   /**
-   * Resolves when reads show all that was acknowledged before the call, so that a decision is made by it. Rejects with Unavailable or
-   * Timeout if that cannot be known.
+   * Resolves when reads return everything that was acknowledged before the call. Rejects with Unavailable or Timeout if that cannot
+   * be established.
    */
   async refresh(): Promise<void> {
     const { repositories, policies, targets, signingSecret } = this;

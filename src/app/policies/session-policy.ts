@@ -17,7 +17,7 @@ import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { ObjectReaders } from './object-readers.ts';
 
-/** How long the canonical form of an address is cached. */
+/** Milliseconds for which the canonical form of an address is cached. */
 const CACHED_MS = 5000;
 const MAX_CACHED = 10_000;
 
@@ -26,9 +26,9 @@ const addresses = new LruCache<string, { readonly canonical: string; readonly un
 });
 
 /**
- * The policies for a revision of a repository in this namespace, as the readers show them. Throws Unavailable before they were read.
- * Rights are given by namespace, so policies and repositories of others do not count, except where two namespaces have registered the
- * same packages, on whichever branches: then the requirements of each hold in the other, or a user could bypass one through the other.
+ * Returns the effective policy of a revision of a repository in this namespace. Throws Unavailable before policies were read. Rights
+ * are granted by namespace, so policies and repositories of other namespaces do not count, except if two namespaces have registered
+ * the same packages, on any branches: then the requirements of each apply in the other, or a user could bypass one through the other.
  */
 export function policyOf(readers: ObjectReaders, revision: PackageRevision, namespace: string): EffectivePolicy {
   const repository = readers.repositories.get({ namespace, name: revision.key.repository });
@@ -62,7 +62,9 @@ function peopleFor(readers: ObjectReaders, repository: Stored<Repository>): Peop
   return listed === undefined ? undefined : peopleIn(listed);
 }
 
-/** Who is which user of the Git host of a repository; undefined where the reports of the host do not count. */
+/**
+ * Returns the mapping of host accounts to users for a repository; undefined if the reports of its host do not count.
+ */
 function hostUsersFor(readers: ObjectReaders, repository: Stored<Repository>): HostUsers | undefined {
   const name = hostUsersNameOf(repository);
   const { namespace } = repository.metadata;
@@ -70,9 +72,9 @@ function hostUsersFor(readers: ObjectReaders, repository: Stored<Repository>): H
 }
 
 /**
- * Repositories of other namespaces with the same address, and folders that overlap, which have been read once: an object alone, of a
- * namespace that cannot even read the repository, demands nothing. The branch does not matter: drafts, proposals, records and tags are
- * those of the repository, so that what one registration writes into a record is read by all of them.
+ * Repositories of other namespaces with the same address, and folders that overlap, which have been read once: a mere object in a
+ * namespace that cannot read the repository adds no requirement. The branch does not matter: drafts, proposals, records and tags
+ * belong to the repository, so that all registrations read the same records.
  */
 function sharingRepositories(all: readonly Stored<Repository>[], own: Stored<Repository>): Stored<Repository>[] {
   const { git } = own.spec;
@@ -86,7 +88,9 @@ function sharingRepositories(all: readonly Stored<Repository>[], own: Stored<Rep
   return candidates.filter(({ spec }) => spec.git !== undefined && addressOf(spec.git.repo) === address);
 }
 
-/** The revision as it is in a repository of another namespace; undefined if its folder does not hold the package. */
+/**
+ * Returns the revision as in a repository of another namespace; undefined if its folder does not contain the package.
+ */
 function seenFrom({ metadata, spec }: Stored<Repository>, revision: PackageRevision): SelectedRevision | undefined {
   const directory = spec.git?.directory ?? '/';
   const prefix = directory === '/' ? '' : `${directory}/`;

@@ -12,8 +12,8 @@ export interface GitNetworkOptions {
 }
 
 /**
- * What the operator says about Git hosts: by options of `sluice up`, and for every command by SLUICE_ALLOW_GIT_HOST, with commas between
- * hosts, and SLUICE_GIT_CA. Throws InvalidInput for a host or a file that cannot be used.
+ * Reads the operator's settings for Git hosts: from options of `sluice up`, and for every command from SLUICE_ALLOW_GIT_HOST
+ * (comma-separated) and SLUICE_GIT_CA. Throws InvalidInput for a host or a file that cannot be used.
  */
 export function gitNetworkOf(options: GitNetworkOptions, environment: NodeJS.ProcessEnv): GitNetwork {
   const { allowGitHost = [], gitCa = environment.SLUICE_GIT_CA || undefined } = options;

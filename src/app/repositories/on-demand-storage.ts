@@ -24,8 +24,8 @@ export interface RepositoriesOnDemand {
 }
 
 /**
- * A storage of objects that repositories hold, in a process that opens repositories only for the requests that need them: the API of a
- * data folder without a running server. The names of the objects begin with that of their repository.
+ * A storage of objects in repositories, for a process that opens repositories only for the requests that need them: the API of a data
+ * folder without a running server. The names of the objects begin with that of their repository.
  */
 export class OnDemandStorage<T extends KubernetesObject> implements Storage<T> {
   readonly kind: Storage<T>['kind'];

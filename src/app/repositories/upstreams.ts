@@ -10,9 +10,9 @@ import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { DataFolder } from '../data/data-folder.ts';
 
 /**
- * Reads packages of repositories that are not registered. Who works on the data folder itself may name any Secret and any repository
- * on this machine, since both can be read there. Who asks over the network may name Secrets that the asker may read, since they are
- * sent to an address of the asker's choice, and no repositories on this machine but those on hosts that the operator permits.
+ * Reads packages of repositories that are not registered. A caller on the data folder itself may name any Secret and any repository
+ * on this machine, since it can read both. A network client may only name Secrets that it may read, since they are sent to an
+ * address of its choice, and of local repositories only those on hosts that the operator permits.
  */
 export function upstreamAddresses(
   folder: DataFolder,

@@ -10,7 +10,7 @@ import type { HostPush } from '../../server/webhooks/host-push.ts';
 import type { Session } from '../session/session.ts';
 
 /**
- * Keeps what a Git host reported on a push, where the Repository says that such reports count. Returns why it does not count where the
+ * Stores the report of a Git host on a push if the Repository accepts such reports. Returns why the report does not count, if the
  * operator expects it to.
  */
 export async function attributePush(
@@ -34,7 +34,7 @@ export async function attributePush(
   return undefined;
 }
 
-/** Why the pusher is lost of a push whose message was too long to read; undefined where pushers do not count. */
+/** Returns why the pusher of a push with an unreadable message is unknown; undefined if pushers do not count. */
 export async function unreadablePush(
   { client }: Pick<Session, 'client'>,
   key: ObjectKey,
@@ -53,7 +53,7 @@ function isNamed(address: string, provider: string, named: string): boolean {
   return provider !== 'gitlab' || URL.parse(own)?.pathname === suffix;
 }
 
-/** Writes the person into a record that was written when nothing was known of the pusher. */
+/** Adds the person to a record that was written before the pusher was known. */
 async function updateRecord({ store }: Pick<Session, 'store'>, key: ObjectKey, ref: string): Promise<void> {
   const repository = store.repositories().find(({ id }) => id === keyText(key));
   const meaning = repository && parseRef(repository.layout, ref);

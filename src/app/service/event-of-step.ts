@@ -1,6 +1,6 @@
 import type { LogEntry } from './log-entry.ts';
 
-/** What an event says of a revision. */
+/** The event of a lifecycle step. */
 export interface StepEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;

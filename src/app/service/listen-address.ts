@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
-/** Where the API is served. */
+/** The address of the API. */
 export interface ListenAddress {
   readonly host: string;
   /** 0 for a free one. */

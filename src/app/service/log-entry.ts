@@ -1,13 +1,13 @@
-/** One thing that moved or went wrong. */
+/** A change or a failure. */
 export interface LogEntry {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly level: 'info' | 'warn';
   /** One CamelCase word for programs: `Lifecycle`, `Condition`, `Delivered`. */
   readonly event: string;
-  /** What it is about: the name of a revision, a target, a repository. */
+  /** The subject: the name of a revision, a target or a repository. */
   readonly subject: string;
-  /** For people. */
+  /** Human-readable message. */
   readonly message: string;
   /** For programs. */
   readonly fields?: Readonly<Record<string, unknown>>;

@@ -8,12 +8,12 @@ import type { LogEntry } from './log-entry.ts';
 
 /** If at least this many revisions appear together, the log contains only their number. */
 const MANY = 6;
-/** How many packages an entry about several names. */
+/** Maximum number of packages that one entry lists. */
 const NAMED = 3;
 
 /**
- * What changes of the index mean for people: lifecycles, gates, edits. `now` in milliseconds since the epoch. Of revisions that an
- * earlier process knew as they are now (`wasKnown`) only the number is printed.
+ * Describes changes of the index for users: lifecycles, gates, edits. `now` in milliseconds since the epoch. Revisions that an
+ * earlier process knew in the same state (`wasKnown`) are only counted.
  */
 export function narrateChanges(
   changes: readonly IndexChange[],
@@ -44,7 +44,7 @@ function narrateNews(changes: readonly IndexChange[], now: number): LogEntry[] {
           'found',
         )
       : [];
-  // A main branch that was rewritten is one thing that happened, however many packages are on it.
+  // A rewritten main branch is one entry, regardless of the number of packages on it.
   if (onMain.length > 1) entries.push(...differing(onMain, now));
   for (const change of real) {
     if (onMain.length > 1 && onMain.includes(change)) continue;
@@ -117,7 +117,7 @@ function narrate({ before, after }: IndexChange, at: number): LogEntry[] {
 
 type MakeEntry = (event: string, message: string, fields?: Record<string, unknown>) => LogEntry;
 
-/** One entry for each condition that changed; for an edit without such a change, the subject of its commit. */
+/** Returns an entry for each changed condition; for an edit without one, the subject of its commit. */
 function edited(before: PackageRevision, after: PackageRevision, entry: MakeEntry): LogEntry[] {
   const [old, next] = [conditionsOfRow(before), conditionsOfRow(after)];
   const gates = new Set(after.kptfile === undefined ? [] : gatesOf(after.kptfile));
@@ -158,7 +158,10 @@ function movedFields(before: PackageRevision, after: PackageRevision): Record<st
   return { from: before.lifecycle, to: after.lifecycle, by, ...(reason === undefined ? {} : { reason }) };
 }
 
-/** Who published it with closed gates and why; undefined if they were open, and where only a claim says so. */
+/**
+ * Returns who published it with closed gates and why; undefined if the gates were open, or if there is no trusted
+ * statement about it.
+ */
 function brokenGlass(row: PackageRevision): { by: string; message: string } | undefined {
   const record = row.outOfBand === undefined ? publishedRecordOf(row.tip.facts) : undefined;
   if (record?.breakGlass === undefined) return undefined;

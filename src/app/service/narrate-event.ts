@@ -7,7 +7,7 @@ const UNLOGGED_REASONS: ReadonlySet<string> = new Set([
   ...['Rejected', 'DeletionProposed', 'DeletionRejected', 'GateOpened', 'ConditionMet'],
 ]);
 
-/** An event of a controller as a log line; undefined if that would say something twice. `now` in milliseconds. */
+/** Converts an event of a controller to a log line; undefined if the log has it already. `now` in milliseconds. */
 export function narrateEvent(event: Event, now: number): LogEntry | undefined {
   const { involvedObject, reason, message, type } = event;
   if ((type === 'Normal' && UNLOGGED_REASONS.has(reason)) || reason === 'BreakGlass') return undefined;

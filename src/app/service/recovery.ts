@@ -5,7 +5,7 @@ import { isPlaceholder } from '../../package/model/revision/package-revision.ts'
 import type { Session } from '../session/session.ts';
 import type { LogEntry } from './log-entry.ts';
 
-/** What is found and done after a process that ended without stopping, as two lines of the log. */
+/** Reports the recovery after a process that ended without stopping, as two lines of the log. */
 export class Recovery {
   readonly #session: Session;
   readonly #before: LockHolder;

@@ -44,7 +44,7 @@ export interface ServeOptions {
   /** Undefined: loopback, and the port of last time if it is free. */
   readonly address: ListenAddress | undefined;
   readonly health: HealthChecks;
-  /** More paths for those who are allowed, such as metrics. */
+  /** Additional paths for authorised users, such as metrics. */
   readonly paths: readonly PathHandler[];
   /** See ApiServerOptions. */
   readonly webhooks: PathHandler;
@@ -177,7 +177,7 @@ async function open(server: ApiServer, { session, address, warn }: ServeOptions)
   return listener;
 }
 
-/** A port that is only remembered may be taken by now; one that was asked for may not. */
+/** A remembered port may be in use by now, so another one is chosen; a requested port must be free. */
 async function listenAt(common: Omit<ListenOptions, 'port'>, port: number, elsewhere: boolean): Promise<Listener> {
   try {
     return await listen({ ...common, port });
@@ -187,7 +187,7 @@ async function listenAt(common: Omit<ListenOptions, 'port'>, port: number, elsew
   }
 }
 
-/** The address for clients on this machine; one that stands for all is none. */
+/** Returns the address for clients on this machine, with loopback in place of a wildcard address. */
 function reachable({ url, host, port }: Listener): string {
   return host === '0.0.0.0' || host === '::' ? `${url.slice(0, url.indexOf(':'))}://localhost:${port}` : url;
 }
@@ -204,7 +204,10 @@ async function lastPort(kubeconfig: string): Promise<number> {
   }
 }
 
-/** No user gives away by roles what they do not hold, or has the server reach what they may not. */
+/**
+ * Prevents users from granting rights that they do not have, and from using the server to access what they may not
+ * access.
+ */
 function ownRightsOnly(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
   return async (planned) => {
     const { user, operation, kind, object, old } = planned;

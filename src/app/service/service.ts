@@ -29,9 +29,9 @@ export interface ServiceOptions extends ControllerChoice {
   readonly session: Session;
   readonly lock: ProcessLock;
   readonly log: LogSink;
-  /** Where the API is served; see RunOptions. */
+  /** Address of the API; see RunOptions. */
   readonly serve: ListenAddress | 'default' | undefined;
-  /** Where webhooks alone are served; see RunOptions. */
+  /** Separate address of the webhooks; see RunOptions. */
   readonly webhooks?: ListenAddress;
   /** Aborts when the user wants it to end. */
   readonly signal: AbortSignal;
@@ -39,9 +39,12 @@ export interface ServiceOptions extends ControllerChoice {
   readonly onLost: (message: string) => void;
 }
 
-/** Milliseconds between two looks at the lock. */
+/** Milliseconds between checks of the lock. */
 const LOCK_INTERVAL = 1000;
-/** Milliseconds that work has to end by itself; with what the rest takes, all ends within ten seconds, or soon after for what hangs. */
+/**
+ * Milliseconds that running work has to end by itself; together with all other steps a stop takes at most ten seconds, or slightly
+ * more if work hangs.
+ */
 const STOP_GRACE = 5000;
 /** Failures in a row of an item that lost a race; one that fails for another reason is not waited for. */
 const RACES = 12;
@@ -52,9 +55,9 @@ const REPORTING: ReadonlySet<string> = new Set(['repository', 'delivery']);
 export class Service {
   readonly manager: Manager;
   readonly #options: ServiceOptions;
-  /** Why the last reconciliation of an item failed. */
+  /** Error of the last reconciliation of an item, if it failed. */
   readonly #errors = new Map<string, unknown>();
-  /** How often in a row an item lost to another writer. */
+  /** Number of consecutive write conflicts of an item. */
   readonly #races = new Map<string, number>();
   /** Repositories that were opened, or could not be, until it serves. */
   #looked: Set<string> | undefined = new Set();
@@ -95,7 +98,7 @@ export class Service {
       clock: session.clock,
       onReconcile: (record) => this.#note(record),
       onError: (error, where) => {
-        // An informer that lists again has lost nothing.
+        // An informer that lists again has lost no events.
         if (!isSluiceError(error, 'Expired')) this.#warn('Error', where, messageOf(error));
       },
     });
@@ -120,7 +123,7 @@ export class Service {
         for (const { git } of session.store.repositories()) session.note(git.engineNote);
       }),
       this.manager.informer(eventKind).addHandler((event) => {
-        // What an earlier process recorded was printed by that process.
+        // Events of an earlier process were printed by that process.
         if (event.type === 'delete' || session.isFromBefore(event.object)) return;
         const entry = narrateEvent(event.object, now());
         if (entry !== undefined) log(entry);
@@ -158,7 +161,7 @@ export class Service {
     if (webhooks !== undefined) await this.#serveWebhooks(webhooks, endpoint.handle);
   }
 
-  /** Says what was found and finished after a process that was killed, once nothing is left to do. */
+  /** Reports the recovery after a killed process, once all of it is done. */
   #reportWhenFinished(recovery: Recovery): void {
     const { log, signal } = this.#options;
     this.idle(signal).then(
@@ -169,7 +172,7 @@ export class Service {
     );
   }
 
-  /** Controllers record what they do; people do not. */
+  /** Controllers record their own steps; steps of users are recorded here. */
   #recordStep(entry: LogEntry): void {
     const event = eventOfStep(entry);
     const id = `${String(entry.fields?.namespace)}/${entry.subject}`;
@@ -181,7 +184,7 @@ export class Service {
     this.#events.record({ apiVersion, kind, metadata }, event.type, event.reason, event.message);
   }
 
-  /** Waits until every repository was opened, or could not be; but not long for those that do not answer. */
+  /** Waits until every repository was opened or has failed, but only briefly for unreachable ones. */
   async #firstLook(): Promise<void> {
     const { session, signal } = this.#options;
     const { clock, patience } = session;
@@ -210,14 +213,14 @@ export class Service {
     const { session, log } = this.#options;
     session.endQuiet();
     const policies = this.manager.informer(packagePolicyKind);
-    // Those that are there already were used from the start.
+    // Existing repositories were used from the start.
     let isNews = false;
     const handle = () => {
       if (isNews) session.repeatEvaluations();
     };
     this.#unsubscribe.push(policies.addHandler(handle));
     isNews = true;
-    // What serves is read only where it is wanted: a run that ends by itself has no use for it.
+    // The modules for serving are loaded only if they are needed: a run that ends by itself does not serve.
     const [{ serveApi }, { measure }, { NO_LOAD }] = await Promise.all([
       import('./serve-api.ts'),
       import('./measure.ts'),
@@ -246,7 +249,7 @@ export class Service {
     log({ at: session.clock.now(), level: 'info', event: 'Serving', subject: url, message, fields: { url } });
   }
 
-  /** Resolves when nothing is queued, running or retrying; what keeps failing, and what waits for a time, is not waited for. */
+  /** Resolves when no work is queued, running or retrying; repeatedly failing and scheduled work is ignored. */
   async idle(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options.session;
     for (;;) {
@@ -261,7 +264,7 @@ export class Service {
     }
   }
 
-  /** What failed the last time and is tried again, with the reason. Repositories and targets report their failures in their own status. */
+  /** Work that failed and is retried, with the reason. Repositories and targets report failures in their own status. */
   failing(): { readonly what: string; readonly message: string }[] {
     return this.manager
       .failing()

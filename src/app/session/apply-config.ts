@@ -11,7 +11,7 @@ import type { Session } from './session.ts';
 
 const EXTENSIONS = /\.(ya?ml|json)$/;
 
-/** What became of one manifest. */
+/** The result for one manifest. */
 export interface Applied {
   readonly what: string;
   readonly outcome: 'created' | 'configured' | 'unchanged';
@@ -49,7 +49,7 @@ async function filesAt(place: string): Promise<string[]> {
   return names.sort().map((name) => join(place, name));
 }
 
-/** Creates or updates the objects. Labels and annotations that others have set stay. */
+/** Creates or updates the objects. Labels and annotations of other writers stay. */
 export async function applyConfig(session: Session, manifests: readonly Manifest[]): Promise<Applied[]> {
   const applied: Applied[] = [];
   for (const { kind, object } of manifests) {

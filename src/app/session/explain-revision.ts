@@ -35,7 +35,7 @@ export class RevisionExplanations {
     ];
   }
 
-  /** NotFound if there is no such revision, with what targets know of one whose tag is gone. */
+  /** NotFound if there is no such revision, with the findings of targets if its tag is missing. */
   async explain({ namespace = '', name }: ObjectKey, surroundings: Surroundings): Promise<Explanation> {
     const { store } = this.#options;
     const revision = store.find(`${namespace}/${name}`);

@@ -52,22 +52,22 @@ import { keyOfId, RegisteredRepositories } from './registered-repositories.ts';
 export interface SessionOptions {
   readonly folder: DataFolder;
   readonly actor: Actor;
-  /** Which Git hosts are connected to. Default: public ones. */
+  /** Git hosts that may be connected to. Default: public ones. */
   readonly network?: GitNetwork;
-  /** Write objects, not only packages; the data folder is made if it is not there. Without it a missing one is NotFound. */
+  /** Write objects, not only packages; creates a missing data folder. Otherwise a missing folder is NotFound. */
   readonly write?: boolean;
   readonly clock?: Clock;
   /** Controllers run that open every repository that is registered. */
   readonly opens?: boolean;
-  /** How long, in milliseconds, a command that looks at several repositories waits for a remote one; default 10 s. */
+  /** Milliseconds that a command on several repositories waits for a remote one; default 10 s. */
   readonly patience?: number;
-  /** What functions of packages may do outside of this process. */
+  /** Permissions of functions outside of this process. */
   readonly functions?: FunctionSettings;
-  /** Which key signs statements; default: that of the data folder. */
+  /** The key that signs statements; default: that of the data folder. */
   readonly signing?: SigningChoice;
-  /** What the objects of a namespace may be together. */
+  /** Quota of each namespace. */
   readonly quota?: Partial<QuotaLimits> | undefined;
-  /** What the `sluice up` that has this session says of itself. Absent where another process may run one, or none. */
+  /** Information about the `sluice up` with this session. Absent if another process may run one, or none. */
   readonly about?: UpAbout;
   /** Called once for each limitation of the Git engine in use. */
   readonly onNote?: (note: string) => void;
@@ -88,7 +88,7 @@ export class Session {
   readonly actor: Actor;
   readonly log: EventLog;
   readonly objects: ObjectSet;
-  /** What decisions are made by. */
+  /** Readers of the objects that decisions depend on. */
   readonly readers: ObjectReaders;
   /** Filled by the delivery controller of this process. */
   readonly targetObjects = new TargetObjects();
@@ -97,7 +97,7 @@ export class Session {
   readonly registry: Registry;
   readonly client: Client;
   readonly renderer: SessionRenderer;
-  /** What statements are signed with, and what is known of keys and repositories. */
+  /** The signing key, and the trusted keys and known repositories. */
   readonly trust: ServerTrust;
 
   readonly patience: number;
@@ -199,7 +199,7 @@ export class Session {
       const key = signingKeyOf(options.signing ?? {}, () => session?.readers.signingSecret?.list()[0]);
       const trust = await openTrust(folder.path, { key, clock, ...(onError === undefined ? {} : { onError }) });
       session = new Session(options, clock, objects, trust);
-      // Nothing decides before the policies were read.
+      // Policies must be read before the first decision.
       await session.readers.start();
       return session;
     } catch (error) {
@@ -218,7 +218,7 @@ export class Session {
     return new OnDemandRepositories(inner, { store, clock, patience, open }) as unknown as Storage;
   }
 
-  /** Why a revision is where it is, by its key. NotFound if there is none. */
+  /** Explains the state of a revision, by its key. NotFound if it does not exist. */
   async explain({ actor, signal }: RequestContext, key: ObjectKey): Promise<Explanation> {
     const id = keyText(key);
     await this.readers.refresh();
@@ -266,7 +266,7 @@ export class Session {
     this.#revisions.repeatEvaluations();
   }
 
-  /** True for an object that is as an earlier process left it. */
+  /** True for an object that is unchanged since an earlier process. */
   isFromBefore({ metadata }: Stored): boolean {
     return BigInt(metadata.resourceVersion) <= this.#startVersion;
   }

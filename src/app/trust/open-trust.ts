@@ -13,7 +13,7 @@ import type { StatementSigner, VerifySignature } from '../../package/trust/state
 import { verifySignature } from '../../package/trust/statement/verify-signature.ts';
 
 export interface TrustOptions {
-  /** Where the private key comes from, in place of the data folder. */
+  /** The private key, in place of the one in the data folder. */
   readonly key?: SigningKey | undefined;
   readonly clock?: Clock;
   /** Called with failures to write what need not be durable at once. */
@@ -26,11 +26,11 @@ export type SigningKey =
   /** `secret` is `namespace/name`; `read` returns the text of its key, or throws a SluiceError with the next step. */
   | { readonly secret: string; readonly read: () => string };
 
-/** What a server trusts, and what it signs with. */
+/** The trust and the signing key of a server. */
 export interface Trust {
   /**
-   * The key at hand; to be called for each statement, since it may have been rotated. Throws a SluiceError with the next step while
-   * there is no key that may sign.
+   * Returns the current key; called for each statement, since the key may have been rotated. Throws a SluiceError with the next
+   * step while there is no key that may sign.
    */
   readonly signer: () => StatementSigner;
   readonly verify: VerifySignature;
@@ -55,15 +55,15 @@ export function statementKeyPath(dataFolder: string): string {
   return join(dataFolder, 'keys', 'statement-key');
 }
 
-/** What the own key is called in lists of keys. */
+/** Returns the comment of the server's own key in lists of keys. */
 export function ownKeyComment(): string {
   return `sluice@${hostname().replace(/[^A-Za-z0-9._-]/g, '-') || 'localhost'}`;
 }
 
 /**
- * Opens the ledger of a data folder, which must be there, and the key that signs; a missing key is made. Throws Refused for a key that
- * others may read or that is revoked, InvalidInput for one that cannot sign. A Secret is read when the first statement is signed: it may
- * be created later.
+ * Opens the ledger of a data folder, which must exist, and the signing key; creates a missing key. Throws Refused for a key that other
+ * users can read or that is revoked, InvalidInput for one that cannot sign. A Secret is read when the first statement is signed: it
+ * may be created later.
  */
 export async function openTrust(dataFolder: string, options: TrustOptions = {}): Promise<Trust> {
   const { key, clock = systemClock, onError } = options;
@@ -84,7 +84,7 @@ export async function openTrust(dataFolder: string, options: TrustOptions = {}):
   }
 }
 
-/** Where the private key of a data folder comes from; the file in it is made when it is read for the first time. */
+/** Returns the source of the private key of a data folder; the key file is created when it is first read. */
 export function keySourceOf(dataFolder: string, key: SigningKey | undefined): KeySource {
   const comment = ownKeyComment();
   if (key === undefined) {

@@ -4,14 +4,14 @@ import { type Secret, secretText } from '../../resource/kinds/core/secret.ts';
 import type { DeepReadonly } from '../../resource/object/object.ts';
 import type { SigningKey } from './open-trust.ts';
 
-/** Which key signs in place of the one of the data folder. */
+/** The key that signs in place of the one in the data folder. */
 export interface SigningChoice {
   /** Absolute path. */
   readonly file?: string;
   readonly secret?: { readonly namespace: string; readonly name: string };
 }
 
-/** By `--signing-key` and `--signing-key-secret`, which stand in the environment. Throws InvalidInput. */
+/** Reads `--signing-key` and `--signing-key-secret`, which are passed in the environment. Throws InvalidInput. */
 export function signingChoice(environment: NodeJS.ProcessEnv): SigningChoice {
   const file = environment.SLUICE_SIGNING_KEY || undefined;
   const secret = environment.SLUICE_SIGNING_KEY_SECRET || undefined;

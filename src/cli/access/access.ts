@@ -13,7 +13,9 @@ export interface Access {
   readonly client: Client;
   /** How many repositories a list left out since they could not be opened; each was reported. */
   readonly unreadRepositories: () => number;
-  /** False for other servers of package revisions: they explain nothing, and leave it to their clients to respect gates. */
+  /**
+   * False for other servers of package revisions: they have no explanations, and require their clients to respect gates.
+   */
   readonly isSluice: boolean;
   close(): Promise<void>;
 }

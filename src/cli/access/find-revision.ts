@@ -6,7 +6,7 @@ import type { Stored } from '../../resource/object/object.ts';
 import { printable } from '../output/printable.ts';
 import type { Access } from './access.ts';
 
-/** Repositories that are looked into for a name without one: opening each takes its time. */
+/** Maximum number of repositories that are searched for a name without one, since opening each takes time. */
 const MAX_LOOKED_INTO = 3;
 
 /** The repository that the name of a revision begins with: names of repositories have no dot. */
@@ -45,7 +45,7 @@ async function nearNames(access: Access, name: string): Promise<string[]> {
   const repository = repositoryOf(name);
   const known = await repositoryNames(access);
   if (!known.includes(repository)) {
-    // The name of the repository is easily left out.
+    // Users often omit the name of the repository.
     const looked = known.slice(0, MAX_LOOKED_INTO).map((each) => `${each}.${name}`);
     const whole = await existing(access, looked);
     if (whole.length > 0) return whole;
@@ -76,7 +76,7 @@ async function repositoryNames({ client, namespace }: Access): Promise<string[]>
   try {
     return (await client.list(repositoryKind, { namespace })).items.map(({ metadata }) => metadata.name);
   } catch (error) {
-    // Who may not see repositories gets no proposals.
+    // A caller who may not list repositories gets no suggestions.
     if (isSluiceError(error, 'Refused') || isSluiceError(error, 'Unsupported')) return [];
     throw error;
   }

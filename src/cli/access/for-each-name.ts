@@ -24,7 +24,7 @@ export async function forEachName(
     try {
       terminal.line(`${printable(name)} ${await action(name)}`);
     } catch (error) {
-      // What is no error of the domain is a defect and ends the command.
+      // Any other error is a defect and ends the command.
       if (!isExpected(error)) throw error;
       terminal.note(`${printable(name)} failed (${printableLines(messageOf(error))})`);
       if (options !== undefined)

@@ -11,7 +11,7 @@ import { placeOf } from './place.ts';
 export interface OpenAccessOptions {
   readonly options: PlaceOptions & ActorOptions;
   readonly environment: NodeJS.ProcessEnv;
-  /** Objects will be written; a data folder is made if it is not there. */
+  /** The command writes objects; a missing data folder is created. */
   readonly write: boolean;
   /** Called once for each limitation of the Git engine or the server in use. */
   readonly onNote: (text: string) => void;
@@ -44,7 +44,7 @@ export async function openAccess({
     const { kubeconfig, context } = place;
     const found = await findClusterAccess({ kubeconfig, context, environment, clock: systemClock });
     const connection = new Connection(found, { onWarning });
-    // Such a server knows who asks; only what is said on the command line asks for more.
+    // Such a server knows the caller; only an explicit --as requests another identity.
     const actor = options.as === undefined ? undefined : actorOf(options, environment, true);
     try {
       return await ServerAccess.open({ connection, namespace, actor });

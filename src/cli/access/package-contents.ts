@@ -12,7 +12,9 @@ import type { Access } from './access.ts';
 type Resources = ObjectOf<typeof packageRevisionResourcesKind>;
 type RenderStatus = NonNullable<Resources['status']>['renderStatus'];
 
-/** Says in a pulled folder which revision it is, and in which state. The name and form are kpt's; it is no file of the package. */
+/**
+ * Identifies the revision and version of a pulled folder. The name and format are those of kpt; it is not a file of the package.
+ */
 export const METADATA_FILE = '.KptRevisionMetadata';
 
 /** The state of a package that a folder was pulled from. */
@@ -27,15 +29,15 @@ export interface PulledState {
 
 export interface PackageFiles {
   readonly files: ReadonlyMap<string, Buffer>;
-  /** What is in the package and not among the files, with the reason. */
+  /** Parts of the package that are not among the files, with the reason. */
   readonly leftOut: readonly string[];
   readonly state: PulledState;
 }
 
-/** What a push came to. */
+/** The result of a push. */
 export interface Replaced {
   readonly state: PulledState;
-  /** What was done besides, as lines. */
+  /** Additional results, as lines. */
   readonly notes: readonly string[];
   /** The files are saved, and could not be rendered. */
   readonly failure?: SluiceError;

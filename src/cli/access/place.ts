@@ -4,7 +4,7 @@ import { type DataFolder, DEFAULT_DATA_FOLDER, dataFolder } from '../../app/data
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { DataOptions, PlaceOptions } from '../program/invocation.ts';
 
-/** What a command works on: a data folder of this machine, or a server that a kubeconfig leads to. */
+/** The target of a command: a data folder on this machine, or the server of a kubeconfig. */
 export type Place =
   | { readonly kind: 'folder'; readonly folder: DataFolder }
   /** Without a path the files of KUBECONFIG count. */

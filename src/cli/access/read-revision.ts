@@ -5,8 +5,8 @@ import type { Access } from './access.ts';
 import { findRevision } from './find-revision.ts';
 
 /**
- * What a sub-resource shows of a package revision, such as its history. NotFound names what may have been meant; Unsupported says that
- * the server is no Sluice.
+ * Reads a sub-resource of a package revision, such as its history. NotFound lists similar names; Unsupported means that the server is
+ * not Sluice.
  */
 export async function readRevision<Schema extends z.ZodType>(
   access: Access,
@@ -26,7 +26,7 @@ export async function readRevision<Schema extends z.ZodType>(
     .subResource(subResource)
     .get(packageRevisionKind, { namespace, name }, parameters)
     .catch(async (error: unknown) => {
-      // What is known of a revision that is gone follows a colon; of others the names that are near may help.
+      // Details of a deleted revision follow a colon; for other names, similar ones may help.
       if (isSluiceError(error, 'NotFound') && !error.message.includes(' not found: ')) await findRevision(access, name);
       throw error;
     });

@@ -15,11 +15,11 @@ export interface RunningServerOptions {
   readonly namespace: string | undefined;
   readonly onWarning: (text: string) => void;
   readonly clock?: Clock;
-  /** How long, in milliseconds, a server that starts is waited for; default 30 s. */
+  /** Milliseconds to wait for a starting server; default 30 s. */
   readonly patience?: number;
 }
 
-/** An `up` takes its lock first and serves last, after it has looked at all repositories. */
+/** `up` takes its lock first and serves last, after it has opened all repositories. */
 const PATIENCE = 30_000;
 const RETRY_INTERVAL = 100;
 const NOT_YET = ['Unavailable', 'Timeout', 'Unauthenticated', 'InvalidInput'] as const;

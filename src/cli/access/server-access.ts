@@ -8,9 +8,9 @@ import type { Access } from './access.ts';
 
 export interface ServerAccessOptions {
   readonly connection: Connection;
-  /** The namespace that was asked for; else that of the kubeconfig counts. */
+  /** The requested namespace; by default that of the kubeconfig. */
   readonly namespace: string | undefined;
-  /** Who the server is to take us for; the user of the kubeconfig if absent. */
+  /** The user to impersonate; the user of the kubeconfig if absent. */
   readonly actor: Actor | undefined;
   /** The data folder whose server it is, if it is one of this machine. */
   readonly folder?: string;
@@ -38,7 +38,10 @@ export class ServerAccess implements Access {
     this.#connection = connection;
   }
 
-  /** Asks the server who it is; fails as any call if it cannot be reached or does not know who asks. */
+  /**
+   * Requests the user name from the server; fails like any call if the server cannot be reached or does not
+   * authenticate the caller.
+   */
   static async open(options: ServerAccessOptions): Promise<ServerAccess> {
     const { connection } = options;
     const asked = new HttpClient({ connection, face: 'cli' });

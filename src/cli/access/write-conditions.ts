@@ -15,8 +15,8 @@ const ATTEMPTS = 5;
 const RETRY_INTERVAL_MS = 100;
 
 /**
- * Sets a condition of a revision for the content at hand. The API takes a condition that stays as it is for one that was only carried
- * along, unless the request affirms it.
+ * Sets a condition of a revision for its current content. The API treats an unchanged condition as merely carried along, unless the
+ * request affirms it.
  */
 export async function writeCondition(access: Access, name: string, condition: IssuedCondition): Promise<void> {
   const given = (before: Conditions) => {
@@ -52,7 +52,7 @@ async function writeConditions(
     const conditions = change(object.status?.conditions ?? []);
     const next = { ...object, status: { publishTimestamp: null, ...object.status, conditions } };
     try {
-      // Porch has no sub-resource for it and takes conditions along with the rest.
+      // Porch has no sub-resource for it and accepts conditions as part of the object.
       if (isSluice) await client.updateStatus(packageRevisionKind, affirming(next, affirmed));
       else await client.update(packageRevisionKind, next);
       return;

@@ -3,7 +3,7 @@ import { completeNames } from './complete-names.ts';
 /** A shell waits for it: what takes longer, in milliseconds, is given up. */
 const PATIENCE_MS = 2000;
 
-/** `sluice __complete <kind> <current> <words of the line…>`, which completion scripts run. It says nothing but names, whatever fails. */
+/** `sluice __complete <kind> <current> <words of the line…>`, which completion scripts run. It prints only names, even if it fails. */
 export async function runComplete(words: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   const timer = setTimeout(() => process.exit(0), PATIENCE_MS);
   const [kind = '', current = '', ...line] = words;
@@ -13,7 +13,7 @@ export async function runComplete(words: readonly string[], environment: NodeJS.
       process.stdout.write(names.map((name) => `${name}\n`).join(''), () => resolve());
     });
   } catch (error) {
-    // A line that is being typed is no place for errors; SLUICE_DEBUG shows them to who looks for them.
+    // Errors would disturb the line that a user types; SLUICE_DEBUG prints them.
     if (environment.SLUICE_DEBUG === '1') process.stderr.write(`${String(error)}\n`);
   }
   clearTimeout(timer);

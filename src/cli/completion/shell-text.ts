@@ -3,7 +3,7 @@ export function quote(text: string): string {
   return `'${text.replaceAll("'", `'"'"'`)}'`;
 }
 
-/** How the script runs sluice to look names up. */
+/** The command that the script runs to look up names. */
 export interface Launch {
   /** A program and its first arguments. */
   readonly words: readonly string[];

@@ -7,17 +7,17 @@ export type NameKind = 'revisions' | 'repositories' | 'conditions';
 export interface Word {
   readonly word: string;
   readonly help: string;
-  /** What an option takes: one of these, or anything if there are none; undefined for what takes nothing. */
+  /** Values of the option: one of these, or anything if the list is empty; undefined for a flag. */
   readonly values?: readonly string[];
-  /** What an option takes, where that has to be looked up. */
+  /** Kind of the option's values, if they are looked up. */
   readonly names?: NameKind;
   readonly short?: string;
 }
 
-/** What may follow the words of a command. */
+/** The words that may follow a command. */
 export interface Place {
   readonly words: readonly Word[];
-  /** What its arguments name, where that has to be looked up. */
+  /** Kind of the arguments, if they are looked up. */
   readonly names?: NameKind;
   /** Arguments that are known. */
   readonly values?: readonly string[];
@@ -37,7 +37,7 @@ const REPOSITORIES: ReadonlySet<string> = new Set(
   ['get', 'sync', 'unreg', 'edit', 'adopt'].map((verb) => `repo ${verb}`),
 );
 
-/** What may follow each command of a program. */
+/** Returns the words that may follow each command of a program. */
 export function placesOf(program: Command): Places {
   const places = new Map<string, Place>();
   collect(program, '', '', places);

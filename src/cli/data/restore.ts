@@ -11,7 +11,7 @@ import { printable } from '../output/printable.ts';
 import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { LEDGER_ATTACHMENT } from './backup.ts';
 
-/** How long, in milliseconds, a command that writes objects at the moment is waited for. */
+/** Milliseconds to wait for a command that is writing objects. */
 const WRITE_PATIENCE = 10_000;
 
 /** `sluice restore`: refused while `up` runs, and keeps one from starting until it is done. */
@@ -49,7 +49,7 @@ export async function restore(file: string, options: DataOptions, invocation: In
   }
 }
 
-/** The trust ledger of a backup, judged before anything changes; undefined for backups of earlier versions. */
+/** The trust ledger of a backup, checked before anything changes; undefined for backups of earlier versions. */
 function ledgerOf(backup: string, folder: DataFolder): CheckedLedger | undefined {
   const content = readAttachment(backup, LEDGER_ATTACHMENT);
   return content === undefined ? undefined : checkLedgerCopy(content, `${ledgerPath(folder.path)}.restoring`);

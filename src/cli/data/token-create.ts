@@ -69,7 +69,7 @@ async function folderOfServer(options: TokenOptions, environment: NodeJS.Process
   );
 }
 
-/** How the server of the data folder is reached, as it wrote it down. */
+/** Returns the server of the data folder, from its kubeconfig. */
 async function clusterOf({ kubeconfig }: DataFolder): Promise<z.infer<typeof clustersSchema>['clusters'][number]> {
   try {
     const { clusters } = clustersSchema.parse(load(await readFile(kubeconfig, 'utf8')));

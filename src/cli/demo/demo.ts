@@ -34,7 +34,7 @@ const CONFIG = ['1-repository.yaml', '2-network.yaml', '3-policy.yaml', '4-targe
 /** `sluice demo`: examples/quickstart with all controllers, reported as a time line. */
 export async function demo(options: DemoOptions, invocation: Invocation): Promise<Outcome> {
   const { terminal, environment } = invocation;
-  // What a demonstration leaves behind is there to be looked at.
+  // The data of a demonstration stays so that users can examine it.
   const data = options.data ?? (options.serve === true ? undefined : await mkdtemp(join(tmpdir(), 'sluice-demo-')));
   const shown: DataOptions = data === undefined ? {} : { data };
   const folder = data === undefined ? folderOf({}, environment) : dataFolder(data);
@@ -80,7 +80,7 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
   );
 }
 
-/** Waits until no work is left and prints the result. Returns false if the user stopped it before. */
+/** Waits until no work remains and prints the result. Returns false if the user stopped it before. */
 async function printOutcome(running: Running, options: DataOptions, invocation: Invocation): Promise<boolean> {
   const { terminal } = invocation;
   const { session } = running;

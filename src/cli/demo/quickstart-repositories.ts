@@ -13,7 +13,7 @@ const WORKSPACE = 'v1';
 export interface Quickstart {
   /** Folder of examples/quickstart. */
   readonly source: URL;
-  /** Where the bare repositories go. */
+  /** Folder of the bare repositories. */
   readonly folder: string;
   readonly clock: Clock;
 }

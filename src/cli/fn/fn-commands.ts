@@ -133,7 +133,7 @@ function addStreams(fn: Command, invocation: Invocation, finish: Finish): void {
   });
 }
 
-/** What `render` and `eval` have in common. */
+/** Adds the common options of `render` and `eval`. */
 function withRunning<Subject extends Command>(command: Subject): Subject {
   return command
     .option('-o, --output <place>', `${DESTINATION} (default: in place)`)

@@ -33,7 +33,7 @@ export async function fnRender(place: string, options: RenderOptions, invocation
     },
     invocation,
   );
-  // What reads Kptfiles is large; it is read while the worker starts.
+  // The Kptfile modules are large; they are loaded while the worker starts.
   const [outcome, { renderedKptfile }] = await Promise.all([running, import('./rendered-kptfile.ts')]);
   if (typeof outcome === 'number') return outcome;
   const { edits, steps, failure } = outcome;

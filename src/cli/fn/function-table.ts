@@ -3,7 +3,7 @@ import type { KrmFunction } from '../../function/model/function.ts';
 const BEGIN = '<!-- built-in functions: written by `npm run functions` -->';
 const END = '<!-- end of built-in functions -->';
 
-/** The table of built-in functions for people, in Markdown: what each does, and where it behaves otherwise than the published one. */
+/** Prints the table of built-in functions in Markdown: the effect of each, and the differences from the published one. */
 function functionTable(functions: readonly KrmFunction[]): string {
   const rows = [...functions]
     .sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -4,8 +4,9 @@ import { renderingOf, withRenderStatus } from '../../function/renderer/rendering
 import { renderedKptfile as withRendering } from '../../package/plan/edit/render.ts';
 
 /**
- * The root Kptfile after a render in place: what functions made of it, with the conditions and, where it is kept, the
- * `status.renderStatus` that the outcome comes to. Only the lines of these change. One that cannot be read stays as it is: the outcome says so already.
+ * Returns the root Kptfile after rendering in place: the output of the functions, with the resulting conditions and, if it is kept,
+ * `status.renderStatus`. Only the lines of these change. A Kptfile that cannot be read stays unchanged: the outcome already reports
+ * it.
  */
 export function renderedKptfile(before: string, outcome: PipelineOutcome, keepsRenderStatus: boolean): string {
   const text = outcome.edits.get('Kptfile') ?? before;

@@ -23,10 +23,12 @@ export interface KeyOptions extends DataOptions {
 /** The keys of a data folder, beside a running `up` or without one. */
 export interface KeyRing {
   readonly ledger: TrustLedger;
-  /** Where the own key comes from. */
+  /** The source of the own key. */
   readonly source: KeySource;
   readonly repositories: readonly Stored<Repository>[];
-  /** The key that signs now, revoked or not; it is made if there is none. Throws the SluiceError that keeps it from being read. */
+  /**
+   * Returns the current signing key, revoked or not; creates one if there is none. Throws the SluiceError if it cannot be read.
+   */
   own(): TrustedKey;
   /** Puts a new key in the place of the own one. Throws Unsupported where the operator provides it. */
   rotate(): TrustedKey;

@@ -12,7 +12,7 @@ export interface ShowOptions extends KeyOptions {
   readonly headers: boolean;
 }
 
-/** Whom `ssh-keygen -Y verify -I` names; the same for all keys, so that one command verifies any statement. */
+/** Argument of `ssh-keygen -Y verify -I`; the same for all keys, so that one command verifies any statement. */
 const PRINCIPAL = 'sluice';
 
 /** `sluice key show` */
@@ -40,7 +40,10 @@ export function keyShow(options: ShowOptions, invocation: Invocation): Promise<O
   });
 }
 
-/** The own key; undefined where it cannot be read, which is reported; the others are printed anyway. */
+/**
+ * Returns the own key; reports an error and returns undefined if it cannot be read, so that the other keys are printed
+ * anyway.
+ */
 function ownOf(ring: KeyRing, { terminal }: Invocation): TrustedKey | undefined {
   try {
     return ring.own();
@@ -55,7 +58,7 @@ function stateOf(key: TrustedKey, own: TrustedKey | undefined): string {
   if (key.revocation !== undefined) return `revoked ${key.revocation.at}`;
   if (key.fingerprint === own?.fingerprint) return 'signs';
   if (key.origin === 'added') return 'trusted';
-  // Which of the own keys would sign is not known while the key cannot be read.
+  // While the key cannot be read, it is unknown which of the own keys would sign.
   return own === undefined ? 'unknown' : 'retired';
 }
 

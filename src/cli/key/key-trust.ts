@@ -8,7 +8,7 @@ import { inKeyRing, type KeyOptions, keyOf, printedAsData } from './in-key-ring.
 
 /** The first line of a private key in PEM, of OpenSSH or another program. */
 const PRIVATE_KEY = /^-----BEGIN [A-Z ]*PRIVATE KEY-----/m;
-/** A file of something else is wrong in every line. */
+/** Every line of an unrelated file is invalid. */
 const MAX_NAMED_PROBLEMS = 3;
 
 /** `sluice key trust`: all keys of the source, or none if one of them cannot be read or was revoked. */

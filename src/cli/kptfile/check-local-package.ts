@@ -9,8 +9,8 @@ import { isYamlPath } from '../../package/model/krm/krm.ts';
 const MAX_NAMED_PROBLEMS = 20;
 
 /**
- * What is wrong in the files that are about to be pushed, as `<file>:<line>:<column>: <what>`, for a warning. Throws InvalidInput, with
- * the place, for a Kptfile that cannot be read at all, which no draft can have.
+ * Returns the problems of files to be pushed, as `<file>:<line>:<column>: <what>`, for a warning. Throws InvalidInput, with the place,
+ * for a Kptfile that cannot be read at all, which no draft can contain.
  */
 export function checkLocalPackage(folder: string, files: ReadonlyMap<string, Buffer>): string[] {
   const problems: string[] = [];

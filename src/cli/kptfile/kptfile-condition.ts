@@ -38,7 +38,7 @@ export async function removeCondition(type: string, folder: string, { terminal }
   return 0;
 }
 
-/** Edits the file in place, all or nothing. False if that changes nothing. */
+/** Edits the file in place, all or nothing. Returns false if nothing changes. */
 async function edit(folder: string, change: KptfileEdit): Promise<boolean> {
   const { path, text } = await readKptfileAt(folder);
   let next: string;

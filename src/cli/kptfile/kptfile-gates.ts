@@ -12,7 +12,7 @@ export interface GatesOptions {
   readonly headers: boolean;
 }
 
-/** Lets a script distinguish a valid package that is not ready from an error. */
+/** Lets a script distinguish a package that is not ready from an error. */
 const EXIT_CLOSED = 3;
 
 /** `sluice kptfile gates` */

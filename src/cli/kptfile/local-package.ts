@@ -81,8 +81,8 @@ export async function readPulledFrom(folder: string): Promise<Pick<PulledFrom, '
 }
 
 /**
- * Writes files into a folder that is new or empty. Every path is judged before the first byte is written: one that leaves the
- * folder or that Git would take as its own is refused. No existing file is opened, so no link is followed.
+ * Writes files into a folder that is new or empty. Every path is checked before the first byte is written: one that leaves
+ * the folder or that Git uses itself is refused. No existing file is opened, so no link is followed.
  */
 export async function writePackage(folder: string, files: ReadonlyMap<string, Uint8Array>): Promise<void> {
   for (const path of files.keys()) checkPath(path);
@@ -132,7 +132,10 @@ function isGitName(segment: string): boolean {
   return /^(\.git|git~\d+)[. ]*$/i.test(segment.replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, ''));
 }
 
-/** All files of a folder by their path in it, the metadata file and `.git` left out. Links and devices are refused. */
+/**
+ * Returns all files of a folder by their path in it, without the metadata file and `.git`. Links and devices are
+ * refused.
+ */
 export async function readLocalPackage(folder: string): Promise<Map<string, Buffer>> {
   const stats = await lstat(folder).catch((error: NodeJS.ErrnoException) => {
     throw new SluiceError('NotFound', `cannot read ${folder}: ${error.message}`, { cause: error });

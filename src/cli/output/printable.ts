@@ -10,7 +10,7 @@ export function printable(text: string): string {
   return text.replace(DANGEROUS, escaped);
 }
 
-/** Like `printable`, with line breaks and tabs left as they are. */
+/** Like `printable`, but keeps line breaks and tabs. */
 export function printableLines(text: string): string {
   return text.replace(DANGEROUS, (character) =>
     character === '\n' || character === '\t' ? character : escaped(character),

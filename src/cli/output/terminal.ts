@@ -14,7 +14,7 @@ export function isUnderNpm(environment: NodeJS.ProcessEnv): boolean {
   return environment.npm_command !== undefined || environment.npm_lifecycle_event !== undefined;
 }
 
-/** Where a command writes, and how. */
+/** The output streams of a command and their settings. */
 export class Terminal {
   readonly out: OutputStream;
   readonly err: OutputStream;

@@ -5,12 +5,15 @@ import type { ActorOptions } from './invocation.ts';
 
 const LONGEST_NAME = 253;
 
-/** Names that Sluice writes itself: `push` is an unknown person, and controllers and resolvers are no people. */
+/** Names that Sluice uses itself: `push` is an unknown pusher; controllers and resolvers are not users. */
 const RESERVED = /^(?:push$|(?:controller|resolver|group):)/;
-/** Users of Kubernetes that are no people. A cluster may let a user impersonate one; a data folder knows none. */
+/** System users of Kubernetes. A cluster may let a user impersonate one; a data folder does not. */
 const SYSTEM = /^system:/;
 
-/** The actor: --as, else SLUICE_USER, else the user of the system. This proves nothing; the audit trail records it. */
+/**
+ * Returns the actor: --as, else SLUICE_USER, else the user of the system. This is not authenticated; the audit trail
+ * records it.
+ */
 export function actorOf(options: ActorOptions, environment: NodeJS.ProcessEnv, isImpersonation = false): Actor {
   const name = options.as ?? (environment.SLUICE_USER || systemUser());
   if (name === '' || name.length > LONGEST_NAME || /[\s\u0000-\u001f\u007f-\u009f]/.test(name)) {

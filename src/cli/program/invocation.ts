@@ -1,19 +1,19 @@
 import type { Terminal } from '../output/terminal.ts';
 
-/** What a command gets besides its arguments. */
+/** The context of a command besides its arguments. */
 export interface Invocation {
   readonly terminal: Terminal;
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** What a command ends with: an exit code, 0 if nothing is said. */
+/** The result of a command: an exit code, 0 by default. */
 export type Outcome = number | undefined;
 
 export interface DataOptions {
   readonly data?: string;
 }
 
-/** Where a command works. */
+/** The options that select the target of a command. */
 export interface PlaceOptions extends DataOptions {
   readonly kubeconfig?: string;
   readonly context?: string;

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { OUTPUT_FORMATS } from '../output/structured.ts';
 import type { Outcome } from './invocation.ts';
 
-/** Where a command hands over what it ended with. */
+/** Receives the result of a command. */
 export type Finish = (outcome: Outcome) => void;
 
 export function withData(command: Command): Command {
@@ -22,7 +22,7 @@ export function withAllNamespaces(command: Command): Command {
   return command.option('-A, --all-namespaces', 'from all namespaces');
 }
 
-/** What follows the help of groups of commands that work on servers. */
+/** Text after the help of groups of commands that work on servers. */
 export const PLACE_HELP = `
 They work on a server or on a data folder, the first of these that is given:
   --kubeconfig FILE       the server of a kubeconfig: one of "sluice up", or any Porch server

@@ -119,7 +119,7 @@ It works on a data folder, also while "sluice up" runs, which sees the result at
   });
 }
 
-/** What can also be changed later. */
+/** Adds the options that can also be changed later. */
 function withSettings(command: Command): Command {
   return command
     .option('--description <text>', 'what it is for')

@@ -34,7 +34,9 @@ export interface RegOptions extends RepositoryOptions, PlaceOptions, ActorOption
   readonly wait?: string | false;
 }
 
-/** `sluice repo reg`: writes the object and waits until the repository can be used. One that cannot is not left behind. */
+/**
+ * `sluice repo reg`: writes the object and waits until the repository can be used. If that fails, the object is removed.
+ */
 export function repoReg(address: string, options: RegOptions, invocation: Invocation): Promise<Outcome> {
   const name = options.name ?? nameFrom(address);
   const patience = patienceOf(options.wait);
@@ -81,8 +83,8 @@ function patienceOf(wait: string | false | undefined): number | undefined {
 }
 
 /**
- * The error of a registration that failed, once what it made is taken back. What only an operator can decide stays, and so does what
- * is still being read, unless the caller said how long that may take.
+ * Returns the error of a failed registration, after removing the objects that it created. They stay if an operator must decide, or
+ * if the repository is still being read and the caller set no timeout.
  */
 async function failed(
   name: string,
@@ -107,7 +109,7 @@ async function failed(
   return new SluiceError(code, `${name} cannot be used: ${cause}; ${rest}`, { cause: error });
 }
 
-/** Looked at before anything is written: the Secrets of a repository that has the name already must stay as they are. */
+/** Checked before anything is written: the Secrets of an existing repository with this name must stay unchanged. */
 async function expectRoom(access: Access, repository: Repository): Promise<void> {
   const others = await repositoriesOf(access, access.namespace);
   const other = await conflictingRepository(repository, others, () => true);

@@ -22,7 +22,7 @@ export function repoUnreg(names: readonly string[], options: UnregOptions, invoc
       await client.delete(repositoryKind, { namespace, name });
       const credentials = object.spec.git?.secretRef?.name;
       const webhook = object.metadata.annotations?.[WEBHOOK_SECRET_ANNOTATION];
-      // Only the secrets that the registration made; others may serve more repositories.
+      // Only the Secrets that the registration created; others may be used by more repositories.
       const made = [
         ...(credentials === `${name}${AUTH_SECRET_SUFFIX}` && options.keepAuthSecret !== true ? [credentials] : []),
         ...(webhook === `${name}${WEBHOOK_SECRET_SUFFIX}` ? [webhook] : []),

@@ -2,7 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { GATES_ANNOTATION } from '../../package/store/policy-objects.ts';
 import { readSecretFile } from './put-secret.ts';
 
-/** What `repo reg` and `repo edit` both take. */
+/** Common options of `repo reg` and `repo edit`. */
 export interface RepositoryOptions {
   readonly description?: string;
   readonly deployment?: boolean;
@@ -28,7 +28,7 @@ export function gatesAnnotation(mode: string | undefined): Record<string, string
   throw new SluiceError('InvalidInput', `--gates must be enforce, warn or off, not ${JSON.stringify(mode)}`);
 }
 
-/** Labels by their key. With `removals`, `<key>-` stands for null, as in kubectl. */
+/** Parses labels by their key. With `removals`, `<key>-` means null, as in kubectl. */
 export function labelsOf(pairs: readonly string[], removals = false): Record<string, string | null> {
   return Object.fromEntries(
     pairs.map((pair) => {

@@ -27,7 +27,7 @@ export function writeWebhookSecret(access: Access, repository: string, secret: s
   return putSecret(access, { name, type: 'Opaque', stringData: { [WEBHOOK_SECRET_KEY]: secret } });
 }
 
-/** What is to be entered at the Git host, as far as it is known here. */
+/** Returns the settings to enter at the Git host, as far as they are known here. */
 export function webhookAddressText({ server, namespace }: Access, repository: string): string {
   const path = webhookPath({ namespace, name: repository });
   if (server === undefined) return `${path}, at the address where "sluice up" serves`;

@@ -23,7 +23,7 @@ const MAX_NAMED_FILES = 10;
 
 type Comparison = z.output<typeof diffSchema>;
 
-/** `sluice rpkg diff`. Exit code 1 if something differs, as diff does. */
+/** `sluice rpkg diff`. Exit code 1 if there are differences, as in diff. */
 export function rpkgDiff(name: string, other: string, options: DiffOptions, invocation: Invocation): Promise<Outcome> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
@@ -76,7 +76,7 @@ function warnOfOmissions(terminal: Terminal, { from, to, files, omittedFiles = 0
 }
 
 function write(terminal: Terminal, text: string): void {
-  // A patch for a program keeps its bytes; a terminal is not steered by what stands in a file.
+  // A patch for a program keeps its bytes; for a terminal, control characters of files are escaped.
   const shown = terminal.out.isTTY === true ? printableLines(text) : text;
   terminal.out.write(
     shown.replace(/^.*$/gm, (line) => {

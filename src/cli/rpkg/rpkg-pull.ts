@@ -35,14 +35,14 @@ export function rpkgPull(
   });
 }
 
-/** The Kptfile first, then what stands in YAML files. */
+/** Returns the objects of the Kptfile first, then those in YAML files. */
 function objectsOf(files: ReadonlyMap<string, Buffer>): KrmObject[] {
   const kptfile = files.get('Kptfile');
   const own = kptfile === undefined ? [] : readKrmFile('Kptfile', kptfile).objects;
   return [...own, ...[...files].flatMap(([path, data]) => (isYamlPath(path) ? readKrmFile(path, data).objects : []))];
 }
 
-/** The KRM objects as kpt functions take them, each with the file that it stands in. */
+/** Formats the KRM objects as input of kpt functions, each with its file. */
 function resourceList(objects: readonly KrmObject[], from: PulledFrom) {
   const { commit } = from.state;
   return {

@@ -53,7 +53,7 @@ export function rpkgPush(
   );
 }
 
-/** The folder now stands for the new state and can be pushed again. */
+/** The folder now corresponds to the new state and can be pushed again. */
 async function replaceMetadata(folder: string, from: Parameters<typeof metadataText>[0]): Promise<void> {
   const target = join(folder, METADATA_FILE);
   const temporary = `${target}.${process.pid}`;

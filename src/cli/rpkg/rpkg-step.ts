@@ -28,7 +28,7 @@ type Lifecycle = NonNullable<PackageRevision['spec']['lifecycle']>;
 /** A controller may change a revision at the same moment; the step is then evaluated again. */
 const ATTEMPTS = 4;
 const RETRY_INTERVAL_MS = 100;
-/** What a refusal says of a gate. */
+/** Matches the part of a refusal about a gate. */
 const GATE_REFUSAL = /\bgate \S+ is closed\b/;
 
 /** `sluice rpkg propose|approve|reject|propose-delete|del` */
@@ -134,7 +134,7 @@ async function step(access: Access, verb: StepVerb, revision: Revision, options:
   }
 }
 
-/** How an approval ended: one that is not enough leaves the revision proposed. */
+/** Describes the result of an approval: an insufficient one leaves the revision proposed. */
 function approval({ spec, status }: Revision): string {
   if (spec.lifecycle !== 'Proposed') return 'approved';
   const { given = [], needed } = status?.approvals ?? {};
@@ -142,7 +142,7 @@ function approval({ spec, status }: Revision): string {
   return `approval${count} recorded; another person has to approve`;
 }
 
-/** Publishes with closed gates, which a policy lets some people do. */
+/** Publishes with closed gates, which a policy permits to some users. */
 async function breakGlass(access: Access, wanted: PackageRevision, reason: string): Promise<string> {
   const { client, server, isSluice } = access;
   if (!isSluice) throw new SluiceError('Unsupported', `${server} leaves gates to its clients; leave --break-glass out`);
@@ -153,7 +153,7 @@ async function breakGlass(access: Access, wanted: PackageRevision, reason: strin
   return 'approved, with the gates as they are (break-glass)';
 }
 
-/** By whom it was published, if it was. */
+/** Returns who published it, if it is published. */
 function publication({ spec, status }: Revision): string {
   if (spec.lifecycle !== 'Published' && spec.lifecycle !== 'DeletionProposed') return '';
   const by = approverText(status);

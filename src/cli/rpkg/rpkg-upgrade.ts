@@ -35,7 +35,7 @@ export function rpkgUpgrade(
     if (revision < 0) throw new SluiceError('InvalidInput', '--revision must be positive; 0 is the latest one');
   }
   return inAccess(options, invocation, async (access) => {
-    // The upstream can lie in any repository, and so can what comes from it.
+    // The upstream can be in any repository, and so can its downstream packages.
     const { items } = await access.client.list(packageRevisionKind, { namespace: access.namespace });
     const upstreamOf = upstreamFinder(items);
     if (discover === 'upstream') {
@@ -109,7 +109,7 @@ function noUpstream({ metadata, status }: Revision, draft: string | undefined): 
   return new SluiceError('NotFound', `the upstream of ${name}, ${lock.repo}/${lock.directory}@${lock.ref}, ${why}`);
 }
 
-/** What could come to revisions. */
+/** Prints the upstream versions that revisions could be upgraded to. */
 function printUpstreams(revisions: readonly Revision[], upstreamOf: UpstreamOf, { terminal }: Invocation): void {
   const rows = revisions.map((revision) => {
     const upstream = upstreamOf(revision);
@@ -119,7 +119,7 @@ function printUpstreams(revisions: readonly Revision[], upstreamOf: UpstreamOf, 
   terminal.out.write(table(['Package revision', 'Upstream repository', 'Upstream updates'], rows));
 }
 
-/** Which packages could take the named revisions, or any. */
+/** Prints the packages that could be upgraded to the given revisions, or to any. */
 function printDownstreams(
   revisions: readonly Revision[],
   names: readonly string[],

@@ -8,8 +8,9 @@ export interface UpstreamOptions {
 }
 
 /**
- * The Git address that an argument means: `<address>.git[/directory][@ref]`, or an address alone with the rest as options. Undefined
- * for the name of a package revision, which has no slash. Throws InvalidInput if argument and options contradict each other.
+ * Parses an argument as a Git address: `<address>.git[/directory][@ref]`, or an address alone with the other parts as options.
+ * Undefined for the name of a package revision, which has no slash. Throws InvalidInput if argument and options contradict each
+ * other.
  */
 export function upstreamAddress(argument: string, options: UpstreamOptions): UpstreamAddress | undefined {
   if (!argument.includes('/')) return undefined;

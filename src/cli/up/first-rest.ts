@@ -1,7 +1,7 @@
 import type { Running } from './run-service.ts';
 import { type WaitReport, waitReport } from './wait-report.ts';
 
-/** Waits until the controllers have done what they can, and says what is left for others. Undefined if the user ended it before. */
+/** Waits until the controllers are idle, and reports what waits for others. Undefined if the user ended it before. */
 export async function firstRest(
   { session, service, stop }: Running,
   command: (text: string) => string,

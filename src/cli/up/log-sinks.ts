@@ -18,12 +18,12 @@ export function jsonSink(terminal: Terminal): LogSink {
   };
 }
 
-/** One line for people, with the time of the day. */
+/** Prints each entry as one line with the time of day. */
 export function textSink(terminal: Terminal): LogSink {
   return (entry) => terminal.line(`${timestamp(entry.at).slice(11, 19)}  ${line(terminal, entry)}`);
 }
 
-/** One line for people, with the seconds since `start` (milliseconds since the epoch). */
+/** Prints each entry as one line with the seconds since `start` (milliseconds since the epoch). */
 export function timelineSink(terminal: Terminal, start: number): LogSink {
   return (entry) => {
     const seconds = (Math.max(0, entry.at - start) / 1000).toFixed(2).padStart(6);

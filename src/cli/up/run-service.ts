@@ -28,17 +28,17 @@ export interface RunOptions {
   readonly disabled: readonly string[];
   /** Bytes; see the repository controller. */
   readonly diskBudget?: number | undefined;
-  /** What the objects of a namespace may be together. */
+  /** Quota of each namespace. */
   readonly quota?: Partial<QuotaLimits> | undefined;
-  /** What functions of packages may do outside of this process. */
+  /** Permissions of functions outside of this process. */
   readonly functions?: FunctionSettings;
-  /** Which key signs statements; default: that of the data folder. */
+  /** The key that signs statements; default: that of the data folder. */
   readonly signing: SigningChoice;
-  /** Run the controllers too that only a server which goes on needs. */
+  /** Also run the controllers that only a long-running server needs. */
   readonly housekeeping: boolean;
   /** Serve the Kubernetes API: at an address, or where it was last time. Undefined: do not. */
   readonly serve: ListenAddress | 'default' | undefined;
-  /** Serve webhooks, and nothing else, at a second address. */
+  /** Serve only webhooks at a second address. */
   readonly webhooks?: ListenAddress;
 }
 
@@ -49,8 +49,8 @@ export interface Running {
 }
 
 /**
- * Holds the data folder and runs the service around `run`; whatever happens, work in progress is finished, caches are saved and
- * the lock is given back. `prepare` comes before the controllers start.
+ * Locks the data folder and runs the service around `run`; in any case it finishes work in progress, saves caches and releases
+ * the lock. `prepare` runs before the controllers start.
  */
 export async function runService<Result>(
   options: RunOptions,

@@ -49,7 +49,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   const diskBudget = diskBudgetOf(options);
   const network = gitNetworkOf(options, environment);
   const quota = quotaOf(options);
-  // All input is judged before anything is written.
+  // All input is validated before anything is written.
   const manifests = await readConfig(options.config ?? []);
   const resolvers = await loadResolvers(options.resolver ?? []);
   const log = options.log === 'json' ? jsonSink(terminal) : textSink(terminal);
@@ -123,7 +123,7 @@ function diskBudgetOf({ diskBudget }: UpOptions): number | undefined {
   return Number(diskBudget) * 1024 * 1024;
 }
 
-/** Where to serve the API. A run with --until-idle serves only if the user gives an address. */
+/** Returns the address of the API. A run with --until-idle serves only if the user gives an address. */
 function serveOf({ listen, untilIdle }: UpOptions): ListenAddress | 'default' | undefined {
   if (typeof listen === 'string') return listenAddress(listen);
   return listen === false || untilIdle === true ? undefined : 'default';

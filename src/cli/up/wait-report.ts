@@ -14,24 +14,24 @@ import { placedExplanation } from '../program/placed-explanation.ts';
 export interface WaitReport {
   /** Revisions that are not published, or wait for deletion. */
   readonly revisions: readonly Explanation[];
-  /** How many more revisions exist than the report lists. */
+  /** Number of revisions that the report omits. */
   readonly more: number;
   readonly timers: readonly { readonly what: string; readonly due: string; readonly reason: string }[];
   /** Repositories that are not ready. */
   readonly repositories: readonly { readonly name: string; readonly message: string }[];
-  /** What controllers could not do, and try again. */
+  /** Failures that controllers retry. */
   readonly failing: readonly { readonly what: string; readonly message: string }[];
   /** Delivery targets that did not get everything. */
   readonly targets: readonly { readonly name: string; readonly message: string }[];
 }
 
-/** Controllers that look again from time to time, which is not waiting for something. */
+/** Controllers that run periodically, which does not count as waiting. */
 const LOOKING: ReadonlySet<string> = new Set(['repository', 'delivery', ...HOUSEKEEPERS]);
 
 /** So many revisions are explained one by one. */
 const MAX_LISTED = 50;
 
-/** What stays, and what each of it waits for. */
+/** Reports the remaining objects and the reason why each of them waits. */
 export async function waitReport(
   session: Session,
   service: Service,
@@ -69,7 +69,7 @@ interface WithConditions {
   readonly status?: { readonly conditions?: Parameters<typeof findCondition>[0] } | undefined;
 }
 
-/** Why an object is not ready; undefined if it is, or if no controller has evaluated it yet. */
+/** Returns why an object is not ready; undefined if it is, or if no controller has evaluated it yet. */
 function readiness({ status }: WithConditions): string | undefined {
   const ready = findCondition(status?.conditions, 'Ready');
   return ready?.status === 'False' ? [ready.reason, ready.message].filter((text) => text !== '').join(': ') : undefined;

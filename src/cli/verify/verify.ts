@@ -32,10 +32,10 @@ export interface VerifyOptions extends DataOptions {
   readonly all?: boolean;
 }
 
-/** What a hook reads takes 150 bytes a ref. */
+/** A line of a hook's input has 150 bytes. */
 const PUSH_LINE = /^([0-9a-f]{40}) ([0-9a-f]{40}) (\S.*)$/;
 
-/** `sluice verify`: exit code 1 if something does not count. */
+/** `sluice verify`: exit code 1 if a statement does not count. */
 export async function verify(
   path: string | undefined,
   options: VerifyOptions,
@@ -156,7 +156,7 @@ async function open(path: string, { preReceive }: VerifyOptions, { environment }
   }
 }
 
-/** The objects of a push are in a folder of their own until a hook lets them in. */
+/** The objects of a push are in a separate folder until a hook accepts them. */
 function quarantineOf({
   GIT_OBJECT_DIRECTORY,
   GIT_ALTERNATE_OBJECT_DIRECTORIES,

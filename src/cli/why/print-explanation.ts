@@ -10,7 +10,7 @@ const LIFECYCLE_STYLES: Readonly<Record<string, Style>> = {
   DeletionProposed: 'red',
 };
 
-/** Prints an explanation for people. `now` in milliseconds since the epoch. */
+/** Prints a human-readable explanation. `now` in milliseconds since the epoch. */
 export function printExplanation(terminal: Terminal, explanation: Explanation, now: number): void {
   const { name, lifecycle, gates, reasons, delivery, next } = explanation;
   const number = explanation.revision > 0 ? ` v${explanation.revision}${explanation.latest ? ' (latest)' : ''}` : '';
@@ -73,7 +73,7 @@ function printPeople(terminal: Terminal, { contributors, approvals }: Explanatio
     const names = contributors.map(({ name, face }) => `${name} (${face})`).join(', ');
     terminal.line(`Changed by: ${printable(names)}`);
   }
-  // Where anyone may approve it once there is nothing to say.
+  // There is no line if any user may approve it.
   if (approvals === undefined || (approvals.needed === 1 && approvals.barred.length === 0)) return;
   const { given, needed, barred } = approvals;
   const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');

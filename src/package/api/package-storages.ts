@@ -12,7 +12,7 @@ export interface PackageStoragesOptions {
   readonly store: RevisionStore;
   readonly log: EventLog;
   readonly clock: Clock;
-  /** Who owns the fields of package revisions, and of their files. Default: in memory. */
+  /** Field owners of package revisions and of their files. Default: in memory. */
   readonly owners?: { readonly revisions: FieldOwners; readonly resources: FieldOwners };
   /** Default: versions start again with the process. */
   readonly versions?: RevisionVersions;

@@ -37,7 +37,7 @@ export interface DeltaReaderOptions {
   readonly lines: MainLines;
 }
 
-/** What was read of ref changes. */
+/** The result of reading ref changes. */
 export interface ReadDelta {
   readonly news: IndexDelta;
   /** Statements that are too many to be checked at once. */
@@ -71,7 +71,7 @@ export class DeltaReader {
     return this.#adoptionReadAt === this.#trust.version;
   }
 
-  /** What changes come to, and statements of them that are still to be checked. Nothing is changed. */
+  /** Reads the effects of changes, and the statements that must be checked. Changes nothing. */
   async read(state: IndexState, changes: readonly RefChange[]): Promise<ReadDelta> {
     const candidates = new Map<string, Candidate | undefined>();
     const places: RefTarget[] = [];
@@ -145,7 +145,7 @@ export class DeltaReader {
     return { present };
   }
 
-  /** Checks the statements that came; returns those that are too many to wait for. */
+  /** Checks new statements; returns the remaining ones if there are too many to wait for. */
   async #checkFew(
     candidates: ReadonlyMap<string, Candidate | undefined>,
     records: ReadonlyMap<Oid, string>,
@@ -169,7 +169,7 @@ export class DeltaReader {
     return isFew ? [] : unchecked.filter(({ oid }) => !this.#cache.ownSigners.has(oid));
   }
 
-  /** The packages on the main branch that came, went or changed. */
+  /** Returns the packages on the main branch that were added, changed or removed. */
   async #readMain(state: IndexState, head: Oid | undefined): Promise<MainDelta> {
     const { mainTip, placeholders } = state;
     const earlier = mainTip === undefined ? this.#cache.main : undefined;
@@ -195,7 +195,10 @@ export class DeltaReader {
     return this.#reader.tip(place);
   }
 
-  /** Whether publications that were not seen before are on the main branch. A walk, which is for what a trusted key signed alone. */
+  /**
+   * Determines whether new publications are on the main branch. This needs a walk, so it is done only for those that a trusted key
+   * signed.
+   */
   async lookForMain(unchecked: readonly Unchecked[], head: Oid | undefined): Promise<void> {
     const tips = unchecked.flatMap((item) => ('tip' in item && this.awaitsMain(item.tip) ? item.tip : []));
     if (tips.length === 0) return;

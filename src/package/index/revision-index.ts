@@ -24,7 +24,7 @@ export type { IndexChange } from './state/index-delta.ts';
 
 /** More changes than these are applied with pauses: a few milliseconds of work. */
 const MAX_CHANGES_WITHOUT_PAUSE = 512;
-/** So many facts are kept in memory beyond what is in use, before the rest is dropped. */
+/** Maximum number of unused facts in memory before they are dropped. */
 const MAX_SPARE_FACTS = 2048;
 /** Signatures that are checked before their revisions are shown again: some 30 ms of work in the thread pool. */
 const CHECK_BATCH_SIZE = 512;
@@ -46,7 +46,7 @@ export class RevisionIndex {
   readonly #publications: PublicationMarks;
   readonly #git: GitRepository;
   readonly #records: RecordMarks;
-  /** What the ref with the id of the repository holds; undefined if there was never one. */
+  /** The content of the ref with the id of the repository; undefined if it never existed. */
   #id: { readonly isThere: boolean; readonly written: string | undefined } | undefined;
   /** Lines of revoked keys wait to be read by `checkBacklog`. */
   #awaitsLines = false;
@@ -119,7 +119,7 @@ export class RevisionIndex {
     return this.#state.packages.nestedWith(packageName);
   }
 
-  /** What a ref points to, as far as the index knows. */
+  /** Returns the object id of a ref in the index. */
   ref(name: string): Oid | undefined {
     return this.#state.refs.get(name);
   }
@@ -138,7 +138,7 @@ export class RevisionIndex {
     return this.#leftBehind === this.#trust.mainHead ? this.#leftBehind : undefined;
   }
 
-  /** What an operator adopted, as the ref has it. */
+  /** The adoption in its ref. */
   get adoption(): Adoption | undefined {
     return this.#state.rules.adoption;
   }
@@ -160,7 +160,7 @@ export class RevisionIndex {
     return marks;
   }
 
-  /** What is wrong with the statements about the repository itself; one sentence each. */
+  /** Problems of the statements about the repository itself; one sentence each. */
   get flaws(): readonly string[] {
     const adoption = this.adoptionDistrust;
     const adopted = adoption && `adoptions do not count: ${adoptionRef(this.#layout)}: ${adoption.message}`;
@@ -169,14 +169,14 @@ export class RevisionIndex {
     );
   }
 
-  /** Why what the adoption ref holds does not count; undefined if it does, or if there is none. */
+  /** Reason why the content of the adoption ref does not count; undefined if it does, or if it is empty. */
   get adoptionDistrust(): Distrust | undefined {
     const { adoption } = this.#state.rules;
     if (adoption === undefined) return undefined;
     return this.#trust.distrustOfRecord(adoption.fact, ADOPTION_SCOPE);
   }
 
-  /** What a cache has to keep for a fast restart: what the present revisions are made of, and nothing else. */
+  /** Returns the facts that a cache must store for a fast restart: only those of the current revisions. */
   liveFacts(): Promise<FactCache> {
     const { candidates, refs, mainTip: tip, placeholders } = this.#state;
     const records = [...refs].flatMap(([name, oid]) => (name.startsWith(this.#layout.recordPrefix) ? oid : []));
@@ -184,7 +184,7 @@ export class RevisionIndex {
     return liveFacts(this.#cache, [...candidates.values()], records, main);
   }
 
-  /** What differs between the refs given and those that the index stands for. */
+  /** Returns the differences between the given refs and those of the index. */
   diff(refs: readonly { name: string; oid: Oid }[]): RefChange[] {
     const changes: RefChange[] = [];
     let known = 0;
@@ -193,7 +193,7 @@ export class RevisionIndex {
       if (before !== undefined) known += 1;
       if (before !== oid) changes.push({ name, before, after: oid });
     }
-    // This is asked every second or so, and hardly ever is one gone.
+    // This runs about every second, and refs are seldom deleted.
     if (known === this.#state.refs.size) return changes;
     const seen = new Set(refs.map(({ name }) => name));
     for (const [name, before] of this.#state.refs) {
@@ -203,12 +203,11 @@ export class RevisionIndex {
   }
 
   /**
-   * Applies ref changes and returns the revisions that changed by them. If something cannot be read, nothing is applied, and the
-   * next look finds the same changes again. One call at a time. Others see all of it or nothing; many changes are made to a copy,
-   * with pauses.
+   * Applies ref changes and returns the changed revisions. If an object cannot be read, nothing is applied, and the next call
+   * finds the same changes. One call at a time. Readers see all changes or none; many changes are applied to a copy, with pauses.
    */
   async apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
-    // What comes after a key was revoked must not be evaluated as if it had come before.
+    // Statements after the revocation of a key must not be evaluated as if they were before it.
     this.#trust.readVersion();
     const { news, late } = await this.#reader.read(this.#state, changes);
     if (this.#unreadHeads().length > 0) {
@@ -250,8 +249,8 @@ export class RevisionIndex {
   }
 
   /**
-   * Checks the statements that were too many to be checked when they came, as at a first start. Yields the packages that they are
-   * about, some at a time; what was found out is shown by a `reassess` of them. One call at a time.
+   * Checks the backlog of statements, as at a first start. Yields the affected packages in batches; `reassess` then applies the
+   * results. One call at a time.
    */
   async *checkBacklog(): AsyncGenerator<ReadonlySet<string>> {
     // First: what was deleted must not count in between.
@@ -268,7 +267,8 @@ export class RevisionIndex {
         this.#state,
         present.map(({ tip, candidate }) => (candidate?.tip === tip ? candidate : undefined)),
       );
-      // Only now: after an error the next call goes on with the same ones. `apply` may have added others behind them.
+      // Removed only now, so that the next call after an error continues with the same ones. `apply` may have appended
+      // others.
       this.#backlog.splice(0, slice.length);
       yield new Set(isOld ? this.#state.namesByPackage.keys() : slice.map((item) => item.package));
     }
@@ -278,7 +278,7 @@ export class RevisionIndex {
     yield new Set(this.#state.namesByPackage.keys());
   }
 
-  /** Which repository this is does not change by what is pushed; an operator should know of it all the same. */
+  /** A push does not change the identity of the repository; but an operator should know of the attempt. */
   async #noteId(change: RefChange | undefined): Promise<void> {
     if (change === undefined) return;
     const { after } = change;
@@ -302,8 +302,8 @@ export class RevisionIndex {
   }
 
   /**
-   * Evaluates revisions again after something changed that is no ref: trusted keys, adoptions, or what `check` found out. Returns
-   * those that changed by it. Not while a call of `apply` runs.
+   * Evaluates revisions again after a change that is not one of refs: trusted keys, adoptions, or results of checks. Returns the
+   * changed revisions. Must not run concurrently with `apply`.
    */
   async reassess(packages: Iterable<string> = [...this.#state.namesByPackage.keys()]): Promise<IndexChange[]> {
     for (const head of this.#trust.revokedHeads()) await this.#lines.read(head);
@@ -327,15 +327,15 @@ export class RevisionIndex {
   }
 
   /**
-   * What is to be done when a head of the main branch is applied: the ledger follows it, but not to where it was rewritten, so that
-   * what was on it before stays known.
+   * Prepares the update of the ledger for a new head of the main branch: the ledger follows it, but not to a rewritten line, so
+   * that the commits before stay known.
    */
   async #mainMove(head: Oid | undefined): Promise<(() => void) | undefined> {
     const before = this.#trust.mainHead;
     if (head === undefined || head === before) return undefined;
-    // The branch is there for the first time: the repository was empty, or is registered with another branch too.
+    // The branch is new: the repository was empty, or is also registered with another branch.
     if (before === undefined) return () => this.#trust.noteMain(head);
-    // Whether it comes back on the line would take a walk of the whole line at each publication.
+    // Checking whether it returns to the line would require a walk of the whole line at each publication.
     if (this.#leftBehind === before) return undefined;
     const isOnLine = (await this.#lines.find(new Set([before]), head)).has(before);
     return () => {
@@ -344,12 +344,12 @@ export class RevisionIndex {
     };
   }
 
-  /** Which publications count, where tags move or go, or carry what the ledger does not know. */
+  /** Records which publications count when tags are moved, deleted, or unknown to the ledger. */
   async #notePublications({ refs, candidates }: IndexDelta): Promise<void> {
     const after = new Map(refs.map(({ name, after }) => [name, after]));
     const refAfter = (ref: string) => (after.has(ref) ? after.get(ref) : this.#state.refs.get(ref));
     await this.#publications.noteReplaced(this.#state, candidates, refAfter);
-    // What an earlier process has shown as it is was checked then.
+    // Unchanged candidates of an earlier process were checked then.
     const isKnown = ([ref, candidate]: [string, Candidate | undefined]) =>
       this.#cache.shown.get(ref)?.oid === candidate?.refOid;
     const found = [...candidates].flatMap((entry) => (isKnown(entry) ? [] : entry[1]));
@@ -359,14 +359,14 @@ export class RevisionIndex {
   async #forgetUnused(): Promise<void> {
     if (this.#cache.passing > MAX_SPARE_FACTS) this.#cache.forgetPassing();
     const { size } = this.#cache;
-    // What a file brings was in use when it was written.
+    // Facts from the file were in use when it was written.
     if (this.#factsInUse === 0) this.#factsInUse = size;
     if (size <= 2 * this.#factsInUse + MAX_SPARE_FACTS) return;
     this.#cache.keepOnly(await this.liveFacts());
     this.#factsInUse = this.#cache.size;
   }
 
-  /** What `apply` would return; nothing is applied. Not while a call of `apply` runs. */
+  /** Returns the result of `apply` without applying. Must not run concurrently with `apply`. */
   async preview(changes: readonly RefChange[]): Promise<IndexChange[]> {
     const { news } = await this.#reader.read(this.#state, changes);
     const back = this.#state.inverse(news);

@@ -2,11 +2,11 @@ import { PUSH_ACTOR } from '../model/gates/verdict.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { Approval, Contributor } from '../model/record/record.ts';
 
-/** What determines who may approve a revision and who has. */
+/** The facts that determine who may approve a revision and who has. */
 export interface ApprovalFacts {
   /** Content digest of the package. */
   readonly content: string;
-  /** Who last proposed it; undefined if that is not known, as after a plain push. */
+  /** User who last proposed it; undefined if unknown, as after a plain push. */
   readonly proposedBy: string | undefined;
   readonly contributors: readonly Contributor[];
   readonly approvals: readonly Approval[];
@@ -17,19 +17,19 @@ export interface ApprovalFacts {
 export interface ApprovalStatus {
   /** Distinct people who have to approve, here and in each namespace of `elsewhere`. */
   readonly needed: number;
-  /** Approvals that count: of this content, by people who may approve it. */
+  /** Approvals that count: of this content, by users who may approve it. */
   readonly given: readonly Approval[];
   /** Namespaces whose users have to approve as well, with the approvals there that count. */
   readonly elsewhere: readonly { readonly namespace: string; readonly given: readonly Approval[] }[];
   /** Actors who must not approve it, and why; `push` stands for a push by an unknown person. */
   readonly barred: readonly { readonly name: string; readonly because: 'proposed' | 'changed' }[];
-  /** The content, or the proposal, came by the push of a person who is not known. */
+  /** True if an unknown pusher changed the content or proposed the revision. */
   readonly isUnknown: boolean;
 }
 
 /**
- * Which approvals a revision has and needs. Where people must not approve what they changed or proposed, a change or a proposal by a plain
- * push, whose author is not known, needs a second approver: one of the two is then another person than the author.
+ * Determines the approvals that a revision has and needs. If users must not approve their own changes or proposals, a change or
+ * proposal by an unknown pusher needs a second approver: then at least one of the two is not the author.
  */
 export function approvalStatus(
   { content, proposedBy, contributors, approvals, approvalsElsewhere = [] }: ApprovalFacts,

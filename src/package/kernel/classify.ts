@@ -66,27 +66,27 @@ export type FindingKind =
 
 export interface Finding {
   readonly kind: FindingKind;
-  /** Full name; of `Moved` the ref that is there now. */
+  /** Full name; for `Moved` the new ref. */
   readonly ref: string;
   /** Relative to the repository's directory; undefined for the main branch and for records of unknown revisions. */
   readonly package: string | undefined;
   readonly workspace?: string;
   /** Last segment of a tag or deletion mark. */
   readonly version?: string;
-  /** Of `Moved` what the ref that is gone pointed to. */
+  /** For `Moved` the value of the previous ref. */
   readonly before: Oid | undefined;
   readonly after: Oid | undefined;
   readonly inBand: boolean;
-  /** Why a publication is out of band. */
+  /** Reason why a publication is out of band. */
   readonly reason?: PublicationFlaw;
-  /** One sentence for people. */
+  /** One human-readable sentence. */
   readonly message: string;
 }
 
-/** What the caller found out about the objects involved. Asked only for refs that changed; undefined means not known. */
+/** The caller's facts about the objects involved. Requested only for changed refs; undefined means unknown. */
 export interface Knowledge {
   publication(ref: string, oid: Oid): PublicationFacts | undefined;
-  /** Why the statement of a publication does not count; undefined if it does, or if there is none. */
+  /** Returns why the statement of a publication does not count; undefined if it does, or if there is none. */
   distrust(ref: string, oid: Oid): { readonly reason: PublicationFlaw; readonly message: string } | undefined;
   isAncestor(older: Oid, newer: Oid): boolean | undefined;
   /** True for a record that a trusted key signed for the revision of this ref, and that is no older than the last one known. */
@@ -113,7 +113,7 @@ interface Look {
   readonly published: ReadonlySet<string>;
 }
 
-/** Judges what became of the refs of a repository; sorted by ref. Pure and total. The table is at the top of this file. */
+/** Classifies the ref changes of a repository; sorted by ref. Pure and total. The table is at the top of this file. */
 export function classify(
   before: ReadonlyMap<string, Oid>,
   after: ReadonlyMap<string, Oid>,
@@ -267,7 +267,7 @@ function judgeMark(change: Change<Meaning<'deletionProposed'>>, look: Look): Fin
   const tag = tagRef(look.layout, meaning.package, meaning.version);
   const found = finding(change, { package: meaning.package, version: meaning.version });
   if (after === undefined) {
-    // A tag that is gone too has a finding of its own.
+    // A deleted tag has a separate finding.
     if (look.before.has(tag) && !look.after.has(tag)) return undefined;
     return found('DeletionUndone', true, `${what} is not proposed for deletion any more`);
   }

@@ -76,7 +76,7 @@ function refuseState(state: RevisionState, action: Action): Refusal | undefined 
   return { code: 'WrongState', message: wrongStateMessage(state, action) };
 }
 
-/** Where Porch has a text for the case, its clients find that text here. */
+/** Uses Porch's text for cases that Porch has, since its clients depend on it. */
 function wrongStateMessage(state: RevisionState, action: Action): string {
   if (action === 'delete') {
     return "published PackageRevisions must be proposed for deletion by setting spec.lifecycle to 'DeletionProposed' prior to deletion";
@@ -159,7 +159,7 @@ function refuseUnseen({ name, commit }: RevisionState, { proposed, files }: Push
   };
 }
 
-/** Closed gates are passed only by an actor whom a policy names, and with a reason that stays in the statement. */
+/** Closed gates are bypassed only by an actor in a policy, and with a reason that is stored in the statement. */
 function refuseBreakGlass({ actor, reason }: TransitionRequest, { breakGlass }: EffectivePolicy): Refusal[] {
   if (!breakGlass.some((pattern) => isActor(pattern, actor))) {
     return [
@@ -293,7 +293,7 @@ function unmetGates(
     }));
 }
 
-/** A mark that is there already is left over from an earlier revision of this number. */
+/** An existing mark is left from an earlier revision with this number. */
 function markForDeletion({ refs, commit, deletionProposed }: RevisionState): RefStep {
   return { ref: refs.deletionProposed, expect: deletionProposed ?? null, become: { kind: 'commit', oid: commit } };
 }

@@ -2,7 +2,7 @@ import type { Oid } from '../../git/git-repository.ts';
 import type { CommitFacts } from '../model/record/commit-message.ts';
 import type { TrustFlaw } from '../trust/repository-trust.ts';
 
-/** What a published tag and the commit it points to contain. */
+/** The content of a published tag and of its commit. */
 export interface PublicationFacts {
   /** Parents of the commit. */
   readonly parents: readonly Oid[];
@@ -10,7 +10,7 @@ export interface PublicationFacts {
   readonly subject: string;
   /** Of the message of an annotated tag where that carries a statement, otherwise of the commit. */
   readonly commit: CommitFacts;
-  /** Id of the repository that holds the tag. */
+  /** Id of the repository of the tag. */
   readonly repository: string;
   /** The branch that publications are on, as it was registered. */
   readonly branch: string;
@@ -50,15 +50,17 @@ export type PublicationFlaw =
   | TrustFlaw;
 
 export type PublicationJudgement =
-  /** `warning`: it was published with closed gates, which the repository did not enforce or a policy let the actor pass. */
+  /**
+   * `warning`: it was published with closed gates, because the repository did not enforce them or a policy permitted it.
+   */
   | { readonly inBand: true; readonly warning?: string }
-  /** `message` is one sentence for people. */
+  /** `message` is one human-readable sentence. */
   | { readonly inBand: false; readonly reason: PublicationFlaw; readonly message: string };
 
 /**
- * Whether the statement of a publication fits what is published. Every user who may push can write this; whether the statement counts depends on
- * its signature, which `RepositoryTrust` evaluates. Gates are those that the statement lists: later policies and Kptfiles change
- * nothing about a publication.
+ * Evaluates whether the statement of a publication matches the published content. Every user who may push can write a statement;
+ * whether it counts depends on its signature, which `RepositoryTrust` evaluates. The gates are those in the statement: later policies
+ * and Kptfiles do not affect a publication.
  */
 export function judgePublication(facts: PublicationFacts): PublicationJudgement {
   const what = `${facts.path}/${facts.version}`;

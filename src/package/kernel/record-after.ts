@@ -10,7 +10,7 @@ import {
 } from '../model/record/record.ts';
 import type { Allowed, RevisionState } from '../model/revision/revision-state.ts';
 
-/** What a decision was made on, and what the actor approves if it is an approval; undefined where the package cannot be read. */
+/** The inputs of a decision, and the content of an approval; undefined if the package cannot be read. */
 export interface DecidedOn {
   readonly state: RevisionState;
   readonly record: RevisionRecord;
@@ -47,7 +47,7 @@ export function recordAfter(
   return withStep({ ...rest, approvals: approvalsWith(counted, approval) }, taken);
 }
 
-/** The approvals that still hold, without an earlier one of the same person in the same namespace, and the new one. */
+/** Returns the valid approvals, without an earlier one of the same user in the same namespace, and the new one. */
 function approvalsWith({ approvals = [] }: RevisionRecord, approval: Approval | undefined): Approval[] {
   if (approval === undefined) return [...approvals];
   const { subject, content, namespace } = approval;

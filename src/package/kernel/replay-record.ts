@@ -15,14 +15,16 @@ import {
 import type { Lifecycle } from '../model/revision/revision-state.ts';
 
 /*
- * The record of a revision as it stands for its tip, without Git: the last record, and what was pushed since. The callers read commits
- * and packages; what follows from them is decided here, for the server and for the model that the kernel is tested against.
+ * Computes the record of a revision at its tip, without Git: the last record, and later pushes. The callers read commits and packages;
+ * this file derives the record, for the server and for the model that the kernel is tested against.
  */
 
-/** Commits that are looked through for the one that brought a condition. More arrive at once only where history is rewritten. */
+/**
+ * Maximum number of commits that are searched for the one that added a condition. Only a rewritten history adds more at once.
+ */
 const MAX_WALK = 100;
 
-/** Commits of unknown pushers that a record lists; of more, nothing makes the pushers known. */
+/** Maximum number of commits of unknown pushers in a record; if there are more, the pushers stay unknown. */
 const MAX_UNKNOWN_COMMITS = 100;
 
 /** One commit on the branch of a draft. */
@@ -33,7 +35,7 @@ export interface BranchCommit {
   readonly parent: Oid | undefined;
   /** Its message claims so, which any author can write. */
   readonly madeBySluice: boolean;
-  /** The package's folder; undefined before the package came into being. */
+  /** Tree of the package's folder; undefined before the package existed. */
   readonly tree: string | undefined;
   /** Of the Kptfile; undefined if there is none or it cannot be read, then its conditions are not known. */
   readonly conditions: ReadonlyMap<string, Condition> | undefined;
@@ -41,13 +43,13 @@ export interface BranchCommit {
 
 /** The pushes since a record was written. */
 export interface PushHistory<Commit extends BranchCommit, Source> {
-  /** What was recorded before them, without the verdicts of `source`. */
+  /** The record before them, without the verdicts of `source`. */
   readonly start: RevisionRecord;
   /** The publication that the pushes began with, where there is no record. */
   readonly source: Source | undefined;
   /** Conditions that were there before; undefined if only the record has them. */
   readonly before: ReadonlyMap<string, Condition> | undefined;
-  /** Commits that others made since, oldest first. */
+  /** Later commits by pushes, oldest first. */
   readonly pushed: readonly Commit[];
   /** False where the history was rewritten, so that `pushed` is not all that led there. */
   readonly isWhole: boolean;
@@ -90,7 +92,7 @@ export function* findPushes<Commit extends BranchCommit, Source>(
     const isWhole = pushed.length < MAX_WALK;
     return { start, source: undefined, before: new Map(), pushed: pushed.reverse(), isWhole };
   }
-  // The history was rewritten: it came as one.
+  // The history was rewritten: all commits count as one push.
   return { start: record, source: undefined, before: undefined, pushed: pushed.slice(0, 1), isWhole: false };
 }
 
@@ -140,7 +142,10 @@ export class RecordReplay {
     if (!this.isAttributable) this.#contributeUnknown(tip.time, tip.commit, undefined);
   }
 
-  /** `signer` is the person whose key signed the commit, undefined if none did; `inputs` is what the package held. */
+  /**
+   * `signer` is the user whose key signed the commit, undefined if there is none; `inputs` is the content of the
+   * package.
+   */
   apply({ commit, time, conditions }: BranchCommit, signer: string | undefined, inputs: PackageInputs): void {
     const { bindsContent, now } = this.#options;
     const pusher = signer ?? PUSH_ACTOR;
@@ -167,7 +172,7 @@ export class RecordReplay {
   end(): RevisionRecord {
     const { commit, time, lifecycle, isRecordDistrusted } = this.#tip;
     let record = this.#record;
-    // What was pushed since was proposed by no known person.
+    // The later push was proposed by no known user.
     if (record.steps.at(-1)?.action === 'propose')
       record = withStep(record, { action: 'push', by: this.#pusher, face: 'git', at: timestamp(time), commit });
     // The gates that the proposal required went with the record.
@@ -207,7 +212,7 @@ export function publishedRecord(tip: PublishedTip, inputs: PackageInputs): Revis
   const folded = publishedRecordOf(facts);
   if (folded !== undefined && tip.isInBand) {
     const kept = record ?? { version: 1, commit };
-    // A record that was written after publication goes on where the approval commit ends.
+    // A record after publication continues from the approval commit.
     const steps = 'steps' in kept && kept.steps.length > 0 ? kept.steps : folded.steps;
     return { ...kept, verdicts: [...folded.verdicts], steps: [...steps] };
   }
@@ -216,8 +221,8 @@ export function publishedRecord(tip: PublishedTip, inputs: PackageInputs): Revis
 }
 
 /**
- * Adds the push of an unknown person. `commit` is undefined where it is not known which commits came that way; then no report of the host
- * makes all of the pushers known.
+ * Adds the push of an unknown user. `commit` is undefined if the pushed commits are unknown; then no report of the host identifies all
+ * pushers.
  */
 export function withUnknownPusher(
   contributors: readonly Contributor[],

@@ -15,7 +15,7 @@ import { approvalsElsewhere, approvalsIn, type RevisionRecord } from '../model/r
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import type { Lifecycle, PushedSince, RevisionState, Sibling } from '../model/revision/revision-state.ts';
 
-/** What a Kptfile has of gates and conditions; of one that cannot be read, nothing. */
+/** The gates and conditions of a Kptfile; empty if it cannot be read. */
 export interface KptfileFacts {
   readonly gates: readonly string[];
   readonly conditions: ReadonlyMap<string, Condition>;
@@ -27,10 +27,10 @@ export interface StateSources {
   readonly revision: Pick<PackageRevision, 'name' | 'key' | 'lifecycle' | 'revision' | 'commit' | 'ref'> &
     Partial<Pick<PackageRevision, 'namespace'>>;
   readonly kptfile: KptfileFacts;
-  /** Why the package cannot be read; undefined if it can. */
+  /** Reason why the package cannot be read; undefined if it can. */
   readonly problem: string | undefined;
   readonly invalidKptfile?: string | undefined;
-  /** As it stands for the tip of the revision. */
+  /** The record at the tip of the revision. */
   readonly record: RevisionRecord;
   readonly inputs: PackageInputs;
   readonly pushedSince?: PushedSince | undefined;
@@ -43,7 +43,10 @@ export interface StateSources {
   refAt(name: string): Oid | undefined;
 }
 
-/** What the kernel decides on. Pure: the same for the server and for the model that the kernel is tested against. */
+/**
+ * Derives the state that the kernel decides on. Pure: the same for the server and for the model that the kernel is
+ * tested against.
+ */
 export function stateFrom(sources: StateSources): RevisionState {
   const { layout, revision, kptfile, record, inputs, mainHead } = sources;
   const { name, key, lifecycle, revision: number, commit, ref } = revision;
@@ -78,7 +81,7 @@ export function stateFrom(sources: StateSources): RevisionState {
   };
 }
 
-/** What the gates of a revision are evaluated on. */
+/** Derives the facts for the evaluation of gates. */
 export function gateFactsFrom(
   { gates, conditions }: KptfileFacts,
   lifecycle: Lifecycle,
@@ -93,6 +96,6 @@ export function gateFactsFrom(
 export function proposerOf(record: RevisionRecord): string | undefined {
   const last = record.steps.at(-1);
   if (last?.action === 'propose') return last.by;
-  // What a person pushed with a signature stands for their proposal.
+  // A signed push counts as a proposal by the signer.
   return last?.action === 'push' && last.by !== PUSH_ACTOR ? last.by : undefined;
 }

@@ -2,8 +2,8 @@ import { isMap, isScalar, isSeq, type YAMLSeq } from 'yaml';
 import { entriesOf, entryKey, type Part } from './yaml-document.ts';
 
 /**
- * How entries of a list are distinguished: by fields (with what counts where one is missing), by their own text, or by a function of
- * the entry.
+ * How entries of a list are identified: by fields (with the default of a missing one), by their own text, or by a function of the
+ * entry.
  */
 type ListKey = readonly { readonly field: string; readonly missing?: string }[] | 'text';
 

@@ -3,7 +3,7 @@ import { isKptfilePath, type PackageFile, type PackageFiles } from './package-fi
 import { type ResourceText, readResourceFile } from './resource-file.ts';
 import { withUpstreamIdentifier } from './upstream-identifier.ts';
 
-/** Bytes of YAML that are looked through; resources behind that have no marks, and are matched by their names. */
+/** Number of bytes of YAML that are searched; later resources have no marks, and are matched by their names. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /**

@@ -1,4 +1,4 @@
-/** How kpt marks where a resource came from, so that it is found again after its name or namespace changed here. */
+/** Kpt's mark for the origin of a resource, so that it is found again after its name or namespace changed locally. */
 const MARK = /^metadata:[ \t]*(#[ \t]*kpt-merge:[ \t]*([^\s/]*)\/([^\s#]+))[ \t]*\r?$/m;
 
 /** Namespace and name that a resource has upstream, from its mark; undefined without one. */
@@ -19,7 +19,7 @@ export function withMergeKey(text: string, { namespace, name }: { namespace: str
   return withMark(text, `# kpt-merge: ${namespace}/${name}`);
 }
 
-/** The annotation with the same meaning, with the field above it if that holds nothing else. */
+/** The annotation with the same meaning, including its parent field if that has no other entry. */
 const ONLY_IDENTIFIER =
   /^( +)annotations:[ \t]*\r?\n\1 +internal\.kpt\.dev\/upstream-identifier:[^\n]*(?:\n(?!\1 )|$(?![\r\n]))/m;
 const IDENTIFIER = /^ +internal\.kpt\.dev\/upstream-identifier:[^\n]*(?:\n|$(?![\r\n]))/m;

@@ -6,7 +6,7 @@ import { type PackageFile, sameFile } from './package-files.ts';
 import { writeDocument } from './write-document.ts';
 import { readYamlDocument } from './yaml-document.ts';
 
-/** A Kptfile holds conditions and a pipeline, not data. */
+/** A Kptfile contains conditions and a pipeline, not data. */
 const MAX_LENGTH = 256 * 1024;
 
 /**

@@ -6,7 +6,7 @@ import { ResourceReader } from './resource-reader.ts';
 
 export interface MergedPackage {
   readonly files: PackageFiles;
-  /** Files that upstream changed and of which something stays as it was changed locally; sorted. */
+  /** Files that changed upstream but keep local changes in some parts; sorted. */
   readonly keptLocal: readonly string[];
 }
 

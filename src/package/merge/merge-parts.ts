@@ -60,7 +60,7 @@ function mergeMaps(
     return [pair];
   });
   target.items = inserted(kept, added, updated?.items ?? [], (pair) => entryKey(pair.key));
-  // What loses its last field goes with it, unless upstream has it, and empty.
+  // A collection that loses its last field is removed, unless upstream has it empty.
   const vanishes = target.items.length === 0 && path.length > 0 && !(updated?.items.length === 0);
   return vanishes ? undefined : target;
 }
@@ -138,7 +138,7 @@ function fieldOf(item: Part, field: string): Pair[] {
   return isMap(item) ? item.items.filter((pair) => entryKey(pair.key) === field) : [];
 }
 
-/** A collection like the given one, with nothing in it. */
+/** Returns an empty collection of the same type. */
 function emptied<Collection extends YAMLMap | YAMLSeq>(like: Collection | undefined): Collection {
   const made = (isSeq(like) ? new YAMLSeq() : new YAMLMap()) as Collection;
   if (like?.flow !== undefined) made.flow = like.flow;

@@ -24,8 +24,8 @@ interface Tuple {
 }
 
 /**
- * Merges the resources in files that upstream changed, and returns what becomes of which local file (undefined: it goes). Local files
- * of which something stays although upstream changed or deleted it are added to `keptLocal`.
+ * Merges the resources in files that changed upstream, and returns the result of each local file (undefined: removed). Local files
+ * that keep a part although upstream changed or deleted it are added to `keptLocal`.
  */
 export function mergeResourceFiles(
   sides: Sides,
@@ -109,14 +109,14 @@ function resourcesOf(files: PackageFiles, paths: readonly string[], reader: Reso
   });
 }
 
-/** What may be the name of a resource, in the text of a file. */
+/** Matches possible names of resources in the text of a file. */
 const NAMES = /(?:\bname["']?:[ \t]*["']?|kpt-merge:[^\n/]{0,300}\/)([^\s"',}]+)/g;
 
-/** Other local files that may hold one of these resources. */
+/** Returns other local files that may contain one of these resources. */
 function elsewhere({ local, original, updated }: Sides, missing: readonly Found[]): string[] {
   const names = new Set(missing.map(({ resource }) => resource.name));
   return [...local].flatMap(([path, { data }]) => {
-    // What upstream changed was handled, or merges as a whole.
+    // Files that changed upstream were handled, or merge as a whole.
     if (!/\.ya?ml$/.test(path) || !sameFile(original.get(path), updated.get(path))) return [];
     return [...data.toString('utf8').matchAll(NAMES)].some(([, name = '']) => names.has(name)) ? [path] : [];
   });
@@ -155,7 +155,7 @@ function written(
   return result;
 }
 
-/** True if the resources are all those of a file, and no others. */
+/** True if the resources are exactly those of a file. */
 function isAllOf(parts: readonly ResourceText[] = [], resources: readonly string[]): boolean {
   const all = parts.flatMap(({ resource, text }) => (resource === undefined ? [] : [text]));
   return all.length === resources.length && all.sort().join('\0') === [...resources].sort().join('\0');

@@ -16,9 +16,9 @@ export function sameResource(a: string, b: string): boolean {
 }
 
 /**
- * The text of one resource merged three ways; `original` is undefined if both sides added it. Byte for byte the local text where
- * upstream changed nothing that matters here, and upstream's where nothing was changed locally. Undefined if the result cannot be
- * written in the style of the local text, or is too large.
+ * Merges the text of one resource three ways; `original` is undefined if both sides added it. Returns exactly the local text if
+ * upstream has no relevant change, and upstream's if there is no local change. Undefined if the result cannot be written in the
+ * style of the local text, or is too large.
  */
 export function mergeResource(
   { group, kind }: ResourceIdentity,

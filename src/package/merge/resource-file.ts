@@ -3,18 +3,18 @@ import { mergeKeyOf } from './merge-key-comment.ts';
 import { isBlankDocument, splitDocuments } from './split-documents.ts';
 import { readYamlDocument, scalarText } from './yaml-document.ts';
 
-/** Larger files are data that people do not edit field by field; they merge as a whole. */
+/** Larger files are data that users do not edit field by field; they merge as a whole. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /** One document of a YAML file. */
 export interface ResourceText {
   /** From its `---`, if it has one, up to the next. */
   readonly text: string;
-  /** What it is; undefined for a document of blanks and comments only. */
+  /** The identity; undefined for a document of only blanks and comments. */
   readonly resource?: ResourceIdentity;
 }
 
-/** What a resource is matched by. Namespace and name are those upstream, where a comment has them. */
+/** The identity that a resource is matched by. Namespace and name are those upstream, if a comment contains them. */
 export interface ResourceIdentity {
   readonly group: string;
   readonly kind: string;

@@ -1,7 +1,7 @@
 import type { PackageFile } from './package-files.ts';
 import { type ResourceText, readResourceFile } from './resource-file.ts';
 
-/** What one merge reads field by field: parsing and printing take a second for each MiB, and nothing else runs meanwhile. */
+/** Bytes that one merge reads field by field: parsing and printing blocks the event loop for a second per MiB. */
 const MAX_BYTES = 6 * 1024 * 1024;
 const MAX_RESOURCES = 5_000;
 
@@ -27,7 +27,7 @@ export class ResourceReader {
     return this.#read.get(file);
   }
 
-  /** True if the file holds resources on every side that has it. */
+  /** True if the file contains resources on every side that has it. */
   holdsResources(path: string, sides: readonly (PackageFile | undefined)[]): boolean {
     if (!/\.ya?ml$/.test(path)) return false;
     return sides.every(

@@ -36,7 +36,7 @@ function entryOf(map: YAMLMap, key: string): Pair | undefined {
   return map.items.find((item) => entryKey(item.key) === key);
 }
 
-/** The entry of a map that holds a map written as a block of lines, which begins on a line of its own. */
+/** Returns the entry of a map that contains a block map, which begins on a separate line. */
 function blockAt(map: YAMLMap | undefined, key: string): Block | undefined {
   const found = map === undefined ? undefined : entryOf(map, key);
   if (found === undefined || !isMap(found.value) || found.value.flow === true || found.value.items.length === 0)

@@ -3,8 +3,8 @@ import { keepFormat } from './keep-format.ts';
 import { readYamlDocument, samePart } from './yaml-document.ts';
 
 /**
- * The text of a document that was read from `text` and changed since: what did not change stays as it is written there, and the rest
- * is written in its style. The same text if nothing changed. Undefined if it would not read as what it is.
+ * Prints a document that was read from `text` and changed since: unchanged parts keep their text, and changed parts are written in
+ * its style. The same text if nothing changed. Undefined if the result could not be parsed as the same value.
  */
 export function writeDocument(document: Document, text: string): string | undefined {
   const before = readYamlDocument(text);
@@ -23,7 +23,7 @@ export function writeDocument(document: Document, text: string): string | undefi
 
 function print(document: Document, style: ToStringOptions, text: string): string {
   const printed = document.toString(style);
-  // The library moves a comment behind a key to a line of its own; kpt looks for this one behind the key.
+  // The library moves a comment after a key to a separate line; kpt expects this one after the key.
   const comment = /^metadata:[ \t]*(#.*)/m.exec(text)?.[1];
   if (comment === undefined) return printed;
   return printed.replace(/^metadata:\n +(#.*)$/m, (whole, moved: string) =>
@@ -31,7 +31,7 @@ function print(document: Document, style: ToStringOptions, text: string): string
   );
 }
 
-/** How a text is indented, as options of the printer. */
+/** Returns the indentation of a text, as options of the printer. */
 export function styleOf(text: string): ToStringOptions {
   const lines = text.split('\n');
   let indent: number | undefined;

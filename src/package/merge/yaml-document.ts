@@ -21,9 +21,9 @@ const NULL_TAG: Tags = ['null'];
 const MAX_DEPTH = 100;
 
 /**
- * Reads one YAML document for merging: scalars keep the text that they are written as, so that `0755`, `1.10` or `on` go through a
- * merge unharmed whatever a version of YAML takes them for. Undefined for what is no mapping, is not valid, or cannot be merged
- * field by field: anchors, tags, keys that are no scalars or stand twice, too many levels.
+ * Reads one YAML document for merging: scalars keep their source text, so that `0755`, `1.10` or `on` survive a merge independent
+ * of the YAML version. Undefined for a document that is not a mapping, is invalid, or cannot be merged field by field: anchors,
+ * tags, keys that are not scalars or occur twice, too many levels.
  */
 export function readYamlDocument(text: string): (Document & { contents: YAMLMap }) | undefined {
   let document: Document;
@@ -72,7 +72,7 @@ export function scalarText(node: Part, ...path: string[]): string | undefined {
   return isScalar(found) && typeof found.value === 'string' ? found.value : undefined;
 }
 
-/** What a reader of some version of YAML may take for another thing than a text, if it stands without quotes. */
+/** Matches plain scalars that a reader of some YAML version does not parse as text. */
 const NOT_A_TEXT =
   /^(?:true|false|yes|no|on|off|y|n|[-+]?[.0-9][-+.:_0-9a-f]*(?:e[-+]?\d+)?|0x[0-9a-f_]+|0o[0-7_]+|[-+]?\.inf|\.nan)$/i;
 

@@ -21,13 +21,13 @@ import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import { formatStatement, STATEMENT_VERSION } from '../trust/statement/statement.ts';
 import { markOf, type RepositoryContext, signatures, writeRecord } from './ports/repository-context.ts';
 
-/** A tag, or what stands in the place of a deleted one, that would count as it is. */
+/** A tag, or the tombstone of a deleted one, that adoption would let count. */
 export interface AdoptableTag {
   readonly ref: string;
   readonly oid: Oid;
   /** Undefined for a deletion. */
   readonly revision: string | undefined;
-  /** Why it does not count now. */
+  /** Reason why it does not count now. */
   readonly reason: string;
   readonly message: string;
   /** Set where the number belongs to another publication that counted: a push moved the tag away from it. */
@@ -38,7 +38,7 @@ export interface AdoptableTag {
 export interface AdoptableRecord {
   readonly ref: string;
   readonly oid: Oid;
-  /** Undefined for one of no revision of this registration, which is left alone. */
+  /** Undefined if it belongs to no revision of this registration; then it is not adopted. */
   readonly revision: string | undefined;
   readonly takesOver: Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>;
 }
@@ -56,8 +56,8 @@ export interface AdoptionPlan {
 }
 
 /**
- * What no trusted statement covers, and an operator can adopt. `only` is a glob: for tags without `refs/tags/`, and for records as
- * `<path>/<workspace>`. Signatures have to be checked before.
+ * Returns refs without a trusted statement, which an operator can adopt. `only` is a glob: for tags without `refs/tags/`, and for
+ * records as `<path>/<workspace>`. Signatures have to be checked before.
  */
 export async function findAdoptable(repo: RepositoryContext, only?: string): Promise<Adoptable> {
   const isWanted = (name: string) => only === undefined || matchesGlob(name, only);
@@ -92,7 +92,10 @@ export async function findAdoptable(repo: RepositoryContext, only?: string): Pro
   return { tags, records, main: accepted === undefined || present === undefined ? undefined : { accepted, present } };
 }
 
-/** Signs one statement about all of it, and moves records to where signed ones are. Nothing of an unsigned record opens a gate. */
+/**
+ * Signs one statement about all of it, and moves records to the refs of signed ones. No verdict of an unsigned record opens a
+ * gate.
+ */
 export async function planAdoption(
   repo: RepositoryContext,
   { tags, records, main }: Adoptable,
@@ -104,7 +107,7 @@ export async function planAdoption(
     const row = revision === undefined ? undefined : repo.index.get(revision);
     const old = (await readRecordAt(repo.git, oid))?.record;
     if (row === undefined || old === undefined) continue;
-    // A signed record came since, or a publication of which the record holds nothing that outlives it.
+    // A signed record was added since, or a publication whose record contains nothing to keep.
     const isKept = row.record === undefined && (!isPublished(row) || hasObjectMetadata(old));
     if (isKept) {
       const record = takenOver(row, old, context, timestamp(repo.clock.now()));
@@ -116,7 +119,7 @@ export async function planAdoption(
     updates.push({ type: 'delete', ref, old: oid });
   }
   updates.push(...droppedTombstones(repo, tags));
-  // Also for records alone: it is the statement that lets them go.
+  // Also for records alone: the statement permits their removal.
   if (tags.length > 0 || main !== undefined || updates.length > 0) {
     const { update, mark } = await writeAdoption(repo, tags, context);
     updates.push(update);
@@ -187,7 +190,7 @@ async function writeAdoption(
   return { update, mark: markOf(fact) };
 }
 
-/** What is kept: metadata of the object, where it came from and when. Who did what before is a claim. */
+/** Returns the metadata to keep: of the object, its source and times. Earlier actors are claims. */
 function takenOver(
   { commit, lifecycle }: PackageRevision,
   old: RevisionRecord,
@@ -200,7 +203,7 @@ function takenOver(
   return {
     ...{ version: 1, commit, verdicts: [] },
     steps: [{ action: 'adopt', by: actor.name, face, at, commit, ...(reason === undefined ? {} : { reason }) }],
-    // Who changed the draft so far is not known, as after a push.
+    // The contributors of the draft are unknown, as after a push.
     ...(isDraft ? { contributors: [{ name: PUSH_ACTOR, face: 'git', since, commit }] } : {}),
     ...(source === undefined ? {} : { source }),
     ...(task === undefined ? {} : { task }),

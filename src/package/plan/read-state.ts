@@ -14,7 +14,7 @@ import { describeKptfileProblems, kptfileProblems } from './edit/kptfile-problem
 import type { RepositoryContext } from './ports/repository-context.ts';
 import { currentRecord } from './records/record-at-tip.ts';
 
-/** Everything the kernel needs to judge a revision, read at one point in time. */
+/** Reads the input of the kernel for a revision at one point in time. */
 export async function stateOf(repo: RepositoryContext, revision: PackageRevision): Promise<RevisionState> {
   return (await readState(repo, revision)).state;
 }
@@ -23,7 +23,7 @@ export async function stateOf(repo: RepositoryContext, revision: PackageRevision
 export interface StateReading {
   readonly state: RevisionState;
   readonly record: RevisionRecord;
-  /** Why the package cannot be read stands in `state.problem`. It can still be rejected and deleted. */
+  /** `state.problem` contains the reason if the package cannot be read. It can still be rejected and deleted. */
   readonly content: PackageContent | undefined;
 }
 
@@ -35,7 +35,7 @@ export async function readState(
   const { content, problem } = await contentOf(repo, revision);
   const record = await currentRecord(repo, revision, content);
   const pushedSince = await pushedSinceProposal(repo, revision, record);
-  // From here on nothing waits, so that what is read of others fits together.
+  // There is no await from here on, so that the data of several revisions is consistent.
   const { layout, index } = repo;
   const state = stateFrom({
     ...{ layout, revision, record, pushedSince },
@@ -68,7 +68,7 @@ async function pushedSinceProposal(
   return { proposed, files: changes.map((change) => change.path) };
 }
 
-/** Evaluates the gates of a revision on its record and the inputs at hand. */
+/** Evaluates the gates of a revision with its record and current inputs. */
 export function gatesAt(
   revision: PackageRevision,
   record: RevisionRecord,

@@ -106,10 +106,10 @@ export async function planTransition(
   return { updates, name: revision.name, marks: written.marks, revokes: REVOKING_ACTIONS.has(action) };
 }
 
-/** Steps after which something that counted before must not count again. */
+/** Steps after which earlier data must not count again. */
 const REVOKING_ACTIONS: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
 
-/** True for steps that mean nothing without a statement that counts. A draft can be rejected and deleted without one. */
+/** True for steps that have no meaning without a valid statement. A draft can be rejected and deleted without one. */
 function decides({ lifecycle }: PackageRevision, action: Action): boolean {
   if (action === 'propose' || action === 'approve') return true;
   return action === 'delete' && (lifecycle === 'Published' || lifecycle === 'DeletionProposed');
@@ -135,14 +135,14 @@ async function planApproval(
 }
 
 /**
- * What the actor judged, as a commit of the state. Every publication moves the main branch; a package on it is what it was for as
- * long as its own folder is, and then its revision still names the head at which it was seen first.
+ * Returns the commit of the state that the request is based on. Every publication moves the main branch; a package on it is
+ * unchanged as long as its folder is, and then its revision still has the head at which it was first seen.
  */
 function expectedIn(revision: PackageRevision, state: RevisionState, { expectedCommit }: Transition): Oid | undefined {
   return isPlaceholder(revision) && expectedCommit === revision.commit ? state.commit : expectedCommit;
 }
 
-/** Writes the commit that a plan's `approval` or `removal` stands for; undefined if it has neither. */
+/** Writes the commit for a plan's `approval` or `removal`; undefined if it has neither. */
 async function commitFor(
   repo: RepositoryContext,
   revision: PackageRevision,
@@ -213,8 +213,8 @@ async function commitFor(
 }
 
 /**
- * What the tag of a publication points to: the approval itself, as Porch has it, and where all is signed a tag object, since a tag
- * without one could be set to another signed commit. `made` also if nothing is published.
+ * Returns the target of a publication's tag: the approval itself, as in Porch, or with signing a tag object, since a lightweight
+ * tag could be set to another signed commit. `made` also without a publication.
  */
 async function tagFor(
   repo: RepositoryContext,
@@ -269,7 +269,7 @@ async function recordUpdates(
   const step = record.steps.at(-1);
   const subject = `${step?.action} ${revision.name} by ${context.actor.name}${context.reason === undefined ? '' : `: ${context.reason}`}`;
   const note = { subject, action: step?.action ?? 'edit' };
-  // What follows a publication stands behind its statement.
+  // The body of a message follows its statement.
   const subjectOf = fact === undefined ? revision : { ...revision, statement: fact };
   const marks: NewMark[] = fact === undefined ? [] : [markOf(fact)];
   // An earlier publication with this number does not count again.
@@ -308,7 +308,7 @@ function publicationDeleted({ trust }: RepositoryContext, { path, ref, refOid, t
   return trust.markOfPublication(path, version, deletionDigest({ commit: tip.oid, statementTag }));
 }
 
-/** Its folder stays on the main branch, where it is what was published as long as others do not change it. */
+/** Its folder stays on the main branch, and is the published content until another commit changes it. */
 function contentLeftOnMain(
   { trust, index, layout }: RepositoryContext,
   { key, path, tip }: PackageRevision,
@@ -320,14 +320,14 @@ function contentLeftOnMain(
   return [{ scope: { ...scope, repository: trust.repository }, sequence, digest: tip.tree, proven: true }];
 }
 
-/** Nothing is written of a draft that is deleted; its last record must not count again all the same. */
+/** Deleting a draft writes no record; but its last record must not count again. */
 function deletionMark({ trust }: RepositoryContext, { path, key, statement }: PackageRevision): NewMark {
   const scope = { package: path, workspace: key.workspace };
   const { sequence } = trust.next(scope, statement);
   return { scope: { ...scope, repository: trust.repository }, sequence, digest: DELETED, proven: true };
 }
 
-/** A number that is given again is there again. */
+/** A new publication with the number removes the tombstone. */
 function dropTombstone({ layout, index }: RepositoryContext, packageName: string, revision: number): RefUpdate[] {
   const ref = tombstoneRef(layout, packageName, `v${revision}`);
   const old = index.ref(ref);

@@ -13,15 +13,15 @@ export interface RevisionUpdate {
   readonly action?: Action;
   /** Publish with closed gates; a policy names who may. */
   readonly breakGlass?: boolean;
-  /** The commit that the request was made for. */
+  /** The commit that the request is based on. */
   readonly expectedCommit?: Oid;
   /** The actor named no version that they read. */
   readonly isUnseen?: boolean;
 }
 
 /**
- * Plans a change and a lifecycle step as one set of ref updates; undefined if nothing would differ, which no lifecycle step leads to.
- * `mainHead` is where the main branch will be when the plan is committed; default: where the index has it.
+ * Plans a change and a lifecycle step as one set of ref updates; undefined if there is no difference, which is impossible with a
+ * lifecycle step. `mainHead` is the head of the main branch when the plan will be committed; default: that of the index.
  */
 export async function planUpdate(
   repo: RepositoryContext,

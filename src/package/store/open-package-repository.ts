@@ -18,7 +18,7 @@ import { remoteSettings } from '../upstream/remote-settings.ts';
 import { openRepositoryTrust, type ServerTrust } from './open-repository-trust.ts';
 import { PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
 
-/** Where a data folder keeps the repositories with addresses of the form `sluice:///<name>.git`. */
+/** Returns the folder of hosted repositories in a data folder, with addresses of the form `sluice:///<name>.git`. */
 export function hostedFolder(dataFolder: string): string {
   return join(dataFolder, 'repositories');
 }
@@ -28,13 +28,13 @@ export interface OpenOptions
     PackageRepositoryOptions,
     'renderer' | 'policyFor' | 'refreshPolicies' | 'dependentsOf' | 'onChange' | 'follows'
   > {
-  /** Reads what the mirror of a remote repository holds and connects to nothing, for a caller that only looks. */
+  /** Reads the mirror of a remote repository without connecting, for read-only callers. */
   readonly offline?: boolean;
-  /** What this server signs with and trusts. */
+  /** The signing key and the trust of this server. */
   readonly trust: ServerTrust;
   /** True for the address of another registered repository; default: for none. */
   readonly isRegistered?: (address: string) => Promise<boolean>;
-  /** Gives a copy of another repository an id of its own. */
+  /** Gives a copy of another repository a new id. */
   readonly newId?: boolean;
   /** Folder for mirrors and index caches. */
   readonly dataFolder: string;
@@ -177,8 +177,8 @@ async function createBranch(
 }
 
 /**
- * Some hosts take branches and tags only. A ref is created and removed to find out, once for each mirror, unless that showed nothing;
- * records and the id, where they exist already, answer for free.
+ * Determines where a host accepts records: some accept only branches and tags. A ref is created and removed as a test, once for each
+ * mirror, unless that was inconclusive; existing records or an existing id make the test unnecessary.
  */
 async function recordPrefixFor(
   git: GitRepository,
@@ -199,8 +199,8 @@ async function recordPrefixFor(
 }
 
 /**
- * Where the remote takes records. Undefined if that cannot be found out now: a refusal alone may be a hook that refuses everything for a
- * while, and concerns the name only where a branch is accepted.
+ * Returns where the remote accepts records. Undefined if that cannot be determined now: a refusal alone may come from a hook that
+ * temporarily refuses everything, and is about the name only if a branch is accepted.
  */
 async function probe(
   git: GitRepository,

@@ -17,13 +17,13 @@ import { RepositoryTrust } from '../trust/repository-trust.ts';
 import { formatStatement, type SignedStatement, STATEMENT_VERSION } from '../trust/statement/statement.ts';
 import type { StatementSigner, VerifySignature } from '../trust/statement/statement-signature.ts';
 
-/** What a server signs with and what it knows, for all its repositories. */
+/** The signing key and the ledger of a server, for all its repositories. */
 export interface ServerTrust {
-  /** The key at hand; called for each statement. Throws a SluiceError with the next step while there is none that may sign. */
+  /** Returns the current key; called for each statement. Throws a SluiceError with the next step if no key may sign. */
   readonly signer: () => StatementSigner;
   readonly verify: VerifySignature;
   readonly ledger: TrustLedger;
-  /** What Git hosts reported on who pushed; without it no report counts. */
+  /** Push reports of Git hosts; without it no report counts. */
   readonly pushes?: AttributedPushes | undefined;
 }
 
@@ -38,11 +38,11 @@ export interface OpenTrustOptions {
   readonly server: ServerTrust;
   /** The keys that this repository trusts; called again when those of the ledger changed. */
   readonly trustedKeys: () => ReadonlyMap<string, TrustedKey>;
-  /** What is wrong with them; see `RepositoryTrustOptions`. */
+  /** Problems of the keys; see `RepositoryTrustOptions`. */
   readonly problems?: () => readonly string[];
   /** True for the address of another registered repository. */
   readonly isRegistered?: ((address: string) => Promise<boolean>) | undefined;
-  /** Gives a copy of another repository an id of its own. */
+  /** Gives a copy of another repository a new id. */
   readonly newId?: boolean | undefined;
   /** Brings the refs of the remote. */
   readonly refetch: () => Promise<void>;
@@ -85,7 +85,7 @@ export async function openRepositoryTrust(options: OpenTrustOptions): Promise<Op
     return { trust: trustOf(options, await make()), isFirstLook: true };
   } catch (error) {
     if (!isSluiceError(error) || options.signal?.aborted === true || error.code === 'Timeout') throw error;
-    // A repository that cannot be written now can be read all the same, and nothing was ever signed for it.
+    // A repository that cannot be written now can still be read, and no statement was ever signed for it.
     return { trust: trustOf(options, derivedId(address), make), isFirstLook: true };
   }
 }
@@ -116,7 +116,7 @@ async function refuseCopy({ server, isRegistered }: OpenTrustOptions, id: string
   );
 }
 
-/** Enters the repository into the ledger; true if it was not there. */
+/** Adds the repository to the ledger; true if it was new. */
 async function enter({ server, git, layout }: OpenTrustOptions, id: string, address: string): Promise<boolean> {
   const entry = server.ledger.repository(id);
   if (entry !== undefined && entry.address === address) return false;
@@ -130,7 +130,7 @@ async function enter({ server, git, layout }: OpenTrustOptions, id: string, addr
 
 interface WrittenId {
   readonly oid: Oid;
-  /** Undefined for something else than an id. */
+  /** Undefined if it is not an id. */
   readonly signed: SignedStatement<RepositoryIdStatement> | undefined;
 }
 
@@ -198,7 +198,7 @@ async function writeId(options: OpenTrustOptions, before: WrittenId | undefined)
   }
 }
 
-/** Stands for the id of a repository that nothing can be written to; nothing was ever signed for it. */
+/** Returns a substitute for the id of a read-only repository, for which no statement was ever signed. */
 function derivedId(address: string): string {
   return `address-${createHash('sha256').update(address).digest('hex').slice(0, 32)}`;
 }

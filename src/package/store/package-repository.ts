@@ -35,8 +35,8 @@ export interface PackageRepositoryOptions {
   readonly namespace: string;
   readonly deployment: boolean;
   /**
-   * True if another namespace was first to register the same packages: then controllers do nothing by themselves here, or they would do
-   * everything twice.
+   * True if another namespace was the first to register the same packages: then controllers take no automatic steps here, since they
+   * would take them twice.
    */
   readonly follows?: boolean;
   /** The address under which it is registered. */
@@ -44,11 +44,11 @@ export interface PackageRepositoryOptions {
   readonly layout: RepositoryLayout;
   readonly git: GitRepository;
   readonly trust: RepositoryTrust;
-  /** True if nothing was known of the repository before: its records may be older than the last ones. */
+  /** True if the repository was unknown before: its records may be older than the last ones. */
   readonly isFirstLook: boolean;
   /** Set if `git` is a mirror: writes go to the remote first and count only when it took them. */
   readonly remote?: GitRemote;
-  /** Where the index is kept between runs; undefined keeps it in memory. */
+  /** File of the index cache; undefined keeps it in memory. */
   readonly cacheFile?: string;
   readonly clock: Clock;
   readonly renderer?: Renderer | undefined;
@@ -56,8 +56,8 @@ export interface PackageRepositoryOptions {
   /** The policies of the repository's namespace for one of its revisions, merged. */
   policyFor(revision: PackageRevision, namespace: string): EffectivePolicy;
   /**
-   * Resolves when `policyFor` answers by all that was acknowledged before the call. Rejects with Unavailable or Timeout if that cannot be
-   * known, and then nothing is decided. Absent where policies do not change.
+   * Resolves when `policyFor` reflects everything that was acknowledged before the call. Rejects with Unavailable or Timeout if that
+   * cannot be established; then no decision may be made. Absent if policies do not change.
    */
   refreshPolicies?(): Promise<void>;
   dependentsOf(revision: PackageRevision): string[];
@@ -75,7 +75,7 @@ export interface RefusedPush {
 export class PackageRepository implements RepositoryContext {
   readonly repository: string;
   readonly namespace: string;
-  /** What it is found by in all namespaces: `<namespace>/<repository>`. */
+  /** Key in all namespaces: `<namespace>/<repository>`. */
   readonly id: string;
   readonly deployment: boolean;
   readonly follows: boolean;
@@ -87,7 +87,7 @@ export class PackageRepository implements RepositoryContext {
   readonly trust: RepositoryTrust;
   readonly renderer: Renderer | undefined;
   readonly identity: { readonly name: string; readonly email: string };
-  /** Why the index cache was not used, if it was not. */
+  /** Reason why the index cache was not used, if it was not. */
   readonly note: string | undefined;
   readonly #options: PackageRepositoryOptions;
   readonly #refs: TrackedRefs;
@@ -95,7 +95,7 @@ export class PackageRepository implements RepositoryContext {
   readonly #slots: RequestSlots;
   readonly #contents = new ContentCache();
   readonly #cache: FactCache;
-  /** What had been read when the cache file was written. */
+  /** Number of reads when the cache file was written. */
   #savedReads = 0;
   #closed = false;
   readonly #signatures: SignatureBacklog;
@@ -138,7 +138,7 @@ export class PackageRepository implements RepositoryContext {
     this.#slots = new RequestSlots({ namespace: options.namespace, clock: options.clock, maxWrites });
   }
 
-  /** Opens a repository and reads its index, from the cache as far as that goes. */
+  /** Opens a repository and reads its index, from the cache as far as possible. */
   static async open(options: PackageRepositoryOptions): Promise<PackageRepository> {
     const { cacheFile } = options;
     const loaded = cacheFile === undefined ? undefined : await loadFactCache(cacheFile, originOf(options));
@@ -207,17 +207,17 @@ export class PackageRepository implements RepositoryContext {
     return changes;
   }
 
-  /** Resolves when no statement is left whose signature was not checked; for code that cannot use `Unverified`. */
+  /** Resolves when all signatures were checked; for code that cannot handle `Unverified`. */
   checked(): Promise<void> {
     return this.#signatures.checked;
   }
 
-  /** Why a rule of the remote (a protected branch, a hook) refused the last write of a revision; see `RefusedPush`. */
+  /** Returns the refusals of last writes by rules of the remote (a protected branch, a hook); see `RefusedPush`. */
   refusedPushes(): RefusedPush[] {
     return this.#refs.refusedPushes.map(({ revision, message }) => ({ revision, message }));
   }
 
-  /** True if this is a copy of a repository elsewhere, so that nothing is lost with it. */
+  /** True if this is a copy of a remote repository, which can be deleted without a loss. */
   get isMirror(): boolean {
     return this.#options.remote !== undefined;
   }
@@ -230,7 +230,7 @@ export class PackageRepository implements RepositoryContext {
     return this.#refs.repair(remote, signal);
   }
 
-  /** What no trusted statement covers, and an operator can adopt; see `findAdoptable`. */
+  /** Returns refs without a trusted statement, which an operator can adopt; see `findAdoptable`. */
   async adoptable(only?: string): Promise<Adoptable> {
     await this.checked();
     return findAdoptable(this, only);
@@ -246,7 +246,7 @@ export class PackageRepository implements RepositoryContext {
       const { updates, marks } = await planAdoption(this, adoptable, context);
       if (updates.length === 0) return;
       await refs.commit(updates);
-      // What was on the branch before stays in band, also for an index that is made from nothing.
+      // The previous content of the branch stays in band, also for an index that is rebuilt.
       const kept = adoptable.main === undefined ? [] : this.index.marksOfKept();
       refs.raiseMarks([...marks, ...kept], true);
       if (adoptable.main !== undefined) this.trust.noteMain(adoptable.main.present);
@@ -254,7 +254,7 @@ export class PackageRepository implements RepositoryContext {
     });
   }
 
-  /** Makes a draft. `upstreams` gives what it is made from, where that lies elsewhere. */
+  /** Creates a draft. `upstreams` provides its source if that is in another repository. */
   async create(
     wanted: NewRevision,
     context: RequestContext,
@@ -286,8 +286,8 @@ export class PackageRepository implements RepositoryContext {
   }
 
   /**
-   * A change and a lifecycle step, or one of them, in one transaction; undefined if the revision is gone afterwards. A change that changes
-   * nothing makes no commit.
+   * Applies a change, a lifecycle step, or both in one transaction; undefined if the revision is deleted afterwards. A change without
+   * a difference creates no commit.
    */
   async update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
     const { action } = update;
@@ -319,8 +319,8 @@ export class PackageRepository implements RepositoryContext {
   }
 
   /**
-   * Statements name the repository, so that it needs an id first. And nothing must be planned on a record that does not count only
-   * because its signature was not checked yet.
+   * Statements contain the id of the repository, so it needs one first. And no write may be planned on a record that does not
+   * count only because its signature was not checked yet.
    */
   async #expectTrust(name: string): Promise<void> {
     await this.trust.expectId();
@@ -328,7 +328,7 @@ export class PackageRepository implements RepositoryContext {
   }
 
   async current(name: string): Promise<PackageRevision> {
-    // Nothing is decided by a statement whose key was revoked meanwhile, however far off the next look is.
+    // No decision may use a statement whose key was revoked, even before the next sync.
     await this.#signatures.followKeys();
     // Nor by a policy that the caller has replaced before this request.
     await this.refreshPolicies();

@@ -18,10 +18,10 @@ import type { PackageRevision } from '../model/revision/package-revision.ts';
 /** Annotation of a Repository: how far gates are enforced in it. */
 export const GATES_ANNOTATION = 'sluice.dev/gates';
 
-/** What policies select a revision by. */
+/** The fields of a revision that policies select by. */
 export type SelectedRevision = Pick<PackageRevision, 'key'> & Partial<Pick<PackageRevision, 'kptfile' | 'record'>>;
 
-/** Merges the policies that select a revision: demands add up, and of two limits the stricter one holds. */
+/** Merges the policies of a revision: requirements add up, and of two limits the stricter one applies. */
 export function effectivePolicy(
   revision: SelectedRevision,
   repository: DeepReadonly<Repository> | undefined,
@@ -100,7 +100,7 @@ export function combinePolicies(
     givers: [...own.givers, ...named(other.givers)],
     pushDenied: [...own.pushDenied, ...other.pushDenied],
     validatorConditions: new Map([...other.validatorConditions, ...own.validatorConditions]),
-    // Who gives a type is restricted by both, so both have to vouch for a validator.
+    // Both restrict the issuers of a type, so both must pin a validator.
     pinnedValidators: own.pinnedValidators.filter(
       (pin) =>
         other.pinnedValidators.some((same) => sameValue(pin, same)) ||
@@ -117,7 +117,7 @@ export function combinePolicies(
         : own.alsoApprovedIn,
     // Gates of both are passed, so both have to allow it.
     breakGlass: own.breakGlass.filter((pattern) => other.breakGlass.includes(pattern)),
-    // Who pushed is written into records, which both read: neither may say alone whose key is whose where the other one relies on it.
+    // Pushers are written into records, which both read: neither may decide alone about keys that the other one relies on.
     people: other.forbidSelfApproval || other.givers.length > 0 ? commonPeople(own.people, other.people) : own.people,
     // The secret of a webhook is known in one of them alone.
     hostUsers: undefined,
@@ -128,7 +128,10 @@ export function combinePolicies(
 
 const combinedPeople = new WeakMap<People, WeakMap<People, People>>();
 
-/** The people whose keys both list alike; the same object for the same two lists, since signatures are remembered by it. */
+/**
+ * Returns the users whose keys both list equally; the same object for the same two lists, since signatures are cached by
+ * it.
+ */
 function commonPeople(own: People, other: People): People {
   const known = combinedPeople.get(own) ?? new WeakMap<People, People>();
   combinedPeople.set(own, known);
@@ -146,7 +149,7 @@ function commonPeople(own: People, other: People): People {
 /** The strictest first. */
 const STRICTNESS: readonly Enforcement[] = ['enforce', 'warn', 'off'];
 
-/** Name of the ConfigMap that lists the keys of the people who push to a repository; undefined if there is none. */
+/** Name of the ConfigMap with the keys of a repository's pushers; undefined if there is none. */
 export function allowedSignersOf(repository: DeepReadonly<Repository>): string | undefined {
   return annotationOf(repository, ALLOWED_SIGNERS_ANNOTATION);
 }
@@ -154,7 +157,7 @@ export function allowedSignersOf(repository: DeepReadonly<Repository>): string |
 /** The texts of ConfigMaps that were read before. */
 const readPeople = new WeakMap<object, People>();
 
-/** The people that a ConfigMap lists, read once for each version of it. */
+/** Returns the users in a ConfigMap, read once for each version of it. */
 export function peopleIn(configMap: DeepReadonly<{ data?: Record<string, string> | undefined }>): People {
   const before = readPeople.get(configMap);
   if (before !== undefined) return before;
@@ -165,7 +168,7 @@ export function peopleIn(configMap: DeepReadonly<{ data?: Record<string, string>
   return people;
 }
 
-/** Name of the ConfigMap that says who is which user of the Git host; undefined where reports of the host do not count. */
+/** Name of the ConfigMap that maps accounts of the Git host to users; undefined if reports of the host do not count. */
 export function hostUsersNameOf(repository: DeepReadonly<Repository>): string | undefined {
   return annotationOf(repository, HOST_USERS_ANNOTATION);
 }
@@ -197,7 +200,7 @@ function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforc
   return value === 'warn' || value === 'off' ? value : 'enforce';
 }
 
-/** Whether a selector of packages holds a revision. A field that is absent is no restriction. */
+/** True if a package selector matches a revision. An absent field is no restriction. */
 export function selects(
   selector: DeepReadonly<PackagePolicy>['spec']['selector'],
   revision: SelectedRevision,

@@ -11,7 +11,7 @@ const PART_SIZE = 64;
 const MAX_PART_SIZE = 8 * PART_SIZE;
 
 /**
- * What the listeners of a store know: revisions of a repository that arrives or leaves are announced in parts, and each is found by
+ * Notifies the listeners of a store: revisions of an added or removed repository are announced in parts, and each can be found by
  * readers once it was announced.
  */
 export class RevisionAnnouncements {
@@ -28,8 +28,8 @@ export class RevisionAnnouncements {
   }
 
   /**
-   * Announces the revisions of a repository; false if it left meanwhile. What a listener throws, this throws after all were notified.
-   * The first part is announced before this returns.
+   * Announces the revisions of a repository; false if it was removed in the meantime. Rethrows errors of listeners after all were
+   * notified. The first part is announced before this returns.
    */
   async arrive({ id, index }: PackageRepository): Promise<boolean> {
     const announced = new Set<string>();
@@ -50,7 +50,7 @@ export class RevisionAnnouncements {
   async leave(repository: PackageRepository): Promise<void> {
     const revisions = [...this.of(repository)];
     this.#arriving.delete(repository.id);
-    // A listener that subscribes from here on has seen nothing of it.
+    // A listener that subscribes later has not been notified of any part.
     const listeners = [...this.#listeners];
     await inParts(revisions, (part) => {
       const changes = part.map((before) => ({ before, after: undefined }));
@@ -140,8 +140,8 @@ function asAnnounced(change: IndexChange, announced: Set<string>): IndexChange[]
 }
 
 /**
- * Calls `announce` with one part of the revisions after the other, and lets other work have its turn in between. The first part is
- * announced before this returns. It ends early when `announce` returns false. What `announce` throws is thrown after the last part.
+ * Calls `announce` with one part of the revisions after the other, and yields in between. The first part is announced before this
+ * returns. It ends early when `announce` returns false. Errors of `announce` are thrown after the last part.
  */
 async function inParts(
   revisions: readonly PackageRevision[],
@@ -161,7 +161,7 @@ async function inParts(
   if (errors.length > 0) throw errors[0];
 }
 
-/** The revisions of a package usually stand together. */
+/** The revisions of a package are usually adjacent. */
 function endOfPart(revisions: readonly PackageRevision[], start: number): number {
   const most = Math.min(start + MAX_PART_SIZE, revisions.length);
   let end = Math.min(start + PART_SIZE, most);

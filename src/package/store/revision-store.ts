@@ -34,14 +34,14 @@ export interface RevisionFilter {
   readonly lifecycle?: Lifecycle;
 }
 
-/** Everything that gates, controllers and `why` judge a revision on, read at one point in time. */
+/** The data that gates, controllers and `why` evaluate about a revision, read at one point in time. */
 export interface RevisionEvaluation {
   readonly revision: PackageRevision;
   readonly content: PackageContent;
   readonly record: RevisionRecord;
   readonly policy: EffectivePolicy;
   readonly gates: readonly Gate[];
-  /** When, RFC 3339. */
+  /** Time of the evaluation, RFC 3339. */
   readonly at: string;
 }
 
@@ -49,8 +49,8 @@ export interface RevisionStoreOptions {
   /** Reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
   readonly address?: UpstreamReader['address'];
   /**
-   * Checks a proposal when it is approved: what would be wrong after its publication, and the condition that reports it. Default: nothing
-   * is wrong.
+   * Checks a proposal at its approval: returns the problem after its publication, and the condition that reports it. Default: no
+   * problem.
    */
   readonly approvalProblem?: (
     revision: PackageRevision,
@@ -69,11 +69,11 @@ export type OpenPurpose = 'use' | 'look';
 
 /**
  * The package revisions of all registered repositories. Lists and gets answer from the index; writes are transactions of one
- * repository and have happened in Git when their promise resolves. With `dryRun` in their context they judge the same, return what
- * would be, and change nothing.
+ * repository and are committed to Git when their promise resolves. With `dryRun` in their context they validate, return the result,
+ * and change nothing.
  *
- * Repositories and revisions have names that are unique in their namespace. They are found by their id, `<namespace>/<name>`; a name
- * alone finds one too, as long as no other namespace has it, for callers that know of one namespace only.
+ * Repositories and revisions have names that are unique in their namespace. They are identified by their id, `<namespace>/<name>`; a
+ * name alone suffices if it is unique, for callers with only one namespace.
  */
 export class RevisionStore {
   readonly #repositories = new Map<string, PackageRepository>();
@@ -131,8 +131,8 @@ export class RevisionStore {
   }
 
   /**
-   * Removes a repository and closes it. Its data stay as they are. From here on nothing of it is found; resolves when the
-   * listeners, which are notified in parts, were notified of all of it.
+   * Removes a repository and closes it. Its data stays unchanged. Its revisions can no longer be found; resolves when the
+   * listeners were notified of all of them, in parts.
    */
   remove(repositoryName: string): Promise<void> {
     const name = this.#idOf(repositoryName);
@@ -177,7 +177,8 @@ export class RevisionStore {
 
   /**
    * Waits for a repository that was registered a moment ago, at most as long as the signal allows: a client that
-   * registers one and then creates a package in it need not know when it is open. Returns at once for all others.
+   * registers one and then creates a package in it need not wait for it to open. Returns at once for all other
+   * repositories.
    */
   async arrival(name: string, signal: AbortSignal): Promise<void> {
     const repository = this.#idOf(name);
@@ -187,7 +188,7 @@ export class RevisionStore {
     while (!signal.aborted && isComing()) await this.#announcements.next(repository, signal);
   }
 
-  /** Opens the repository of a request, by its id, where repositories are opened on demand; does nothing otherwise. */
+  /** Opens the repository of a request, by its id, if repositories are opened on demand; does nothing otherwise. */
   async reach(repository: string, purpose: OpenPurpose = 'use'): Promise<void> {
     if (this.#open !== undefined && !this.#repositories.has(repository)) await this.#open(repository, purpose);
   }
@@ -299,14 +300,14 @@ export class RevisionStore {
     return target.create(wanted, context, { address: this.#address, revision });
   }
 
-  /** Changes a revision without moving its lifecycle. A change that changes nothing makes no commit. */
+  /** Changes a revision without a lifecycle step. A change without a difference creates no commit. */
   async change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
     const revision = this.get(name);
     const after = await this.repositoryOf(revision).update(revision.name, { change }, context);
     return after ?? this.get(name);
   }
 
-  /** A change and a lifecycle step in one transaction; undefined if the revision is gone afterwards. */
+  /** Applies a change and a lifecycle step in one transaction; undefined if the revision is deleted afterwards. */
   async update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
     const revision = this.get(name);
     if (update.action === 'approve' && revision.lifecycle === 'Proposed')
@@ -314,13 +315,15 @@ export class RevisionStore {
     return this.repositoryOf(revision).update(revision.name, update, context);
   }
 
-  /** Refuses an approval where a gate requires what does not hold at this moment, whatever its condition was before; else warns. */
+  /**
+   * Refuses an approval if a gate requires a condition that is currently false, regardless of its recorded value; otherwise warns.
+   */
   async #checkApproval(
     revision: PackageRevision,
     { breakGlass }: RevisionUpdate,
     context: RequestContext,
   ): Promise<void> {
-    // What cannot be read the kernel refuses.
+    // The kernel refuses a revision that cannot be read.
     if (revision.kptfile === undefined) return;
     const { content, gates, policy } = await this.evaluate(revisionId(revision));
     const problem = this.#approvalProblem(revision, content.files);
@@ -332,7 +335,7 @@ export class RevisionStore {
     context.warn?.(message);
   }
 
-  /** Who did what to a revision and why, newest first, at most `limit` entries. */
+  /** Returns the history of a revision, newest first, at most `limit` entries. */
   history(name: string, limit = 100): Promise<HistoryEntry[]> {
     const revision = this.get(name);
     return historyOf(this.repositoryOf(revision), revision, limit);

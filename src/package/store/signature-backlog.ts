@@ -16,7 +16,7 @@ export class SignatureBacklog {
   /** One check at a time; `#checking` is the last one. */
   readonly #checks = new Mutex();
   #checking: Promise<void> = Promise.resolve();
-  /** Why signatures could not be checked; thrown by the next `continue`, which is where such problems are reported. */
+  /** Error of the signature checks; the next `continue` throws it, since such problems are reported there. */
   #problem: unknown;
   #closed = false;
 
@@ -40,7 +40,7 @@ export class SignatureBacklog {
     return this.#refs.reassess();
   }
 
-  /** Checks what is left, after what was left before. */
+  /** Checks the remaining signatures, after those of the previous call. */
   continue(): void {
     const problem = this.#problem;
     this.#problem = undefined;

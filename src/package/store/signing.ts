@@ -15,16 +15,16 @@ const KEY_CHECK_VALID_MS = 60_000;
 interface Key {
   readonly version: string;
   readonly signer: Promise<ObjectSigner>;
-  /** When a trial was made last, and what was wrong then. */
+  /** Time of the last trial, and its error. */
   trial?: { readonly at: number; readonly problem: string | undefined };
 }
 
 type Owner = DeepReadonly<KubernetesObject>;
 
 /**
- * Signers with keys from Secrets. A Secret is read for every signature, so that a new key counts at once; what is in it is read
- * once for each version, since opening an encrypted key takes its time. A Secret holds `git.asc`, an armored OpenPGP private key,
- * and its `passphrase` if it has one; or `identity` or `ssh-privatekey`, an SSH key without a passphrase.
+ * Signers with keys from Secrets. A Secret is read for every signature, so that a new key is used at once; its key is parsed once
+ * for each version, since decrypting a key takes time. A Secret contains `git.asc`, an armored OpenPGP private key, and its
+ * `passphrase` if it has one; or `identity` or `ssh-privatekey`, an SSH key without a passphrase.
  */
 export class Signers {
   readonly #client: Client;
@@ -49,7 +49,7 @@ export class Signers {
     };
   }
 
-  /** Why nothing can be signed for an object at present; undefined if it can, or need not. */
+  /** Returns why signing is impossible for an object; undefined if it is possible, or not required. */
   async problem(owner: Owner): Promise<string | undefined> {
     if (signingSecret(owner) === undefined) return undefined;
     try {

@@ -4,8 +4,8 @@ import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { PackageRepository } from './package-repository.ts';
 
 /**
- * Which revisions of a repository name a package of any repository as their upstream, by the place of that package. It is read in the
- * background once the repository is there, and follows its changes, so that a deletion does not read every revision.
+ * An index of revisions by the location of their upstream package. It is built in the background once the repository is added, and
+ * follows its changes, so that a deletion does not read every revision.
  */
 export class UpstreamReferences {
   readonly #index: PackageRepository['index'];
@@ -21,7 +21,7 @@ export class UpstreamReferences {
     this.#reading = this.#readAll();
   }
 
-  /** Reads what is there now, with pauses. */
+  /** Reads the current revisions, with pauses. */
   read(): Promise<void> {
     return runInSlices(this.#reading);
   }
@@ -51,7 +51,7 @@ export class UpstreamReferences {
 
   /** The revisions that name this package, whatever version of it. */
   to(address: string, directory: string): PackageRevision[] {
-    // What is not read yet is read now.
+    // Remaining revisions are read now.
     runAtOnce(this.#reading);
     const names = this.#byPlace.get(this.#place(address, directory)) ?? [];
     return Array.from(names, (name) => this.#index.get(name)).filter((row) => row !== undefined);

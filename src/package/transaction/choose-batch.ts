@@ -7,9 +7,9 @@ type Choice = Pick<PendingWrite, 'package' | 'wholePackage' | 'urgent'>;
 const EDIT_SHARE = 4;
 
 /**
- * The writes that go out together, at most `most`, from those that wait in the order in which they came. They are independent of each
- * other, so that each may be judged on the state before all of them; only on the main branch they follow each other. Lifecycle steps
- * come first; beside them a quarter of the places is for the rest, and the one that waits longest is always among them.
+ * Chooses at most `most` of the waiting writes for one batch. They are independent of each other, so that each can be planned on the
+ * state before all of them; only on the main branch they are sequential. Lifecycle steps come first; a quarter of the places is for
+ * other writes, and the longest-waiting write is always included.
  */
 export function chooseBatch<Write extends Choice>(waiting: readonly Write[], most: number): Write[] {
   const chosen = new Set<Write>();
@@ -33,15 +33,15 @@ export function chooseBatch<Write extends Choice>(waiting: readonly Write[], mos
 
 /** Packages with a write in a batch. */
 class Packages {
-  /** By package, whether the write concerns it as a whole. */
+  /** By package, whether the write affects the whole package. */
   readonly #writes = new Map<string, boolean>();
   readonly #folders = new PackageFolders();
 
-  /** False, and nothing is added, if the write depends on one that was added. */
+  /** False, without adding it, if the write depends on an added one. */
   add({ package: name, wholePackage }: Choice): boolean {
     const beside = this.#writes.get(name);
     if (beside !== undefined && (beside || wholePackage)) return false;
-    // Whether there may be a package within another is judged when one comes into being.
+    // Nesting of packages is checked when a package is created.
     if (this.#folders.nestedWith(name) !== undefined) return false;
     this.#writes.set(name, wholePackage);
     this.#folders.add(name);

@@ -5,7 +5,7 @@ import type { WritePlan } from '../plan/ports/repository-context.ts';
 import { inSequence } from '../plan/update.ts';
 import type { PendingWrite } from './pending-write.ts';
 
-/** What a batch is gathered on. */
+/** The state of refs that a batch is planned on. */
 export interface RefView {
   /** Full name of the main branch. */
   readonly main: string;
@@ -62,7 +62,7 @@ export async function gatherBatch<Write extends PendingWrite>(
   return { planned, updates, failed, later };
 }
 
-/** What is known already to differ from what a plan expects needs no request. */
+/** A difference that is known before needs no request. */
 function checkExpectations({ updates }: WritePlan, head: Oid | undefined, view: RefView): void {
   for (const update of updates) {
     const { ref } = update;

@@ -5,17 +5,19 @@ import type { WritePlan } from '../plan/ports/repository-context.ts';
 export interface PendingWrite {
   /** The package that it is about. */
   readonly package: string;
-  /** It makes or removes a revision that others of the package are judged by, so that no other write of the package goes beside it. */
+  /**
+   * It creates or removes a revision that affects the evaluation of others of the package, so that no other write of the package is in
+   * the same batch.
+   */
   readonly wholePackage: boolean;
   /** A lifecycle step: it may pass creations and edits. */
   readonly urgent: boolean;
   /**
-   * What it does. A write that moves the main branch is planned when its turn has come: `mainHead` is where the writes before it will
-   * have brought the branch.
+   * The plan. A write that moves the main branch is planned when its turn comes: `mainHead` is the head after the writes before it.
    */
   readonly plan: WritePlan | ((mainHead: Oid | undefined) => Promise<WritePlan | undefined>);
   /** Aborts when no caller waits for the write any more; then it is not sent again after a lost race. */
   readonly signal?: AbortSignal | undefined;
-  /** Looks, when its turn has come, whether there still is a place for it, and throws if not. */
+  /** Checks, when its turn comes, whether the write is still possible, and throws if not. */
   readonly check?: () => void;
 }

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** Refusals that are kept for people to see. */
+/** Maximum number of stored refusals. */
 const MAX_REFUSED_PUSHES = 100;
 
 const schema = z.array(z.strictObject({ revision: z.string(), commit: z.string(), message: z.string() }));
 
-/** Why the last write of a revision was refused by a rule of the remote, while the revision was at a commit. */
+/** The reason why a rule of the remote refused the last write of a revision, while the revision was at a commit. */
 export type RefusalNote = z.infer<typeof schema>[number];
 
 /** Refusals of one mirror, in a file beside its refs: the command that was refused has ended when "sluice why" or `up` report it. */
@@ -23,7 +23,7 @@ export class RefusedPushes {
     try {
       return schema.parse(JSON.parse(readFileSync(this.#file, 'utf8')));
     } catch (error) {
-      // The notes are for people only; a damaged or removed file is replaced by the next note.
+      // The notes are only informative; a damaged or removed file is replaced by the next note.
       if (error instanceof SyntaxError || error instanceof z.ZodError || isMissing(error)) return [];
       throw error;
     }

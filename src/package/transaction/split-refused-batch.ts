@@ -2,7 +2,7 @@ import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { isUnknownOutcome, PushRefusedError, RefConflictError } from '../../git/errors.ts';
 import type { Planned } from './gather-batch.ts';
 
-/** What becomes of the writes of a batch that was not committed. */
+/** The treatment of the writes of a batch that was not committed. */
 export interface SplitBatch<Write> {
   /** They fail with the error of the batch. */
   readonly failed: readonly Write[];
@@ -15,9 +15,9 @@ export interface SplitBatch<Write> {
 }
 
 /**
- * Finds the writes that caused a refusal. Where the error names a ref, the write that changes it fails; those that lost a race for the main branch
- * are planned again; where a rule refuses all together and names none, both halves are tried, so that a few culprits among many cost a
- * number of requests that grows with the logarithm. What has to do with the way to the remote concerns all.
+ * Finds the writes that caused a refusal. If the error names a ref, the write that changes it fails; writes that lost a race for the
+ * main branch are planned again; if a rule refuses the batch without naming a ref, both halves are tried, so that the number of
+ * requests grows with the logarithm of the batch size. Connection errors apply to all writes.
  */
 export function splitRefusedBatch<Write>(
   error: unknown,

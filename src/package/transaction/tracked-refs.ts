@@ -34,17 +34,19 @@ export interface TrackedRefsOptions {
   onChange(changes: readonly IndexChange[]): void;
 }
 
-/** What a sync reads; see `branchesFirst`. */
+/** The refs that a sync reads; see `branchesFirst`. */
 export type SyncScope = 'everything' | 'branches';
 
 /** A push whose response was lost, and which was not committed, is sent again this often. */
 const MAX_RESENDS = 1;
 /** Branches of revisions. Each write also makes a record, an approval or an end of a record, which is its alone. */
 const STEP_BRANCHES: ReadonlySet<string> = new Set(['draft', 'proposed', 'deletionProposed']);
-/** How often the mirror is tried to be brought to what the remote has taken, while fetches bring the same. */
+/** Maximum number of attempts to bring the mirror to the state of the remote while fetches change it. */
 const MAX_FOLLOW_ATTEMPTS = 3;
 
-/** The refs of a repository at its remote, in its mirror and in the index: all that changes them goes through here. */
+/**
+ * The refs of a repository at its remote, in its mirror and in the index: all changes of them go through this class.
+ */
 export class TrackedRefs implements WriteTarget {
   readonly main: string;
   readonly #options: TrackedRefsOptions;
@@ -54,7 +56,7 @@ export class TrackedRefs implements WriteTarget {
   readonly #indexing = new Mutex();
   readonly #fetches = new Mutex();
   readonly #unconfirmed = new Set<string>();
-  /** What a listener threw when it was notified of a write; the next look throws it. */
+  /** Error of a listener during the notification of a write; the next sync throws it. */
   #listenerProblem: unknown;
   readonly #refusedPushes: RefusedPushes;
   /** Marks of writes that were committed. */
@@ -79,7 +81,7 @@ export class TrackedRefs implements WriteTarget {
     return this.#options.index.get(name);
   }
 
-  /** What updates would come to. */
+  /** Returns the result of updates without applying them. */
   preview(updates: readonly RefUpdate[]): Promise<IndexChange[]> {
     return this.#indexing.run(() => this.#options.index.preview(changesOf(updates)));
   }
@@ -141,7 +143,7 @@ export class TrackedRefs implements WriteTarget {
     if (this.#options.remote === undefined) return;
     const commit = this.revision(revision)?.commit;
     if (refusal === undefined) this.#refusedPushes.remove(revision);
-    // What could not be created is not there to be explained.
+    // A commit that could not be written cannot be explained.
     else if (commit !== undefined) this.#refusedPushes.add({ revision, commit, message: refusal });
   }
 
@@ -151,7 +153,7 @@ export class TrackedRefs implements WriteTarget {
     this.#raise();
   }
 
-  /** What could not be written to the ledger waits for the next write, or the next look. */
+  /** Marks that could not be written to the ledger wait for the next write or sync. */
   #raise(): void {
     if (this.#unraised.length === 0) return;
     this.#options.trust.raise(this.#unraised, this.#mustBeDurable);
@@ -220,7 +222,7 @@ export class TrackedRefs implements WriteTarget {
       }
       const outcome = await this.#outcome(remote, updates);
       if (outcome === 'done') return;
-      // What took too long once is not worth holding up others once more.
+      // After one timeout, other writes do not wait for this again.
       if (outcome === undefined || unknown.code !== 'Unavailable' || attempt >= MAX_RESENDS) {
         this.#markUnconfirmed(updates);
         throw unknown;
@@ -230,7 +232,7 @@ export class TrackedRefs implements WriteTarget {
 
   /** Undefined if the remote cannot be reached. */
   async #outcome(remote: GitRemote, updates: readonly RefUpdate[]): Promise<PushOutcome | undefined> {
-    // The branches of a lifecycle step lead to commits that are there already: the same step by another server leads to the same.
+    // The branches of a lifecycle step refer to existing commits: the same step by another server uses the same ones.
     const own = updates.filter(({ ref }) => !STEP_BRANCHES.has(parseRef(this.#options.layout, ref).kind));
     try {
       return await this.#options.git.pushOutcome(remote, own.length === 0 ? updates : own);
@@ -241,10 +243,7 @@ export class TrackedRefs implements WriteTarget {
     }
   }
 
-  /**
-   * Brings the mirror to what the remote took. A fetch that runs beside may have brought some of it, or what others did on top; what
-   * it brought stays.
-   */
+  /** Applies to the mirror what the remote accepted. A concurrent fetch may have added a part of it, or newer values; these stay. */
   async #follow(updates: readonly RefUpdate[]): Promise<void> {
     const { git, layout } = this.#options;
     let open = updates.filter(({ type }) => type !== 'verify');

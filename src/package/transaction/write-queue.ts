@@ -12,7 +12,7 @@ import { type Batch, gatherBatch, type RefView } from './gather-batch.ts';
 import type { PendingWrite } from './pending-write.ts';
 import { splitRefusedBatch } from './split-refused-batch.ts';
 
-/** Where writes go. */
+/** The destination of writes. */
 export interface WriteTarget extends RefView {
   /** The state of the view changes only in its sections. */
   readonly mutex: Mutex;
@@ -30,11 +30,11 @@ export interface WriteTarget extends RefView {
 }
 
 /**
- * Writes in one request. Sixty drafts take some 0.3 s at a remote of 30,000 refs, half of it whatever their number; a step that comes
- * while one request is under way goes out with the next, and is to be done within a second.
+ * Writes in one request. Sixty drafts take some 0.3 s at a remote of 30,000 refs, half of it whatever their number; a step that
+ * arrives during a request is sent with the next one, and must be done within a second.
  */
 export const MAX_WRITES = 64;
-/** Where nothing goes to a remote: half as many requests sync half as often, and rewrite `packed-refs` half as often. */
+/** Maximum for local repositories: half as many requests sync and rewrite `packed-refs` half as often. */
 export const MAX_LOCAL_WRITES = 128;
 const MAX_WAITING_WRITES = 10_000;
 /** So long, in milliseconds, closing waits for the request that is under way. */
@@ -52,13 +52,13 @@ interface QueuedWrite extends PendingWrite {
 }
 
 /**
- * Group commit: while one request is under way, the next writes gather, and go out together in one set of ref updates, all or none.
- * The first one does not wait. If a request is refused, the culprit fails alone and the rest goes out again.
+ * Group commit: writes that arrive during a request are collected and sent together in one atomic set of ref updates. The first
+ * write does not wait. If a request is refused, only the write that caused it fails, and the others are sent again.
  */
 export class WriteQueue {
   readonly #target: WriteTarget;
   #waiting: QueuedWrite[] = [];
-  /** What is left of requests that were refused; each group goes out by itself. */
+  /** Remaining writes of refused requests; each group is sent separately. */
   readonly #groups: (readonly QueuedWrite[])[] = [];
   #wasGroup = false;
   /** Fewer after a request that failed as a whole, which its size may be the reason of. */
@@ -79,7 +79,10 @@ export class WriteQueue {
     this.#pause = pause;
   }
 
-  /** Resolves with the revision after the write, undefined if it is gone; by then the write is where it has to be. */
+  /**
+   * Resolves with the revision after the write, undefined if it was deleted; by then the write is durable at its
+   * destination.
+   */
   add(write: PendingWrite): Promise<PackageRevision | undefined> {
     if (this.#closed) return Promise.reject(closingError());
     if (this.#waiting.length >= MAX_WAITING_WRITES)
@@ -118,7 +121,7 @@ export class WriteQueue {
       const races = this.#waiting.length > 0 ? 0 : Math.max(0, ...this.#groups.flat().map((entry) => entry.races));
       if (races > 0) await this.#pause(conflictDelayMs(races));
       await this.#target.mutex.run(this.#round);
-      // What is left of a request that was under way when it was closed.
+      // Remaining writes of a request that was in progress when the queue was closed.
       if (this.#closed) this.#drop();
     }
     this.#run = undefined;
@@ -140,7 +143,7 @@ export class WriteQueue {
     }
   };
 
-  /** Groups take turns with what came since, so that a search for a culprit holds no other write back. */
+  /** Groups alternate with new writes, so that the search for the cause of a refusal delays no other write. */
   #next(): readonly QueuedWrite[] {
     const group = this.#wasGroup && this.#waiting.length > 0 ? undefined : this.#groups.shift();
     this.#wasGroup = group !== undefined;
@@ -187,7 +190,7 @@ export class WriteQueue {
     const lost = new Set(failed);
     for (const entry of overtaken) {
       entry.races += 1;
-      // What was sent for a request ends with it.
+      // The signal of a request ends with it.
       if (entry.races > MAX_CONFLICT_RETRIES || entry.signal?.aborted === true) lost.add(entry);
     }
     if (isSluiceError(error, 'PushRefused'))
@@ -211,12 +214,12 @@ export class WriteQueue {
       await this.#target.refetch(undefined);
     } catch (error) {
       if (!isSluiceError(error)) throw error;
-      // `gatherBatch` rejects the writes that it concerns.
+      // `gatherBatch` rejects the affected writes.
     }
   }
 }
 
-/** What was taken back must be in the ledger before it is acknowledged. */
+/** A revocation must be in the ledger before it is acknowledged. */
 function notRecordedError(error: unknown): SluiceError<UnknownOutcome> {
   const message = `the write was committed in Git, and cannot be recorded in the trust ledger: ${messageOf(error)}; Sluice records it when it next reads the repository. Read the revision before you repeat the request`;
   return new SluiceError('Unavailable', message, { cause: error, details: { outcome: 'unknown' } });

@@ -13,8 +13,9 @@ import {
 } from './statement/statement.ts';
 
 /**
- * What an operator adopted: tags that count as they are although nothing trusted says how they came about. The statement names the
- * list by its digest; the list itself is a file in the tree of the commit, one `<object id> <ref>` a line. Each list holds all before.
+ * The adoption by an operator: tags that count without a trusted statement about their publication. The statement contains the digest
+ * of the list; the list itself is a file in the tree of the commit, one `<object id> <ref>` per line. Each list includes all previous
+ * ones.
  */
 export interface AdoptionStatement extends StatementHead {
   readonly kind: 'adoption';
@@ -27,9 +28,9 @@ export interface AdoptionStatement extends StatementHead {
 /** Refs with the object ids that were adopted. */
 export type AdoptionList = ReadonlyMap<string, Oid>;
 
-/** What an adoption ref holds, its signature checked. */
+/** The content of an adoption ref, with its signature checked. */
 export interface Adoption {
-  /** Undefined for something that is no adoption. */
+  /** Undefined if it is not an adoption. */
   readonly fact: StatementFact | undefined;
   /** Empty unless a key that is or was trusted signed exactly this list. */
   readonly list: AdoptionList;

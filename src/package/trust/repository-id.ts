@@ -10,14 +10,14 @@ import {
 } from './statement/statement.ts';
 
 /**
- * A repository has a random id, made once and kept in Git, which every statement names: a statement that is copied to another
- * repository means nothing there. The id is itself a signed statement, on `refs/sluice/repository`.
+ * A repository has a random id, which is created once, stored in Git, and part of every statement: a statement that is copied
+ * to another repository is invalid there. The id is itself a signed statement, on `refs/sluice/repository`.
  */
 export interface RepositoryIdStatement extends StatementHead {
   readonly kind: 'repository';
 }
 
-/** Ids are made by `newRepositoryId`; at the first look any push can name one. */
+/** `newRepositoryId` creates ids; at the first sync any push can contain one. */
 const schema = statementHeadSchema.extend({
   kind: z.literal('repository'),
   repository: z.string().regex(/^[A-Za-z0-9-]{1,64}$/),
@@ -35,7 +35,7 @@ export function parseRepositoryId(message: string): SignedStatement<RepositoryId
   return parseStatement(message, schema, 'the id of the repository');
 }
 
-/** The id that a commit names, signed or not; undefined for something that is no id. */
+/** Returns the id in a commit, signed or not; undefined if it is not an id. */
 export async function readRepositoryId(git: GitRepository, oid: Oid): Promise<string | undefined> {
   try {
     return parseRepositoryId((await git.readCommit(oid)).message).statement.repository;

@@ -16,7 +16,7 @@ import { payloadOf, type SignedStatement, type StatementHead, statementDigest } 
 import type { StatementSigner, VerifySignature } from './statement/statement-signature.ts';
 
 /**
- * Why a statement does not count:
+ * Reasons why a statement does not count:
  * - `Unsigned`: there is no statement, or one of a version that this Sluice does not know;
  * - `Unverified`: its signature has not been checked yet;
  * - `BadSignature`: the signature is not valid for it;
@@ -37,14 +37,14 @@ export type TrustFlaw =
 
 export interface Distrust {
   readonly reason: TrustFlaw;
-  /** One sentence for people. */
+  /** One human-readable sentence. */
   readonly message: string;
 }
 
 /** The key that made a signature; null if the signature is invalid, undefined if it was not checked yet. */
 export type Signer = string | null | undefined;
 
-/** A statement as evaluated: where it stands in the chain, and who signed it. */
+/** An evaluated statement: its position in the chain, and its signer. */
 export interface StatementFact {
   readonly head: StatementHead;
   readonly digest: string;
@@ -57,7 +57,7 @@ export interface OwnStatementFact extends StatementFact {
 }
 
 export interface RepositoryTrustOptions {
-  /** The id of the repository, or what stands for it as long as none could be written. */
+  /** The id of the repository, or its substitute as long as none could be written. */
   readonly repository: string;
   /** The main branch, of which the repository may have several in several registrations. */
   readonly branch: string;
@@ -67,16 +67,16 @@ export interface RepositoryTrustOptions {
   readonly signer: () => StatementSigner;
   readonly verify: VerifySignature;
   readonly ledger: TrustLedger;
-  /** What Git hosts reported on who pushed; undefined where that is not kept. */
+  /** Push reports of Git hosts; undefined if they are not stored. */
   readonly pushes?: AttributedPushes | undefined;
   /**
-   * The lowest sequence of the next statement on a revision of which the ledger does not know the last one, by default 1. Milliseconds
-   * since the epoch keep the statements of a lost ledger below those that are made afterwards.
+   * The lowest sequence of the next statement on a revision that is not in the ledger, by default 1. With milliseconds since the
+   * epoch, statements of a lost ledger are below later ones.
    */
   readonly firstSequence?: () => number;
   /** The keys that this repository trusts, by fingerprint; revoked ones included. Called when `ledger.keysVersion` changed. */
   readonly trustedKeys: () => ReadonlyMap<string, TrustedKey>;
-  /** What is wrong with the keys, such as that the own one is not among them; one sentence each. Default: nothing. */
+  /** Problems of the keys, such as that the own one is not among them; one sentence each. Default: none. */
   readonly problems?: (() => readonly string[]) | undefined;
 }
 
@@ -85,7 +85,7 @@ const FIRST_LOOK = { package: '', workspace: 'first/look' } as const;
 /** Statements of a revision that are remembered when they are signed: a write whose outcome is not known is planned again. */
 const MAX_ANNOUNCED = 4;
 
-/** What one repository trusts: signs statements, and evaluates those that are found in Git. Evaluation reads no Git objects. */
+/** The trust of one repository: signs statements, and evaluates those in Git. Evaluation reads no Git objects. */
 export class RepositoryTrust {
   readonly #options: RepositoryTrustOptions;
   #repository: string;
@@ -111,8 +111,8 @@ export class RepositoryTrust {
   }
 
   /**
-   * To be called before something is decided: a statement that this server signs must count here. Throws Refused with the next step if
-   * the repository lists keys, and not that of this server.
+   * Must be called before a decision: a statement that this server signs must count here. Throws Refused with the next step if the
+   * repository lists keys without that of this server.
    */
   expectOwnKey(): void {
     this.readVersion();
@@ -144,7 +144,7 @@ export class RepositoryTrust {
     return this.#options.pushes?.firstLook({ repository: this.repository, registration, commit });
   }
 
-  /** What an operator should know about the keys of this repository. */
+  /** Returns problems of the keys of this repository that an operator should know. */
   problems(): readonly string[] {
     return this.#options.problems?.() ?? [];
   }
@@ -179,7 +179,7 @@ export class RepositoryTrust {
   async sign<Statement extends StatementHead>(
     statement: Statement,
   ): Promise<{ signed: SignedStatement<Statement>; fact: OwnStatementFact }> {
-    // What a reader parses is what is signed: a number can lose digits on the way, so that its text is not the one written first.
+    // The signed text must equal the parsed value: a number can lose digits, so that its text differs from the original one.
     const parsed = JSON.parse(payloadOf(statement)) as Statement;
     const payload = payloadOf(parsed);
     // The own key may have been rotated or revoked by another process.
@@ -201,8 +201,8 @@ export class RepositoryTrust {
   }
 
   /**
-   * True for a statement that this server signed and its ledger knows nothing of: the ledger is older than the statement, as after a
-   * copy of its file was put back. Then nothing that it calls the last one need be that.
+   * True for a statement that this server signed and its ledger knows nothing of: the ledger is older than the statement, as after
+   * restoring a copy of its file. Then its last statements may be outdated.
    */
   isBeyondLedger({ head, digest, signer }: StatementFact, isOwn = false): boolean {
     if (isOwn || this.#trustedKeys().get(signer ?? '')?.origin !== 'own') return false;
@@ -215,7 +215,7 @@ export class RepositoryTrust {
     return (await this.#options.verify(payloadOf(statement), signature)) ?? null;
   }
 
-  /** Where the next statement on a revision stands, after the one that counts now. */
+  /** Returns the position of the next statement on a revision, after the one that counts now. */
   next(
     scope: Omit<StatementScope, 'repository'>,
     current: StatementFact | undefined,
@@ -235,7 +235,10 @@ export class RepositoryTrust {
     return this.#options.ledger.mark({ ...scope, repository: this.repository });
   }
 
-  /** The mark that says which publication of a number counts, or that it was deleted; see publication-mark.ts. */
+  /**
+   * Returns the mark of a publication number: which publication counts, or that it was deleted; see
+   * publication-mark.ts.
+   */
   markOfPublication(path: string, version: string, digest: string): NewMark {
     return this.markOf(publicationScope(path, version), digest);
   }
@@ -250,12 +253,15 @@ export class RepositoryTrust {
     if (entries.length > 0) this.#options.ledger.raise(entries, { durable });
   }
 
-  /** Which marks of all repositories were raised after a version; see `TrustLedger.raisedSince`. */
+  /** Returns the marks of all repositories that were raised after a version; see `TrustLedger.raisedSince`. */
   raisedSince(version: number): RaisedScopes {
     return this.#options.ledger.raisedSince(version);
   }
 
-  /** Why a statement about a revision does not count; undefined if it does. Says nothing about how old it is. */
+  /**
+   * Returns why a statement about a revision does not count; undefined if it does. Does not check whether it is the
+   * latest one.
+   */
   distrustOf(fact: StatementFact | undefined, scope: Omit<StatementScope, 'repository'>): Distrust | undefined {
     if (fact === undefined) return { reason: 'Unsigned', message: 'it carries no signed statement' };
     const { head } = fact;
@@ -271,7 +277,10 @@ export class RepositoryTrust {
     return this.distrustOfSigner(fact.signer);
   }
 
-  /** Why a signature does not count; undefined if it does, or if its key is revoked, which depends on what was signed; see `revocationOf`. */
+  /**
+   * Returns why a signature does not count; undefined if it does, or if its key is revoked, which depends on the signed statement; see
+   * `revocationOf`.
+   */
   distrustOfSigner(signer: Signer): Distrust | undefined {
     if (signer === undefined)
       return { reason: 'Unverified', message: 'the signature of its statement was not verified yet' };
@@ -284,7 +293,7 @@ export class RepositoryTrust {
   }
 
   /**
-   * Why a record does not count. `Unproven` is no reason of its own: such a record counts for metadata, and its verdicts do not, see
+   * Returns why a record does not count. `Unproven` is not a reason: such a record counts for metadata, but its verdicts do not, see
    * `isProven`.
    */
   distrustOfRecord(fact: StatementFact | undefined, scope: Omit<StatementScope, 'repository'>): Distrust | undefined {
@@ -310,8 +319,8 @@ export class RepositoryTrust {
   }
 
   /**
-   * The mark that a record found at the place of `scope` raises; undefined if it raises none. Only one that counts does: a mark that
-   * anyone could raise would take away the records of others. What is there at a first look may be older than the last one.
+   * Returns the mark that a record at `scope` raises; undefined if it raises none. Only a record that counts does: otherwise anyone
+   * could raise a mark and invalidate the records of others. A record at the first sync may be older than the last one.
    */
   markOfFound(
     fact: StatementFact,
@@ -339,11 +348,11 @@ export class RepositoryTrust {
     if (isOwn && sequence > (mark?.sequence ?? 0)) return true;
     if (this.isBeyondLedger(fact)) return false;
     if (mark === undefined) return sequence > (this.#firstLook()?.sequence ?? Number.POSITIVE_INFINITY);
-    // What was known before the ledger turned out to be an old one may have changed since.
+    // A statement from before the ledger turned out to be outdated may not be the last one.
     return mark.proven && mark.sequence <= sequence && mark.order > (this.#firstLook()?.order ?? -1);
   }
 
-  /** Notes that a look at the repository is the first one that the ledger knows of, or that it is older than what is there. */
+  /** Notes that this is the first sync of the repository in the ledger, or that the ledger is older than the repository. */
   noteFirstLook(): void {
     const sequence = this.#options.firstSequence?.();
     if (sequence === undefined) return;
@@ -364,13 +373,13 @@ export class RepositoryTrust {
     return { key, head: this.#headAt(key.revocation), order: key.revocation.order };
   }
 
-  /** Why what a push brings does not count because a revoked key signed it: nothing of it was known before. */
+  /** Returns why pushed statements that a revoked key signed do not count: the ledger did not know them before. */
   revocationOfNew(signer: Signer): Distrust | undefined {
     const revocation = this.revocationOf(signer);
     return revocation === undefined ? undefined : revoked(revocation.key);
   }
 
-  /** Where the main branch was when a key was revoked. */
+  /** Returns the head of the main branch when a key was revoked. */
   #headAt(revocation: Revocation | undefined): string | undefined {
     return revocation && headAmong(revocation.heads, this.repository, this.#options.branch);
   }

@@ -11,10 +11,10 @@ const TOKEN_USER = 'x-access-token';
 const PRIVATE_KEYS = ['identity', 'ssh-privatekey'] as const;
 
 /**
- * How to get the credentials that an object refers to, asked again for every request, so that a renewed Secret counts at once.
- * A Secret holds `username` and `password`, or `bearerToken` (or `token`), which is sent as a password; for ssh `identity` (or
- * `ssh-privatekey`) and `known_hosts`; and `ca.crt` with authorities that certificates are checked by. Undefined without a
- * reference, which a reference without a name is too. The messages name keys, never values.
+ * Returns a function that reads the credentials of an object, called for every request, so that a renewed Secret is used at
+ * once. A Secret contains `username` and `password`, or `bearerToken` (or `token`), which is sent as a password; for ssh
+ * `identity` (or `ssh-privatekey`) and `known_hosts`; and `ca.crt` with trusted authorities. Undefined without a reference,
+ * which a reference without a name is too. The messages name keys, never values.
  */
 export function credentialsOf(
   client: Client,
@@ -27,7 +27,10 @@ export function credentialsOf(
   return () => secretCredentials(client, secret, `which ${owner.kind} ${namespace}/${name} refers to,`);
 }
 
-/** The credentials in a Secret; `relation` says in messages what it is for. Throws NotFound, and InvalidInput if it holds none. */
+/**
+ * Returns the credentials in a Secret; `relation` describes its purpose in messages. Throws NotFound, and InvalidInput if it
+ * contains none.
+ */
 export async function secretCredentials(
   client: Client,
   { namespace, name }: { readonly namespace: string; readonly name: string },

@@ -14,7 +14,7 @@ export interface RemoteSettings {
   readonly pushOptions: readonly string[];
 }
 
-/** How a repository wants its server to be talked to. Throws InvalidInput for what is no such wish. */
+/** Returns the transport settings of a repository. Throws InvalidInput for invalid values. */
 export function remoteSettings({ metadata }: DeepReadonly<KubernetesObject>): RemoteSettings {
   const { annotations = {} } = metadata;
   const transport = annotations[TRANSPORT_ANNOTATION] ?? 'auto';

@@ -12,7 +12,7 @@ export interface NewRevision {
   readonly metadata?: Partial<Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>>;
 }
 
-/** How a draft comes into being. */
+/** The source of a new draft. */
 export type RevisionSource =
   | {
       readonly type: 'init';
@@ -52,8 +52,8 @@ export interface UpstreamAddress {
 }
 
 /**
- * What an upgrade does with changes on both sides: merge them resource by resource, take the new upstream if nothing was changed
- * locally, take the new upstream as a whole, or let files of the new upstream replace local ones.
+ * Strategies for an upgrade with changes on both sides: merge resource by resource, take the new upstream if there are no local
+ * changes, take the new upstream as a whole, or let files of the new upstream replace local ones.
  */
 export const UPDATE_STRATEGIES = ['resource-merge', 'fast-forward', 'force-delete-replace', 'copy-merge'] as const;
 export type UpdateStrategy = (typeof UPDATE_STRATEGIES)[number];

@@ -9,23 +9,23 @@ import { UPSTREAM_IDENTIFIER } from '../merge/upstream-identifier.ts';
 import { KPTFILE_REQUESTS } from '../model/revision/lifecycle-annotations.ts';
 import type { UpdateStrategy } from './revision-source.ts';
 
-/** What of a local package comes from where. */
+/** The versions of a package in an upgrade. */
 export interface PackageVersions {
   readonly local: PackageFiles;
-  /** The upstream that it was made from, and the one that it goes to. */
+  /** The previous upstream, and the new one. */
   readonly original: PackageFiles;
   readonly updated: PackageFiles;
 }
 
-/** Files of the package that are made for it, and differ from upstream's without anybody having changed them. */
+/** Generated files of the package, which differ from upstream's without a change by a user. */
 const GENERATED = 'package-context.yaml';
 
 /**
- * The local package brought to its new upstream. The Kptfile merges in every strategy (see mergeKptfile); the rest
+ * Upgrades the local package to its new upstream. The Kptfile merges in every strategy (see mergeKptfile); all other files
  * - `resource-merge`: merges resource by resource (see mergePackage);
- * - `fast-forward`: is replaced by upstream's, and Refused if anything was changed locally;
- * - `force-delete-replace`: is replaced by upstream's;
- * - `copy-merge`: files of upstream replace local ones, those that upstream deleted go, what was added locally stays.
+ * - `fast-forward`: replaces them by upstream's, and is Refused if there are local changes;
+ * - `force-delete-replace`: replaces them by upstream's;
+ * - `copy-merge`: files of upstream replace local ones, files that upstream deleted are removed, locally added ones stay.
  */
 export function updatePackage(versions: PackageVersions, strategy: UpdateStrategy): MergedPackage {
   const { local, original, updated } = versions;

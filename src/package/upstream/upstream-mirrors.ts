@@ -16,7 +16,7 @@ import type { UpstreamAddress } from './revision-source.ts';
 import { readPackageFiles, type UpstreamPackage } from './upstream-reader.ts';
 
 export interface UpstreamMirrorsOptions {
-  /** Folder of the mirrors; it may be deleted whenever nothing is read from it. */
+  /** Folder of the mirrors; it may be deleted while it is not in use. */
   readonly folder: string;
   readonly clock: Clock;
   /**
@@ -29,7 +29,7 @@ export interface UpstreamMirrorsOptions {
    * the operator permits by name are open to all.
    */
   readonly allowLocal: (context: RequestContext) => boolean;
-  /** How long one fetch may take, in milliseconds; default two minutes. */
+  /** Timeout of one fetch in milliseconds; default two minutes. */
   readonly timeout?: number;
   readonly git?: RepositoryOptions;
 }
@@ -41,7 +41,7 @@ export interface SecretName {
 
 const FETCH_TIMEOUT_MS = 120_000;
 
-/** Above so many, the one that was not used for the longest time goes. */
+/** Maximum number of mirrors; the least recently used one is deleted. */
 const MAX_MIRRORS = 32;
 
 /**
@@ -178,13 +178,15 @@ export class UpstreamMirrors {
 
 const ALL_REFS = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'];
 
-/** What a short name can mean, as kpt looks for it: a tag of the package's folder, another tag, a branch. */
+/**
+ * Returns the refs that a short name can mean, in kpt's order: a tag of the package's folder, another tag, a branch.
+ */
 function namesOf(ref: string, directory: string): string[] {
   const names = [`refs/tags/${ref}`, `refs/heads/${ref}`];
   return (directory === '' ? names : [`refs/tags/${directory}/${ref}`, ...names]).filter(isRefName);
 }
 
-/** What the first of these refs that exists points to; fetched, if the repository is a mirror. */
+/** Returns the target of the first of these refs that exists; fetched, if the repository is a mirror. */
 async function named(
   git: GitRepository,
   remote: GitRemote | undefined,
@@ -195,7 +197,7 @@ async function named(
   const refs = remote === undefined ? await git.listRefs(names) : await git.listRemoteRefs(remote, names, signal);
   const found = names.map((name) => refs.find((ref) => ref.name === name)).find((ref) => ref !== undefined);
   if (found === undefined || remote === undefined) return found?.oid;
-  // A name of its own, which collides with no other one whatever the remote does to its refs.
+  // A separate name, which never collides with refs of the remote.
   const target = `refs/sluice/upstream/${createHash('sha256').update(found.name).digest('hex')}`;
   await git.fetch(remote, { refspecs: [`+${found.name}:${target}`], signal });
   return found.oid;

@@ -5,10 +5,10 @@ import type { Stored } from '../../resource/object/object.ts';
 type Revision = Stored<PackageRevision>;
 type GitLocator = NonNullable<NonNullable<NonNullable<PackageRevision['status']>['selfLock']>['git']>;
 
-/** Where a package comes from, as far as registered repositories hold it. */
+/** The upstream of a package, if a registered repository contains it. */
 export interface Upstream {
   readonly repository: string;
-  /** The revision that the package has; undefined if that is gone, or was never published. */
+  /** The upstream revision of the package; undefined if it was deleted or never published. */
   readonly current: Revision | undefined;
   /** The draft that it was cloned from, if it was one: its workspace. */
   readonly draft: string | undefined;

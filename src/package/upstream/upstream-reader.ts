@@ -6,19 +6,22 @@ import { readPackage } from '../model/content/content.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { UpstreamAddress } from './revision-source.ts';
 
-/** Where packages come from that a repository does not hold itself. */
+/** Reads upstream packages that are not in the repository itself. */
 export interface UpstreamReader {
   /** A revision of any registered repository. Throws NotFound. */
   revision(name: string): Promise<UpstreamRevision>;
-  /** A folder of any Git repository, for a new revision in `namespace`. Throws what fetching throws; NotFound without such a folder. */
+  /**
+   * Reads a folder of any Git repository, for a new revision in `namespace`. Throws the errors of fetching; NotFound if the folder
+   * does not exist.
+   */
   address(address: UpstreamAddress, namespace: string, context: RequestContext): Promise<UpstreamPackage>;
 }
 
-/** A package as it is at one commit. Symbolic links and submodules are left out: they could point out of it. */
+/** A package at one commit, without symbolic links and submodules, which could point out of it. */
 export interface UpstreamPackage {
   readonly location: UpstreamLocation;
   readonly files: PackageFiles;
-  /** Set if it lies in a registered repository. */
+  /** Set if it is in a registered repository. */
   readonly revision?: PackageRevision;
 }
 
@@ -26,7 +29,7 @@ export interface UpstreamRevision extends UpstreamPackage {
   readonly revision: PackageRevision;
 }
 
-/** As it stands in a Kptfile. */
+/** The location as in a Kptfile. */
 export interface UpstreamLocation {
   readonly repo: string;
   readonly directory: string;
@@ -34,7 +37,7 @@ export interface UpstreamLocation {
   readonly commit: string;
 }
 
-/** For those who know no repository but their own. */
+/** For callers with only their own repository. */
 export const NO_UPSTREAMS: UpstreamReader = {
   revision: async (name) => {
     throw new SluiceError('NotFound', `package revision "${name}" not found`);

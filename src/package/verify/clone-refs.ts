@@ -9,8 +9,8 @@ export interface FoundRefs {
 }
 
 /**
- * In a clone the branches of the repository are remote-tracking ones, of `origin` or of the only remote; local branches are work of its
- * owner and are left out.
+ * Returns the refs of the repository in a clone: remote-tracking branches of `origin` or of the only remote; local branches are the
+ * user's own work and are omitted.
  */
 export function refsOfRepository(refs: readonly Ref[]): FoundRefs {
   const remotes = new Set(
@@ -37,7 +37,7 @@ export function refsOfRepository(refs: readonly Ref[]): FoundRefs {
   return { refs: found, notes, isClone: remote !== undefined };
 }
 
-/** Where records are: under `refs/sluice/`, or under branches where a host refuses other names. */
+/** Determines the location of records: under `refs/sluice/`, or under branches if a host refuses other names. */
 export function layoutOf(refs: readonly Ref[], branch: string, directory: string): RepositoryLayout {
   const recordPrefix = recordPrefixIn(refs.map(({ name }) => name));
   return { branch, directory, recordPrefix: recordPrefix ?? RECORD_REFS };

@@ -36,8 +36,8 @@ export interface PushRefusal {
 }
 
 /**
- * Which refs of a push must not be accepted: tags, records, the main branch, adoptions and the id of the repository only move with
- * statements that trusted keys signed. Drafts, proposals and what Sluice does not use are free.
+ * Returns the refs of a push that must not be accepted: tags, records, the main branch, adoptions and the id of the repository
+ * only move with statements that trusted keys signed. Drafts, proposals and refs that Sluice does not use are not checked.
  */
 export async function judgePush(options: {
   readonly git: GitRepository;
@@ -58,7 +58,7 @@ export async function judgePush(options: {
 
 type Options = Parameters<typeof judgePush>[0];
 
-/** What the pushed tags come to; a push may bring thousands, each of which is looked up. */
+/** The candidates of the pushed tags; a push may contain thousands, each of which is looked up. */
 interface ShownRows {
   readonly byRef: ReadonlyMap<string, PackageRevision>;
   /** Refs that are not shown, and the one that is shown in their place. */
@@ -108,7 +108,7 @@ class PushJudge {
     return new PushJudge(options, readOnlyTrust(ledger, id, layout.branch));
   }
 
-  /** Why an update must not be accepted; undefined if it may. */
+  /** Returns why an update must not be accepted; undefined if it may. */
   refusalOf(update: PushedRef): Promise<string | undefined> | string | undefined {
     const { ref } = update;
     const layout = this.#layout;
@@ -123,7 +123,7 @@ class PushJudge {
     if (ref.startsWith(tombstonePrefix(layout))) return this.#tombstone(update);
     if (unsignedRecordUid(layout, ref) !== undefined) return this.#unsignedRecord(update);
     const meaning = parseRef(layout, ref);
-    // Gone at once: Sluice finds out where it may keep records.
+    // A temporary ref: Sluice tests where it may store records.
     if (isProbe(layout, ref)) return undefined;
     if (!isDeleted && this.#isInTheWay(ref)) return 'it conflicts with the refs that Sluice keeps below this name';
     if (meaning.kind === 'main') return isDeleted ? 'the main branch must stay' : this.#main.refusalOf(update);
@@ -132,7 +132,7 @@ class PushJudge {
     return undefined;
   }
 
-  /** Git holds no ref whose name is a folder of another one. */
+  /** Git stores no ref whose name is a folder of another one. */
   #isInTheWay(ref: string): boolean {
     const { recordPrefix, directory } = this.#layout;
     const folder = directory === '' ? recordPrefix : `${recordPrefix}${directory}/`;
@@ -185,7 +185,7 @@ class PushJudge {
     return branch === undefined ? undefined : `the record must stay as long as ${branch} is there`;
   }
 
-  /** Adoption takes it over, or leaves nothing of it; both with the next statement about adoptions, which is judged by itself. */
+  /** An adoption moves or removes it; both with the next statement about adoptions, which is checked separately. */
   #unsignedRecord({ new: oid }: PushedRef): string | undefined {
     if (oid !== ZERO_OID) return 'the record does not count: it carries no signed statement';
     const adoption = adoptionRef(this.#layout);
@@ -193,7 +193,7 @@ class PushJudge {
     return isAdopted ? undefined : 'records of earlier versions stay until "sluice repo adopt" converts them';
   }
 
-  /** It comes with the deletion of the tag that it is about, and goes with another publication of the number. */
+  /** It is added with the deletion of its tag, and removed with another publication of the number. */
   async #tombstone({ ref, old, new: oid }: PushedRef): Promise<string | undefined> {
     const place = deletedIn(this.#layout, ref);
     if (
@@ -214,7 +214,7 @@ class PushJudge {
     return `the record of the deletion is about the publication at ${judged.commit}, which ${tag} does not point to`;
   }
 
-  /** The tombstone is judged by itself. */
+  /** The tombstone is checked separately. */
   #tagDeletion(meaning: { readonly package: string; readonly version: string }): string | undefined {
     const tombstone = tombstoneRef(this.#layout, meaning.package, meaning.version);
     const isDeletedInOrder = this.#pushed.some(({ ref: other, new: oid }) => other === tombstone && oid !== ZERO_OID);
@@ -233,7 +233,7 @@ class PushJudge {
     if (hiding !== undefined) return `it claims the same revision as ${hiding}`;
     const flaw = byRef.get(ref)?.outOfBand;
     if (flaw !== undefined) return `it is no publication: ${flaw.message}`;
-    // A tag on a commit without such a package is free, unless it was a publication.
+    // A tag on a commit without such a package is not checked, unless it was a publication.
     if (old === ZERO_OID || old === oid) return undefined;
     this.#rowsBefore ??= this.#readRows(this.#before);
     const before = (await this.#rowsBefore).byRef.get(ref);
@@ -249,7 +249,7 @@ class PushJudge {
     return commit !== undefined && line !== undefined && typeof line !== 'string' && line.includes(commit);
   }
 
-  /** What the pushed tags come to with these refs, as the server would show them. */
+  /** Returns the candidates of the pushed tags with these refs, as the server would list them. */
   async #readRows(values: ReadonlyMap<string, Oid>): Promise<ShownRows> {
     const layout = this.#layout;
     const wanted = [mainRef(layout), adoptionRef(layout), ...this.#pushed.map(({ ref }) => ref)];

@@ -7,7 +7,7 @@ import type {
   TrustLedger,
 } from '../trust/ledger/trust-ledger.ts';
 
-/** What is known, for a look that changes nothing of it. */
+/** A read-only view of a ledger. */
 export class ReadOnlyLedger implements TrustLedger {
   readonly #known: Pick<TrustLedger, 'keys' | 'mark' | 'repository'>;
 
@@ -15,7 +15,7 @@ export class ReadOnlyLedger implements TrustLedger {
     this.#known = known;
   }
 
-  /** Keys alone, such as those of an allowed-signers file: nothing was seen before. */
+  /** Only keys, such as those of an allowed-signers file, and no marks. */
   static ofKeys(keys: readonly TrustedKey[]): ReadOnlyLedger {
     return new ReadOnlyLedger({ keys: () => keys, mark: () => undefined, repository: () => undefined });
   }
@@ -70,7 +70,7 @@ export class ReadOnlyLedger implements TrustLedger {
     // Nothing is changed.
   }
 
-  /** What is behind it may change. */
+  /** The underlying ledger may change. */
   raisedSince(): RaisedScopes {
     return { version: 0, scopes: undefined };
   }

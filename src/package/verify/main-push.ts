@@ -19,7 +19,7 @@ interface Surroundings {
   readonly after: ReadonlyMap<string, Oid>;
 }
 
-/** Whether the main branch may move as a push moves it. */
+/** Checks whether the main branch may move as in a push. */
 export class MainPush {
   readonly #git: GitRepository;
   readonly #layout: RepositoryLayout;
@@ -34,7 +34,7 @@ export class MainPush {
     this.#after = after;
   }
 
-  /** Each commit that comes to the main branch publishes one package, or removes one, and changes nothing else. */
+  /** Each new commit on the main branch publishes one package, or removes one, and changes nothing else. */
   async refusalOf(update: PushedRef): Promise<string | undefined> {
     // The first push of a repository.
     if (update.old === ZERO_OID) return undefined;

@@ -7,7 +7,7 @@ import { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { SignedStatement } from '../trust/statement/statement.ts';
 import { verifySignature } from '../trust/statement/verify-signature.ts';
 
-/** Trust for one repository that signs nothing. */
+/** Trust for one repository without signing. */
 export function readOnlyTrust(ledger: TrustLedger, repository: string, branch: string): RepositoryTrust {
   return new RepositoryTrust({
     ...{ repository, branch, ledger, verify: verifySignature },
@@ -20,7 +20,7 @@ export function readOnlyTrust(ledger: TrustLedger, repository: string, branch: s
 
 export interface FoundId {
   readonly signed: SignedStatement<RepositoryIdStatement> | undefined;
-  /** Why it does not count; undefined if it does. */
+  /** Reason why it does not count; undefined if it does. */
   readonly problem: string | undefined;
 }
 

@@ -3,7 +3,7 @@ import { readRecordAt } from '../model/record/read-record.ts';
 import type { RepositoryTrust, StatementFact } from '../trust/repository-trust.ts';
 import { payloadOf, statementDigest } from '../trust/statement/statement.ts';
 
-/** The statement of a record, its signature checked; undefined for something that is no signed record. */
+/** Returns the statement of a record with its signature checked; undefined if it is not a signed record. */
 export async function recordFactAt(
   git: GitRepository,
   oid: Oid,

@@ -27,12 +27,12 @@ export interface VerifyOptions {
   readonly isClone?: boolean;
 }
 
-/** What was verified, one entry for each statement or what should have one. */
+/** The result of a verification, one entry for each statement or missing statement. */
 export interface Verified {
   readonly ref: string;
   readonly oid: Oid;
   readonly kind: 'repository' | 'adoption' | 'publication' | 'placeholder' | 'record' | 'deletion';
-  /** Why it does not count; undefined if it does. */
+  /** Reason why it does not count; undefined if it does. */
   readonly finding: { readonly reason: string; readonly message: string } | undefined;
 }
 
@@ -41,11 +41,11 @@ export interface Verification {
   readonly id: string | undefined;
   /** By ref. */
   readonly verified: readonly Verified[];
-  /** What could not be verified here, and what need not be. */
+  /** Statements that could not be verified here, and those that need not be. */
   readonly notes: readonly string[];
 }
 
-/** Verifies all statements of a repository as a server that starts with these keys would. Changes nothing. */
+/** Verifies all statements of a repository like a server that starts with these keys. Read-only. */
 export async function verifyRepository({
   git,
   layout,
@@ -116,7 +116,7 @@ async function readIndex(options: VerifyOptions, id: string): Promise<RevisionIn
   return index;
 }
 
-/** Where the id itself is not at hand, as in a clone: the one that the publication at the head of the main branch names. */
+/** Returns the id from the publication at the head of the main branch, if the id itself is missing, as in a clone. */
 async function idOfPublications(
   git: GitRepository,
   refs: readonly Ref[],
@@ -139,7 +139,7 @@ function verifiedRow(row: PackageRevision, deleted: ReadonlySet<string>, layout:
   const { ref, refOid: oid, outOfBand, recordOid, recordDistrust } = row;
   const verified: Verified[] = [];
   if (isPlaceholder(row)) {
-    // What was deleted in order stays on the main branch until it is deleted there.
+    // The content of a regularly deleted publication stays on the main branch until it is deleted there.
     const wasDeleted = outOfBand?.reason === 'NotPublished' && deleted.has(row.path);
     if (outOfBand !== undefined && !wasDeleted)
       verified.push({ ref: `${ref}:${row.path}`, oid, kind: 'placeholder', finding: outOfBand });

@@ -2,13 +2,13 @@ import type { Resource } from '../../../function/resource/resource.ts';
 import type { Terminal } from '../../output/terminal.ts';
 import { checkNoFolder, writeNewFolder } from './package-folder.ts';
 
-/** Where resources go that do not stay in their folder: kpt's `-o`. */
+/** Destination of resources that do not stay in their folder: kpt's `-o`. */
 export type Destination =
   | { readonly type: 'stdout' }
   | { readonly type: 'unwrap' }
   | { readonly type: 'folder'; readonly path: string };
 
-/** Reads `-o`. Refuses a folder that is there already, before any work is done. */
+/** Reads `-o`. Refuses an existing folder, before any work is done. */
 export async function destinationOf(output: string | undefined): Promise<Destination | undefined> {
   if (output === undefined || output === '') return undefined;
   if (output === 'stdout' || output === 'unwrap') return output === 'stdout' ? { type: 'stdout' } : { type: 'unwrap' };
@@ -24,7 +24,7 @@ export async function deliver(
   config?: Resource,
 ): Promise<void> {
   if (destination.type === 'folder') return writeNewFolder(destination.path, files);
-  // What reads YAML is large, and needed for streams only.
+  // The YAML modules are large, and needed for streams only.
   if (destination.type === 'unwrap') return void terminal.out.write(await documents(files));
   const { sourcePackage } = await import('../../../function/resource-list/source-package.ts');
   terminal.out.write(sourcePackage(files, config).text);

@@ -9,20 +9,20 @@ import { printable } from '../../output/printable.ts';
 
 const MAX_ENTRIES = 50_000;
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Holds new contents until all of them are written. */
+/** Prefix of the folder with new contents until all of them are written. */
 const TEMPORARY = '.sluice-write-';
 
-/** The files of a folder that can hold resources. */
+/** The files of a folder that can contain resources. */
 export interface PackageFolder {
   /** Absolute, without links. */
   readonly path: string;
   /** YAML files and Kptfiles by path below the folder, in the order of their paths. */
   readonly files: ReadonlyMap<string, string>;
-  /** What was passed over, one line each. */
+  /** Skipped files, one line each. */
   readonly notes: readonly string[];
 }
 
-/** Reads the YAML files and Kptfiles below a folder. Links are passed over, as kpt does, so nothing outside is read. */
+/** Reads the YAML files and Kptfiles below a folder. Links are skipped, as in kpt, so no file outside is read. */
 export async function readPackageFolder(folder: string): Promise<PackageFolder> {
   const path = await realFolder(folder);
   const found = new Map<string, string>();
@@ -50,9 +50,9 @@ export async function readPackageFolder(folder: string): Promise<PackageFolder> 
 }
 
 /**
- * Changes files of a folder; null removes one. All new contents are written in a temporary folder before the first one takes its place, so
- * that a full disk or a missing right changes nothing, and every file is whole whenever the process is killed; what is left then goes with the
- * next write. Throws Refused for a path that leaves the folder or leads through a link.
+ * Changes files of a folder; null removes one. All new contents are written in a temporary folder before the first one is moved to its
+ * place, so that a full disk or a missing permission changes nothing, and every file is complete if the process is killed; the next
+ * write removes leftover files. Throws Refused for a path that leaves the folder or leads through a link.
  */
 export async function writePackageFolder(folder: string, edits: ReadonlyMap<string, string | null>): Promise<void> {
   const path = await realFolder(folder);
@@ -82,7 +82,7 @@ export async function writePackageFolder(folder: string, edits: ReadonlyMap<stri
   }
 }
 
-/** Makes a folder that is not there yet and writes files into it. */
+/** Creates a folder that must not exist and writes files into it. */
 export async function writeNewFolder(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   await checkNoFolder(folder);
   for (const path of files.keys()) checkPath(path);
@@ -90,7 +90,7 @@ export async function writeNewFolder(folder: string, files: ReadonlyMap<string, 
   await writePackageFolder(folder, files);
 }
 
-/** Refuses a place where something is, before any work is done for it. */
+/** Refuses an existing path before any work is done for it. */
 export async function checkNoFolder(folder: string): Promise<void> {
   const there = await lstat(folder).catch(() => undefined);
   if (there !== undefined)
@@ -110,7 +110,10 @@ async function realFolder(folder: string): Promise<string> {
   throw new SluiceError('InvalidInput', `${printable(folder)} is not a folder; name the folder of a package`);
 }
 
-/** Access bits of the file that is there, undefined if there is none. Refuses links on the way, and everything but files at its end. */
+/**
+ * Returns the permissions of an existing file, undefined if it does not exist. Refuses links in the path, and everything but files at
+ * its end.
+ */
 async function checkWay(folder: string, file: string): Promise<number | undefined> {
   const segments = file.split('/');
   for (let depth = 1; depth <= segments.length; depth++) {
@@ -132,7 +135,7 @@ async function checkWay(folder: string, file: string): Promise<number | undefine
 }
 
 async function readRegular(path: string, left: number, folder: string): Promise<Buffer> {
-  // What was a file when the folder was listed may be a link or a pipe by now.
+  // A file may have been replaced by a link or a pipe since the folder was listed.
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     if ((await handle.stat()).size > left) throw tooLarge(folder);

@@ -7,7 +7,10 @@ import { sinkPackage } from '../../../function/resource-list/source-package.ts';
 
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** The resources on stdin, a ResourceList or YAML documents, as files; annotations of the resources may say in which. */
+/**
+ * Reads the resources on stdin, a ResourceList or YAML documents, as files; annotations of the resources may name the
+ * files.
+ */
 export async function stdinFiles(): Promise<ReadonlyMap<string, string>> {
   return filesOf(await readStdin());
 }

@@ -5,7 +5,7 @@ import { Resource } from '../../../function/resource/resource.ts';
 import { printable } from '../../output/printable.ts';
 import { readConfigFile } from '../files/read-config-file.ts';
 
-/** What the command line says about the function that is to run. */
+/** Options of the function to run. */
 export interface FunctionOptions {
   readonly image?: string;
   readonly exec?: string;

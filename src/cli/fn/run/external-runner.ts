@@ -5,7 +5,7 @@ import { engineEnvironment } from '../../../function/external/container-engine.t
 import { externalFunctions } from '../../../function/external/external-functions.ts';
 import type { ExternalRunner } from '../../../function/external/external-runner.ts';
 
-/** What a person lets functions do. */
+/** Permissions that a user grants to functions. */
 export interface Permissions {
   readonly exec: boolean;
   readonly network: boolean;
@@ -13,7 +13,7 @@ export interface Permissions {
 
 const PULL = { always: 'always', ifNotPresent: 'missing', never: 'never' } as const;
 
-/** Programs and containers as a person runs them for packages of their own. */
+/** Creates the runner of programs and containers for a user's own packages. */
 export function externalRunner(
   permissions: Permissions,
   pull: keyof typeof PULL,

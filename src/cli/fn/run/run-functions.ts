@@ -11,7 +11,7 @@ import type { Invocation } from '../../program/invocation.ts';
 import { externalRunner, type Permissions } from './external-runner.ts';
 import { Progress } from './progress.ts';
 
-/** What the command line says about running functions. */
+/** Options for running functions. */
 export interface RunningOptions {
   readonly output?: string;
   readonly resultsDir?: string;
@@ -31,8 +31,8 @@ export interface RunRequest {
 const EXIT_INTERRUPTED = 130;
 
 /**
- * Runs a pipeline, reports progress on stderr, and writes the findings where `--results-dir` says. Ends with an exit code in place of
- * an outcome if the user stopped it.
+ * Runs a pipeline, reports progress on stderr, and writes the findings to the folder of `--results-dir`. Returns an exit code in
+ * place of an outcome if the user stopped it.
  */
 export async function runFunctions(
   { files, only, root, permissions, options }: RunRequest,

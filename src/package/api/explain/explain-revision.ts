@@ -95,7 +95,7 @@ function nextSteps(store: RevisionStore, revision: PackageRevision, commands: re
   return [first === undefined ? permit : `${permit}, then: ${first}`, ...others];
 }
 
-/** Why verdicts and approvals of a revision that is not published do not count, if they do not. */
+/** Returns why verdicts and approvals of an unpublished revision do not count, if they do not. */
 function recordFlawOf(store: RevisionStore, revision: PackageRevision): Reason | undefined {
   const { name, key, path, lifecycle, recordDistrust, statement } = revision;
   if (lifecycle !== 'Draft' && lifecycle !== 'Proposed') return undefined;
@@ -114,14 +114,14 @@ function recordFlawOf(store: RevisionStore, revision: PackageRevision): Reason |
   return { reason: 'RecordUnproven', message };
 }
 
-/** Who wrote what is published stands in its statement. */
+/** The contributors of a published revision are in its statement. */
 function contributorsOf({ revision, record }: RevisionEvaluation): Explanation['contributors'] {
   const published = isPublished(revision) && revision.outOfBand === undefined;
   const all = published ? publishedRecordOf(revision.tip.facts)?.contributors : record.contributors;
   return (all ?? []).map(({ name, face, since }) => ({ name, face, since }));
 }
 
-/** What the kernel holds against the next step besides gates. */
+/** Returns the kernel's refusals of the next step, except for gates. */
 async function refusalsOf(
   store: RevisionStore,
   { revision, policy }: RevisionEvaluation,
@@ -131,7 +131,7 @@ async function refusalsOf(
   const action = actions[revision.lifecycle];
   if (action === undefined) return [];
   const state = await stateOf(store.repositoryOf(revision), revision);
-  // No person in particular: those whom a policy does not let approve are named apart from this.
+  // No particular user: users whom a policy does not permit to approve are listed separately.
   const request = { action, actor: { name: 'any-user' }, face: 'cli' } as const;
   const decision = decide(state, request, policy, timestamp(now));
   if (decision.allowed) return [];

@@ -5,7 +5,7 @@ import { isPlaceholder, type PackageRevision } from '../../model/revision/packag
 import type { RevisionEvaluation, RevisionStore } from '../../store/revision-store.ts';
 import { type ExplainedRevision, type Explainer, type Findings, sluiceCommand } from './explainer.ts';
 
-/** What the repository, the record and the lifecycle say of a revision. */
+/** Explains a revision from the repository, the record and the lifecycle. */
 export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'dependentsOf' | 'find'>): Explainer {
   return {
     explain(explained) {
@@ -38,7 +38,7 @@ export function refusedPushesOf(store: Pick<RevisionStore, 'repositoryOf'>, revi
   return refused.filter((push) => push.revision === revision.name);
 }
 
-/** What the kernel holds against the next step, besides gates. */
+/** Explains the kernel's refusals of the next step, except for gates. */
 export const kernelExplainer: Explainer = {
   explain({ refusals, judgement: { revision } }) {
     const reasons = refusals.map(({ code, message }): Reason => ({ reason: code, message }));
@@ -62,7 +62,7 @@ function stateReasons({ revision, record, policy }: RevisionEvaluation): Reason[
       message: `it is being deleted since ${record.deletionTimestamp} and waits for the finalizers ${finalizers}`,
     });
   }
-  // Conditions and gates that a push brought and that people could take for others. They open nothing.
+  // Conditions and gates from a push that users could mistake for others. They open no gate.
   for (const message of lookalikesOf(revision.kptfile, policy))
     reasons.push({ reason: 'Lookalike', message: `${message}; look at it closely` });
   return reasons;
@@ -87,7 +87,7 @@ function placeholderFindings({ siblings, judgement: { revision } }: ExplainedRev
   };
 }
 
-/** How it was published, where that is worth a word. */
+/** Describes how it was published, if that is notable. */
 function publicationReasons({ record: { steps }, revision }: RevisionEvaluation): Reason[] {
   const approved = steps.findLast(({ action }) => action === 'approve');
   const broken = revision.outOfBand === undefined ? publishedRecordOf(revision.tip.facts)?.breakGlass : undefined;

@@ -11,24 +11,24 @@ import type { Refusal } from '../../model/revision/revision-state.ts';
 import type { Resolver } from '../../plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../store/revision-store.ts';
 
-/** A revision that is explained, with what several explainers judge it on: read once for all of them. */
+/** A revision that is explained, with the data that several explainers need, read once for all of them. */
 export interface ExplainedRevision {
   readonly judgement: RevisionEvaluation;
   /** The other revisions of the package. */
   readonly siblings: readonly PackageRevision[];
-  /** What the kernel answers to the next step, propose or approve, at this moment; gates are left out. */
+  /** The kernel's current refusals of the next step, propose or approve, without gates. */
   readonly refusals: readonly Refusal[];
-  /** Why verdicts and approvals of the record do not count, if they do not. */
+  /** Reason why verdicts and approvals of the record do not count, if they do not. */
   readonly recordFlaw: Reason | undefined;
 }
 
-/** What is known about the processes that work on packages. */
+/** Information about the processes that work on packages. */
 export interface Surroundings {
   /** The resolvers that run, or would run in `sluice up`. */
   readonly resolvers: readonly Pick<Resolver, 'name' | 'claims' | 'waitsFor'>[];
   /** Names of the controllers that do not run. */
   readonly disabled: readonly string[];
-  /** Whether controllers work on these packages now. */
+  /** Whether controllers currently work on these packages. */
   readonly running: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -38,7 +38,7 @@ export interface Surroundings {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What one part has to say about a revision. Absent fields say nothing. */
+/** The findings of one explainer about a revision. */
 export interface Findings {
   readonly gates?: readonly GateExplanation[];
   readonly approvals?: ApprovalExplanation;
@@ -52,11 +52,11 @@ export interface Findings {
 }
 
 /**
- * The port through which a part reports why a revision waits for it. Each part that can hold a revision back has one, beside its code;
- * the application puts them together, in the order in which their findings are read.
+ * The port through which a part reports why a revision waits for it. Each part that can block a revision has one, beside its code; the
+ * application combines them, in the order of their findings.
  *
- * An explainer only reads. It rereads the state that its part acts on, so that both say the same, and it throws only if that state
- * cannot be read and there is no finding to say so.
+ * An explainer only reads. It rereads the state that its part acts on, so that both agree, and it throws only if that state cannot be
+ * read and no finding can report that.
  */
 export interface Explainer {
   explain(explained: ExplainedRevision, surroundings: Surroundings): Findings | Promise<Findings>;

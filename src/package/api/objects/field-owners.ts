@@ -1,8 +1,8 @@
 import type { ManagedFieldsEntry } from '../../../resource/object/object.ts';
 
 /**
- * Who owns which field of the objects of one kind, by uid. Git does not keep it: without it server-side apply only finds fewer
- * conflicts.
+ * The field owners of the objects of one kind, by uid. Git does not store them: without them server-side apply only detects
+ * fewer conflicts.
  */
 export interface FieldOwners {
   get(uid: string): readonly ManagedFieldsEntry[] | undefined;

@@ -49,7 +49,10 @@ export function notEvaluated(message: string): Condition {
   return { type: READY_TYPE, status: 'Unknown', reason: 'NotEvaluated', message };
 }
 
-/** What is shown of a revision; `judged` is the last evaluation of a pending one. Undefined without gates. */
+/**
+ * Returns the displayed Ready condition; `judged` is the last evaluation of a pending revision. Undefined without
+ * gates.
+ */
 export function readyCondition(
   revision: PackageRevision,
   repository: Policies,
@@ -61,7 +64,7 @@ export function readyCondition(
   return requiresGates(revision, repository) ? notEvaluated('the gates are being evaluated') : undefined;
 }
 
-/** The gates as they were when the revision was approved; what policies require later changes nothing about them. */
+/** Evaluates the gates as of the approval; later policies do not change them. */
 function publishedCondition({ kptfile, outOfBand, tip }: PackageRevision): Condition | undefined {
   const stated = publishedRecordOf(tip.facts)?.gates;
   const types = stated?.map(({ type }) => type) ?? (kptfile === undefined ? [] : gatesOf(kptfile));
@@ -71,7 +74,7 @@ function publishedCondition({ kptfile, outOfBand, tip }: PackageRevision): Condi
       ...{ type: READY_TYPE, status: 'False', reason: 'OutOfBand' },
       message: `published without the gates ${named(types)}: ${outOfBand.message}`,
     };
-  // What an operator adopted has no statement: its conditions are all that is known of its gates.
+  // An adopted publication has no statement: only its conditions are known.
   const conditions = kptfile === undefined ? undefined : conditionsOf(kptfile);
   const stateOf = (type: string) => (conditions?.get(type)?.status === 'True' ? 'Open' : 'NotGiven');
   const gates = stated ?? types.map((type) => ({ type, state: stateOf(type) }));

@@ -6,7 +6,7 @@ type Status = NonNullable<NonNullable<ObjectOf<typeof packageRevisionResourcesKi
 type FunctionResult = NonNullable<NonNullable<Status['result']>['items']>[number];
 type Finding = NonNullable<FunctionResult['results']>[number];
 
-/** What a render came to, in the terms of Porch's API; empty if no function has run. */
+/** Converts the result of a render to the form of Porch's API; empty if no function has run. */
 export function renderStatusOf(status: RenderStatus | undefined): Status {
   if (status === undefined) return {};
   const steps = [...(status.mutationSteps ?? []), ...(status.validationSteps ?? [])];
@@ -25,7 +25,7 @@ function resultOf({
   exitCode = 0,
   executionError,
   errorResults = [],
-  // Those of severity error stand in both lists.
+  // Results of severity error are in both lists.
   results = errorResults,
 }: PipelineStepResult): FunctionResult {
   const found = results.map(findingOf);

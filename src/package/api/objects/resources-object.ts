@@ -59,7 +59,7 @@ export function unreadableObject(revision: Stored<RevisionObject>, problem: stri
   return made(revision, { annotations: { [PROBLEM_ANNOTATION]: problem } });
 }
 
-/** What is left when the files are not read. */
+/** Returns the object without the files, when they are not read. */
 export function withoutFiles(revision: Stored<RevisionObject>): Stored<Resources> {
   return made(revision, {});
 }

@@ -13,10 +13,10 @@ import type { PackageRepository } from '../../store/package-repository.ts';
 import { readyCondition } from './ready-condition.ts';
 import { revisionObject } from './revision-object.ts';
 
-/** Which entry an object was made from. */
+/** The entry of each object. */
 const entries = new WeakMap<object, RevisionEntry>();
 
-/** The entry that an object of a package revision was made from; undefined for any other object. */
+/** Returns the entry of a package revision object; undefined for any other object. */
 export function entryOf(object: Stored<RevisionObject>): RevisionEntry | undefined {
   return entries.get(object);
 }
@@ -27,7 +27,7 @@ export interface Readiness {
   readonly condition: Condition | undefined;
   /** False if it is of an earlier state. */
   readonly isCurrent: boolean;
-  /** When a gate expires, milliseconds since the epoch. */
+  /** Time at which a gate expires, milliseconds since the epoch. */
   readonly until?: number;
 }
 
@@ -82,12 +82,12 @@ export class RevisionEntry {
     return this.#ready;
   }
 
-  /** True if the object was made, so that clients may have seen it. */
+  /** True if the object was created, so that clients may have seen it. */
   get isSeen(): boolean {
     return this.#object !== undefined;
   }
 
-  /** Notes an evaluation that the object, if it was made, shows already. */
+  /** Notes an evaluation that an existing object already contains. */
   noteReady(ready: Readiness): void {
     this.#ready = ready;
   }
@@ -108,9 +108,9 @@ export class RevisionEntry {
   }
 
   /**
-   * The current version also in place of one from before lifecycle steps between Published and DeletionProposed, if the caller made
-   * all of them, one after the other: nothing in between is unknown to it, and the content of what is published never changes. Porch
-   * does not count lifecycle steps as changes at all.
+   * Returns the current version in place of an older one if only lifecycle steps between Published and DeletionProposed lie between
+   * them, all by this caller: the caller knows them, and published content never changes. Porch does not count lifecycle steps as
+   * changes at all.
    */
   versionForStep(caller: string, version: string | undefined): string | undefined {
     const steps = this.#ownSteps;
@@ -118,7 +118,7 @@ export class RevisionEntry {
     return settledVersion(version, { since: steps.since, current: this.resourceVersion });
   }
 
-  /** Notes that a caller's write made this entry of `before`, if that is so and nothing else lies between them. */
+  /** Notes that a write of the caller replaced `before` by this entry, if nothing else changed between them. */
   noteOwnStep(caller: string, before: RevisionEntry): void {
     if (this.replaces !== before.resourceVersion || !isReversible(before.revision, this.revision)) return;
     const earlier = before.#ownSteps;
@@ -159,14 +159,14 @@ export class RevisionEntry {
       resourceVersion: this.resourceVersion,
       ...(managedFields === undefined ? {} : { managedFields }),
     };
-    // What it shares with the index is never changed there either.
+    // Parts that are shared with the index are immutable there too.
     const made = deepFreeze({ ...object, metadata }) as Stored<RevisionObject>;
     entries.set(made, this);
     return made;
   }
 }
 
-/** True for a step between Published and DeletionProposed that changes nothing else. */
+/** True for a step between Published and DeletionProposed without other changes. */
 function isReversible(before: PackageRevision, after: PackageRevision): boolean {
   const states = [before.lifecycle, after.lifecycle];
   const same = before.uid === after.uid && before.commit === after.commit;

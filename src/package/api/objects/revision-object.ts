@@ -14,7 +14,7 @@ import type { PackageRepository } from '../../store/package-repository.ts';
 /** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
 export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
 /** In a request to the approval sub-resource: publish with closed gates, for this reason. It is never kept on the object. */
-/** On a write of the status: the type of a condition that counts as set again although nothing about it differs. It is not kept. */
+/** On a write of the status: a condition type that counts as set again although it is unchanged. The annotation is not stored. */
 export const AFFIRM_ANNOTATION = 'sluice.dev/affirm';
 
 export const BREAK_GLASS_ANNOTATION = 'sluice.dev/break-glass';
@@ -76,7 +76,7 @@ export function revisionObject(
   };
 }
 
-/** Why the publication or the record does not count. */
+/** Returns why the publication or the record does not count. */
 function flawsOf({
   outOfBand,
   recordDistrust,
@@ -89,7 +89,7 @@ function flawsOf({
   };
 }
 
-/** Who changed a pending revision and who approved it, from the record, which does not have what others pushed since. */
+/** Returns the contributors and approvers of a pending revision from the record, which does not include later pushes. */
 function peopleOf({
   lifecycle,
   namespace,
@@ -109,12 +109,15 @@ function peopleOf({
   };
 }
 
-/** When a revision was made, RFC 3339. Of what others made it is when they touched it last. */
+/**
+ * Returns the creation time of a revision, RFC 3339; for revisions that Sluice did not create, the time of the last
+ * change.
+ */
 export function createdAt({ record, tip }: PackageRevision): string {
   return record?.createdAt ?? publishedRecordOf(tip.facts)?.createdAt ?? timestamp(tip.time);
 }
 
-/** How the revision was made. Sluice keeps it in the record, Porch in the commit at the tip. */
+/** Returns the tasks that created the revision. Sluice stores them in the record, Porch in the commit at the tip. */
 function tasksOf(revision: PackageRevision): unknown[] {
   const task = revision.record?.task ?? publishedRecordOf(revision.tip.facts)?.task;
   if (task !== undefined) return [task];

@@ -15,8 +15,8 @@ import type { RevisionChange } from '../../plan/edit/change.ts';
 import { AFFIRM_ANNOTATION, BREAK_GLASS_ANNOTATION, PROBLEM_ANNOTATION } from '../objects/revision-object.ts';
 
 /**
- * Parts of a write that have another effect than requested are reported to the writer: names are the server's, and how a package came to be
- * cannot be changed afterwards.
+ * Warns the writer about parts of a write that are ignored: the server determines names, and the tasks of a package cannot be changed
+ * afterwards.
  */
 export function warnOfIgnored(context: RequestContext, stored: RevisionObject, object: RevisionObject): void {
   if (object.spec.tasks !== undefined && !sameValue(stored.spec.tasks ?? [], object.spec.tasks))
@@ -33,7 +33,7 @@ export function refuseOtherIdentity(stored: RevisionObject, object: RevisionObje
   if (causes.length > 0) throw invalidObject(subjectOf(object), causes);
 }
 
-/** What a new object has for its Kptfile, besides what its source brings. */
+/** Returns the changes of a new object to its Kptfile, in addition to the content of its source. */
 export function kptfileOf({ spec }: RevisionObject): KptfileEdit[] {
   const { labels = {}, annotations = {} } = spec.packageMetadata ?? {};
   return [
@@ -71,7 +71,7 @@ export function stepByApproval(before: Lifecycle | undefined, object: RevisionOb
   throw invalidRevision(object, ['spec', 'lifecycle'], after, `cannot change from ${before}`);
 }
 
-/** Why the gates are to be passed although they are closed; undefined if the request does not contain that. */
+/** Returns the reason for publishing with closed gates; undefined if the request does not contain one. */
 export function breakGlassOf({ metadata }: RevisionObject): string | undefined {
   const { annotations } = metadata;
   return annotations !== undefined && Object.hasOwn(annotations, BREAK_GLASS_ANNOTATION)
@@ -87,7 +87,7 @@ export function affirmedTypeOf({ metadata }: RevisionObject): string | undefined
     : undefined;
 }
 
-/** What else differs; undefined if nothing. */
+/** Returns the other changes; undefined if there are none. */
 export function changeOf(
   stored: RevisionObject,
   object: RevisionObject,
@@ -117,7 +117,7 @@ function kptfileEdits(
   for (const conditionType of after) if (!before.includes(conditionType)) edits.push({ op: 'addGate', conditionType });
   for (const conditionType of before)
     if (!after.includes(conditionType)) edits.push({ op: 'removeGate', conditionType });
-  // Clients that were compiled before the field existed leave it out, and mean nothing by that.
+  // Clients that were compiled before the field existed omit it, which means no change.
   const old = stored.spec.packageMetadata ?? {};
   const { labels = {}, annotations = {} } = object.spec.packageMetadata ?? old;
   for (const [key, value] of differing(old.labels, labels)) {
@@ -147,8 +147,8 @@ function metadataChange(stored: RevisionObject, object: RevisionObject): Revisio
 const EARLIER_OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
 
 /**
- * Whether the caller may approve. It may take a query, so it is decided before the stored object is read: what is then judged against the
- * stored object cannot be overtaken by other writers in the meantime.
+ * Returns whether the caller may approve. It may need a query, so it is decided before the stored object is read: no other writer can
+ * then change the object between reading and validating it.
  */
 export async function mayApprove(context: RequestContext): Promise<boolean> {
   return (await context.mayApprove?.()) !== false;
@@ -181,8 +181,8 @@ export function withApprovalRights<T extends RevisionObject>(
 }
 
 /**
- * Targets select by labels what clusters get, so that labels of a publication are changed by who may publish. Porch lets every editor
- * change them.
+ * Targets select by labels, so the labels of a published revision affect clusters and only users who may publish can change them.
+ * Porch lets every editor change them.
  */
 export function refuseRelabelling(
   context: RequestContext,
@@ -194,7 +194,7 @@ export function refuseRelabelling(
   if (!approves) refusePublished(context, stored, 'its labels select where it is delivered');
 }
 
-/** Porch lets every editor delete what is proposed for deletion. Here it takes the right that it took to publish it. */
+/** Porch lets every editor delete a revision that is proposed for deletion. Sluice requires the right to publish it. */
 export function refuseDeletion(context: RequestContext, stored: RevisionObject, mayApprove: boolean): void {
   if (!mayApprove)
     refusePublished(context, stored, 'it is published, and its deletion takes it off the clusters that have it');

@@ -5,7 +5,7 @@ import { invalidRevision } from './requested-changes.ts';
 
 type Task = NonNullable<RevisionObject['spec']['tasks']>[number];
 
-/** How a new object is to be made. Without a task it begins empty. */
+/** Returns how a new object is created. Without a task it begins empty. */
 export function revisionSourceOf(object: RevisionObject): RevisionSource {
   const tasks = object.spec.tasks ?? [];
   const [task] = tasks;
@@ -40,7 +40,7 @@ export function revisionSourceOf(object: RevisionObject): RevisionSource {
   }
 }
 
-/** Names of the package revisions that a new one is made from. */
+/** Returns the names of the package revisions that a new one is created from. */
 export function sourceNames(source: RevisionSource): string[] {
   if (source.type === 'copy') return [source.source];
   if (source.type === 'upgrade') return [source.oldUpstream, source.newUpstream, source.local];

@@ -25,7 +25,10 @@ export function warnOfPublication(context: RequestContext, { metadata, spec, sta
   context.warn?.(`${metadata.name} is published already as v${spec.revision}${approverText(status)}`);
 }
 
-/** Who approved a publication, at the end of a sentence about it. A tag that is out of band names only who made its commit. */
+/**
+ * Describes who approved a publication, at the end of a sentence about it. For an out-of-band tag only the author of its
+ * commit is known.
+ */
 export function approverText(status: RevisionObject['status']): string {
   if (status?.outOfBand !== undefined) return `, without an approval that counts (${status.outOfBand.reason})`;
   return status?.publishedBy === undefined ? '' : `, approved by ${status.publishedBy}`;

@@ -5,9 +5,10 @@ import type { Stored } from '../../../resource/object/object.ts';
 type Revision = Stored<PackageRevision>;
 
 /**
- * Names of the revisions to compare a revision with, the best first: `latest` is the latest published revision of the package, `source`
- * the one that it was made from (of a copy its source, of an upgrade the local one), else the published one before it; another word is
- * a name. Empty for a `source` where nothing came before. NotFound if nothing is published for `latest`.
+ * Returns the names of revisions to compare a revision with, the best first: `latest` is the latest published revision of the package,
+ * `source` the one that it was created from (for a copy its source, for an upgrade the local one), else the published one before it;
+ * any other text is a name. Empty for `source` if there is no earlier revision. NotFound if there is no published revision for
+ * `latest`.
  */
 export function diffBases(revision: Revision, revisionsOfPackage: readonly Revision[], word: string): string[] {
   if (word !== 'source' && word !== 'latest') return [word];

@@ -37,7 +37,10 @@ import type { PackageRevisionStorage } from './package-revision-storage.ts';
 
 type Resources = ObjectOf<typeof packageRevisionResourcesKind>;
 
-/** What `kubectl apply` adds. It is a copy of the files and is not kept, so kubectl warns each time that it is missing. */
+/**
+ * The annotation of `kubectl apply`. It is a copy of the files and is not stored, so kubectl warns each time that it is
+ * missing.
+ */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** Files that one list may hold together, in bytes of UTF-8 as far as they are ASCII; binary ones as base64. */
@@ -69,7 +72,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     this.#store = store;
     this.#revisions = revisions;
     this.#owners = owners;
-    // A revision that is made again has the same uid, and owes nothing to the one before.
+    // A recreated revision has the same uid, but is independent of the previous one.
     store.subscribe((changes) => {
       for (const { before, after } of changes)
         if (after === undefined && before !== undefined) owners.set(before.uid, undefined);
@@ -103,7 +106,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
   async *watch(_context: RequestContext, options: WatchOptions): AsyncGenerator<WatchEvent<Resources>> {
     for await (const event of this.#revisions.watchFor(this.kind, options)) {
       if (event.type === 'BOOKMARK') yield event;
-      // The files of what is gone may be gone as well.
+      // The files of a deleted revision may be missing as well.
       else if (event.type === 'DELETED') yield { type: 'DELETED', object: withoutFiles(event.object) };
       else yield { type: event.type, object: await this.#shared(event.object) };
     }
@@ -115,7 +118,8 @@ export class PackageResourcesStorage implements Storage<Resources> {
 
   async update(context: RequestContext, object: Resources): Promise<Stored<Resources>> {
     const { metadata, spec } = object;
-    // Decided here, so that the plan of the write does not wait for a query while it holds a slot of the repository.
+    // This is decided first, so that planning the write does not wait for a query while it occupies a slot of the
+    // repository.
     if (context.mayWriteStatus !== undefined) await context.mayWriteStatus();
     const entry = this.#existing(metadata);
     const stored = entry.object;
@@ -184,7 +188,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     return resourcesObject(entry.object, await repository.content(revision), status, owners);
   }
 
-  /** An object that cannot be read has the reason, and does not hinder others. */
+  /** An object that cannot be read contains the reason, and does not affect other objects. */
   async #show(object: Stored<RevisionObject>): Promise<Stored<Resources>> {
     const entry = entryOf(object);
     if (entry === undefined) throw new SluiceError('Internal', `${object.metadata.name} was not made from a revision`);

@@ -134,7 +134,7 @@ async function existing(
   return found;
 }
 
-/** What a revision is compared with; undefined for a package that has nothing before it. */
+/** Returns the revision to compare with; undefined for a package without an earlier one. */
 async function baseOf(
   store: RevisionStore,
   table: Pick<RevisionTable, 'get'>,
@@ -146,13 +146,13 @@ async function baseOf(
     .list({ repository: repositoryIdOf(revision), package: revision.key.package })
     .flatMap(({ name }) => table.get({ namespace, name })?.object ?? []);
   for (const name of diffBases(object, ofPackage, word)) {
-    // Before it is looked up: the refusal does not depend on whether it exists.
+    // Access is checked before the look-up, so that a refusal does not reveal whether the revision exists.
     await requireReadable(context, name, word);
     const isAsked = name === word;
     try {
       return (await existing(store, table, { namespace, name })).revision;
     } catch (error) {
-      // A source that is gone, or whose repository is, leaves the published revision before.
+      // If the source or its repository no longer exists, the previous published revision is used.
       if (isAsked || !isSluiceError(error, 'NotFound')) throw error;
     }
   }

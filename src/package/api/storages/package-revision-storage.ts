@@ -61,7 +61,7 @@ import { REVISION_TOPIC, RevisionTable } from '../table/revision-table.ts';
 import type { RevisionVersions } from '../table/revision-versions.ts';
 import { type ExplainRevision, packageRevisionReadings } from './package-revision-readings.ts';
 
-/** How long, in milliseconds, a create waits for a repository that is being opened. */
+/** Milliseconds that a create waits for a repository that is being opened. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
 
 export interface PackageStorageOptions {
@@ -74,10 +74,7 @@ export interface PackageStorageOptions {
   readonly explain?: ExplainRevision | undefined;
 }
 
-/**
- * Keeps a warning about a revision, durably, before something is done that must not go unnoticed. Throws if it cannot; then the step is
- * not taken.
- */
+/** Stores a warning about a revision durably before a step that must be recorded. Throws if it cannot; then the step is not taken. */
 export type Alert = (revision: Stored<RevisionObject>, reason: string, message: string) => Promise<void>;
 
 /**
@@ -92,7 +89,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   readonly ignoresVersionOnCreate = true;
   readonly subResources: readonly string[] = ['status', 'approval'];
   readonly readOnlySubResources: readonly ReadOnlySubResource[];
-  /** What the storages of files and packages show too. */
+  /** The revisions, which the storages of files and packages share. */
   readonly table: RevisionTable;
   readonly #store: RevisionStore;
   readonly #log: EventLog;
@@ -144,7 +141,8 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
 
   async create(context: RequestContext, asked: RevisionObject): Promise<Stored<RevisionObject>> {
     const object = withApprovalRights(context, undefined, asked, await mayApprove(context));
-    // Decided here, so that the plan of the write does not wait for a query while it holds a slot of the repository.
+    // This is decided first, so that planning the write does not wait for a query while it occupies a slot of the
+    // repository.
     if (context.mayWriteStatus !== undefined) await context.mayWriteStatus();
     const { spec, metadata } = object;
     if (spec.lifecycle !== undefined && spec.lifecycle !== 'Draft') {
@@ -246,7 +244,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const marked = markedForDeletion(stored, options, this.#clock.now());
     if (!isDeletionDelayed(this.kind, marked)) return this.#remove(context, entry);
     if (sameValue(stored, marked)) return stored;
-    // What must not be deleted is not marked either.
+    // A revision that must not be deleted is not marked either.
     await this.#remove({ ...context, dryRun: true }, entry);
     const { deletionTimestamp, finalizers } = marked.metadata;
     const metadata = { ...(deletionTimestamp && { deletionTimestamp }), finalizers: [...(finalizers ?? [])] };
@@ -291,7 +289,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     return found;
   }
 
-  /** The entry that a write is about, if its preconditions hold. `steppedBy` is the caller of a write of the lifecycle alone. */
+  /**
+   * Returns the entry of a write after checking its preconditions. `steppedBy` is the caller of a write that only changes the
+   * lifecycle.
+   */
   #current({ metadata }: RevisionObject, steppedBy?: string): RevisionEntry {
     const entry = this.#existing(metadata);
     const { resourceVersion, ...rest } = metadata;
@@ -303,7 +304,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     return entry;
   }
 
-  /** Rights are given by namespace, so a package comes from and goes to repositories of its own. */
+  /** Rights are granted by namespace, so source and target of a package must be repositories of its namespace. */
   #checkNamespace(repositoryId: string, namespace: string, sources: readonly string[]): void {
     this.#store.repository(repositoryId);
     for (const name of sources) if (this.table.get({ name, namespace }) === undefined) throw notFound(this.kind, name);

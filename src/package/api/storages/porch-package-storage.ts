@@ -37,7 +37,7 @@ type Package = ObjectOf<typeof porchPackageKind>;
 
 const TOPIC = topicOf(porchPackageKind);
 
-/** What is counted of a package, so that a change of one revision costs the same whatever the number of the others. */
+/** Counters of a package, so that the cost of a change is independent of the number of its revisions. */
 interface Tally {
   readonly repository: string;
   readonly path: string;
@@ -45,7 +45,7 @@ interface Tally {
   revisions: number;
   /** The revision that is the latest, and its number. */
   latest: { readonly name: string; readonly revision: number } | undefined;
-  /** When the first of its revisions was made, RFC 3339. An object keeps the time that it was shown with. */
+  /** Creation time of its first revision, RFC 3339. It stays the same once clients have seen the object. */
   readonly since: string;
   object: Stored<Package> | undefined;
 }
@@ -65,7 +65,7 @@ export class PorchPackageStorage implements Storage<Package> {
     this.#store = store;
     this.#log = log;
     this.#pages = new ListPages(clock, (object) => object);
-    // No events can report what others did to Git while no process ran.
+    // No events exist for changes in Git while no process ran.
     log.expire(TOPIC);
     this.#take(store.list().map((after) => ({ before: undefined, after })));
     store.subscribe((changes) => this.#take(changes));
@@ -131,7 +131,7 @@ export class PorchPackageStorage implements Storage<Package> {
     if (known !== undefined) return known;
     const { namespace, index } = this.#store.repositoryOf(revision);
     const place = { repository: key.repository, path: key.package, namespace };
-    // Of all that it has: when a repository arrives, others may be announced later.
+    // Uses all its revisions: when a repository is added, some may be announced later.
     const [since = ''] = [revision, ...index.ofPackage(key.package)].map(createdAt).sort();
     const tally: Tally = { ...place, revisions: 0, latest: undefined, since, object: undefined };
     this.#tallies.set(id, tally);

@@ -21,7 +21,7 @@ export interface GateEvaluationsOptions {
   readonly clock: Clock;
   /** The entry of an id as it is now. */
   find(id: string): RevisionEntry | undefined;
-  /** Notes an evaluation of the entry that is there now. */
+  /** Stores an evaluation of the current entry. */
   show(id: string, ready: Readiness): void;
 }
 
@@ -58,7 +58,7 @@ export class GateEvaluations {
     if (this.#isStarted && this.#isDue(entry)) void this.#limiter.run(() => this.evaluate(id));
   }
 
-  /** Ends the timer of a revision that is gone or changed. */
+  /** Ends the timer of a deleted or changed revision. */
   forget(id: string): void {
     this.#timers.get(id)?.();
     this.#timers.delete(id);
@@ -113,7 +113,7 @@ export class GateEvaluations {
       // In the background no caller gets the error; the condition reports it.
       ready = { condition: notEvaluated(messageOf(error)), isCurrent: true };
     }
-    // Nothing is noted of a repository that was closed meanwhile.
+    // Evaluations of a closed repository are dropped.
     if (store.find(id)?.etag !== etag || find(id)?.revision.etag !== etag || generation !== this.#generation) return;
     show(id, ready);
     if (!this.#isStarted || ready.until === undefined) return;

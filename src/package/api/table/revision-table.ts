@@ -27,8 +27,8 @@ export const REVISION_TOPIC = topicOf(packageRevisionKind);
 /** A write of one revision, from the request to what the table shows of it. */
 export interface TableWrite {
   /**
-   * Returns the entry of the revision that the write left behind, with its gates evaluated; undefined if it is gone. The entry of a dry
-   * run is in no table.
+   * Returns the entry of the revision after a write, with its gates evaluated; undefined if it was deleted. The entry of a dry run is
+   * in no table.
    */
   finish(made: PackageRevision | undefined): Promise<RevisionEntry | undefined>;
   /** Ends the write, whether it succeeded or not. */
@@ -51,10 +51,12 @@ export class RevisionTable {
   /** Ids of revisions of earlier processes, by the id of the repository, as long as it has not arrived. */
   readonly #remembered = new Map<string, string[]>();
   readonly #gates: GateEvaluations;
-  /** Something changed while no process ran, and the watchers do not know yet. */
+  /** True if revisions changed while no process ran and watchers were not notified. */
   #hasUnreported = false;
 
-  /** Without `versions` watches of earlier processes cannot go on: no events report what others did to Git meanwhile. */
+  /**
+   * Without `versions`, watches of earlier processes cannot resume: no events exist for changes in Git in the meantime.
+   */
   constructor(store: RevisionStore, log: EventLog, clock: Clock, owners: FieldOwners, versions?: RevisionVersions) {
     this.#store = store;
     this.#gates = new GateEvaluations({
@@ -162,7 +164,7 @@ export class RevisionTable {
     return { finish, end };
   }
 
-  /** Owners that did not arrive with a change in Git are a change of their own. */
+  /** Field owners that changed without a change in Git are a separate change. */
   #settle(id: string, managedFields: readonly ManagedFieldsEntry[] | undefined): void {
     const entry = this.#byId.get(id);
     if (entry === undefined || managedFields === undefined) return;
@@ -207,7 +209,7 @@ export class RevisionTable {
     const before = this.#versions?.get(revisionId(revision));
     if (before === undefined) return undefined;
     if (before.etag === revision.etag) return this.#versions?.quiet === true ? before.resourceVersion : undefined;
-    // What it was is not known any more, and so neither which selections it has left.
+    // The previous state is unknown, and so are the selections that it matched.
     this.#hasUnreported = true;
     return undefined;
   }
@@ -274,7 +276,7 @@ export class RevisionTable {
   }
 }
 
-/** What is shown of the gates until they are evaluated again: that they are closed, never that they are open. */
+/** Returns the displayed state of gates before they are evaluated again: closed, never open. */
 function readyAfter(known: RevisionEntry | undefined, revision: PackageRevision): Readiness {
   if (known === undefined || !isUnpublished(revision)) return NOT_EVALUATED;
   if (known.revision.etag === revision.etag && known.revision.uid === revision.uid) return known.ready;
@@ -286,7 +288,7 @@ function someOf(entries: readonly ManagedFieldsEntry[]): readonly ManagedFieldsE
   return entries.length === 0 ? undefined : entries;
 }
 
-/** What the log keeps of a change. */
+/** The change as stored in the log. */
 class Change implements LoggedChange<RevisionObject> {
   readonly #before: RevisionEntry | undefined;
   readonly #after: RevisionEntry | undefined;

@@ -29,13 +29,13 @@ export interface Candidate
   > {
   readonly fact: KptfileFact;
   readonly tip: TipFact;
-  /** What is wrong with the content of a tag; whether its statement is trusted, and what is wrong with a placeholder, depends on others. */
+  /** Problem with the content of a tag; the trust in its statement, and problems of a placeholder, depend on other data. */
   readonly outOfBand: LazyJson<OutOfBand> | undefined;
 }
 
 export type RevisionRef = Extract<RefMeaning, { kind: 'draft' | 'proposed' | 'published' }>;
 
-/** Where candidates come from. */
+/** The source of candidates. */
 export interface Origin {
   readonly repository: string;
   readonly namespace: string;
@@ -47,13 +47,16 @@ export interface Origin {
 const LIFECYCLE_OF = { draft: 'Draft', proposed: 'Proposed', published: 'Published' } as const;
 const NO_FACTS = parseCommitMessage('');
 
-/** A ref that shows a revision, and where that lies. */
+/** A ref of a revision, with its location. */
 export interface RefTarget extends CommitFolder {
   readonly ref: string;
   readonly meaning: RevisionRef;
 }
 
-/** What a branch or tag shows; undefined for a tag on a commit without this package, of which many repositories have some. */
+/**
+ * Returns the candidate of a branch or tag; undefined for a tag on a commit without this package, which many repositories
+ * have.
+ */
 export function refCandidate(
   origin: Origin,
   shown: RefTarget,
@@ -70,7 +73,7 @@ export function refCandidate(
   return outOfBand === undefined ? candidate : { ...candidate, outOfBand: LazyJson.of(outOfBand) };
 }
 
-/** What a ref shows that showed the same to an earlier process. */
+/** Returns the candidate of a ref that had the same one in an earlier process. */
 export function knownCandidate(
   origin: Origin,
   shown: RefTarget,
@@ -108,7 +111,10 @@ function candidateOf(
   };
 }
 
-/** What placeholders know of the head of the main branch: nothing that its message has about a package, which may be another one. */
+/**
+ * Returns the facts about the main branch's head for placeholders, without those that its message has about a package, which may be
+ * another one.
+ */
 export function headText({ text }: TipFact): LazyJson<CommitText> {
   return LazyJson.of({ ...text.value, facts: NO_FACTS });
 }
@@ -140,7 +146,7 @@ export function placeholderCandidate(
   };
 }
 
-/** Why a tag did not come through the kernel; undefined if it did. */
+/** Returns why a tag was not published through the kernel; undefined if it was. */
 function judgeTag(
   { repositoryId, layout }: Origin,
   { path, tip }: Candidate,
@@ -156,8 +162,8 @@ function judgeTag(
 }
 
 /**
- * The main branch should hold what was published last. `newest` is the highest revision of the package, `deletedTree` what the branch
- * held when Sluice deleted the last one: the folder stays there until it is deleted too.
+ * Compares the main branch with the last publication. `newest` is the highest revision of the package, `deletedTree` its tree on the
+ * branch when Sluice deleted the last one: the folder stays there until it is deleted too.
  */
 export function judgePlaceholder(
   placeholder: Candidate,
@@ -179,9 +185,9 @@ export function judgePlaceholder(
 }
 
 /**
- * Which of those that claim one id is shown. A publication that counts goes first: any user who may push can make a tag with its name.
- * Then one whose name Sluice could have given: names of others can be spelled in two ways. Then what is further on, as for a draft branch
- * that is pushed again after publication.
+ * Chooses between candidates with the same id. A publication that counts is first: any user who may push can create a tag with its
+ * name. Then one with a name in Sluice's spelling: other names can be spelled in two ways. Then the more advanced one, as for a draft
+ * branch that is pushed again after publication.
  */
 export function chooseCandidate(
   claimants: readonly Candidate[],
@@ -198,7 +204,7 @@ function rankOf(candidate: Candidate): number {
   return (isRevisionKey(candidate.key) ? 10 : 0) + further;
 }
 
-/** The workspace a tag was published from stands in its statement or approval commit; a tag made by hand is its own workspace. */
+/** The workspace of a tag is in its statement or approval commit; for a manually created tag it is the tag itself. */
 function workspaceOf(version: string, path: string, { annotations, statement }: CommitText['facts']): string {
   const signed = statement?.statement;
   if (signed?.package === path && `v${signed.revision}` === version) return signed.workspace;

@@ -14,7 +14,7 @@ export interface FolderFact {
   readonly uid?: string;
 }
 
-/** What a ref showed when it pointed to `oid`, as it was made out then. */
+/** The evaluation of a ref when it pointed to `oid`. */
 export interface ShownFact {
   readonly uid: string;
   readonly outOfBand: LazyJson<OutOfBand> | undefined;
@@ -29,9 +29,7 @@ export interface MainFact {
   readonly folders: Map<string, FolderFact>;
 }
 
-/**
- * What was read from Git objects. Objects never change, so an entry is never stale; a missing one is only slower.
- */
+/** Facts from Git objects. Objects never change, so an entry is never stale; a missing one only costs time. */
 export class FactCache {
   /** By `<commit>:<package folder>`. Only for a short while: what is shown is kept with the revision. */
   readonly tips = new Map<string, TipFact>();
@@ -43,7 +41,7 @@ export class FactCache {
   readonly ownSigners = new Map<Oid, string>();
   /** By tree of a package folder on the main branch: the Kptfile in it. For a short while too. */
   readonly folders = new Map<Oid, Oid>();
-  /** What an earlier process made out, by ref, and of the main branch, until the index has taken it over. */
+  /** Evaluations of an earlier process, by ref and for the main branch, until the index has used them. */
   shown = new Map<string, ShownFact>();
   main: MainFact | undefined;
   /** Grows with everything that is read. */
@@ -70,7 +68,7 @@ export class FactCache {
     this.main = undefined;
   }
 
-  /** Drops all Kptfiles and records but those that another cache holds, which are then this one's. */
+  /** Drops all Kptfiles and records that are not in another cache, and shares those of the other one. */
   keepOnly({ kptfiles, records }: FactCache): void {
     this.forgetPassing();
     this.kptfiles = kptfiles;

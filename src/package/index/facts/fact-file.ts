@@ -13,16 +13,16 @@ import { LazyJson } from './lazy-json.ts';
 import { RecordFact } from './record-fact.ts';
 import { TipFact } from './tip-fact.ts';
 
-/** Changes with the meaning of an entry, and with how a publication is judged; files of another version are not read. */
+/** Changes with the format and with the rules for publications; files of another version are not read. */
 const VERSION = 'sluice-index 7';
-/** Bytes that are written or read before others get their turn: a few milliseconds of work. */
+/** Bytes that are written or read before yielding: a few milliseconds of work. */
 const CHUNK = 256 * 1024;
 /** A file of this size would be of a million revisions. */
 const MAX_BYTES = 2 ** 31 - 1;
 
 /**
- * A line begins with a letter for what it is. Most are about Kptfiles and refs; of those only what stands at fixed places is looked
- * at, and what is JSON stays where it is in the file until it is needed.
+ * A line begins with a letter for its type. Most lines are Kptfiles and refs; only their fixed-width fields are parsed, and their
+ * JSON stays unparsed in the file buffer until it is needed.
  */
 const KPTFILE = 'k'.charCodeAt(0);
 const SHOWN = 's'.charCodeAt(0);
@@ -58,12 +58,15 @@ export async function loadFactCache(
   }
 }
 
-/** What was made out holds for this place only. */
+/** The facts are valid for this location only. */
 function headerOf({ repository, namespace, layout, repositoryId }: Origin): string {
   return `${VERSION} ${JSON.stringify([repository, namespace, layout.branch, layout.directory, repositoryId])}\n`;
 }
 
-/** Undefined if it is damaged: it must not show revisions that are not there, so that no line counts unless all are as written. */
+/**
+ * Undefined if it is damaged: a damaged file must not produce revisions that do not exist, so no line counts unless the checksum
+ * matches.
+ */
 async function readCache(file: string, header: string): Promise<FactCache | undefined> {
   const data = await readWhole(file);
   const start = Buffer.byteLength(header);
@@ -162,7 +165,7 @@ function savedRecord(saved: SavedRecord | null): RecordFact | null {
     : new RecordFact({ record, signed: saved?.signed, digest: saved?.digest }, saved?.signer);
 }
 
-/** What was found out about the statement of a tip: `+` or `-` for the main branch, then the key, `!` for a bad signature. */
+/** Encodes the check results of a tip's statement: `+` or `-` for the main branch, then the key, `!` for a bad signature. */
 function memosOf({ signer, onMain }: TipFact): string {
   if (signer === undefined) return '';
   return `${onMain === undefined ? '?' : onMain ? '+' : '-'}${signer ?? '!'}`;
@@ -175,7 +178,7 @@ function putMemos(tip: TipFact, memos: string): void {
   if (memos[0] !== '?') tip.onMain = memos[0] === '+';
 }
 
-/** The ids of a tip stand together, its text further on. */
+/** The ids of a tip are adjacent, its text follows later. */
 function tipAt(data: Buffer, start: number, text: number, stop: number): TipFact {
   const tree = start + OID_LENGTH;
   const kptfile = tree + OID_LENGTH;
@@ -188,7 +191,7 @@ function oidAt(data: Buffer, start: number): Oid | undefined {
   return oid === NO_OID ? undefined : oid;
 }
 
-/** The checksum of all before, with a line of its own. */
+/** Returns the checksum of all previous lines, as a separate line. */
 function lastLine(sum: string): string {
   return `sum ${sum.padEnd(64)}\n`;
 }

@@ -19,11 +19,11 @@ const BATCH_OBJECTS = 128;
 const BATCH_BYTES = 8 * 1024 * 1024;
 /** Slices under way at once. */
 const MAX_CONCURRENT_BATCHES = 6;
-/** From so many packages of one commit on, its root tree is gone through here, once. */
+/** Number of packages in one commit from which its root tree is walked once here. */
 const MIN_SHARED_PACKAGES = 16;
 /** Larger objects are not read here. A tree of this size has some 400,000 entries. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Larger commits, tags and records are not read: what may stand in them, in characters of three bytes, and room for signatures. */
+/** Larger commits, tags and records are not read: the maximum text in characters of three bytes, with room for signatures. */
 const MAX_COMMIT_BYTES = 4 * 1024 * 1024;
 
 /** Characters that are kept of the first line of a message. */
@@ -84,12 +84,12 @@ export class FactReader {
     await inBatches(places, (batch) => this.#readCommits(batch, folderOf));
   }
 
-  /** What is in the cache; undefined where there is no commit. */
+  /** Returns the cached fact; undefined if the commit does not exist. */
   tip(place: CommitFolder): TipFact | undefined {
     return this.#cache.tips.get(specificationOf(place));
   }
 
-  /** `folderOf` returns where the folder of a place is read; undefined for one that is not there. */
+  /** `folderOf` returns where the folder of a place is read; undefined if it does not exist. */
   async #readCommits(
     places: readonly CommitFolder[],
     folderOf: (place: CommitFolder) => string | undefined,
@@ -148,7 +148,7 @@ export class FactReader {
     for (const place of places) {
       const { oid } = place;
       await pause();
-      // A ref led here: an object that is gone is no revision that is gone.
+      // A ref refers to it: a missing object must not count as a missing revision.
       if (objects.get(oid) === undefined) await this.#git.expectObject(oid);
       const object = objects.get(oid);
       const described =
@@ -208,7 +208,7 @@ export class FactReader {
     }
   }
 
-  /** Objects in the order asked; missing ones are undefined, and so are those that are too large for any use here. */
+  /** Reads objects in the given order; missing and too large ones are undefined. */
   async #read(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
     try {
       return await this.#git.readObjects(specifications);
@@ -239,7 +239,7 @@ export class FactReader {
     });
   }
 
-  /** The Kptfile directly in each folder, or else its tree; undefined for a tree that is not there. */
+  /** Reads the Kptfile directly in each folder, or else its tree; undefined for a missing tree. */
   async inspect(trees: readonly Oid[]): Promise<(Inspection | undefined)[]> {
     const unknown = trees.filter((tree) => !this.#cache.folders.has(tree));
     const objects = new Map((await this.#read(unknown)).map((object, position) => [unknown[position], object]));
@@ -271,7 +271,7 @@ function kptfileAmong(entries: ReadonlyMap<string, RawTreeEntry>): Oid | undefin
   return entry?.mode.startsWith('100') === true ? entry.oid : undefined;
 }
 
-/** Undefined for a tree that Git itself would call corrupt: it holds no package. */
+/** Undefined for a tree that Git would call corrupt: it contains no package. */
 function pick(tree: GitObject, names: ReadonlySet<string>): Map<string, RawTreeEntry> | undefined {
   try {
     return pickEntries(tree.data, tree.oid, names);
@@ -319,7 +319,7 @@ function describe(commit: GitObject): CommitFact | undefined {
   }
 }
 
-/** What is kept of an author beside the name; the actor of a commit of Sluice stands in its message. */
+/** Returns the facts about an author besides the name; the actor of a commit of Sluice is in its message. */
 function authorFactsOf(
   { author, committer }: ReturnType<typeof parseCommit>,
   { actor }: CommitText['facts'],
@@ -330,13 +330,13 @@ function authorFactsOf(
   };
 }
 
-/** A commit that is too large to be read: it is shown, with the reason, and nothing is known of it. */
+/** Returns the facts about a commit that is too large to be read: it is listed with the reason. */
 function unreadCommit({ oid, size }: ObjectStat): CommitFact {
   const facts = unreadFacts(`its commit has ${size} bytes, at most ${MAX_COMMIT_BYTES} are read`);
   return { oid, text: LazyJson.of<CommitText>({ time: 0, author: '', parents: [], subject: '', facts }) };
 }
 
-/** The statement of a publication can stand in an annotated tag, where a Git host made the commit. */
+/** The statement of a publication can be in an annotated tag, if a Git host created the commit. */
 function withTag(commit: CommitFact | undefined, object: GitObject | undefined): CommitFact | undefined {
   if (commit === undefined || object?.type !== 'tag') return commit;
   const text = object.data.toString('utf8');

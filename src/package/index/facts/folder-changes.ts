@@ -4,7 +4,7 @@ import { decodeEntry, parseTree } from '../../../git/objects/tree-codec.ts';
 import type { FolderFact } from './fact-cache.ts';
 import { type FactReader, type Inspection, inBatches } from './fact-reader.ts';
 
-/** Folders deeper than this hold no packages. */
+/** Deeper folders contain no packages. */
 const MAX_DEPTH = 32;
 
 /** A folder whose content is another one than before. */
@@ -15,9 +15,9 @@ interface Differing {
 }
 
 /**
- * What became of the packages below a folder when its tree `before` became `after`: by path, the package as it is now, or undefined
- * for one that is gone. A folder with a Kptfile is a package, and what lies below it belongs to it. Only what differs is read, so
- * a publication costs the same whatever else there is; `known` are the packages of `before`.
+ * Compares the packages below a folder in its trees `before` and `after`: by path, the current package, or undefined for a removed
+ * one. A folder with a Kptfile is a package, including everything below it. Only differences are read, so the cost of a publication
+ * is independent of the number of packages; `known` are the packages of `before`.
  */
 export async function folderChanges(
   reader: FactReader,
@@ -40,7 +40,8 @@ export async function folderChanges(
         const now = inspected[2 * position + 1];
         const isPackage = now?.kptfile !== undefined && path !== '';
         const comparable = old !== undefined && old.kptfile === undefined && now !== undefined && !isPackage;
-        // What was a package has none below it; of what is one now, or cannot be compared, nothing is left as it was.
+        // A folder that was a package has no packages below it; if it is one now, or cannot be compared, all its
+        // entries count as changed.
         if (known.has(path)) changed.set(path, undefined);
         else if (oldTree !== undefined && !comparable) drop(path);
         if (isPackage && tree !== undefined && now?.kptfile !== undefined)
@@ -53,7 +54,7 @@ export async function folderChanges(
   return changed;
 }
 
-/** In order; undefined for those that are not given or not there any more. */
+/** In order; undefined for missing ones. */
 async function inspectAll(
   reader: FactReader,
   trees: readonly (Oid | undefined)[],

@@ -4,14 +4,14 @@ let block = Buffer.alloc(0);
 let used = 0;
 
 /**
- * A value kept as the bytes of its JSON, a quarter of the size of the objects and outside of what is searched for garbage. It is made
- * again for each reader: most of tens of thousands are never read.
+ * A value stored as the bytes of its JSON, a quarter of the size of the objects and outside of the garbage-collected heap. It is
+ * parsed for each reader: most of tens of thousands are never read.
  */
 export class LazyJson<Value extends object> {
   readonly #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
-  /** What the last reader may still hold. */
+  /** The value that the last reader may still use. */
   #made: WeakRef<Value> | undefined;
 
   /** The JSON is in one line. It stays a part of `bytes`, which must not change. */
@@ -34,7 +34,7 @@ export class LazyJson<Value extends object> {
     return new LazyJson(block, start, used);
   }
 
-  /** The same object for all who hold it at a time. */
+  /** Returns the same object to all concurrent readers. */
   get value(): Value {
     let value = this.#made?.deref();
     if (value === undefined) {

@@ -4,7 +4,9 @@ import type { Candidate } from './candidate.ts';
 import { FactCache, type FolderFact } from './fact-cache.ts';
 import type { TipFact } from './tip-fact.ts';
 
-/** What a cache has to hold for a fast restart: what present revisions and the packages on the main branch are made of. */
+/**
+ * Returns the facts that a cache needs for a fast restart: those of current revisions and of packages on the main branch.
+ */
 export async function liveFacts(
   cache: FactCache,
   candidates: readonly Candidate[],

@@ -35,14 +35,14 @@ export class MainLines {
   }
 
   /**
-   * Which of the commits lie on the line of one of the heads. New publications lie near its end, and the walk ends when all were
-   * found. As long as the heads stay, the next call goes on where this one ended: of many commits that lie on no line, only the first
-   * one takes a walk of all of them. Throws if a commit on the line cannot be read.
+   * Finds the commits that are on the first-parent line of one of the heads. New publications are near its end, and the walk ends
+   * when all were found. As long as the heads stay the same, the next call continues where this one ended: of many commits on no
+   * line, only the first one requires a complete walk. Throws if a commit on the line cannot be read.
    */
   async find(commits: ReadonlySet<Oid>, ...heads: readonly (Oid | undefined)[]): Promise<ReadonlySet<Oid>> {
     const key = heads.join(' ');
     const search = this.#last?.heads === key ? this.#last.search : new LineSearch(this.#git, heads);
-    // After an error it is not known how far it came.
+    // After an error the position is unknown.
     this.#last = undefined;
     const found = await search.find(commits);
     if (search.size <= MAX_KEPT) this.#last = { heads: key, search };
@@ -50,7 +50,7 @@ export class MainLines {
   }
 }
 
-/** A walk along lines that goes on where the last look ended. */
+/** A walk along first-parent lines that continues where the last one ended. */
 class LineSearch {
   readonly #seen = new Set<Oid>();
   readonly #walk: AsyncGenerator<Oid>;
@@ -90,7 +90,7 @@ async function* walk(git: GitRepository, head: Oid): AsyncGenerator<Oid> {
     try {
       oid = (await git.readCommit(oid)).parents[0];
     } catch (error) {
-      // A damaged repository is repaired: what lies behind is not known until then.
+      // A damaged repository is repaired later: until then earlier commits are unknown.
       if (error instanceof DamageError) throw error;
       // The history is cut off here, by a commit that a push made up, or by a shallow clone.
       if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return;

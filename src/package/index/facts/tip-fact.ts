@@ -3,10 +3,10 @@ import type { CommitInfo } from '../../model/revision/package-revision.ts';
 import type { Signer } from '../../trust/repository-trust.ts';
 import type { LazyJson } from './lazy-json.ts';
 
-/** What is kept of a commit whatever the folder. */
+/** The facts about a commit that are independent of the folder. */
 export type CommitText = Omit<CommitInfo, 'oid' | 'tree' | 'kptfileBlob'>;
 
-/** A commit and what it holds in one folder; its message is kept as text. */
+/** A commit and its content in one folder; its message is kept as text. */
 export class TipFact {
   readonly oid: Oid;
   readonly tree: Oid | undefined;
@@ -14,7 +14,7 @@ export class TipFact {
   readonly text: LazyJson<CommitText>;
   /** Memos about the statement that it carries, which never change; undefined until they were found out. */
   signer: Signer;
-  /** Whether the commit was on the main branch when it was first seen. */
+  /** True if the commit was on the main branch when it was first seen. */
   onMain: boolean | undefined;
 
   constructor(oid: Oid, tree: Oid | undefined, kptfileBlob: Oid | undefined, text: LazyJson<CommitText>) {

@@ -22,7 +22,10 @@ interface Surroundings {
   readonly lines: MainLines;
 }
 
-/** Tombstones that are judged before what they are about is shown; more of them, as at a first start, are judged behind. */
+/**
+ * Number of tombstones that are evaluated before the revisions are visible; with more of them, as at a first start, they
+ * are evaluated in the background.
+ */
 const MAX_JUDGED_AT_ONCE = 256;
 
 /** A tombstone whose deletion the ledger does not know. */
@@ -87,7 +90,7 @@ export class PublicationMarks {
       const { path, version } = placeOf(candidate);
       const mark = trust.mark(publicationScope(path, version));
       const tag = publishedTagOf(candidate);
-      // A commit of the main branch proves by itself since when it is there.
+      // A commit of the main branch proves by itself when it was added.
       if (mark === undefined ? tag.statementTag !== undefined : mark.digest !== publicationDigest(tag))
         unlike.push(candidate);
     });
@@ -129,7 +132,7 @@ export class PublicationMarks {
     return this.#tombstones.length > 0;
   }
 
-  /** Judges the tombstones that were too many to be judged when they came. Yields the packages that they are about, some at a time. */
+  /** Evaluates the remaining tombstones. Yields the affected packages in batches. */
   async *judgeRest(current: () => IndexState): AsyncGenerator<ReadonlySet<string>> {
     while (this.#tombstones.length > 0) {
       const slice = this.#tombstones.slice(0, MAX_JUDGED_AT_ONCE);
@@ -145,7 +148,7 @@ export class PublicationMarks {
         };
         await this.#noteTombstone(tombstone, after, true);
       }
-      // Only now: what fails is judged again.
+      // Removed only now, so that a failed evaluation is repeated.
       this.#tombstones.splice(0, slice.length);
       yield packages;
     }

@@ -14,7 +14,7 @@ export class RecordMarks {
   readonly #layout: RepositoryLayout;
   readonly #trust: RepositoryTrust;
   readonly #records: FactCache['records'];
-  /** Nothing is known of this repository: its records may be older than the last ones. */
+  /** True if the repository was unknown: its records may be older than the last ones. */
   #isFirstLook: boolean;
   readonly #beganWithFirstLook: boolean;
   /** A statement showed it since this process started. */
@@ -41,7 +41,10 @@ export class RecordMarks {
     return this.#isLedgerOld;
   }
 
-  /** Whether a record shows that the ledger is older than the repository; noted so that no verdict counts until it is affirmed. */
+  /**
+   * Returns whether a record shows that the ledger is older than the repository; noted so that no verdict counts until it is
+   * affirmed.
+   */
   noteOldLedger({ refs }: IndexDelta): boolean {
     if (this.#isFirstLook) return false;
     return this.#note(

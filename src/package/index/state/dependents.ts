@@ -3,18 +3,21 @@ import { deletedIn, parseRef, type RepositoryLayout, tagRef } from '../../model/
 import { deletedContentScope, type StatementScope } from '../../trust/ledger/trust-ledger.ts';
 import type { Candidate } from '../facts/candidate.ts';
 
-/** Finds the revisions that a ref or a mark concerns. */
+/** Finds the revisions that depend on a ref or a mark. */
 export interface CandidateLookup {
   readonly repository: string;
   readonly namespace: string;
   readonly layout: RepositoryLayout;
-  /** What a tag shows. */
+  /** Returns the candidate of a tag. */
   tag(ref: string): Candidate | undefined;
   /** The package on the main branch. */
   placeholder(packageName: string): Candidate | undefined;
 }
 
-/** Ids of the revisions that a ref concerns without showing them: records, proposals of deletions, tombstones. */
+/**
+ * Returns the ids of revisions that depend on a ref without being its target: for records, proposals of deletions,
+ * tombstones.
+ */
 export function dependentsOfRef(place: CandidateLookup, ref: string): string[] {
   const { layout } = place;
   const meaning = parseRef(layout, ref);
@@ -39,7 +42,8 @@ export function dependentsOfMark(
   if (workspace === deletedContentScope(path).workspace) return uidsOf(place.placeholder(packageName));
   const slash = workspace.lastIndexOf('/');
   if (slash === -1) return [uidOf(place, packageName, workspace)];
-  // Of the publication with a number: workspaces have no slash. Others, such as those of own signatures, are in no row.
+  // A scope of a publication: workspaces have no slash. Other scopes, such as those of own signatures, belong to no
+  // row.
   return uidsOf(place.tag(tagRef(place.layout, packageName, workspace.slice(slash + 1))));
 }
 

@@ -37,11 +37,11 @@ export class IndexState {
   #mainTip: TipFact | undefined;
   /** Grows when something changed that every row may depend on, such as trusted keys. */
   #epoch = 0;
-  /** Epoch in which all rows of a package were evaluated last: those that nothing concerns since stay as they are. */
+  /** Epoch in which all rows of a package were last evaluated; rows without later changes stay as they are. */
   readonly #epochs = new Map<string, number>();
   #keysVersion: number | undefined;
   #repositoryId: string | undefined;
-  /** Numbers of refs; most repositories have none of one kind, so that they need not be looked for. */
+  /** Numbers of refs by kind; most repositories have none of one kind, so that no look-up is needed. */
   #records = 0;
   #marks = 0;
 
@@ -50,7 +50,7 @@ export class IndexState {
     this.rules = new TrustRules(view, earlier);
   }
 
-  /** A copy, which can be changed while others read this one. */
+  /** Returns a copy that can be changed while readers use this one. */
   async copy(): Promise<IndexState> {
     const copy = new IndexState(this.#view, this.rules);
     copy.#mainTip = this.#mainTip;
@@ -108,8 +108,8 @@ export class IndexState {
   }
 
   /**
-   * From here on nothing is read. A caller that runs it to its end without a pause shows no half of it. `raised` are marks that were
-   * raised since the last call.
+   * Applies a delta without reading. A caller that runs it to its end without yielding exposes no intermediate state. `raised` are
+   * marks that were raised since the last call.
    */
   *apply(
     { refs, candidates, main, packages, adoption }: IndexDelta,
@@ -214,7 +214,7 @@ export class IndexState {
     return changes;
   }
 
-  /** What every row may depend on. */
+  /** Notes changes that every row may depend on. */
   #noteEpoch(): void {
     const { version, repository } = this.#view.trust;
     const isAdoptionOther = this.rules.followAdoption();
@@ -275,7 +275,7 @@ export class IndexState {
     if (this.#marks === 0) return false;
     const version = candidate.revision > 0 ? `v${candidate.revision}` : candidate.key.workspace;
     const mark = this.refs.get(`${DELETION_PROPOSED}${candidate.path}/${version}`);
-    // A mark that is left over from an earlier revision of this number does not concern this one.
+    // A mark of an earlier revision with this number does not apply to this one.
     return candidate.revision > 0 ? mark === candidate.commit : mark !== undefined;
   }
 }

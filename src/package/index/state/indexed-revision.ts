@@ -16,7 +16,7 @@ import type { KptfileFact } from '../facts/kptfile-fact.ts';
 import type { LazyJson } from '../facts/lazy-json.ts';
 import type { TipFact } from '../facts/tip-fact.ts';
 
-/** What a revision is besides what its ref shows. */
+/** The state of a revision in addition to that of its ref. */
 interface Completion
   extends Pick<
     PackageRevision,
@@ -25,7 +25,7 @@ interface Completion
   readonly outOfBand: LazyJson<OutOfBand> | undefined;
 }
 
-/** A row of the index. What most rows never need is made on demand. */
+/** A row of the index. Parts that most rows never need are computed on demand. */
 export class IndexedRevision implements PackageRevision {
   readonly key: RevisionKey;
   readonly namespace: string;

@@ -1,4 +1,4 @@
-/** Which packages lie above or below others. Git keeps refs as files, so such packages cannot both have branches and tags. */
+/** Finds packages above or below others. Git stores refs as files, so such packages cannot both have branches and tags. */
 export class PackageFolders {
   readonly #packages = new Set<string>();
   /** Packages below a folder, for every folder above a package. */
@@ -31,7 +31,7 @@ export class PackageFolders {
   }
 }
 
-/** `a/b/c` lies in `a` and `a/b`. */
+/** `a/b/c` is in `a` and `a/b`. */
 function foldersAbove(packageName: string): string[] {
   const folders: string[] = [];
   for (let slash = packageName.indexOf('/'); slash !== -1; slash = packageName.indexOf('/', slash + 1)) {

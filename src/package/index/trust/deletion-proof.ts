@@ -4,7 +4,7 @@ import { parsePublicationDigest, publicationScope } from '../../trust/ledger/pub
 import { type Distrust, type RepositoryTrust, revoked, type StatementFact } from '../../trust/repository-trust.ts';
 import { payloadOf, statementDigest } from '../../trust/statement/statement.ts';
 
-/** What a deletion leaves in the place of a tag. */
+/** The record of a deletion in place of a tag. */
 export interface Tombstone {
   readonly oid: Oid;
   /** Full path of the package. */
@@ -15,7 +15,7 @@ export interface Tombstone {
   readonly isAdopted: boolean;
 }
 
-/** What a tombstone comes to. */
+/** The evaluation of a tombstone. */
 export type DeletionJudgement =
   /** It does not prove a deletion. */
   | { readonly flaw: Distrust }
@@ -36,9 +36,9 @@ interface Surroundings {
 }
 
 /**
- * Whether a tombstone proves that a publication was deleted through Sluice: it is the last record of the publication, is marked as such, and
- * a trusted key signed it or an operator adopted it. Any user who may push can remove a tag and copy a record, so that the record has to
- * name the version.
+ * Evaluates whether a tombstone proves that a publication was deleted through Sluice: it is the last record of the publication, is
+ * marked as such, and a trusted key signed it or an operator adopted it. Any user who may push can remove a tag and copy a record, so
+ * the record must contain the version.
  */
 export async function judgeTombstone(
   { git, trust }: Surroundings,
@@ -81,7 +81,7 @@ export async function provesDeletion(
   return commit === undefined ? judged.isLast : judged.commit === commit;
 }
 
-/** What a revoked key signed counts only where the ledger knew of the deletion before. */
+/** A tombstone that a revoked key signed counts only if the ledger knew of the deletion before. */
 function revocationOf(
   trust: RepositoryTrust,
   { signer }: StatementFact,

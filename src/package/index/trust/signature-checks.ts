@@ -9,7 +9,7 @@ export const MAX_CHECKED_AT_ONCE = 256;
 /** Checks under way at once. They run in the thread pool, so that the event loop stays free. */
 const MAX_CONCURRENT_CHECKS = 8;
 
-/** Something with a statement whose signature was not checked yet. */
+/** A statement whose signature was not checked yet. */
 export type Unchecked = { readonly oid: Oid; readonly package: string } & (
   | { readonly fact: RecordFact }
   /** `ref` is that of the publication. */
@@ -32,7 +32,7 @@ export async function checkSignatures(
       const fact = 'fact' in item ? item.fact : item.tip;
       const signed = 'fact' in item ? item.fact.signed : item.tip.text.value.facts.statement;
       if (fact.signer !== undefined || signed === undefined) continue;
-      // What this process signed is in the commit: a tag on it can carry other words.
+      // Statements of this process are in the commit: a tag on it can have another message.
       const isInTag = 'tip' in item && item.tip.text.value.statementTag !== undefined;
       const own = isInTag ? undefined : ownSigners.get(item.oid);
       if (own !== undefined && 'fact' in item) item.fact.isOwn = true;

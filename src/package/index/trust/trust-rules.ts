@@ -15,11 +15,11 @@ import { type RepositoryTrust, revoked } from '../../trust/repository-trust.ts';
 import type { Candidate } from '../facts/candidate.ts';
 import type { RecordFact } from '../facts/record-fact.ts';
 
-/** What the rules depend on besides a candidate itself. */
+/** The inputs of the rules besides a candidate itself. */
 export interface TrustView {
   readonly layout: RepositoryLayout;
   readonly trust: RepositoryTrust;
-  /** Whether a commit lies on the first-parent line that ends at `head`; undefined while that line was not read. */
+  /** Returns whether a commit is on the first-parent line of `head`; undefined while that line was not read. */
   isOnLine(commit: Oid, head: Oid): boolean | undefined;
   /** True for a commit that this process makes and that is not shown yet. */
   isUnderWay(commit: Oid): boolean;
@@ -33,7 +33,7 @@ const UNREADABLE = {
 } as const;
 const REMOVED = { reason: 'RolledBack', message: 'its record was removed' } as const;
 
-/** What remains of a record that may be older than the last one: nothing that opens a gate or approves. */
+/** Returns the usable part of a record that may be outdated: no verdicts and no approvals. */
 function unproven({ approvals: _approvals, settled: _settled, ...record }: RevisionRecord): RevisionRecord {
   return { ...record, verdicts: [] };
 }
@@ -41,7 +41,7 @@ function unproven({ approvals: _approvals, settled: _settled, ...record }: Revis
 /** The rules by which publications and records of a repository count: by their statements, the trust ledger, and adoptions. */
 export class TrustRules {
   readonly #view: TrustView;
-  /** What the adoption ref holds; it may be read again after keys changed. */
+  /** The content of the adoption ref; it may be read again after keys changed. */
   adoption: Adoption | undefined;
   /** Tags that count as they are: the list of the adoption while that is trusted. */
   #adopted: AdoptionList;
@@ -53,7 +53,7 @@ export class TrustRules {
     this.#adopted = earlier === undefined ? NOTHING_ADOPTED : earlier.#adopted;
   }
 
-  /** Follows a change of the adoption or of the trusted keys. True if the adopted tags are others now. */
+  /** Applies a change of the adoption or of the trusted keys. Returns true if the set of adopted tags changed. */
   followAdoption(): boolean {
     const before = this.#adopted;
     this.#adopted = this.#trustedList();
@@ -107,7 +107,9 @@ export class TrustRules {
     return { record, statement, recordDistrust };
   }
 
-  /** Why the statement of a publication does not count; undefined if it does, and where there is another flaw already. */
+  /**
+   * Returns why the statement of a publication does not count; undefined if it does, or if there is another flaw already.
+   */
   distrustOfTag(candidate: Candidate): OutOfBand | undefined {
     if (candidate.lifecycle !== 'Published' || candidate.outOfBand !== undefined) return undefined;
     const distrust = this.#view.trust.distrustOfSigner(candidate.tip.signer);
@@ -123,7 +125,8 @@ export class TrustRules {
     if (revocation === undefined) return undefined;
     const { key, head, order } = revocation;
     const tag = publishedTagOf(candidate);
-    // A commit of the main branch holds its statement since it is there; a tag can be put on it any time later.
+    // A commit on the main branch has contained its statement since it was created; a tag can be added at any later
+    // time.
     if (tag.statementTag !== undefined) {
       const mark = this.#markOf(candidate);
       return mark?.digest === publicationDigest(tag) && mark.order <= order ? undefined : revoked(key);
@@ -134,7 +137,7 @@ export class TrustRules {
     return known ? undefined : revoked(key);
   }
 
-  /** Why a publication does not count that was deleted, or in whose place another one was published. */
+  /** Returns why a publication that was deleted or replaced does not count. */
   replacementOf(candidate: Candidate): OutOfBand | undefined {
     const mark = this.#markOf(candidate);
     const tag = publishedTagOf(candidate);
@@ -169,7 +172,7 @@ export class TrustRules {
     return this.#trustedList().get(ref) === oid;
   }
 
-  /** What the ledger knows of the publication with the number of a tag. */
+  /** Returns the mark in the ledger for the publication with the number of a tag. */
   #markOf({ path, revision }: Candidate): Mark | undefined {
     return this.#view.trust.mark(publicationScope(path, `v${revision}`));
   }
@@ -183,7 +186,7 @@ export class TrustRules {
   }
 }
 
-/** A tag as its mark names it. A lightweight tag holds no text, which need not be read then. */
+/** Returns a tag in the form of its mark. A lightweight tag contains no text, so none is read. */
 export function publishedTagOf({ refOid, tip }: Candidate): PublishedTag {
   return { commit: tip.oid, statementTag: refOid === tip.oid ? undefined : tip.text.value.statementTag };
 }

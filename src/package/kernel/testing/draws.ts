@@ -7,7 +7,7 @@ export class Draws {
   }
 
   below(limit: number): number {
-    // What is used up is stirred, so that later draws do not all give the same.
+    // Used-up randomness is mixed, so that later draws differ.
     if (this.#rest < limit) this.#rest = (this.#rest + 7) * 2_654_435_761;
     const drawn = this.#rest % limit;
     this.#rest = Math.floor(this.#rest / limit);

@@ -12,7 +12,7 @@ import { faceOf, World } from './world.ts';
 /** Time between two steps. */
 const STEP_MS = 600_000;
 
-/** What one step of a sequence was, for the checks of a test. */
+/** One step of a sequence, for the checks of a test. */
 export interface Step {
   /** Set for requests. */
   readonly request?: {
@@ -21,7 +21,7 @@ export interface Step {
     readonly decision: Decision;
     /** Reasons that the model has against it. */
     readonly against: ReadonlySet<string>;
-    /** Whether the model had every gate open before it. */
+    /** True if every gate was open in the model before the step. */
     readonly open: boolean;
     readonly mayBreakGlass: boolean;
     /** Approvals with this one, as the model counts them. */
@@ -32,7 +32,7 @@ export interface Step {
   readonly foreign?: readonly string[];
   /** A tag that another actor put where the server once had it. */
   readonly replayed?: string;
-  /** What kind of attack it was, for the coverage of a test. */
+  /** Kind of the attack, for the coverage of a test. */
   readonly attack?: string;
 }
 
@@ -75,7 +75,7 @@ function policyFrom(draws: Draws): EffectivePolicy {
 export class Driver {
   readonly world: World;
   readonly model: Model;
-  /** Without: others push to drafts, and to nothing else. */
+  /** If false, pushes change only drafts. */
   readonly #foreign: boolean;
   readonly #moves: ForeignMoves;
 
@@ -97,7 +97,7 @@ export class Driver {
     this.world.pass(STEP_MS);
     this.#look();
     const step = this.#step(new Draws(seed));
-    // Now and then several things happen before the server looks again.
+    // Sometimes several changes happen before the server reads again.
     if (seed % 3 > 0) this.#look();
     return step;
   }

@@ -8,7 +8,7 @@ import { PACKAGE, type PackageData, TYPES } from './package-data.ts';
 import { LAYOUT, type ListedRevision, MAIN, recordRefOf, revisionKeyOf } from './places.ts';
 import type { World } from './world.ts';
 
-/** What another actor did; see Step. */
+/** The change of another actor; see Step. */
 export interface ForeignMove {
   readonly foreign?: readonly string[];
   readonly replayed?: string;
@@ -17,7 +17,7 @@ export interface ForeignMove {
 
 const NOTHING: ForeignMove = {};
 
-/** What everyone who may push can do to the refs, in the world and in the model. */
+/** All changes of refs that a user who may push can make, in the world and in the model. */
 export class ForeignMoves {
   readonly #world: World;
   readonly #model: Model;
@@ -142,7 +142,7 @@ export class ForeignMoves {
     return NOTHING;
   }
 
-  /** A tag on a commit without an approval, whatever its message says. */
+  /** A tag on a commit without an approval, with any message. */
   #tag(draws: Draws): ForeignMove {
     const version = ['v2.0.0', 'v2', 'v3', 'v3', 'v4', 'v9', 'v9', 'v999999999'][draws.below(8)] ?? '';
     if (this.#world.refs.has(tagOf(version))) return NOTHING;
@@ -174,7 +174,7 @@ export class ForeignMoves {
     return { foreign: [target.tag] };
   }
 
-  /** Sets a tag to a draft, to what another tag stands for, or to something forged. */
+  /** Sets a tag to a draft, to the target of another tag, or to a forged object. */
   #moveTag(targets: readonly ListedRevision[], draws: Draws): ForeignMove {
     const target = draws.of(targets.filter(({ tag }) => tag !== undefined));
     if (target?.tag === undefined) return NOTHING;

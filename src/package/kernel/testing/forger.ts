@@ -14,8 +14,8 @@ import type { World } from './world.ts';
 const FOREIGN = 'foreign';
 
 /**
- * What an attacker can write into commits: statements signed with keys of its own or with stolen ones that were revoked, and copies of
- * whatever the server ever signed, in whatever place. It cannot sign with the key that the server uses.
+ * The commits that an attacker can write: statements signed with keys of its own or with stolen ones that were revoked, and copies of
+ * all statements of the server, in any place. It cannot sign with the key that the server uses.
  */
 export class Forger {
   readonly #world: World;
@@ -58,7 +58,7 @@ export class Forger {
         if (stolen !== undefined) return make('tag of a revoked key', signed(own, stolen));
         return make('tag of a foreign key', signed(own, FOREIGN));
       case 5:
-        // A copy of this repository is a repository of its own, where the same server publishes.
+        // A copy of this repository is a separate repository in which the same server publishes.
         return make('tag of another repository', signed({ ...own, repository: 'copy' }, records.key));
       case 6:
         if (genuine !== undefined)
@@ -83,7 +83,10 @@ export class Forger {
     return draws.of(all);
   }
 
-  /** Something for the record of a revision; no object id where it is removed, or where there is nothing to put there. */
+  /**
+   * Writes an object to the record ref of a revision; without object id if the ref is removed, or if there is no such
+   * object.
+   */
   record(workspace: string, { commit }: ModelRevision, draws: Draws): { oid: Oid | undefined; attack: string } {
     const { records, store } = this.#world;
     const data = store.commits.get(commit)?.data;

@@ -1,6 +1,6 @@
 import { OBJECT_TYPE } from './package-data.ts';
 
-/** What a condition of a type looks at: the object that it names, if there is one, else all. */
+/** Returns the inputs of a condition of a type: the object in the type, if there is one, else all. */
 export function inputsSeen(
   type: string,
   { content, object }: { readonly content: number; readonly object: number | undefined },

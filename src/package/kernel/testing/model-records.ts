@@ -34,7 +34,7 @@ interface Publication {
   readonly commit: string;
   readonly key: string;
   readonly given: ReadonlyMap<string, ModelVerdict>;
-  /** Where it was when it was seen first; undefined if that has to be found out. */
+  /** Location at first sight; undefined if it is still to be determined. */
   onMain: boolean | undefined;
   /** The key was given up, and the commit was on the main branch. */
   wasThere: boolean;
@@ -55,7 +55,7 @@ function copy(kept: ModelRecord): ModelRecord {
 }
 
 export class ModelRecords {
-  /** What each record ref holds, by workspace. */
+  /** The content of each record ref, by workspace. */
   readonly held = new Map<string, string>();
   readonly #written = new Map<string, Written>();
   readonly #latest = new Map<string, Latest>();
@@ -93,7 +93,7 @@ export class ModelRecords {
     this.held.delete(workspace);
   }
 
-  /** The server looks at what is there. */
+  /** Reads the current refs, as the server does. */
   look(tags: Iterable<ModelRevision>, main: string | undefined): void {
     for (const { version, commit } of tags) {
       const found = this.#publications.get(`${version} ${commit}`);
@@ -150,7 +150,7 @@ export class ModelRecords {
     return { ...start, commit: entry.commit, lost: distrusted && entry.place === 'proposed' };
   }
 
-  /** What the record says, and the pushes since. */
+  /** The record, and later pushes. */
   #after(written: ModelRecord, isProven: boolean, entry: ModelRevision): ModelRecord {
     const kept = copy(written);
     if (!isProven) {
@@ -167,7 +167,7 @@ export class ModelRecords {
       }
       pushed.unshift(commit);
     }
-    // The history was rewritten: it came as one.
+    // The history was rewritten: all commits count as one push.
     this.#push(kept, known, known === undefined ? pushed.slice(-1) : pushed);
     return { ...kept, commit: entry.commit, proposer: undefined };
   }
@@ -204,7 +204,7 @@ export class ModelRecords {
     }
   }
 
-  /** First parents that hold the package, newest first. */
+  /** First parents with the package, newest first. */
   *#line(tip: string): Generator<PackageCommit> {
     for (let oid: string | undefined = tip; oid !== undefined; ) {
       const commit: CommitData | undefined = this.#commits.get(oid);

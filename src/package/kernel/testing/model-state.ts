@@ -4,7 +4,7 @@ export interface ModelVerdict {
   by: string;
   groups: readonly string[];
   pushed: boolean;
-  /** What the package held where this condition looks. */
+  /** The input of this condition in the package. */
   saw: string;
   /** Milliseconds since the epoch. */
   at: number;
@@ -22,12 +22,12 @@ export interface ModelRevision {
   broken: boolean;
 }
 
-/** What is known of a revision beyond what its branch holds. */
+/** Facts about a revision besides its branch. */
 export interface ModelRecord {
   commit: string;
   given: Map<string, ModelVerdict>;
   contributors: Set<string>;
-  /** What each approver approved. */
+  /** The content that each approver approved. */
   approvals: Map<string, string>;
   /** Gates of the proposal. */
   required: string[];

@@ -27,7 +27,7 @@ export class Model {
   readonly records: ModelRecords;
   /** Deletion marks by version, and what they point to. */
   readonly marks = new Map<string, string>();
-  /** What the main branch points to; undefined if it does not exist. */
+  /** Head of the main branch; undefined if it does not exist. */
   main: string | undefined;
   policy: EffectivePolicy;
   nested = false;
@@ -71,7 +71,7 @@ export class Model {
     return this.#mayGive(given, type) && this.#sees(entry, given) && !this.#isOver(given, type);
   }
 
-  /** The gates asked for at a step. */
+  /** The required gates of a step. */
   gates(entry: ModelRevision, kept: ModelRecord, step: string): string[] {
     const proposed = entry.place === 'proposed' ? kept.required : [];
     const types = new Set([
@@ -114,13 +114,13 @@ export class Model {
       if (kept.lost) reasons.add('WrongState');
       if (this.policy.forbidSelfApproval && !this.#isOther(kept, asked)) reasons.add('NotAllowed');
     }
-    // At proposal gates are not looked at in a package that could not be proposed anyway; at approval all reasons are reported.
+    // A proposal of a package that cannot be proposed does not evaluate gates; an approval reports all reasons.
     const judged = asked.action === 'approve' || reasons.size === 0;
     if (this.policy.enforcement === 'enforce' && judged) this.#addClosed(entry, kept, asked, reasons);
     return reasons;
   }
 
-  /** How many people have approved this content with this approval, and how many have to. */
+  /** Number of users who have approved this content including this approval, and number of required users. */
   approvals(entry: ModelRevision, kept: ModelRecord, { actor }: ModelRequest): { given: number; needed: number } {
     if (!this.policy.forbidSelfApproval) return { given: 1, needed: 1 };
     const people = new Set([actor]);

@@ -25,11 +25,11 @@ export const ACTORS = [
   { name: 'eve', groups: ['net'] },
 ] as const;
 
-/** What a package holds, as far as the kernel distinguishes packages. */
+/** The content of a package, as far as the kernel distinguishes packages. */
 export interface PackageData {
-  /** Stands for all files. */
+  /** Represents all files. */
   readonly content: number;
-  /** Stands for the object that `OBJECT_TYPE` names; undefined if the package has none. */
+  /** Represents the object in `OBJECT_TYPE`; undefined if the package has none. */
   readonly object: number | undefined;
   readonly gates: readonly string[];
   readonly conditions: ReadonlyMap<string, Condition>;
@@ -43,7 +43,7 @@ export interface CommitData {
   readonly action: string | undefined;
   /** Committer time, RFC 3339. */
   readonly time?: string;
-  /** From here on what an approval says of what it publishes. */
+  /** The following fields are those of an approval about its publication. */
   readonly workspace?: string;
   readonly revision?: number;
   readonly statement?: SignedStatement<PublicationStatement>;
@@ -59,7 +59,7 @@ export function inputsOf(data: PackageData | undefined): PackageInputs {
   };
 }
 
-/** Stands for the id of the package's tree: all that it holds, conditions and gates included. */
+/** Represents the id of the package's tree: its complete content, conditions and gates included. */
 export function treeOf({ content, object, gates, conditions, problem }: PackageData): string {
   const texts = [...conditions.values()].map(({ type, status, message }) => `${type}=${status}:${message}`).sort();
   return [content, object, gates.join(), texts.join(), problem].join('/');

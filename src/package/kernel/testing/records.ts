@@ -21,7 +21,7 @@ export interface RecordCommit {
 
 let statements = 0;
 
-/** A new statement. Its digest is a number of its own: nothing here depends on how digests are calculated, which costs more than all else. */
+/** Creates a statement. Its digest is a number: the rules do not depend on how digests are calculated, which would be slow. */
 export function signedBy<By extends Signer>(head: StatementHead, signer: By) {
   statements += 1;
   return { head, digest: `digest ${statements}`, signer };
@@ -48,17 +48,17 @@ export class Records {
     this.trust = fakeTrust(this.#ledger, REPOSITORY, { firstSequence: this.#clock });
   }
 
-  /** What the server signs with. */
+  /** The signing key of the server. */
   get key(): string {
     return OWN_KEYS[this.#key] ?? '';
   }
 
-  /** Those that an attacker may have got hold of by now: nothing is known of a key before it was revoked. */
+  /** Keys that an attacker may know: a key is unknown before it was revoked. */
   get revokedKeys(): readonly string[] {
     return OWN_KEYS.slice(0, this.#key);
   }
 
-  /** The next key is used, and the one before counts no longer. False if there is none left. */
+  /** Uses the next key; the previous one no longer counts. False if there is none left. */
   rotate(): boolean {
     if (this.#key + 1 >= OWN_KEYS.length) return false;
     const before = this.key;
@@ -68,7 +68,7 @@ export class Records {
     return true;
   }
 
-  /** The ledger is gone, with all but the key of the server. */
+  /** Deletes the ledger, except for the key of the server. */
   lose(): void {
     this.#ledger = new MemoryTrustLedger();
     this.#ledger.addKey(fakeKey(this.key));
@@ -76,7 +76,7 @@ export class Records {
     this.#isFirstLook = true;
   }
 
-  /** Notices the records that are there now, by workspace, and where the main branch is. */
+  /** Observes the current records, by workspace, and the head of the main branch. */
   look(found: ReadonlyMap<string, Oid>, mainHead: Oid | undefined): void {
     for (const [workspace, oid] of found) {
       const fact = this.commits.get(oid)?.fact;
@@ -125,7 +125,7 @@ export class Records {
     this.trust.raise([{ scope: scopeOf(head), sequence: head.sequence, digest, proven: true }], true);
   }
 
-  /** A draft was deleted: nothing that was recorded of it counts again. */
+  /** A draft was deleted: its records never count again. */
   end(workspace: string, current: StatementFact | undefined): void {
     const { sequence } = this.trust.next(scope(workspace), current);
     const entry = { scope: { ...scope(workspace), repository: REPOSITORY }, sequence, digest: DELETED, proven: true };

@@ -15,11 +15,11 @@ export class Refs {
   readonly refs = new Map<string, Oid>();
   readonly commits = new Map<Oid, CommitData>();
   readonly #records: Records;
-  /** What the server did, per ref, for `decided`. */
+  /** Steps of the server, per ref, for `decided`. */
   readonly #journal = new Map<string, { before: Oid | undefined; after: Oid | undefined }[]>();
   readonly #facts = new Map<Oid, CommitFacts>();
   readonly #signers = new Map<Oid, Signer>();
-  /** Whether published commits were on the main branch when they were seen first. */
+  /** True for published commits that were on the main branch when they were first seen. */
   #onMain = new Map<Oid, boolean>();
 
   constructor(records: Records) {
@@ -60,7 +60,7 @@ export class Refs {
     return facts;
   }
 
-  /** The workspace that a tag was published from, as the commit says. */
+  /** Returns the workspace of a tag according to its commit. */
   workspaceOf(oid: Oid, version: string): string {
     const { statement, annotations } = this.factsAt(oid);
     const signed = statement?.statement;
@@ -83,7 +83,7 @@ export class Refs {
     }
   }
 
-  /** Nothing is known any more of when tags were seen. */
+  /** Forgets when tags were first seen. */
   forget(): void {
     this.#onMain = new Map();
   }
@@ -105,7 +105,7 @@ export class Refs {
     };
   }
 
-  /** Why the statement of a publication does not count. */
+  /** Returns why the statement of a publication does not count. */
   distrust(oid: Oid): Distrust | { reason: PublicationFlaw; message: string } | undefined {
     const { trust } = this.#records;
     const signer = this.#signerOf(oid);

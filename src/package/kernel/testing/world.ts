@@ -26,7 +26,7 @@ export function faceOf({ name }: Actor): Face {
   return name.startsWith('controller:') ? 'controller' : 'cli';
 }
 
-/** What a request says besides what it is about. */
+/** The parameters of a request besides its subject. */
 export interface WorldRequest {
   readonly action: Action;
   readonly actor: Actor;
@@ -36,8 +36,8 @@ export interface WorldRequest {
 }
 
 /**
- * One package in one repository without Git: refs, commits and records as values. The server changes them by the plans of the kernel,
- * and looks before it does; what others push is in `refs` and `records` before it looks.
+ * One package in one repository without Git: refs, commits and records as values. The server reads before it changes them by the
+ * plans of the kernel; pushed changes are in `refs` and `records` before it reads.
  */
 export class World {
   readonly records = new Records(() => this.now);
@@ -125,7 +125,7 @@ export class World {
     });
   }
 
-  /** Asks the kernel and does what it says. Throws if the plan does not fit the refs as they are. */
+  /** Runs a decision of the kernel and applies its plan. Throws if the plan does not fit the current refs. */
   request(revision: ListedRevision, asking: WorldRequest): Decision {
     const state = this.stateOf(revision);
     const { action, actor, expectedCommit, reason, breakGlass } = asking;
@@ -204,7 +204,7 @@ export class World {
     };
   }
 
-  /** The record of a revision as it stands now. */
+  /** Returns the current record of a revision. */
   #record(revision: ListedRevision): RevisionRecord {
     return recordAtTip(this, revision);
   }

@@ -2,7 +2,7 @@ import { LruCache } from '../../../foundation/lru-cache.ts';
 import { isYamlPath } from '../krm/krm.ts';
 import type { PackageContent } from './content.ts';
 
-/** Bounds for one repository: packages in work are judged again and again, and most are small. */
+/** Limits for one repository: packages in work are evaluated repeatedly, and most are small. */
 const MAX_ENTRIES = 256;
 const MAX_BYTES = 32 * 1024 * 1024;
 /** YAML counts so many times: its objects are kept too, which take up to thirty times the memory of the text. */

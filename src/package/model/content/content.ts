@@ -17,18 +17,18 @@ export const MAX_BYTES = 64 * 1024 * 1024;
 /** One version of a package, read once and kept by the id of its tree. */
 export interface PackageContent extends PackageInputs {
   readonly tree: Oid;
-  /** All regular files by their path below the package folder. Symbolic links and submodules are left out. */
+  /** All regular files by their path below the package folder, without symbolic links and submodules. */
   readonly files: ReadonlyMap<string, Buffer>;
-  /** Paths that are neither files nor folders, and why they are left out. */
+  /** Paths of entries that are neither files nor folders, with the reason why they are omitted. */
   readonly skipped: readonly string[];
   /** The KRM objects of all YAML files, nested packages included, in path order. */
   objects(): readonly KrmObject[];
 }
 
 /**
- * The content digest: the identity of a package without Kptfile status and readiness gates. It is made of the top-level entries
- * (subfolders count by their tree id), so it costs one tree read whatever the size of the package. `text` is that of the Kptfile; where
- * readers of YAML may take it for different values, it counts as it is, status and gates included.
+ * The content digest: the identity of a package without Kptfile status and readiness gates. It is computed from the top-level entries
+ * (subfolders count by their tree id), so it costs one tree read regardless of the size of the package. `text` is that of the Kptfile;
+ * if YAML readers may parse it differently, it counts unchanged, including status and gates.
  */
 export function contentDigest(
   entries: readonly TreeEntry[],
@@ -53,7 +53,7 @@ export async function readPackage(
   const [stat] = await git.statObjects([specification]);
   const entries = await git.readTree(specification);
   if (stat === undefined || entries === undefined) {
-    // A tree that is named by its id was there once.
+    // A tree id refers to a tree that existed.
     if (isOid(specification)) await git.expectObject(specification);
     throw new SluiceError('NotFound', `there is no package folder at ${specification}`);
   }
@@ -65,7 +65,10 @@ export async function readPackage(
   return new Content(stat.oid, files, describeSkipped(listed), content);
 }
 
-/** The package as it is after some files changed, without reading the others again. `specification` names its new tree. */
+/**
+ * Returns the package after changes of some files, without reading the others again. `specification` identifies its new
+ * tree.
+ */
 export async function derivePackage(
   git: GitRepository,
   specification: string,

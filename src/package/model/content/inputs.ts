@@ -23,7 +23,7 @@ export interface PackageInputs {
   file(path: string): string | undefined;
 }
 
-/** Of a package that cannot be read. What is bound to it holds for nothing. */
+/** The inputs of a package that cannot be read. No verdict is valid for them. */
 export const UNKNOWN_INPUTS: PackageInputs = { content: 'unknown', object: () => undefined, file: () => undefined };
 
 /**
@@ -39,8 +39,8 @@ export function defaultInputs(conditionType: string, inputs: PackageInputs, whol
 }
 
 /**
- * The digests of the referenced inputs as they are now. What is gone has a digest of its own, so its verdicts become stale.
- * Throws InvalidInput for a reference of an unknown form.
+ * Computes the current digests of the referenced inputs. A missing input has a special digest, so its verdicts become
+ * stale. Throws InvalidInput for a reference of an unknown form.
  */
 export function bindInputs(
   references: readonly InputReference[],

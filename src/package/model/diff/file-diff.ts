@@ -2,24 +2,24 @@ import { createPacer } from '../../../foundation/concurrency/in-slices.ts';
 import type { ComparedFile, ComparedFiles } from './compared-files.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
-/** What became of a file between two versions of a package. */
+/** The change of a file between two versions of a package. */
 export interface FileChange {
   readonly path: string;
   readonly change: 'Added' | 'Removed' | 'Modified';
   /** True for a file that is known not to be text: one that is too large to be compared is not read. */
   readonly binary?: true;
-  /** True if the patch is left out because it is too large. */
+  /** True if the patch is omitted because it is too large. */
   readonly truncated?: true;
-  /** In the form that `git apply` reads; empty if it is left out. */
+  /** Patch in the format of `git apply`; empty if it is omitted. */
   readonly patch: string;
 }
 
 /** The files in which two versions of a package differ, as far as they fit into an answer. */
 export interface FileChanges {
   readonly files: FileChange[];
-  /** True if the patch of a file or a file is left out. */
+  /** True if the patch of a file, or a file, is omitted. */
   readonly truncated?: true;
-  /** How many files that differ are not in `files`. */
+  /** Number of differing files that are not in `files`. */
   readonly omittedFiles?: number;
 }
 

@@ -3,14 +3,14 @@ import { type LineStep, lineStepsInSlices } from '../../../foundation/text/line-
 
 /** Lines around a change. */
 const CONTEXT = 3;
-/** A text as lines; the last one says whether a final line break is missing. */
+/** A text as lines; the last one indicates whether the final line break is missing. */
 interface Lines {
   readonly lines: readonly string[];
   readonly unterminated: boolean;
 }
 
 export interface FileDiffOptions {
-  /** Names in the header; undefined for a file that is not there. */
+  /** Names in the header; undefined for a file that does not exist. */
   readonly before: string | undefined;
   readonly after: string | undefined;
 }

@@ -9,12 +9,12 @@ import { READY_TYPE } from './ready-type.ts';
 import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
 
 /**
- * - `Open`: True, by an issuer that the policies allow, for the inputs at hand;
+ * - `Open`: True, by an issuer that the policies allow, for the current inputs;
  * - `Missing`: the condition was not set;
- * - `NotTrue`: given, and False or Unknown;
+ * - `NotTrue`: set to False or Unknown;
  * - `Unproven`: True in the Kptfile, but no verdict has its inputs;
  * - `Stale`: True for inputs that have changed since;
- * - `Expired`: True, for the inputs at hand, longer ago than a policy lets it count;
+ * - `Expired`: True, for the current inputs, but older than a policy permits;
  * - `NotAllowed`: True, by an actor that a policy does not allow.
  */
 export type GateState = 'Open' | 'Missing' | 'NotTrue' | 'Unproven' | 'Stale' | 'Expired' | 'NotAllowed';
@@ -32,15 +32,15 @@ export interface Gate {
   readonly verdict: Verdict | undefined;
   /** Inputs that changed after the verdict. */
   readonly changed: readonly string[];
-  /** When its verdict stops counting because a policy limits how long it does, RFC 3339; set only while it is open. */
+  /** Time at which its verdict expires according to a policy, RFC 3339; set only while it is open. */
   readonly expires?: string;
   /** Since when the gate is as it is, RFC 3339, where known. */
   readonly since: string | undefined;
-  /** One sentence for people. */
+  /** One human-readable sentence. */
   readonly explanation: string;
 }
 
-/** What gates are judged on. */
+/** The inputs of the evaluation of gates. */
 export interface GateFacts {
   /** Gates of the Kptfile. */
   readonly gates: readonly string[];
@@ -164,7 +164,7 @@ function issuersOf({ type, by, face, groups, issuers, pinned }: Verdict): readon
   return issuers === undefined || issuers.length === 0 ? [{ name: PUSH_ACTOR, face: 'git' }] : issuers;
 }
 
-/** When a verdict stops counting, in milliseconds since the epoch; undefined if no policy limits it. */
+/** Returns when a verdict expires, in milliseconds since the epoch; undefined if no policy limits it. */
 export function expiryOf(
   policy: Pick<EffectivePolicy, 'validFor'>,
   { type, at }: Pick<Verdict, 'type' | 'at'>,
@@ -174,8 +174,8 @@ export function expiryOf(
 }
 
 /**
- * True if setting a condition again must renew its time: a policy limits how long it counts, and a person affirms it, or it expired.
- * Before that, the same verdict of a controller changes nothing, or controllers would write without end.
+ * True if setting a condition again must renew its time: a policy limits its validity, and a user affirms it, or it expired.
+ * Otherwise the same verdict of a controller changes nothing, since controllers would write endlessly.
  */
 export function needsRenewal(
   policy: Pick<EffectivePolicy, 'validFor'>,
@@ -189,7 +189,7 @@ export function needsRenewal(
   return end !== undefined && (face !== 'controller' || !(Date.parse(now) < end));
 }
 
-/** When the first of the open gates expires, in milliseconds since the epoch; undefined if none does. */
+/** Returns when the first of the open gates expires, in milliseconds since the epoch; undefined if none does. */
 export function nextExpiry(gates: readonly Gate[]): number | undefined {
   const ends = gates.flatMap(({ expires }) => (expires === undefined ? [] : Date.parse(expires)));
   return ends.length === 0 ? undefined : Math.min(...ends);

@@ -19,7 +19,7 @@ import {
 
 /** A condition as its issuer sets it. */
 export interface IssuedCondition extends Condition {
-  /** What it is given for; by default the object that the type names, else the content. */
+  /** Inputs; by default the object in the type, else the content. */
   readonly inputs?: readonly InputReference[];
   /** The facts from outside of the package that it rests on. */
   readonly external?: readonly ExternalFact[];
@@ -30,7 +30,7 @@ export interface IssuedCondition extends Condition {
 export type Issuer = NonNullable<Verdict['issuers']>[number];
 
 export interface VerdictOptions {
-  /** Renews the time of the verdict although nothing else differs. */
+  /** Renews the time of the verdict even if it is otherwise unchanged. */
   readonly renew?: boolean;
   /** The issuers on whose behalf the actor sets it, where that is not the actor. */
   readonly issuers?: readonly Issuer[];
@@ -41,10 +41,12 @@ export interface VerdictOptions {
 
 /** Gives the conditions that come out of rendering. */
 export const RENDER_ACTOR = 'controller:render';
-/** What kpt writes into the Kptfile of a package whose pipeline came through: a fact, and no actor's verdict. */
+/**
+ * The condition that kpt writes into the Kptfile of a successfully rendered package: a fact, not a verdict of an actor.
+ */
 export const RENDERED_TYPE = 'Rendered';
 
-/** The condition as a Kptfile holds it. */
+/** Returns the condition as in a Kptfile. */
 export function plainCondition({ type, status, reason, message }: IssuedCondition): Condition {
   return {
     ...{ type, status },
@@ -57,9 +59,9 @@ export function plainCondition({ type, status, reason, message }: IssuedConditio
 export const PUSH_ACTOR = 'push';
 
 /**
- * Binds a condition to the inputs at hand and puts it into the record. The same condition for the same inputs from the same
- * issuer changes nothing, so that affirming costs no commit; from another issuer it does, which may be one that a policy requires. With
- * `renew` its time is renewed all the same, for verdicts that expire.
+ * Binds a condition to the current inputs and adds it to the record. The same condition for the same inputs by the same issuer changes
+ * nothing, so that affirming costs no commit; by another issuer, whom a policy may require, it does. With `renew` its time is always
+ * renewed, for verdicts that expire.
  */
 export function issueVerdict(
   record: RevisionRecord,
@@ -75,7 +77,7 @@ export function issueVerdict(
   return withVerdicts(record, [...record.verdicts.filter((other) => other.type !== given.type), verdict]);
 }
 
-/** The verdict that a condition becomes: the one before if nothing differs. */
+/** Returns the verdict of a condition: the previous one if nothing differs. */
 function issuedVerdict(
   before: Verdict | undefined,
   given: IssuedCondition,
@@ -84,7 +86,7 @@ function issuedVerdict(
   at: string,
   { renew = false, issuers, pinned, wholeContent = false }: VerdictOptions = {},
 ): Verdict {
-  // A verdict for nothing could never become stale.
+  // A verdict without inputs could never become stale.
   const named = given.inputs?.length ? given.inputs : defaultInputs(given.type, inputs, wholeContent);
   const references = wholeContent ? [...named, CONTENT_INPUT] : named;
   const bound = bindInputs(references, inputs);
@@ -118,9 +120,9 @@ export function withdrawVerdict(record: RevisionRecord, type: string): RevisionR
 }
 
 /**
- * The record as it stands for a draft's tip. If a push came since it was written, every condition that the push added or
- * changed counts as given by that push for the content it brought; conditions that it left alone keep their verdicts, which may
- * now be stale. A record is missing for a commit of Sluice itself only if it was lost; then nothing is made up.
+ * Computes the record at a draft's tip. Every condition that a later push added or changed counts as issued by that push for
+ * its content; unchanged conditions keep their verdicts, which may now be stale. A record is missing for a commit of Sluice
+ * itself only if it was lost; then no verdict is inferred.
  */
 export function recordAfterPush(
   record: RevisionRecord | undefined,
@@ -140,15 +142,15 @@ export interface WrittenConditions {
   readonly conditions: ReadonlyMap<string, Condition>;
   /** Those of the Kptfile before, where that is known. */
   readonly known?: ReadonlyMap<string, Condition> | undefined;
-  /** The writer has no right to give conditions: what differs is proven by nothing. */
+  /** The writer may not issue conditions: changed ones have no verdict. */
   readonly unproven?: boolean;
   /** The types that policies bind to all of the package. */
   readonly bindsContent?: (type: string) => boolean;
 }
 
 /**
- * Brings the verdicts in line with a written Kptfile: what differs counts as given by the writer, what is gone is withdrawn, what
- * is the same keeps its verdict. A condition that was there before without a verdict is not given by who left it there.
+ * Updates the verdicts for a written Kptfile: changed conditions count as issued by the writer, removed ones are withdrawn,
+ * unchanged ones keep their verdicts. A condition without a verdict that stays unchanged does not count as issued by the writer.
  */
 export function syncVerdicts(
   record: RevisionRecord,

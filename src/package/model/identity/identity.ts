@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 
-/** What identifies a package revision for good: its repository, the package's path below the repository's directory, its workspace. */
+/**
+ * The permanent identity of a package revision: its repository, the package's path below the repository's directory, its workspace.
+ */
 export interface RevisionKey {
   readonly repository: string;
   /** `/`-separated path of the package below the repository's directory; the last segment is the package's own name. */
@@ -48,7 +50,7 @@ function uidOf(what: string, name: string, namespace: string): string {
   return flat(`${parts.join('-')}-${hex.slice(20, 32)}`);
 }
 
-/** One piece of memory, where a text put together of others would keep them all. For ASCII. */
+/** Copies a string into one piece of memory, since a concatenated one would keep all its parts alive. For ASCII. */
 function flat(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }

@@ -1,13 +1,13 @@
 import type { RevisionKey } from './identity.ts';
 
 /**
- * Where the revisions of one repository live in Git. The layout is Porch's, so that either tool reads what the other wrote;
- * records are Sluice's own.
+ * The locations of revisions in the Git refs of a repository. The layout is Porch's, so that both tools can use the same
+ * repository; only Sluice uses records.
  */
 export interface RepositoryLayout {
   /** Branch that published packages are committed to, without `refs/heads/`. */
   readonly branch: string;
-  /** Folder that holds the packages, without leading or trailing slash; empty is the root. */
+  /** Folder of the packages, without leading or trailing slash; empty is the root. */
   readonly directory: string;
   /** `refs/sluice/records/`, or a branch prefix where a host refuses other namespaces. */
   readonly recordPrefix: string;
@@ -18,8 +18,8 @@ export const RECORD_REFS = 'refs/sluice/records/';
 export const RECORD_BRANCHES = 'refs/heads/sluice-records/';
 
 /**
- * Where a repository keeps its records, as its refs show; undefined if it has none yet. Records count before the id, which may have been
- * written under another name than records that came later.
+ * Returns the location of the records of a repository, according to its refs; undefined if it has none yet. Records take precedence
+ * over the id, which may have been written under another name than later records.
  */
 export function recordPrefixIn(refNames: readonly string[]): string | undefined {
   const isThere = (prefix: string) => refNames.some((name) => name.startsWith(prefix));
@@ -42,7 +42,7 @@ export function isProbe({ recordPrefix }: Pick<RepositoryLayout, 'recordPrefix'>
   );
 }
 
-/** What a ref means. `package` is relative to the directory. */
+/** The meaning of a ref. `package` is relative to the directory. */
 export type RefMeaning =
   | { readonly kind: 'main' }
   | { readonly kind: 'draft'; readonly package: string; readonly workspace: string }
@@ -103,7 +103,7 @@ export function identityRef(layout: Pick<RepositoryLayout, 'recordPrefix'>): str
   return layout.recordPrefix.replace(/records\/$/, 'repository');
 }
 
-/** Where the id was written if records were expected at the other place then; it counts where `identityRef` is missing. */
+/** Returns the ref of the id for the alternative location of records; it applies if `identityRef` is missing. */
 export function otherIdentityRef({ recordPrefix }: Pick<RepositoryLayout, 'recordPrefix'>): string {
   return identityRef({ recordPrefix: recordPrefix === RECORD_REFS ? RECORD_BRANCHES : RECORD_REFS });
 }
@@ -116,7 +116,7 @@ export function isOtherLayout({ recordPrefix }: Pick<RepositoryLayout, 'recordPr
   return names.includes(ref) || folders.some((folder) => ref.startsWith(folder));
 }
 
-/** What an operator adopted: a chain of signed lists. */
+/** Returns the ref with the adoptions of an operator: a chain of signed lists. */
 export function adoptionRef(layout: Pick<RepositoryLayout, 'recordPrefix'>): string {
   return layout.recordPrefix.replace(/records\/$/, 'adopted');
 }
@@ -134,7 +134,7 @@ export function tombstonePrefix(layout: Pick<RepositoryLayout, 'recordPrefix'>):
   return layout.recordPrefix.replace(/records\/$/, 'deleted/');
 }
 
-/** The tag that a tombstone stands for: the full path of its package, and its last segment. Undefined for another ref. */
+/** Returns the tag of a tombstone: the full path of its package, and its last segment. Undefined for another ref. */
 export function deletedIn(
   layout: RepositoryLayout,
   ref: string,
@@ -155,7 +155,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Ref prefixes that concern the packages of a repository. */
+/** Returns the prefixes of the refs of a repository's packages. */
 export function watchedPrefixes(layout: RepositoryLayout): string[] {
   return [
     ...[mainRef(layout), DRAFTS, PROPOSED, DELETION_PROPOSED, TAGS],
@@ -206,7 +206,7 @@ function revisionNumber(version: string): number {
   return match === null ? -1 : Number(match[1]);
 }
 
-/** Cuts `<directory>/<package path>/<last>`; undefined if it lies elsewhere or has no package. */
+/** Splits `<directory>/<package path>/<last>`; undefined if it is outside of the directory or has no package. */
 function split(layout: RepositoryLayout, path: string): { package: string; last: string } | undefined {
   const prefix = layout.directory === '' ? '' : `${layout.directory}/`;
   if (!path.startsWith(prefix)) return undefined;

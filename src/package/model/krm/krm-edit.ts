@@ -17,10 +17,10 @@ import { canonicalJson } from '../../../foundation/text/canonical-json.ts';
 import { isRecord } from './krm.ts';
 
 /**
- * Sets `status` of one document of a YAML file, or removes it (`undefined`), by splicing text: comments and all other lines,
- * line ends included, stay byte for byte. `index` is the position of the document in the file, from 0, as `KrmObject.index`.
- * A status that says the same already is left as it is written. Throws InvalidInput, with file and line, for a document that is
- * not written as a block, uses anchors, or cannot be read; nothing is ever written that would read differently from what was meant.
+ * Sets `status` of one document of a YAML file, or removes it (`undefined`), by splicing text: comments and all other lines, line
+ * ends included, stay byte for byte. `index` is the position of the document in the file, from 0, as `KrmObject.index`. An equal
+ * status keeps its text. Throws InvalidInput, with file and line, for a document that is not in block style, uses anchors, or
+ * cannot be read; it never writes a text that would be parsed as another value.
  */
 export function setKrmStatus(
   file: string,
@@ -40,7 +40,7 @@ export function setKrmStatus(
     Alias: (_key, node) => {
       throw refused(file, text, node.range?.[0], 'it uses an anchor; write the value out');
     },
-    // Whether the end of a file counts as a line break depends on the reader, so a line behind it would change the value.
+    // Readers disagree whether the end of a file counts as a line break, so an appended line would change the value.
     Scalar: (_key, node) => {
       if (node.type?.startsWith('BLOCK') && node.range?.[1] === text.length && !text.endsWith('\n'))
         throw refused(file, text, node.range[0], 'the file ends inside a block text; end it with a line break');
@@ -129,7 +129,7 @@ function contentEnd(node: unknown): number {
   return (isNode(node) ? node.range?.[1] : undefined) ?? 0;
 }
 
-/** Comment lines that are indented more than the fields of the object belong to what stands above them. */
+/** Comment lines that are indented more than the fields of the object belong to the previous lines. */
 function endWithComments(text: string, from: number, column: number): number {
   let end = from;
   while (end < text.length) {

@@ -17,7 +17,7 @@ export interface KrmReaderOptions {
   readonly inlineBytes?: number;
   /** Milliseconds after which the thread is given up. Default 30,000. */
   readonly timeoutMs?: number;
-  /** MiB of JavaScript objects that the thread can hold. Default 1024. */
+  /** Heap size of the thread in MiB. Default 1024. */
   readonly memoryMb?: number;
 }
 
@@ -33,8 +33,8 @@ interface Waiting {
 }
 
 /**
- * Reads the YAML files of large packages in a thread of its own: a mebibyte takes 200 ms, in which the server would answer no request.
- * `readKrmFile` then finds them read.
+ * Reads the YAML files of large packages in a separate thread: a mebibyte takes 200 ms, during which the server would answer no
+ * request. `readKrmFile` then uses the results.
  */
 export class KrmReader {
   readonly #options: Required<KrmReaderOptions>;
@@ -130,7 +130,7 @@ function batchesOf(files: readonly [string, Buffer][]): [string, Buffer][][] {
       bytes = 0;
     }
     batches.at(-1)?.push(file);
-    // An empty file costs a message something too.
+    // An empty file adds to the message size too.
     bytes += file[1].length + 100;
   }
   return batches;

@@ -16,7 +16,7 @@ export interface KrmObject {
 
 export interface KrmFile {
   readonly objects: readonly KrmObject[];
-  /** Why the file could not be read as YAML; templates are a common reason. */
+  /** Reason why the file could not be parsed as YAML; often it is a template. */
   readonly problem: string | undefined;
 }
 

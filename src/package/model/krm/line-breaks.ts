@@ -1,4 +1,7 @@
-/** CR alone, NEL, LS and PS end lines for YAML 1.1 and for some readers of 1.2; for others they are part of a comment or of a text. */
+/**
+ * CR alone, NEL, LS and PS are line breaks in YAML 1.1 and for some readers of 1.2; for others they are part of a comment or of a
+ * text.
+ */
 const UNUSUAL_BREAK = /\r(?!\n)|[\u0085\u2028\u2029]/;
 /** A directive changes how what follows is read, such as by the rules of YAML 1.1. */
 const DIRECTIVE = /^\uFEFF?%/m;

@@ -16,8 +16,8 @@ const MAX_PACKAGE_BYTES = 64 * 1024;
 const MAX_NODES = 100_000;
 const MAX_DEPTH = 200;
 /**
- * Plain scalars that some reader of YAML takes for something else than text: numbers, octals, times, booleans of YAML 1.1, null, merge
- * keys. Of these the source text counts, since `0644` and `644`, or `yes` and `"yes"`, mean different things to different readers.
+ * Plain scalars that some YAML readers do not parse as text: numbers, octals, times, booleans of YAML 1.1, null, merge keys. For these
+ * the source text counts, since `0644` and `644`, or `yes` and `"yes"`, mean different things to different readers.
  */
 const AMBIGUOUS = /^(?:[-+.\d].*|y|n|yes|no|on|off|true|false|null|~|=|<<|)$/is;
 
@@ -35,8 +35,8 @@ export class ObjectDigests {
   }
 
   /**
-   * The digest of some objects, their top-level status left out: of what is written, without comments, the order of keys, and layout.
-   * An object of a file that is long, or that this reader does not read as the others do, counts with its whole file.
+   * Computes the digest of some objects without their top-level status: of their source values, independent of comments, key order
+   * and layout. An object in a long file, or in one that YAML readers parse differently, counts with its whole file.
    */
   of(objects: readonly KrmObject[]): string {
     const parts = objects.map((object) => {
@@ -47,7 +47,7 @@ export class ObjectDigests {
     return `${OBJECT_DIGEST_PREFIX}${digest(parts.sort().join('\n'))}`;
   }
 
-  /** The documents of a file by what they are called; undefined for one whose name others have too. */
+  /** Returns the documents of a file by their identity; undefined for one whose identity is not unique. */
   #documents(file: string): ReadonlyMap<string, YamlDocument | undefined> {
     const known = this.#read.get(file);
     if (known !== undefined) return known;
@@ -82,7 +82,7 @@ function nameOf({ apiVersion, kind, name, namespace }: Pick<KrmObject, 'apiVersi
   return JSON.stringify([apiVersion, kind, name, namespace ?? null]);
 }
 
-/** Undefined for more than a file of this length should hold, as aliases that expand do. */
+/** Undefined if it is longer than expected for a file of this length, as with expanding aliases. */
 function writtenForm(document: YamlDocument): string | undefined {
   const budget = { nodes: MAX_NODES };
   const write = (node: Node | null | undefined, depth: number): string => {

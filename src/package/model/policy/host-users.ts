@@ -1,17 +1,17 @@
 import { personNameProblem } from './people.ts';
 
-/** Annotation of a Repository: the ConfigMap in its namespace that says which person is which user of the Git host. */
+/** Annotation of a Repository: the ConfigMap in its namespace that maps accounts of the Git host to users. */
 export const HOST_USERS_ANNOTATION = 'sluice.dev/host-users';
 /** The key of that ConfigMap. */
 export const HOST_USERS_KEY = 'host_users';
 
 const MAX_TEXT_CHARACTERS = 1024 * 1024;
 
-/** The people behind the users of a Git host whose reports on pushes count. */
+/** The users behind the accounts of a Git host whose push reports count. */
 export interface HostUsers {
   /** Name of the person by the name of the user at the host in lower case: names of users at hosts are case-insensitive. */
   readonly persons: ReadonlyMap<string, string>;
-  /** Why lines do not count, one sentence each. */
+  /** Problems of ignored lines, one sentence each. */
   readonly problems: readonly string[];
 }
 
@@ -42,7 +42,7 @@ export function hostUsersOf(text: string): HostUsers {
   return { persons, problems };
 }
 
-/** The person whom a user of the host is; undefined if none is listed. */
+/** Returns the user of an account of the host; undefined if it is not listed. */
 export function personBehind({ persons }: HostUsers, user: string): string | undefined {
   return persons.get(user.toLowerCase());
 }

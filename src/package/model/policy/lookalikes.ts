@@ -3,8 +3,8 @@ import { knownTypes, lookalikeProblem } from '../../../resource/object/lookalike
 import { type EffectivePolicy, typesOf } from './policy.ts';
 
 /**
- * Conditions and gates of a Kptfile that people could take for others of it or of its policies, one sentence each. Sluice writes none of
- * them, so that a push brought them; they open nothing.
+ * Returns conditions and gates of a Kptfile that users could mistake for others of it or of its policies, one sentence each. Sluice
+ * writes none of them, so a push added them; they open no gate.
  */
 export function lookalikesOf(kptfile: Kptfile | undefined, policy: EffectivePolicy): string[] {
   if (kptfile === undefined) return [];

@@ -5,20 +5,20 @@ import { type AllowedSigner, allowsSigning, parseAllowedSigners } from '../../..
 import { signedCommit } from '../../../git/signing/signed-commit.ts';
 import { parseSshSignature, type SshSignature, verifySshSignature } from '../../../git/signing/ssh-signature.ts';
 
-/** Annotation of a Repository: the ConfigMap in its namespace that lists the keys of people. */
+/** Annotation of a Repository: the ConfigMap in its namespace that lists the keys of users. */
 export const ALLOWED_SIGNERS_ANNOTATION = 'sluice.dev/allowed-signers';
 /** The key of that ConfigMap. */
 export const ALLOWED_SIGNERS_KEY = 'allowed_signers';
-/** What git signs commits for. */
+/** The SSH signature namespace of Git commits. */
 const GIT_NAMESPACE = 'git';
-/** Names that Sluice gives to actors of its own, or that a cluster does. */
+/** Names that Sluice or a cluster gives to system actors. */
 const RESERVED = /^(?:push$|(?:controller|resolver|system|group):)/;
 const MAX_KNOWN_COMMITS = 2048;
 
-/** The people whose keys are listed, as a push is attributed to them. */
+/** The users with listed keys, for the attribution of pushes. */
 export interface People {
   readonly signers: readonly ListedSigner[];
-  /** Why lines do not count, one sentence each. */
+  /** Problems of ignored lines, one sentence each. */
   readonly problems: readonly string[];
 }
 
@@ -54,21 +54,21 @@ export function peopleOf(text: string): People {
   return { signers, problems };
 }
 
-/** Why a text cannot be the name of one person, as it follows `line 3`; undefined if it can. */
+/** Returns why a text cannot be the name of a user, to follow `line 3`; undefined if it can. */
 export function personNameProblem(name: string): string | undefined {
   if (/[,*?!\s\p{C}]/u.test(name)) return ' does not name exactly one user';
   return RESERVED.test(name) ? `: ${name} cannot be the name of a person` : undefined;
 }
 
-/** Who signed which commit, by the list that says so: a commit is looked at again and again until its record is written. */
+/** Signers of commits, by list: a commit is evaluated repeatedly until its record is written. */
 const known = new WeakMap<
   People,
   LruCache<Oid, { readonly name: string; readonly signer: ListedSigner } | undefined>
 >();
 
 /**
- * The person whose listed key signed a commit; undefined for all others, and for OpenPGP signatures. The key must be valid both
- * when the commit says that it was made and now (milliseconds since the epoch): who steals an expired key can set the date back.
+ * Returns the user whose listed key signed a commit; undefined for other keys, and for OpenPGP signatures. The key must be valid
+ * both at the commit's date and now (milliseconds since the epoch), since a thief of an expired key could backdate a commit.
  */
 export async function signerOf(
   git: Pick<GitRepository, 'readObjects'>,

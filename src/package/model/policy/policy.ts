@@ -3,25 +3,27 @@ import { parseConditionType } from './condition-type.ts';
 import type { HostUsers } from './host-users.ts';
 import { NO_PEOPLE, type People } from './people.ts';
 
-/** How far gates are enforced in a repository (annotation `sluice.dev/gates`); `off` and `warn` serve people who come from Porch. */
+/** Enforcement of gates in a repository (annotation `sluice.dev/gates`); `off` and `warn` help users who migrate from Porch. */
 export type Enforcement = 'enforce' | 'warn' | 'off';
 
-/** Everything that policies say about one package revision, merged. */
+/** All policies for one package revision, merged. */
 export interface EffectivePolicy {
   readonly enforcement: Enforcement;
   readonly requiredGates: readonly RequiredGate[];
   readonly givers: readonly IssuerRule[];
-  /** How long verdicts count, in milliseconds, by condition type or prefix ending in `*`. */
+  /** Validity of verdicts in milliseconds, by condition type or prefix ending in `*`. */
   readonly validFor: readonly { readonly conditionType: string; readonly milliseconds: number }[];
   /** Condition types (or prefixes ending in `*`) that a plain push must not give. */
   readonly pushDenied: readonly string[];
-  /** Condition type by the name, or the short image name, of a validator whose findings become a condition of their own. */
+  /**
+   * Condition type by the name, or the short image name, of a validator whose results are reported as a separate condition.
+   */
   readonly validatorConditions: ReadonlyMap<string, string>;
   /** Validators whose function, version and configuration a policy fixes: what they issue does not come from the package. */
   readonly pinnedValidators: readonly PinnedValidator[];
   /** Whether annotations of the Kptfile can request automatic steps; every user who may push can write them. */
   readonly kptfileApprovals: boolean;
-  /** Proposes revisions whose gates are open without being asked. */
+  /** Proposes revisions whose gates are open automatically. */
   readonly autoPropose: boolean;
   readonly forbidSelfApproval: boolean;
   /**
@@ -31,9 +33,9 @@ export interface EffectivePolicy {
   readonly alsoApprovedIn: readonly string[];
   /** Actors, or `group:<name>`, who may publish with closed gates, with a reason. */
   readonly breakGlass: readonly string[];
-  /** The people whose signatures on pushed commits identify their authors. */
+  /** The users whose signatures on pushed commits identify their authors. */
   readonly people: People;
-  /** Who is which user of the Git host whose reports on pushes count; undefined where they do not count. */
+  /** The users behind accounts of the Git host whose push reports count; undefined if they do not count. */
   readonly hostUsers?: HostUsers | undefined;
   /** Commits that controllers may make on one revision within an hour. */
   readonly commitBudgetPerHour: number;
@@ -56,7 +58,7 @@ export interface RequiredGate {
   readonly conditionType: string;
   /** Required at approval, not at proposal. */
   readonly approveOnly: boolean;
-  /** What the condition must be given for where its type resembles the name of an object. Default: the whole content. */
+  /** Required input of the condition if its type resembles the name of an object. Default: the whole content. */
   readonly boundTo?: 'content' | 'object' | undefined;
   /** Name of the policy. */
   readonly policy: string;
@@ -93,7 +95,9 @@ export function matchesPattern(pattern: string, value: string): boolean {
   return pattern.endsWith('*') ? value.startsWith(pattern.slice(0, -1)) : pattern === value;
 }
 
-/** Why this actor may not give a verdict of this type; undefined if it may. Every rule that names the type must allow the actor. */
+/**
+ * Returns why this actor may not issue a verdict of this type; undefined if it may. Every rule for the type must permit the actor.
+ */
 export function refuseIssuer(
   policy: EffectivePolicy,
   conditionType: string,
@@ -114,8 +118,8 @@ export function refuseIssuer(
 }
 
 /**
- * True if a policy requires a condition of this type for the whole content although its type resembles the name of an object: every user who
- * may edit a package could put a small object of that name into it, and the rest could change behind an open gate.
+ * True if a policy requires a condition of this type for the whole content although its type resembles the name of an object: every
+ * user who may edit a package could add a small object of that name, and all other content could change while the gate stays open.
  */
 export function bindsContent({ requiredGates }: Pick<EffectivePolicy, 'requiredGates'>, type: string): boolean {
   return (
@@ -124,7 +128,7 @@ export function bindsContent({ requiredGates }: Pick<EffectivePolicy, 'requiredG
   );
 }
 
-/** The condition types that policies name; others must not resemble them. */
+/** Returns the condition types in policies; other types must not resemble them. */
 export function typesOf(policy: EffectivePolicy): Set<string> {
   const { requiredGates, givers, validFor, pushDenied, validatorConditions, gateDeadlines } = policy;
   const named = [...requiredGates, ...givers, ...validFor].map(({ conditionType }) => conditionType);

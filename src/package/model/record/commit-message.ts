@@ -46,17 +46,17 @@ export interface FoldedRecord {
   readonly content: string;
   /** True where gates were not enforced (`sluice.dev/gates: warn` or `off`) and some gate was not open. */
   readonly gatesBypassed?: boolean;
-  /** How the revision was made, in the form of Porch. */
+  /** The task that created the revision, in the form of Porch. */
   readonly task?: unknown;
-  /** When the draft was made, RFC 3339. */
+  /** Creation time of the draft, RFC 3339. */
   readonly createdAt?: string;
-  /** Gates that were required, with their state, at the time of the approval; later policies change nothing about them. */
+  /** Gates that were required, with their state, at the time of the approval; later policies do not change them. */
   readonly gates?: readonly StatedGate[];
   readonly contributors?: readonly Contributor[];
   readonly approvals?: readonly Approval[];
-  /** Commits of the draft that Sluice made, and for which actor, where pushes contributed others; the latest ones. */
+  /** Commits of the draft that Sluice created, with their actors, if pushes contributed others; the latest ones. */
   readonly commits?: readonly { readonly commit: string; readonly by: string }[];
-  /** Set where a policy let the actor publish with closed gates. */
+  /** Set if a policy permitted the actor to publish with closed gates. */
   readonly breakGlass?: { readonly by: string; readonly reason: string };
 }
 
@@ -68,7 +68,7 @@ export interface StatedGate {
   readonly state: string;
 }
 
-/** What is signed of a publication. */
+/** The signed part of a publication. */
 export interface PublicationStatement extends StatementHead {
   readonly kind: 'publication';
   /** The number that it got. */
@@ -80,8 +80,8 @@ export interface PublicationStatement extends StatementHead {
   /** The branch that it was approved onto; a repository can be registered with several. */
   readonly branch: string;
   /**
-   * First parent of the approval commit: where the publication lies on the branch. Anyone can copy a statement into another commit or
-   * tag, and on one line no other commit has this parent.
+   * First parent of the approval commit: the position of the publication on the branch. Anyone can copy a statement into another
+   * commit or tag, and on one line no other commit has this parent.
    */
   readonly onto: string;
   readonly record: FoldedRecord;
@@ -89,7 +89,7 @@ export interface PublicationStatement extends StatementHead {
 
 export interface CommitFacts {
   readonly annotations: readonly PackageAnnotation[];
-  /** `kpt:` lines that hold no annotation: reported, never fatal. */
+  /** `kpt:` lines without a valid annotation: reported, never fatal. */
   readonly invalidAnnotations: readonly string[];
   readonly actor: string | undefined;
   readonly face: string | undefined;
@@ -98,7 +98,7 @@ export interface CommitFacts {
   /** The record of a publication: signed if there is a `statement`, otherwise of an earlier version and a claim. */
   readonly record: FoldedRecord | undefined;
   readonly statement: SignedStatement<PublicationStatement> | undefined;
-  /** Why the message was not parsed, as one sentence without a subject: it is too long. Nothing of it is known then. */
+  /** Reason why the message was not parsed, as one sentence without a subject: it is too long. */
   readonly unread?: string;
 }
 
@@ -170,12 +170,12 @@ export function statementTrailers({ statement, signature }: SignedStatement): st
 /** Annotations that are read of one message. Porch and Sluice write one; merges of many commits have one for each. */
 const MAX_ANNOTATIONS = 1000;
 
-/** Characters of a message without the statement in it. Messages of Porch hold the task that made a revision. */
+/** Maximum length of a message without its statement. Messages of Porch contain the task of a revision. */
 export const MAX_MESSAGE_LENGTH = 256 * 1024;
-/** Lines that have a limit of their own, `MAX_STATEMENT_LENGTH`. */
+/** Lines with a separate limit, `MAX_STATEMENT_LENGTH`. */
 const LONG_TRAILERS = ['\nSluice-Statement: ', '\nSluice-Record: '];
 
-/** Why a message is too long to be parsed; undefined if it is not. */
+/** Returns why a message is too long to be parsed; undefined if it is not. */
 function messageExcess(message: string): string | undefined {
   const long = LONG_TRAILERS.map((trailer) => lineLength(message, message.indexOf(trailer)));
   for (const length of long)
@@ -199,12 +199,12 @@ const NO_FACTS: CommitFacts = {
   ...{ actor: undefined, face: undefined, action: undefined, reason: undefined },
 };
 
-/** What is known of a commit whose message is not parsed. */
+/** Returns the facts about a commit whose message is not parsed. */
 export function unreadFacts(unread: string): CommitFacts {
   return { ...NO_FACTS, unread };
 }
 
-/** The lines that can hold something, with their positions: most of a long message cannot. */
+/** Returns the relevant lines with their positions: most of a long message is irrelevant. */
 function* linesOf(message: string): Generator<{ readonly start: number; readonly line: string }> {
   for (let start = 0; start <= message.length; ) {
     const next = message.indexOf('\n', start);
@@ -215,7 +215,9 @@ function* linesOf(message: string): Generator<{ readonly start: number; readonly
   }
 }
 
-/** Reads what Porch and Sluice left in a commit message. Never throws; takes time in proportion to the length of the message. */
+/**
+ * Parses the data of Porch and Sluice in a commit message. Never throws; takes time in proportion to the length of the message.
+ */
 export function parseCommitMessage(message: string): CommitFacts {
   const excess = messageExcess(message);
   if (excess !== undefined) return unreadFacts(excess);
@@ -236,7 +238,7 @@ export function parseCommitMessage(message: string): CommitFacts {
         });
       } else invalidAnnotations.push(line);
     } else if (start > 0) {
-      // A folded record may hold line separators of Unicode, which `.` leaves out without the flag `s`.
+      // A folded record may contain line separators of Unicode, which `.` does not match without the flag `s`.
       const match = /^Sluice-([A-Za-z-]+): (.*)$/s.exec(line);
       if (match?.[1] !== undefined && match[2] !== undefined) trailers.set(match[1], match[2]);
     }
@@ -287,7 +289,9 @@ function parseStatement(
   return canBeSigned(statement) ? { statement, signature } : undefined;
 }
 
-/** What is nested too deeply to be written again cannot have been signed, and must not fail a later reader. */
+/**
+ * Too deeply nested values cannot be encoded again, so they cannot have been signed, and must not fail a later reader.
+ */
 function canBeSigned(statement: PublicationStatement): boolean {
   try {
     payloadOf(statement);
@@ -307,7 +311,7 @@ function harmlessSubject(subject: string): string {
 function parseFolded(text: string): FoldedRecord | undefined {
   if (statementExcess(text) !== undefined) return undefined;
   const parsed = foldedSchema.safeParse(parseJson(text));
-  // What came from JSON has no fields that are present and undefined.
+  // Values from JSON have no fields that are present and undefined.
   return parsed.success ? (parsed.data as FoldedRecord) : undefined;
 }
 

@@ -15,20 +15,20 @@ import {
 import { listOf, mapOf } from '../../trust/statement/strict-schemas.ts';
 
 /**
- * What Git must keep about a revision that the Kptfile has no field for. It is the body of a commit under the record ref: the
- * subject line names the action, the parent is the record before, so that `git log` of the ref is the audit trail.
+ * Data of a revision that must be in Git but has no field in the Kptfile. It is the body of a commit under the record ref:
+ * the subject line contains the action, the parent is the previous record, so that `git log` of the ref is the audit trail.
  */
 const status = z.enum(['True', 'False', 'Unknown']);
 
 /** A fact from outside of the package that a verdict rests on, such as a review or the health of a deployment. */
 const externalFactSchema = z.object({
-  /** Where it was observed, such as the address of a host. */
+  /** Source of the observation, such as the address of a host. */
   source: z.string(),
-  /** What it is there, such as the number of a review. */
+  /** Identifier at the source, such as the number of a review. */
   id: z.string(),
-  /** What was observed. */
+  /** Observed value. */
   value: z.string(),
-  /** When, RFC 3339. */
+  /** Time of the observation, RFC 3339. */
   time: z.string(),
 });
 
@@ -37,7 +37,7 @@ export const verdictSchema = z.object({
   status,
   reason: z.string().optional(),
   message: z.string().optional(),
-  /** What it was given for, see inputs.ts: reference to the digest that it had then. */
+  /** Inputs of the verdict, see inputs.ts: each reference with its digest at that time. */
   inputs: mapOf(z.string()),
   /** The facts from outside that it rests on; they do not close its gate when they change. */
   external: listOf(externalFactSchema).optional(),
@@ -49,7 +49,7 @@ export const verdictSchema = z.object({
   /** Groups of the issuer, so that a policy can still decide later whether it may issue this type. */
   groups: listOf(z.string()).optional(),
   face: z.string(),
-  /** When it was given or last affirmed, RFC 3339. */
+  /** Time at which it was issued or last affirmed, RFC 3339. */
   at: z.string(),
   /** Since when the condition has had this status without a break. */
   since: z.string(),
@@ -82,14 +82,14 @@ export const contributorSchema = z.object({
   /** Set where the Git host reported who pushed: its kind and the user there, `<provider>:<user>`. It gives no verdict. */
   attributedBy: z.string().optional(),
   /**
-   * Of `push`: the commits of unknown persons, oldest first, of which the Git host may still report who pushed them. Absent where
-   * not all are known: then nothing can make the pusher known. Of a person whom the host reported: the commits that this rests on,
-   * which others can have pushed too.
+   * For `push`: the commits of unknown pushers, oldest first, for which the Git host may still report the pusher. Absent if not
+   * all are known: then the pusher stays unknown. For a user from a report of the host: the commits of the report, which other
+   * users may have pushed too.
    */
   commits: listOf(z.string()).optional(),
 });
 
-/** A person's approval of one content; it counts as long as the package holds that content. */
+/** A user's approval of one content; it counts as long as the package has that content. */
 export const approvalSchema = z.object({
   subject: z.string(),
   /** Content digest, and tree of the package, that were approved. */
@@ -98,7 +98,7 @@ export const approvalSchema = z.object({
   /** RFC 3339. */
   at: z.string(),
   face: z.string(),
-  /** Where it can be looked up, such as the address of a review. */
+  /** Address of the evidence, such as that of a review. */
   evidence: z.string().optional(),
   /** The namespace in which it was given: rights are granted by namespace. Records of earlier versions have none. */
   namespace: z.string().optional(),
@@ -106,27 +106,30 @@ export const approvalSchema = z.object({
 
 const recordSchema = z.object({
   version: z.literal(1),
-  /** The request that wrote this record. `made` is the commit on the draft that came with it, if one did. */
+  /** The request that wrote this record. `made` is the commit on the draft that it created, if any. */
   last: stepSchema.omit({ commit: true, gates: true }).extend({ made: z.string().optional() }).optional(),
   /** Tip of the draft that this record speaks about; another tip means that someone pushed since. */
   commit: z.string(),
   verdicts: listOf(verdictSchema),
   /** Lifecycle steps, oldest first, the last 50. */
   steps: listOf(stepSchema),
-  /** Who changed the content since the last published revision, whichever controller carried it forward. */
+  /**
+   * Users who changed the content since the last published revision, regardless of the controllers that carried it
+   * forward.
+   */
   contributors: listOf(contributorSchema).optional(),
   approvals: listOf(approvalSchema).optional(),
   /**
    * Gates that were required when the revision was proposed; they stay required until it is rejected or published. `lost` if the
-   * record that named them was removed or replaced. And how many people had to approve it when the last approval was recorded that
-   * was not enough.
+   * record that contained them was removed or replaced. Also the number of required approvals when the last insufficient approval
+   * was recorded.
    */
   proposal: z
     .object({ gates: listOf(z.string()), lost: z.boolean().optional(), approvalsNeeded: z.int().optional() })
     .optional(),
-  /** The published revision that this one was made from, and its content. */
+  /** The published revision that this one was created from, and its content. */
   source: z.object({ kind: z.string(), name: z.string(), commit: z.string(), content: z.string() }).optional(),
-  /** How the revision was made, in the form of Porch. */
+  /** The task that created the revision, in the form of Porch. */
   task: z.unknown().optional(),
   /** The content at which pipeline and resolvers last settled, and which resolvers had claimed the package. */
   settled: z.object({ content: z.string(), resolvers: listOf(z.string()), at: z.string() }).optional(),
@@ -142,7 +145,7 @@ const recordSchema = z.object({
   deleted: z.string().optional(),
   /** Of a record that was written for a publication: its version, `v<N>`. Such a record is none of a draft with this workspace. */
   published: z.string().optional(),
-  /** When the first record of the draft was written, by the server's clock, RFC 3339. */
+  /** Time of the first record of the draft, by the server's clock, RFC 3339. */
   recordedAt: z.string().optional(),
 });
 
@@ -155,7 +158,7 @@ export type RevisionRecord = Readonly<z.infer<typeof recordSchema>>;
 
 const recordStatementSchema = statementHeadSchema.extend({ kind: z.literal('record'), record: recordSchema });
 
-/** What is signed of a record. */
+/** The signed part of a record. */
 export interface RecordStatement extends StatementHead {
   readonly kind: 'record';
   readonly record: RevisionRecord;
@@ -171,7 +174,7 @@ export interface ReadRecord {
 }
 
 const MAX_STEPS = 50;
-/** Room for the signature and what stands around it. */
+/** Additional length for the signature and its delimiters. */
 const MAX_SIGNATURE_LENGTH = 4096;
 
 export function emptyRecord(commit: string): RevisionRecord {
@@ -210,7 +213,8 @@ export function parseRecord(message: string): ReadRecord {
     const { record } = recordStatementSchema.parse(value);
     // The value as it was read: the signature covers fields that a later version added.
     const statement = value as RecordStatement;
-    // What is nested too deeply to be written again cannot have been signed, and must not fail a later reader.
+    // Too deeply nested values cannot be encoded again, so they cannot have been signed, and must not fail a later
+    // reader.
     const digest = statementDigest(payloadOf(statement));
     return { record, signed: { statement, signature }, digest };
   } catch (error) {
@@ -223,8 +227,8 @@ export function withStep(record: RevisionRecord, step: LifecycleStep): RevisionR
 }
 
 /**
- * The rejection of what a revision is now, if it was rejected last. It holds for the content: a commit that changes only conditions, or a
- * push of the same files, does not lift it.
+ * Returns the rejection of the current content, if it was rejected last. It applies to the content: a commit that changes only
+ * conditions, or a push of the same files, does not lift it.
  */
 export function rejectionOf(
   { steps }: RevisionRecord,
@@ -296,7 +300,10 @@ export function hasObjectMetadata(record: RevisionRecord): boolean {
   );
 }
 
-/** Control characters and line separators would let a text forge further lines of a commit message, or steer a terminal. */
+/**
+ * Removes control characters and line separators, which could forge further lines of a commit message or control a
+ * terminal.
+ */
 export function oneLine(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
 }

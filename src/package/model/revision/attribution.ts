@@ -6,16 +6,16 @@ import type { Contributor, LifecycleStep } from '../record/record.ts';
 import { isPublished, type PackageRevision } from './package-revision.ts';
 
 /*
- * The authors of changes, for people to read. Git lets any user who may push write any name into a commit: a name counts as that of an
- * actor only where a trusted signed statement has it. Any other one is a claim, and is shown as such.
+ * The authors of changes, for display. Git lets any user who may push write any name into a commit: a name counts as that of an actor
+ * only where a trusted signed statement has it. Any other one is a claim, and is shown as such.
  */
 
-/** How a name is shown that no trusted statement has. */
+/** Formats a name that is in no trusted statement. */
 export function claimed(name: string): string {
   return `says: ${name}`;
 }
 
-/** Who made the commit that a revision points to. The Git author of a plain push is a claim. */
+/** Returns the author of the commit of a revision. The Git author of a plain push is a claim. */
 export function authorOf(revision: PackageRevision): string {
   const { commit, record, tip } = revision;
   const approval = approvalOf(revision);
@@ -27,13 +27,19 @@ export function authorOf(revision: PackageRevision): string {
   return isVouched || isAdopted(revision) ? actor : claimed(actor);
 }
 
-/** Who published a revision: the actor, or of a commit that is not Sluice's the e-mail address of its author, as in Porch. */
+/**
+ * Returns the publisher of a revision: the actor, or for a commit that is not Sluice's the e-mail address of its author, as
+ * in Porch.
+ */
 export function publisherOf(revision: PackageRevision): string {
   const { authorEmail } = revision.tip;
   return authorEmail === undefined || approvalOf(revision) !== undefined ? authorOf(revision) : authorEmail;
 }
 
-/** The last request about a revision: the one that wrote its record if that speaks about what is there, else the commit. */
+/**
+ * Returns the last request about a revision: the one that wrote its record if that applies to the current commit, else the
+ * commit.
+ */
 export function lastRequestOf(revision: PackageRevision): {
   readonly by: string;
   /** RFC 3339. */
@@ -54,7 +60,7 @@ export function lastRequestOf(revision: PackageRevision): {
   return reason === undefined ? common : { ...common, reason };
 }
 
-/** Who brought a revision from one lifecycle to another: a request about the move, or a push where no request was about it. */
+/** Returns who changed the lifecycle of a revision: a request about the move, or a push. */
 export function moveOf(
   before: PackageRevision,
   after: PackageRevision,
@@ -62,7 +68,7 @@ export function moveOf(
   return isMovedByPush(before, after) ? { by: PUSH_ACTOR } : lastRequestOf(after);
 }
 
-/** A push that moves a branch or a tag leaves the record as it is, whose last request was about something else. */
+/** A push that moves a branch or a tag does not change the record, whose last request has another subject. */
 function isMovedByPush(before: PackageRevision, after: PackageRevision): boolean {
   const { lifecycle, record } = after;
   // Of a publication that is proposed for deletion, or is not any more, `lastRequestOf` decides.
@@ -73,7 +79,7 @@ function isMovedByPush(before: PackageRevision, after: PackageRevision): boolean
   return last?.action !== (lifecycle === 'Proposed' ? 'propose' : 'reject');
 }
 
-/** Whether a push proposed a deletion, or took that back: the last request about it was another one. */
+/** True if a push proposed a deletion or withdrew the proposal: the last request about it was another one. */
 function isMarkedByPush({ lifecycle, record }: PackageRevision): boolean {
   if (lifecycle !== 'Published' && lifecycle !== 'DeletionProposed') return false;
   const last = record?.steps.findLast(({ action }) => DELETION_STEPS.has(action));
@@ -98,7 +104,7 @@ export function areAllKnown(contributors: readonly Contributor[] | undefined): b
   return contributors?.every(({ face }) => face !== 'git') === true;
 }
 
-/** The signed list of who wrote a revision, and the commit up to which it goes. */
+/** Returns the signed list of contributors of a revision, and the last commit that it covers. */
 export function writersOf(
   revision: PackageRevision,
 ): { readonly contributors: readonly Contributor[] | undefined; readonly upTo: Oid | undefined } | undefined {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { DeepReadonly } from '../../../resource/object/object.ts';
 
-// Why a revision is where it is, as data: what the sub-resource `explain` of PackageRevision returns and `sluice why` prints. Enumerations
-// are open texts, so that a client reads what a newer server says.
+// The explanation of a revision's state, as data, which the sub-resource `explain` of PackageRevision returns and `sluice why` prints.
+// Enumerations are open texts, so that a client can read the values of a newer server.
 
 const conditionSchema = z.object({
   status: z.string(),

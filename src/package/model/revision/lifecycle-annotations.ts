@@ -1,4 +1,4 @@
-/** Porch's mark for revisions that are proposed without being asked; an annotation of the object or of its Kptfile. */
+/** Porch's annotation for revisions that are proposed automatically; on the object or in its Kptfile. */
 export const AUTO_LIFECYCLE_ANNOTATION = 'config.porch.kpt.dev/auto-lifecycle-mgmt';
 /** Nephio's: `initial` or `always`. */
 export const APPROVAL_POLICY_ANNOTATION = 'approval.nephio.org/policy';

@@ -6,7 +6,7 @@ import type { CommitFacts } from '../record/commit-message.ts';
 import type { RevisionRecord } from '../record/record.ts';
 import type { Lifecycle } from './revision-state.ts';
 
-/** Why a publication does not count: the reason is one of `PublicationFlaw`. */
+/** Reason why a publication does not count, one of `PublicationFlaw`. */
 export interface OutOfBand {
   readonly reason: string;
   readonly message: string;
@@ -32,16 +32,16 @@ export interface PackageRevision {
   /** Folder of the package in the commit's tree. */
   readonly path: string;
   readonly kptfile: Kptfile | undefined;
-  /** Why the Kptfile cannot be read. Such a revision stays listed and cannot be proposed. */
+  /** Reason why the Kptfile cannot be read. Such a revision stays listed and cannot be proposed. */
   readonly problem: string | undefined;
   readonly tip: CommitInfo;
   /** Its record, if a trusted key signed it; without verdicts and approvals while it is not proven to be the last one. */
   readonly record: RevisionRecord | undefined;
-  /** What its record ref points to; without a `record` that is none, or none that counts. */
+  /** Object id of its record ref; without a `record` the ref has none, or none that counts. */
   readonly recordOid: Oid | undefined;
   /** The statement that `record` is from. */
   readonly statement: StatementFact | undefined;
-  /** Why there is no `record` although there is, or was, one. */
+  /** Reason why there is no `record` although there is, or was, one. */
   readonly recordDistrust: Distrust | undefined;
   /** Set if it was published or changed without the kernel: why, as one sentence. */
   readonly outOfBand: OutOfBand | undefined;
@@ -51,21 +51,21 @@ export interface PackageRevision {
   readonly etag: string;
 }
 
-/** What is kept of the commit that a revision points to. */
+/** The stored facts about the commit of a revision. */
 export interface CommitInfo {
   /** The commit itself, also where the ref points to a tag object. */
   readonly oid: Oid;
   /** Commit time, milliseconds since the epoch. */
   readonly time: number;
   readonly author: string;
-  /** E-mail address of the author; undefined for commits of Sluice, whose actor stands in the message. */
+  /** E-mail address of the author; undefined for commits of Sluice, whose actor is in the message. */
   readonly authorEmail?: string;
-  /** When it was written, milliseconds since the epoch; undefined where that is `time`. */
+  /** Author time in milliseconds since the epoch; undefined if it equals `time`. */
   readonly authorTime?: number;
   readonly parents: readonly Oid[];
   readonly subject: string;
   readonly facts: CommitFacts;
-  /** The tag object, where the statement among the facts stands in its message and not in that of the commit. */
+  /** The tag object, if the statement is in its message and not in that of the commit. */
   readonly statementTag?: Oid;
   /** Tree of the package's folder in this commit. */
   readonly tree: Oid | undefined;
@@ -73,12 +73,12 @@ export interface CommitInfo {
   readonly kptfileBlob: Oid | undefined;
 }
 
-/** What a revision is found by in all namespaces: `<namespace>/<name>`. */
+/** Returns the key of a revision in all namespaces: `<namespace>/<name>`. */
 export function revisionId({ namespace, name }: Pick<PackageRevision, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
 }
 
-/** What its repository is found by in all namespaces. */
+/** Returns the key of its repository in all namespaces. */
 export function repositoryIdOf({ namespace, key }: Pick<PackageRevision, 'namespace' | 'key'>): string {
   return `${namespace}/${key.repository}`;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { explanationSchema } from './explanation.ts';
 
-// What the sub-resources of PackageRevision that are only read return, each with apiVersion, kind and metadata around it.
+// The results of the read-only sub-resources of PackageRevision, each with apiVersion, kind and metadata.
 
 export const historySchema = z.object({
   entries: z

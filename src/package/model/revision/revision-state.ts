@@ -14,36 +14,36 @@ export interface TransitionRequest {
   readonly action: Action;
   readonly actor: Actor;
   readonly face: Face;
-  /** The commit that the actor judged. Anything else at that place is a conflict. */
+  /** The commit that the request is based on. Any other commit is a conflict. */
   readonly expectedCommit?: Oid;
-  /** The actor named no version of the revision that they read: what is there may not be what they mean. */
+  /** The actor gave no version of the revision: the current one may not be the one that they read. */
   readonly isUnseen?: boolean;
-  /** Why; a rejection should have one, and breaking the glass must. */
+  /** Reason; a rejection should have one, and break-glass requires one. */
   readonly reason?: string;
   /** The actor wants to publish with closed gates; a policy names who may. */
   readonly breakGlass?: boolean;
 }
 
-/** What the kernel decides on: one revision and what stands around it. Plain values, read at one point in time. */
+/** The input of the kernel: one revision and its environment. Plain values, read at one point in time. */
 export interface RevisionState {
   readonly name: string;
   readonly lifecycle: Lifecycle;
   /** -1 placeholder on the main branch, 0 not published, else the published number. */
   readonly revision: number;
-  /** The commit of the revision. Of an annotated tag this is what it stands for, and plans speak of that commit too. */
+  /** The commit of the revision. For an annotated tag this is its target, and plans use that commit too. */
   readonly commit: Oid;
-  /** Why the Kptfile cannot be read; undefined if it can. */
+  /** Reason why the Kptfile cannot be read; undefined if it can. */
   readonly problem: string | undefined;
-  /** What kpt rejects in the Kptfiles, in one sentence; undefined if nothing. */
+  /** Errors that kpt reports for the Kptfiles, in one sentence; undefined if there are none. */
   readonly invalidKptfile?: string | undefined;
   readonly facts: GateFacts;
-  /** Who last proposed it; undefined if that is not known, as after a plain push. */
+  /** User who last proposed it; undefined if unknown, as after a plain push. */
   readonly proposedBy: string | undefined;
   /** Set where the content was pushed after the proposal. */
   readonly pushedSince?: PushedSince | undefined;
-  /** Who published it, where that is known from a trusted statement. */
+  /** User who published it, if known from a trusted statement. */
   readonly publishedBy?: string | undefined;
-  /** Who changed the content since the last published revision. */
+  /** Users who changed the content since the last published revision. */
   readonly contributors: readonly Contributor[];
   /** Approvals so far; those for other content do not count. */
   readonly approvals: readonly Approval[];
@@ -59,7 +59,7 @@ export interface RevisionState {
   readonly refs: RevisionRefs;
   /** Head of the main branch; undefined if the branch does not exist. */
   readonly mainHead: Oid | undefined;
-  /** What `refs.deletionProposed` points to. */
+  /** Object id of `refs.deletionProposed`. */
   readonly deletionProposed: Oid | undefined;
 }
 
@@ -88,10 +88,10 @@ export interface RevisionRefs {
   tagFor(revision: number): string;
 }
 
-/** A ref and what becomes of it; the caller writes the commit that `approval` and `removal` stand for. */
+/** A ref and its new value; the caller writes the commit for `approval` and `removal`. */
 export interface RefStep {
   readonly ref: string;
-  /** What it must be before; null requires that it does not exist. */
+  /** Expected old value; null requires that it does not exist. */
   readonly expect: Oid | null;
   readonly become:
     | { readonly kind: 'commit'; readonly oid: Oid }
@@ -123,11 +123,11 @@ export interface Refusal {
 export interface Allowed {
   readonly allowed: true;
   readonly plan: readonly RefStep[];
-  /** What the revision is afterwards; undefined when it is gone. */
+  /** The resulting state of the revision; undefined if it is deleted. */
   readonly next: { readonly lifecycle: Lifecycle; readonly revision: number } | undefined;
-  /** Gates that were not open and let pass because the repository does not enforce them. */
+  /** Closed gates that were ignored because the repository does not enforce them. */
   readonly bypassed: readonly Refusal[];
-  /** The closed gates were let pass because the actor may break the glass. */
+  /** The closed gates were bypassed because the actor may use break-glass. */
   readonly brokeGlass?: boolean;
   /** Set where an approval counts and is not enough: the revision stays Proposed. */
   readonly approvals?: {

@@ -89,8 +89,8 @@ function checkType(type: string): void {
 }
 
 /**
- * A copy holds what was published; everything else is content that its creator brings. What was published without the kernel is the
- * content of an unknown person.
+ * A copy contains published content; all other content is that of its creator. Content that was published without the kernel is
+ * that of an unknown user.
  */
 function contributorsOf(
   { index }: RepositoryContext,

@@ -24,8 +24,8 @@ export interface RenderedTree {
 }
 
 /**
- * Renders the package at a path of a new root tree. Of the conditions only `Rendered` is given: policies speak of revisions, and this
- * is none yet, so the controller reports the rest of the pipeline's result.
+ * Renders the package at a path of a new root tree. Only the condition `Rendered` is issued: policies apply to revisions, and this is
+ * none yet, so the controller reports the other results of the pipeline.
  */
 export async function renderNew(
   repo: RepositoryContext,

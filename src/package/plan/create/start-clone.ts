@@ -45,7 +45,7 @@ export async function startClone(
     subject: 'Creating new revision by cloning',
     task: { type: 'clone', clone: { upstreamRef: asWritten(reference) } },
     edits,
-    // Conditions are carried over as texts. Verdicts of another repository prove nothing in this one.
+    // Conditions are copied as texts. Verdicts of another repository are not valid in this one.
     verdicts:
       revision?.key.repository === key.repository
         ? (await currentRecord(repo, revision, await repo.content(revision))).verdicts

@@ -22,7 +22,7 @@ export async function startCopy(
     subject: 'Creating new revision by copying previous revision',
     task: { type: 'edit', edit: { sourceRef: { name: source.name } } },
     edits: new Map([[path, { oid: content.tree, mode: '040000' }]]),
-    // Verdicts are carried over and hold for as long as their inputs stay as they are.
+    // Verdicts are copied and stay valid as long as their inputs are unchanged.
     verdicts: (await currentRecord(repo, source, content)).verdicts,
     source: { kind: 'copy', name: source.name, commit: source.commit, content: content.content },
   };

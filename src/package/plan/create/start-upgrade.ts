@@ -44,7 +44,7 @@ export async function startUpgrade(
     );
   }
   const merged = updatePackage({ local: local.files, original: original.files, updated: updated.files }, strategy);
-  // Contexts are made again below.
+  // Context files are generated again below.
   const keptLocal = merged.keptLocal.filter(
     (path) => !(repo.deployment && /(?:^|\/)package-context\.yaml$/.test(path)),
   );
@@ -59,7 +59,7 @@ export async function startUpgrade(
 
   const path = packagePath(repo.layout, key.package);
   const content = await repo.content(local.revision);
-  // What is neither file nor folder stays as it is.
+  // Entries that are neither files nor folders stay unchanged.
   const edits = new Map<string, TreeEdit>([[path, { oid: content.tree, mode: '040000' }]]);
   for (const file of local.files.keys()) if (!files.has(file)) edits.set(`${path}/${file}`, null);
   for (const [file, next] of files) {
@@ -77,7 +77,7 @@ export async function startUpgrade(
       },
     },
     edits,
-    // They hold for as long as their inputs are what they were given for.
+    // They are valid as long as their inputs are unchanged.
     verdicts: (await currentRecord(repo, local.revision, content)).verdicts,
     source: { kind: 'upgrade', name: local.revision.name, commit: local.revision.commit, content: content.content },
   };

@@ -1,7 +1,7 @@
 import type { TreeEdit } from '../../../git/git-repository.ts';
 import type { RevisionRecord, Verdict } from '../../model/record/record.ts';
 
-/** What a draft begins with. */
+/** The initial state of a draft. */
 export interface Start {
   /** First line of its commit. */
   readonly subject: string;

@@ -8,7 +8,7 @@ import { readCommit } from '../records/record-chain.ts';
 import { RENDERED } from './render.ts';
 import { sortFiles, type WholeFiles } from './replace-texts.ts';
 
-/** Commits that are looked back at, the youngest first. */
+/** Maximum number of commits that are searched, the youngest first. */
 const MAX_COMMITS = 64;
 
 type Texts = ReadonlyMap<string, string>;
@@ -29,7 +29,7 @@ export async function isAppliedBefore(
     return now !== texts.get(path);
   });
   if (paths.length === 0) return true;
-  // What was published is the draft that the approval brought to the main branch.
+  // A published revision corresponds to the draft that the approval moved to the main branch.
   let commit = revision.ref.startsWith('refs/tags/') ? revision.tip.parents[1] : revision.commit;
   let there = commit === undefined ? undefined : await textsAt(repo.git, commit, revision.path, paths);
   for (let seen = 0; commit !== undefined && there !== undefined && seen < MAX_COMMITS; seen += 1) {

@@ -28,7 +28,7 @@ import {
 import { permittedRendering, recordRendering, renderFiles } from './render.ts';
 import { renderFailed, savesUnrendered } from './render-failure.ts';
 
-/** What can change in a revision without its lifecycle changing. Everything is one commit, or none if nothing differs. */
+/** Changes of a revision without a lifecycle step. All of them are one commit, or none if nothing differs. */
 export interface RevisionChange extends PackageEdits {
   /** The result of the pipeline for the files as they will be; without it they are rendered as they are written. Its edits are in `files`. */
   readonly rendering?: Rendering;
@@ -55,7 +55,7 @@ export interface RevisionChange extends PackageEdits {
   readonly expectedCommit?: Oid;
 }
 
-/** Plans a change; undefined if nothing would differ. */
+/** Plans a change; undefined if there is no difference. */
 export async function planChange(
   repo: RepositoryContext,
   revision: PackageRevision,
@@ -96,13 +96,14 @@ export async function planChange(
     const types = change.conditions.map(({ type }) => type);
     warnOfGateless(context, revision.name, gates, types);
   }
-  // Who writes a condition into the text gives it as well.
+  // Writing a condition into the text also issues it.
   const byRendering = new Set([
     ...(rendering?.conditions ?? []).map(({ type }) => type),
     ...(rendering?.withdraw ?? []),
   ]);
   const byWriter = written.filter((type) => !byRendering.has(type) && !isSetBy(change, type));
-  // Clients push whole packages, conditions included, without a right to give any: those are kept and prove nothing.
+  // Clients push whole packages, including conditions, without the right to issue any: those are kept without a
+  // verdict.
   const mayGive = byWriter.length === 0 || (await context.mayWriteStatus?.()) !== false;
   if (mayGive) checkIssuer(policy, byWriter, context);
   else warnOfUnproven(context, byWriter);
@@ -147,7 +148,7 @@ export async function planChange(
   return { updates, name: revision.name, marks: [mark], revokes: revokesVerdict(before, record) };
 }
 
-/** What Sluice computes cannot be given or withdrawn. */
+/** Conditions that Sluice computes cannot be issued or withdrawn. */
 function withoutComputed(change: RevisionChange, context: RequestContext): RevisionChange {
   const { conditions = [], withdraw = [] } = change;
   if (!isSetBy(change, READY_TYPE)) return change;
@@ -175,7 +176,7 @@ function needsRecording(revision: PackageRevision, atTip: RevisionRecord): boole
   return known === undefined ? atTip.verdicts.length > 0 : atTip.verdicts !== known;
 }
 
-/** How the files of a revision can be changed after all. */
+/** Returns the next step for changing the files of such a revision. */
 function returnToDraft({ lifecycle, name }: PackageRevision): string {
   return lifecycle === 'Proposed'
     ? `: "sluice rpkg reject ${name}" returns it to Draft`
@@ -208,7 +209,7 @@ function checkAllowed(
       `conditions and gates of ${revision.name} cannot change any more: it is ${revision.lifecycle}; copy it to a new workspace`,
     );
   }
-  // An approver must not miss a gate that was there when it was proposed.
+  // An approver must see every gate that existed when it was proposed.
   const notNow = revision.lifecycle === 'Proposed' ? change.kptfile?.find((edit) => edit.op !== 'addGate') : undefined;
   if (notNow !== undefined) {
     const what = notNow.op === 'removeGate' ? `the gate ${notNow.conditionType} stays while ` : '';
@@ -218,8 +219,8 @@ function checkAllowed(
 }
 
 /**
- * The rendering of the files as a change leaves them, if it touches them. Nothing if nothing differs, since what is the same
- * as before needs no commit.
+ * Returns the rendering of the changed files, if there are any. Nothing if nothing differs, since unchanged files need no
+ * commit.
  */
 async function renderingOf(
   repo: RepositoryContext,
@@ -244,7 +245,7 @@ async function renderingOf(
     if (rendering === undefined) return undefined;
     if (rendering.renderStatus !== undefined) change.onRendered?.(rendering.renderStatus);
   }
-  // Who changes the package now may change its functions.
+  // An actor who changes the package can also change its functions.
   const permitted = permittedRendering(rendering, policy, withContributor(known, context, '', ''));
   for (const sentence of permitted.refused) context.warn?.(sentence);
   return permitted.rendering;
@@ -317,7 +318,7 @@ function describe(change: RevisionChange): string {
   if (change.metadata !== undefined) parts.push('Change metadata');
   if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
   if (parts.length === 0 && change.recordPush === true) parts.push('Record a push');
-  // What is left is what rendering made of unchanged files.
+  // The remaining changes are those of rendering unchanged files.
   const text = parts.join(', ') || 'Render package';
   return text.length <= 100 ? text : `${text.slice(0, 97)}...`;
 }

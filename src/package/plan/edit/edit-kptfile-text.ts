@@ -18,7 +18,7 @@ export function withEditErrors<Result>(name: string, edit: () => Result): Result
   }
 }
 
-/** The failed edit that an error stands for; undefined if it is another error. */
+/** Returns the failed edit of an error; undefined if it is another error. */
 export function failedEdit(error: unknown): KptfileEditError | undefined {
   if (error instanceof KptfileEditError) return error;
   const cause = error instanceof SluiceError ? error.cause : undefined;

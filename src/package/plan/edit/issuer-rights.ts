@@ -10,7 +10,7 @@ import { type EffectivePolicy, refuseIssuer, typesOf } from '../../model/policy/
 /** Gates that a warning names. */
 const MAX_NAMED_GATES = 5;
 
-/** Throws Refused if a policy does not let the actor set or withdraw conditions of one of the types. */
+/** Throws Refused if a policy does not permit the actor to set or withdraw conditions of one of the types. */
 export function checkIssuer(policy: EffectivePolicy, types: Iterable<string>, { actor, face }: RequestContext): void {
   for (const type of types) {
     const refused = refuseIssuer(policy, type, actor, face);
@@ -18,7 +18,9 @@ export function checkIssuer(policy: EffectivePolicy, types: Iterable<string>, { 
   }
 }
 
-/** Throws InvalidInput for a new condition type that people could take for another one of the package or its policies. */
+/**
+ * Throws InvalidInput for a new condition type that users could mistake for another one of the package or its policies.
+ */
 export function checkTypes(policy: EffectivePolicy, kptfile: Kptfile | undefined, types: Iterable<string>): void {
   const there = new Set(kptfile === undefined ? [] : [...gatesOf(kptfile), ...conditionsOf(kptfile).keys()]);
   const known = knownTypes([...typesOf(policy), ...there]);

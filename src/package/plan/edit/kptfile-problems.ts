@@ -5,9 +5,9 @@ import { isKptfilePath } from '../../merge/package-files.ts';
 const MAX_SHOWN = 5;
 
 /**
- * What kpt rejects in the Kptfiles of a package, one line each with file, line and column, such as a misspelt field. Sluice reads such
- * Kptfiles leniently, so that a misspelt gate would be no gate. A
- * Kptfile that cannot be read at all is among them.
+ * Returns the errors that kpt reports for the Kptfiles of a package, one line each with file, line and column, such as a misspelt
+ * field. Sluice reads such Kptfiles leniently, so that a misspelt gate would be ignored. A Kptfile that cannot be read at all is
+ * included.
  */
 export function kptfileProblems(files: ReadonlyMap<string, Uint8Array | null>): string[] {
   const problems: string[] = [];

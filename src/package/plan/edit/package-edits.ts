@@ -11,7 +11,7 @@ import { editKptfileText } from './edit-kptfile-text.ts';
 import { renderedKptfile } from './render.ts';
 import { replaceFiles, type WholeFiles } from './replace-texts.ts';
 
-/** What a change edits in the files of a package. */
+/** The file edits of a change. */
 export interface PackageEdits {
   /** Files by path below the package folder; null removes. Only in Draft. */
   readonly files?: ReadonlyMap<string, Uint8Array | null>;
@@ -58,7 +58,7 @@ export function fileEdits(
   return edits;
 }
 
-/** The Kptfiles that a change brings, where it brings files: problems of other files do not concern the caller. */
+/** Returns the Kptfiles in the files of a change: problems of other files are not those of the caller. */
 export function writtenKptfiles(
   content: PackageContent,
   { whole, files }: PackageEdits,

@@ -25,7 +25,7 @@ import { DEFAULT_POLICY, type EffectivePolicy, refuseIssuer } from '../../model/
 import type { Contributor, RevisionRecord } from '../../model/record/record.ts';
 import type { Renderer, Rendering } from '../ports/renderer.ts';
 
-/** What kpt writes into the Kptfile of a package whose pipeline came through. */
+/** The condition that kpt writes into the Kptfile of a successfully rendered package. */
 export const RENDERED: Condition = { type: RENDERED_TYPE, status: 'True', reason: 'RenderSuccess' };
 
 const NO_SIGNAL = new AbortController().signal;
@@ -38,7 +38,10 @@ export function mayNameFunctions(files: PackageTexts): boolean {
   return false;
 }
 
-/** Whether any Kptfile of a package, nested packages included, names functions; undefined if one of them cannot be read. */
+/**
+ * Returns whether any Kptfile of a package, including nested packages, contains functions; undefined if one of them cannot
+ * be read.
+ */
 export function namesFunctions(files: PackageTexts): boolean | undefined {
   let found = false;
   let own = false;
@@ -53,8 +56,8 @@ export function namesFunctions(files: PackageTexts): boolean | undefined {
 }
 
 /**
- * What rendering makes of a package as it is about to be written. A package without functions only gets the condition. Undefined if
- * nothing can be rendered: a Kptfile cannot be read, or its functions cannot run now; the controller tries again.
+ * Renders a package that is about to be written. A package without functions only gets the condition. Undefined if rendering is
+ * impossible: a Kptfile cannot be read, or its functions cannot run now; the controller retries.
  */
 export async function renderFiles(
   files: PackageTexts,
@@ -75,8 +78,9 @@ export async function renderFiles(
 }
 
 /**
- * A rendering without the conditions that a policy does not let the pipeline give or withdraw, and why, one sentence each. Functions
- * are part of the package, so all who changed it count as issuers of their conditions, except where a policy pins the function.
+ * Returns a rendering without the conditions that a policy does not permit the pipeline to issue or withdraw, and the reasons, one
+ * sentence each. Functions are part of the package, so all its contributors count as issuers of their conditions, unless a policy
+ * pins the function.
  */
 export function permittedRendering(
   rendering: Rendering,
@@ -85,7 +89,7 @@ export function permittedRendering(
 ): { readonly rendering: Rendering; readonly refused: readonly string[] } {
   const refused: string[] = [];
   const permitted = (type: string, pinned = false): boolean => {
-    // Whether the package was rendered is a fact and not a verdict of the package's own functions.
+    // Whether the package was rendered is a fact and not a verdict of the package's functions.
     if (type === RENDERED.type) return true;
     // A package cannot set what Sluice itself reports about it.
     const why = type.startsWith('sluice.dev/')
@@ -133,7 +137,7 @@ export function renderedKptfile(text: string, rendering: Rendering): string {
     const condition = plainCondition(given);
     const set = { op: 'setCondition', condition } as const;
     if (condition.type !== RENDERED.type) return [set];
-    // As kpt does it: once, and last, unless it is there already; a copy stays as its source is.
+    // As in kpt: once, and last, unless it exists; a copy stays as in its source.
     if (condition.status === 'True' && isThere) return [];
     return [{ op: 'removeCondition', type: condition.type }, set];
   });
@@ -184,7 +188,7 @@ function hasPipeline({ pipeline }: Kptfile): boolean {
   return (pipeline?.mutators?.length ?? 0) + (pipeline?.validators?.length ?? 0) > 0;
 }
 
-/** True if the one condition that speaks of rendering is what a render that came through writes. Where it stands means nothing. */
+/** True if the only condition about rendering is that of a successful render. Its position does not matter. */
 function isRendered({ status }: Kptfile): boolean {
   const [found, ...others] = (status?.conditions ?? []).filter(({ type }) => type === RENDERED.type);
   return found !== undefined && others.length === 0 && sameValue(found, RENDERED);

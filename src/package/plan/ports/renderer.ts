@@ -6,7 +6,7 @@ import type { Resolution } from './resolver.ts';
 export interface RenderRequest {
   /** Contents by path below the package folder. */
   readonly files: ReadonlyMap<string, Uint8Array>;
-  /** Namespace of the repository, whose function configurations hold. */
+  /** Namespace of the repository, whose function configurations apply. */
   readonly namespace: string;
   /** Condition types by the name or the short image name of a validator, as policies require them. */
   readonly validatorConditions: ReadonlyMap<string, string>;
@@ -15,15 +15,15 @@ export interface RenderRequest {
   readonly signal: AbortSignal;
 }
 
-/** What rendering makes of a package, in the terms of a resolver's answer. It never removes a gate. */
+/** The result of rendering a package, in the form of a resolver's result. It never removes a gate. */
 export interface Rendering extends Resolution {
   /** Changes of the Kptfile other than conditions and gates: what functions wrote there, and `status.renderStatus` if it is kept. */
   readonly kptfile: readonly KptfileEdit[];
-  /** What each function did, for the response to a write. */
+  /** The result of each function, for the response to a write. */
   readonly renderStatus?: RenderStatus;
-  /** Why the package could not be rendered, in one line; its `Rendered` condition has it too. */
+  /** Reason why the package could not be rendered, in one line; its `Rendered` condition contains it too. */
   readonly failure?: string;
-  /** What people should know and what stops nothing; one line each. */
+  /** Human-readable notes that do not stop rendering; one line each. */
   readonly notes?: readonly string[];
   /** True if it failed because a function cannot run here, which is no fault of the package. */
   readonly unavailable?: boolean;
@@ -32,8 +32,8 @@ export interface Rendering extends Resolution {
 /** Runs the function pipeline of packages. */
 export interface Renderer {
   /**
-   * What rendering makes of a package; undefined if no Kptfile in it names a function. Rendering what it made gives the same again, or
-   * the pipeline does not settle. Rejects with the signal's reason, and with Unavailable if nothing can be run at this time.
+   * Renders a package; undefined if no Kptfile in it contains a function. Rendering must be idempotent, or the pipeline does not
+   * settle. Rejects with the signal's reason, and with Unavailable if functions cannot run now.
    */
   render(request: RenderRequest): Promise<Rendering | undefined>;
 }

@@ -12,7 +12,10 @@ import type { RepositoryTrust, StatementFact } from '../../trust/repository-trus
 import { STATEMENT_VERSION, scopeOf } from '../../trust/statement/statement.ts';
 import type { Renderer } from './renderer.ts';
 
-/** What planning a write needs of a repository. Plans write objects, which are unreachable until their refs are committed. */
+/**
+ * The parts of a repository that planning a write needs. Plans write objects, which are unreachable until their refs are
+ * committed.
+ */
 export interface RepositoryContext {
   readonly repository: string;
   readonly namespace: string;
@@ -32,7 +35,7 @@ export interface RepositoryContext {
   policyFor(revision: PackageRevision): EffectivePolicy;
   /** The revision as the index has it, once trusted keys and policies are read as they are now. Throws NotFound. */
   current(name: string): Promise<PackageRevision>;
-  /** The revision that a plan would leave behind; undefined if it is gone then. */
+  /** Returns the revision after a plan; undefined if it would be deleted. */
   preview(plan: WritePlan): Promise<PackageRevision | undefined>;
   content(revision: PackageRevision): Promise<PackageContent>;
   /** Names of revisions, in any repository, that have this one as their upstream. */
@@ -44,9 +47,9 @@ export interface WritePlan {
   readonly updates: readonly RefUpdate[];
   /** Name of the revision afterwards. */
   readonly name: string;
-  /** How far the statements on the revision come by this. */
+  /** The new positions of statement chains. */
   readonly marks: readonly NewMark[];
-  /** The plan revokes something, such as a condition or a proposal: the marks must be on disk before the caller gets the result. */
+  /** The plan revokes data, such as a condition or a proposal: the marks must be on disk before the caller gets the result. */
   readonly revokes: boolean;
 }
 
@@ -64,7 +67,7 @@ export function signatures(
   };
 }
 
-/** What is written down about the request itself. */
+/** The recorded facts about the request itself. */
 export interface RecordNote {
   /** First line of the record's commit. */
   readonly subject: string;
@@ -75,7 +78,7 @@ export interface RecordNote {
   readonly onTopOf?: Oid;
 }
 
-/** What a record is written for. */
+/** The subject of a record. */
 export type RecordSubject = Pick<PackageRevision, 'path' | 'recordOid' | 'statement'> & {
   readonly key: { readonly workspace: string };
 } & Partial<Pick<PackageRevision, 'lifecycle' | 'revision'>>;
@@ -121,7 +124,7 @@ export async function writeRecord(
   return { update, fact, mark: markOf(fact) };
 }
 
-/** What is written of a publication must not pass for the record of a draft that a push makes of it. */
+/** Data of a publication must not count as the record of a draft that a push creates from it. */
 function publicationOf({ lifecycle, revision = 0, key }: RecordSubject): Pick<RevisionRecord, 'published'> {
   if (lifecycle !== 'Published' && lifecycle !== 'DeletionProposed') return {};
   return { published: revision > 0 ? `v${revision}` : key.workspace };

@@ -4,9 +4,9 @@ import type { KrmObject } from '../../model/krm/krm.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 
 /**
- * Settles one family of conditions. A resolver reads a package and returns what should change; it never writes. The runner
- * merges the results of all resolvers of a draft into one commit, runs them again until nothing changes, and binds the conditions to
- * their inputs. The same package must always give the same answer, or the runner stops it.
+ * Resolves one family of conditions. A resolver reads a package and returns changes; it never writes. The runner merges the results
+ * of all resolvers of a draft into one commit, runs them again until nothing changes, and binds the conditions to their inputs. It
+ * must be deterministic, or the runner stops it.
  */
 export interface Resolver {
   /** Short name, unique; it appears as the actor `resolver:<name>` and in `sluice why`. */
@@ -15,7 +15,7 @@ export interface Resolver {
   readonly claims: readonly string[];
   /** Condition types (or prefixes) that must be True first. A cycle is detected and reported, not run. */
   readonly waitsFor?: readonly string[];
-  /** Whether it applies to the package. A proposal waits for every resolver that does. */
+  /** Returns whether it applies to the package. A proposal waits for every resolver that does. */
   applies(subject: ResolverSubject): boolean;
   /**
    * True if it reads proposed revisions as well, since its conditions follow from more than the content. Of these only conditions are
@@ -51,6 +51,6 @@ export interface Resolution {
   readonly withdraw?: readonly string[];
   /** Readiness gates to add. */
   readonly gates?: readonly string[];
-  /** Look again after so many milliseconds even if nothing changes. */
+  /** Runs again after so many milliseconds even if nothing changes. */
   readonly requeueAfter?: number;
 }

@@ -9,7 +9,7 @@ import type { RepositoryContext } from '../ports/repository-context.ts';
 import { reportedPushers } from './host-pushers.ts';
 import { type ReadRecord, readCommit, recordsOf } from './record-chain.ts';
 
-/** One thing that happened to a revision. */
+/** One event in the history of a revision. */
 export interface HistoryEntry {
   /** RFC 3339. */
   readonly at: string;
@@ -22,8 +22,8 @@ export interface HistoryEntry {
 }
 
 /**
- * What happened to a revision, newest first: the commits of its draft, its records and, once published, the steps that the
- * approval commit carries. The walk ends where the draft left the main branch. Names that no trusted statement has are marked as
+ * Returns the history of a revision, newest first: the commits of its draft, its records and, once published, the steps in the
+ * approval commit. The walk ends where the draft branched from the main branch. Names without a trusted statement are marked as
  * claims.
  */
 export async function historyOf(
@@ -72,12 +72,12 @@ function writerOf(revision: PackageRevision, records: readonly ReadRecord[]): Wr
   return Object.assign(find, writers?.upTo === undefined ? {} : { upTo: writers.upTo });
 }
 
-/** What can only have come after what, where two things have the same second. */
+/** Orders events of the same second by their possible sequence. */
 function rank({ action }: HistoryEntry): number {
   return ['push', 'init', 'copy', 'edit', ...ACTIONS].indexOf(action);
 }
 
-/** The approval commit, and which gates it let pass. */
+/** Returns the approval commit, and the gates that it bypassed. */
 async function approvalEntry(repo: RepositoryContext, revision: PackageRevision): Promise<HistoryEntry> {
   const { commit, tip } = revision;
   const by = revision.outOfBand === undefined ? authorOf(revision) : undefined;
@@ -111,16 +111,17 @@ async function commitsOf(
       .map(({ tip }) => tip.tree),
   );
   let next: Oid | undefined = tip;
-  // What was pushed since the list was signed lies before.
+  // Commits that were pushed after the list was signed are before this point.
   let isCovered = false;
   while (next !== undefined && next !== main && entries.length < limit) {
     const [folder] = await repo.git.statObjects([`${next}:${revision.path}`]);
     const commit: Commit | undefined = folder === undefined ? undefined : await readCommit(repo, next);
     if (commit === undefined) break;
     const { annotations, action } = parseCommitMessage(commit.message);
-    // A branch that was made with git begins where it differs from what was published, if it was not made with the package.
+    // A branch that was created with git begins at its first difference from the published content, unless it was created
+    // with the package.
     if (action === undefined && next !== tip && published.has(folder?.oid)) break;
-    // Commits of other packages lie before the point where this draft left the main branch.
+    // Commits of other packages are before the point where this draft branched from the main branch.
     const foreign = annotations.length > 0 && !annotations.some((annotation) => annotation.package === revision.path);
     if (foreign || commit.parents.length === 0 || commit.parents.length > 1) break;
     isCovered ||= next === writer.upTo;
@@ -137,7 +138,7 @@ function isCreation(task: unknown): boolean {
   return type === 'init' || type === 'clone' || type === 'edit' || type === 'upgrade';
 }
 
-/** Records hold what made no commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
+/** Records contain events without a commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
 function recordEntries(records: readonly ReadRecord[]): HistoryEntry[] {
   return records
     .filter(({ last, isTrusted }) => last.made === undefined && !(isTrusted && isStep(last.action)))
@@ -146,7 +147,7 @@ function recordEntries(records: readonly ReadRecord[]): HistoryEntry[] {
     );
 }
 
-/** Lifecycle steps stand in every later record, and are taken from there. */
+/** Lifecycle steps are in every later record, and are read from there. */
 function isStep(action: string): boolean {
   return (ACTIONS as readonly string[]).includes(action);
 }

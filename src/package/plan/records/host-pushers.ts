@@ -11,7 +11,7 @@ import type { KeptPush } from '../../trust/ledger/attributed-pushes.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 
 /*
- * Who pushed, as the Git host reports it. A report can arrive before the push is seen, after a record was written about it, or never.
+ * The pushers that the Git host reports. A report can arrive before the push is seen, after a record was written about it, or never.
  * Therefore the record lists the commits of unknown pushers, and each reading of it evaluates the reports again.
  */
 
@@ -22,7 +22,7 @@ const MAX_COMMITS_OF_PUSH = 100;
 /** Commits that are read for one answer. */
 const MAX_READ_COMMITS = 500;
 
-/** The record with the people whom the host reports in place of unknown pushers. */
+/** Returns the record with the users that the host reports in place of unknown pushers. */
 export async function withHostPushers(
   repo: RepositorySources,
   revision: PackageRevision,
@@ -30,12 +30,12 @@ export async function withHostPushers(
   hostUsers: HostUsers | undefined,
 ): Promise<RevisionRecord> {
   const unknown = record.contributors?.find(({ name }) => name === PUSH_ACTOR);
-  // What was attributed can have been pushed by others too, whose reports come later.
+  // Other users may have pushed an attributed commit too, and their reports may arrive later.
   const attributed = (record.contributors ?? []).filter(({ name }) => name !== PUSH_ACTOR);
   const unknownCommits = unknown?.commits ?? [];
   const commits = [...new Set([...unknownCommits, ...attributed.flatMap((one) => one.commits ?? [])])];
   if (hostUsers === undefined || commits.length === 0) return record;
-  // A report explains only what was not there before.
+  // A report only explains commits that did not exist before.
   if (unknownCommits.includes(revision.commit))
     repo.trust.noteLook(`${repo.namespace}/${repo.repository}`, revision.ref, revision.commit);
   const pushes = hostPushes(repo, revision);
@@ -65,7 +65,7 @@ export async function withHostPushers(
   return withApprovals(known, new Set(people.keys()), areAllKnown);
 }
 
-/** `people` are those whom the host reports, `rest` the commits of unknown pushers that remain. */
+/** `people` are those that the host reports, `rest` the remaining commits of unknown pushers. */
 function contributorsWith(
   before: readonly Contributor[],
   people: ReadonlyMap<string, { readonly push: KeptPush; readonly commits: readonly Oid[] }>,
@@ -74,7 +74,7 @@ function contributorsWith(
   const [first] = rest;
   const unknown = before.find(({ name }) => name === PUSH_ACTOR);
   const contributors = before.flatMap((one): Contributor[] => {
-    // Not all commits are known: nothing makes the pusher known.
+    // Not all commits are known, so the pusher stays unknown.
     if (one === unknown && one.commits !== undefined)
       return first === undefined ? [] : [{ ...one, commit: first, commits: [...rest] }];
     const commits = people.get(one.name)?.commits;
@@ -93,7 +93,7 @@ function contributorsWith(
   return contributors;
 }
 
-/** Approvals that were recorded while it was not known that their givers had pushed do not hold; fewer may be needed now. */
+/** Approvals of users who turn out to have pushed do not count; fewer may be required now. */
 function withApprovals(record: RevisionRecord, pushers: ReadonlySet<string>, areAllKnown: boolean): RevisionRecord {
   const { approvals, proposal, ...rest } = record;
   const { approvalsNeeded, ...kept } = proposal ?? { gates: [] };
@@ -119,7 +119,7 @@ function knownSteps(
   return person === undefined || others.length > 0 ? steps : [...steps.slice(0, -1), { ...last, by: person }];
 }
 
-/** Who pushed commits, for people to read, as far as the host reports it: a user who is no listed person is a claim. */
+/** Returns the pushers of commits for display, as far as the host reports them: an unlisted account is a claim. */
 export async function reportedPushers(
   repo: RepositorySources,
   revision: Pick<PackageRevision, 'key'>,
@@ -149,10 +149,10 @@ function hostPushes(
 }
 
 /**
- * Which pushes brought a commit: those that ended with it, and those that ended with a later one and began before it. A push brings what
- * lies between its two ends on the line of first parents, and only where both ends are there. It does not bring what Sluice read before as
- * the tip of another branch, or below its end as the tip of this one: of a push on top of such a commit, only the tip is known to have come
- * with it.
+ * Maps commits to the pushes that added them: pushes that ended with the commit, and those that ended with a later one and began
+ * before it. A push adds the commits between its two ends on the first-parent line, if both ends exist. It does not add commits that
+ * Sluice read before as the tip of another branch, or below its end as the tip of this one: of a push on top of such a commit, only
+ * the tip is known to be added.
  */
 async function pushesByCommit(
   { git, trust, namespace, repository }: Omit<RepositorySources, 'layout'>,
@@ -173,13 +173,13 @@ async function pushesByCommit(
       wasThere = seenOn !== undefined && (oid !== push.after || seenOn !== push.ref);
       if (wasThere) break;
       if (wanted.has(oid)) brought.push(oid);
-      // All of a new branch came with its first push.
+      // All commits of a new branch were added by its first push.
       if (push.before === undefined && brought.length === wanted.size) break;
       left -= 1;
       oid = await firstParent(git, oid);
     }
     reads -= budget - left;
-    // Of a branch that was set to something else only the tip is known to have come this way.
+    // Of a branch that was reset only the tip is known to be added by this push.
     const isWhole = !wasThere && (push.before === undefined || oid === push.before);
     for (const commit of isWhole ? brought : brought.filter((one) => one === push.after))
       found.set(commit, [...(found.get(commit) ?? []), push]);

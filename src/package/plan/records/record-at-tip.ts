@@ -26,8 +26,8 @@ type RecordSources = Pick<
 >;
 
 /**
- * The record of a revision as it stands for its tip, pushes since included. Published revisions carry theirs in the approval
- * commit. `content` is undefined where the package cannot be read; then no condition holds for anything.
+ * Returns the record of a revision at its tip, including later pushes. Published revisions have theirs in the approval
+ * commit. `content` is undefined if the package cannot be read; then no condition is valid.
  */
 export async function currentRecord(
   repo: RecordSources,
@@ -73,7 +73,7 @@ interface Point extends BranchCommit {
 
 async function pushesOf(repo: RecordSources, revision: PackageRevision): Promise<PushHistory<Point, PackageRevision>> {
   const publications = repo.index.ofPackage(revision.key.package).filter(
-    // What others published counts as content of its pusher.
+    // Content that was published without Sluice counts as that of its pusher.
     ({ revision: number, outOfBand }) => number > 0 && outOfBand === undefined,
   );
   const tip = { commit: revision.commit, time: revision.tip.time };
@@ -93,7 +93,7 @@ async function pushesOf(repo: RecordSources, revision: PackageRevision): Promise
   return { ...history, start: { ...start, verdicts } };
 }
 
-/** The revision as it was at another commit, as far as reading its package goes. */
+/** Returns the revision at another commit, with the fields for reading its package. */
 function earlier(revision: PackageRevision, { commit, tree, kptfileBlob, kptfile }: Point): PackageRevision {
   const { etag, outOfBand } = revision;
   return { ...revision, etag, outOfBand, commit, kptfile, tip: { ...revision.tip, tree, kptfileBlob } };
@@ -149,7 +149,7 @@ async function kptfileOf(
   }
 }
 
-/** A package; undefined if it cannot be read, so that nothing was given for it. */
+/** Returns the inputs of a package; undefined if it cannot be read, so that no verdict is valid for it. */
 async function inputsAt(repo: RecordSources, revision: PackageRevision): Promise<PackageInputs | undefined> {
   try {
     return await repo.content(revision);

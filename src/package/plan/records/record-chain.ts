@@ -7,7 +7,7 @@ import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import { payloadOf, statementDigest } from '../../trust/statement/statement.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 
-/** Records that are looked through for who made the commits of a draft. */
+/** Maximum number of records that are searched for the authors of a draft's commits. */
 const MAX_RECORDS = 200;
 
 export interface ReadRecord {
@@ -38,7 +38,7 @@ export async function recordsOf(
     let isTrusted = digest !== undefined && digest === vouched;
     if (!isTrusted && signed !== undefined && digest !== undefined) {
       const fact = { head: signed.statement, digest, signer: await trust.signerOf(signed) };
-      // What a revoked key signed counts only where a record that is trusted names it.
+      // A record that a revoked key signed counts only if a trusted record refers to it.
       isTrusted = trust.distrustOf(fact, scope) === undefined && trust.revocationOf(fact.signer) === undefined;
     }
     vouched = isTrusted ? (signed?.statement.previous ?? undefined) : undefined;
@@ -50,8 +50,8 @@ export async function recordsOf(
 }
 
 /**
- * Who made which commits of a draft, as its records say, which end with its publication. Empty where no push contributed: then all
- * commits are Sluice's, and their trailers are right.
+ * Returns the authors of a draft's commits according to its records, which end with its publication. Empty if no push contributed:
+ * then all commits are Sluice's, and their trailers are right.
  */
 export async function commitsMade(
   repo: Pick<RepositoryContext, 'git' | 'trust'>,

@@ -4,7 +4,7 @@ import type { TrustLedger } from '../ledger/trust-ledger.ts';
 import type { StatementSigner } from '../statement/statement-signature.ts';
 import { statementSigner } from '../statement/statement-signer.ts';
 
-/** Where the private key of a server comes from. */
+/** The source of a server's private key. */
 export interface KeySource {
   /** For messages: a path, or `Secret namespace/name`. */
   readonly name: string;
@@ -12,13 +12,13 @@ export interface KeySource {
   read(): string;
   /** True if the text can change without a change of the ledger's keys, and reading it is cheap. */
   readonly volatile: boolean;
-  /** What the key is called in lists. */
+  /** Comment of the key in lists. */
   readonly comment: string;
 }
 
 /**
- * The server's own key as it is at that moment: one that another process has rotated counts from the next statement on. Each key that
- * is used is in the ledger before it signs. A revoked key signs nothing.
+ * The server's current own key: a rotation by another process applies from the next statement on. Each key that is used is in the
+ * ledger before it signs. A revoked key signs nothing.
  */
 export class OwnKey {
   readonly #source: KeySource;
@@ -33,8 +33,8 @@ export class OwnKey {
   }
 
   /**
-   * What signs the next statement. Throws what `source.read` throws, InvalidInput for text that is no key, and Refused for a key that
-   * is revoked.
+   * Returns the signer of the next statement. Throws the errors of `source.read`, InvalidInput for an invalid key, and Refused for a
+   * revoked key.
    */
   current(): StatementSigner {
     const { keysVersion } = this.#ledger;

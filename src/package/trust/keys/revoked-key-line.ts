@@ -45,7 +45,7 @@ function parseLine(text: string, line: number): TrustedKey {
     const { fingerprint, line: normal } = parseSshPublicKey(publicKey);
     return {
       ...{ fingerprint, publicKey: normal, comment, origin: 'added', addedAt: '1970-01-01T00:00:00Z' },
-      // No mark is at hand that an order could be compared with.
+      // There is no mark to compare an order with.
       revocation: { at, order: 0, heads, statements: new Set(statements) },
     };
   } catch (error) {

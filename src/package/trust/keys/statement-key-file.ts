@@ -17,12 +17,12 @@ import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 
 /** The largest RSA keys take a fifth of it. */
 const MAX_KEY_BYTES = 64 * 1024;
-/** Read or write for the group or for all others. */
+/** Permission bits for the group and for other users. */
 const OTHERS = 0o077;
 
 /**
- * The text of a private key. Throws NotFound for a missing file, Refused with the command to run for one that others may read, and
- * Unavailable where it cannot be read.
+ * Reads a private key file. Throws NotFound for a missing file, Refused with the command to run for one that other users can read,
+ * and Unavailable if it cannot be read.
  */
 export function readKeyFile(path: string): string {
   let descriptor: number | undefined;
@@ -47,8 +47,8 @@ export function readKeyFile(path: string): string {
 }
 
 /**
- * Writes a key where there is none yet, complete and durable or not at all. Of several processes that do so at once one succeeds;
- * for the others it returns false.
+ * Writes a key if there is none yet, complete and durable or not at all. Of several concurrent processes one succeeds; for the
+ * others it returns false.
  */
 export function createKeyFile(path: string, text: string): boolean {
   return withTemporary(path, text, (temporary) => {
@@ -62,7 +62,7 @@ export function createKeyFile(path: string, text: string): boolean {
   });
 }
 
-/** Puts a key in the place of another, of which nothing stays. */
+/** Replaces a key; the previous one is deleted. */
 export function replaceKeyFile(path: string, text: string): void {
   withTemporary(path, text, (temporary) => renameSync(temporary, path));
 }

@@ -4,9 +4,9 @@ import type { TrustedKey } from '../ledger/trust-ledger.ts';
 
 /** The keys that a repository trusts. */
 export interface TrustedKeys {
-  /** By fingerprint; revoked ones included, which count for what was there before. */
+  /** By fingerprint; including revoked keys, which count for earlier statements. */
   readonly keys: ReadonlyMap<string, TrustedKey>;
-  /** What is wrong with single lines of the annotation, with their numbers; the other lines count. */
+  /** Problems of single lines of the annotation, with their numbers; the other lines count. */
   readonly problems: readonly string[];
 }
 
@@ -14,9 +14,9 @@ export interface TrustedKeys {
 const NEVER_ADDED = '1970-01-01T00:00:00Z';
 
 /**
- * Which keys a registration trusts: those of the ledger, that is the server's own, retired ones included, and those that operators
- * added; or, where its annotation `sluice.dev/trusted-keys` lists keys, exactly these. A key that is revoked in the ledger is revoked
- * everywhere.
+ * Returns the keys that a registration trusts: those of the ledger, that is the server's own, retired ones included, and those that
+ * operators added; or, where its annotation `sluice.dev/trusted-keys` lists keys, exactly these. A key that is revoked in the ledger
+ * is revoked everywhere.
  */
 export function trustedKeysOf(
   repositoryAnnotations: Readonly<Record<string, string>> | undefined,

@@ -11,15 +11,15 @@ export interface AttributedPush {
   readonly registration: string;
   /** Full name. */
   readonly ref: string;
-  /** Where the branch was; undefined for a new one. */
+  /** Head of the branch before the push; undefined for a new branch. */
   readonly before: Oid | undefined;
-  /** Where the push brought it. */
+  /** Head of the branch after the push. */
   readonly after: Oid;
   /** The account at the host. */
   readonly user: string;
   /** Kind of the host, such as `github`. */
   readonly provider: string;
-  /** When the report arrived, RFC 3339. */
+  /** Time at which the report arrived, RFC 3339. */
   readonly at: string;
 }
 
@@ -33,8 +33,8 @@ export interface KeptPush extends AttributedPush {
 }
 
 /**
- * Reports of Git hosts on who pushed. They are kept beside the ledger, in a file of their own: what is lost counts as pushed by an
- * unknown person, so that they need no backup. Shared by all processes on one data folder.
+ * Push reports of Git hosts. They are stored next to the ledger, in a separate file: a push without a report counts as pushed by
+ * an unknown user, so they need no backup. Shared by all processes on one data folder.
  */
 export interface AttributedPushes {
   /** Keeps a report; the oldest ones make way. Durable when it returns. The same report again changes nothing, unless it was superseded. */
@@ -53,7 +53,7 @@ export interface AttributedPushes {
 
 /** Reports on one branch that are kept: more of them at a time come only from a branch that is pushed to and fro. */
 export const MAX_PUSHES_OF_REF = 50;
-/** Reports of one registration that are kept, so that one does not take the place of the others. */
+/** Maximum number of stored reports for one registration, so that registrations do not displace each other's. */
 export const MAX_PUSHES_OF_REGISTRATION = 10_000;
-/** Looks of one registration that are kept. */
+/** Maximum number of stored syncs for one registration. */
 export const MAX_LOOKS_OF_REGISTRATION = 10_000;

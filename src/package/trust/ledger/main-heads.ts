@@ -1,7 +1,7 @@
 /** Accepted heads of a repository by main branch: the same repository can be registered with several. */
 export type MainHeads = Readonly<Record<string, string>>;
 
-/** Stands for the branch of a head that an earlier version noted without it. It counts until the head of any branch is noted. */
+/** The branch of a head that an earlier version stored without one. It applies until the head of any branch is stored. */
 export const UNNAMED_BRANCH = '';
 
 export function headOf(heads: MainHeads, branch: string): string | undefined {

@@ -1,8 +1,8 @@
 import type { Mark, NewMark, StatementScope } from './trust-ledger.ts';
 
 /**
- * The mark of a scope after one entry of `TrustLedger.raise`; the present one itself where the entry changes nothing. A mark never goes
- * down. An entry with the present sequence and another digest is a second statement at the same place, of which the first one counts.
+ * The mark of a scope after one entry of `TrustLedger.raise`; the current one itself if the entry changes nothing. A mark never
+ * decreases. An entry with the current sequence and another digest is a second statement at the same position; the first one counts.
  */
 export function raisedMark(present: Mark | undefined, entry: NewMark, order: number): Mark {
   const { sequence, digest, proven } = entry;

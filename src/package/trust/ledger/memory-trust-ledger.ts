@@ -12,7 +12,7 @@ import type {
   TrustLedger,
 } from './trust-ledger.ts';
 
-/** For tests, and for work on repositories without a data folder: nothing outlives the process. */
+/** For tests, and for work on repositories without a data folder: it is not durable. */
 export class MemoryTrustLedger implements TrustLedger {
   #keysVersion = 0;
   #order = 0;
@@ -97,7 +97,7 @@ export class MemoryTrustLedger implements TrustLedger {
   }
 
   close(): void {
-    // Nothing to write and nothing to release.
+    // There are no resources to write or release.
   }
 }
 

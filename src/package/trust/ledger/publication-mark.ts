@@ -2,7 +2,7 @@ import type { Oid } from '../../../git/git-repository.ts';
 import type { StatementScope } from './trust-ledger.ts';
 
 /*
- * What a ledger knows of the publication with one number: which one counts, or that it was deleted. Numbers can be given again, and
+ * The mark of a ledger for one publication number: which publication counts, or that it was deleted. Numbers can be reused, and
  * every user who may push can set the tag back to an earlier publication, whose statement is as valid as it was then.
  */
 
@@ -22,7 +22,7 @@ export function keptScope(branch: string, path: string, version: string): Omit<S
 /** A publication as a tag shows it. */
 export interface PublishedTag {
   readonly commit: Oid;
-  /** The tag object, where the statement stands in its message. */
+  /** The tag object, if the statement is in its message. */
   readonly statementTag: Oid | undefined;
 }
 
@@ -38,7 +38,7 @@ export function deletionDigest(tag: PublishedTag): string {
   return DELETED + publicationDigest(tag);
 }
 
-/** What the digest of a mark says; its commit is that of the publication which counted last. */
+/** Parses the digest of a mark; its commit is that of the publication that counted last. */
 export function parsePublicationDigest(digest: string): { readonly commit: Oid; readonly isDeleted: boolean } {
   const isDeleted = digest.startsWith(DELETED);
   const [commit = ''] = digest.slice(isDeleted ? DELETED.length : 0).split(' ');

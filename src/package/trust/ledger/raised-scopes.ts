@@ -3,7 +3,7 @@ import type { RaisedScopes, StatementScope } from './trust-ledger.ts';
 /** Scopes that are kept. A reader that fell further behind evaluates everything again. */
 const MAX_KEPT = 4096;
 
-/** Which marks of a ledger changed, so that what depends on the others need not be evaluated again. */
+/** The changed marks of a ledger, so that data that depends on other marks need not be evaluated again. */
 export class RaiseLog {
   #scopes: StatementScope[] = [];
   /** Version in front of the first scope. */

@@ -22,7 +22,7 @@ export function raiseOf(name: string, sequence: number, digest = `d${sequence}`,
   return { scope: scope(name), sequence, digest, proven };
 }
 
-/** What every TrustLedger does. `open` gives an empty one. */
+/** The common behaviour of every TrustLedger. `open` returns an empty one. */
 export function describeTrustLedger(open: () => TrustLedger): void {
   function withLedger(use: (ledger: TrustLedger) => void): void {
     const ledger = open();

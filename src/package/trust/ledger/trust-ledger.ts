@@ -19,12 +19,12 @@ export interface TrustLedger {
   /** Adds a key, or leaves a known one as it is. Durable when it returns. A revoked key stays revoked. */
   addKey(key: Pick<TrustedKey, 'fingerprint' | 'publicKey' | 'comment' | 'origin' | 'addedAt'>): void;
   /**
-   * Ends the trust in a key from now on: the marks that exist now and the publications that the main branches hold now keep their
-   * validity, everything later does not. Durable when it returns. Throws NotFound for an unknown key.
+   * Ends the trust in a key from now on: existing marks and the publications on the main branches stay valid, later statements do
+   * not. Durable when it returns. Throws NotFound for an unknown key.
    */
   revokeKey(fingerprint: string, at: string): void;
 
-  /** What is known of a repository; undefined before it was first seen. */
+  /** Returns the known facts about a repository; undefined before it was first seen. */
   repository(id: string): KnownRepository | undefined;
   /** The id under which an address was seen last. */
   repositoryAt(address: string): KnownRepository | undefined;
@@ -35,17 +35,17 @@ export interface TrustLedger {
   /** Notes where a main branch of a known repository is; other processes see it at once, like a mark that need not be durable. */
   noteMain(id: string, branch: string, head: string): void;
 
-  /** How far the statements on a revision have come; undefined if none was seen. */
+  /** Returns the position of the last statement on a revision; undefined if none was seen. */
   mark(scope: StatementScope): Mark | undefined;
   /** Digests of the last known statements whose marks have at most this order; for a file that replaces the ledger elsewhere. */
   statementsUpTo(order: number): readonly string[];
   /**
-   * Raises marks, all or none. A mark never goes down: an entry whose sequence is below the present one changes nothing, and so does
-   * one with the present sequence, except that it may set `proven`. With `durable` it is on disk when this returns;
-   * otherwise a crash of the machine may lose it, which makes the mark lower but never wrong.
+   * Raises marks, all or none. A mark never decreases: an entry whose sequence is below the current one changes nothing, and so does
+   * one with the current sequence, except that it may set `proven`. With `durable` it is on disk when this returns; otherwise a
+   * crash of the machine may lose it, which makes the mark lower but never wrong.
    */
   raise(entries: readonly NewMark[], options: { readonly durable: boolean }): void;
-  /** Which marks were raised after a version that an earlier call returned, by any process; 0 for the first call. */
+  /** Returns the marks that any process raised after a version that an earlier call returned; 0 for the first call. */
   raisedSince(version: number): RaisedScopes;
 
   /** Writes what is not yet on disk and releases the resources. */
@@ -66,7 +66,7 @@ export interface TrustedKey {
 }
 
 export interface Revocation {
-  /** RFC 3339; for people, never compared. */
+  /** RFC 3339; for display, never compared. */
   readonly at: string;
   /** Marks up to this order keep their validity. */
   readonly order: number;
@@ -84,7 +84,10 @@ export interface KnownRepository {
   readonly mainHeads: MainHeads;
 }
 
-/** What a chain of statements is about. `package` is the full path in the repository, its directory included. */
+/**
+ * The subject of a chain of statements. `package` is the full path in the repository, including the directory of the
+ * repository.
+ */
 export interface StatementScope {
   readonly repository: string;
   readonly package: string;
@@ -105,7 +108,7 @@ export interface Mark {
   readonly digest: string;
   /** Position among all marks of this ledger; grows with every raise. */
   readonly order: number;
-  /** False for a statement that was there when the repository was first seen: it may be older than the last one. */
+  /** False for a statement that existed when the repository was first seen: it may be older than the last one. */
   readonly proven: boolean;
 }
 
@@ -113,8 +116,8 @@ export interface Mark {
 export const DELETED = '';
 
 /**
- * What the main branch still holds of publications that were deleted: the digest of the mark is the tree of the package. Workspaces have no
- * slash, so that no statement has this scope. `path` is the full path of the package.
+ * The scope of the remaining content of deleted publications on the main branch: the digest of the mark is the tree of the package.
+ * Workspaces have no slash, so that no statement has this scope. `path` is the full path of the package.
  */
 export function deletedContentScope(path: string): Omit<StatementScope, 'repository'> {
   return { package: path, workspace: 'deleted//content' };

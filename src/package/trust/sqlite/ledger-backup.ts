@@ -5,7 +5,7 @@ import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import { ledgerError, openLedgerDatabase } from './open-ledger-database.ts';
 import { checkLedgerContent, checkLedgerSchema } from './schema.ts';
 
-/** A copy of a ledger as it is at one moment, also while others write it; undefined if there is none. */
+/** Returns a consistent copy of a ledger, even while other processes write it; undefined if there is none. */
 export function copyLedger(path: string): Uint8Array | undefined {
   if (!existsSync(path)) return undefined;
   const copy = `${path}.${randomUUID()}.tmp`;
@@ -24,7 +24,7 @@ export function copyLedger(path: string): Uint8Array | undefined {
   }
 }
 
-/** A copy of a ledger that was judged, and waits to be merged. */
+/** A checked copy of a ledger that waits to be merged. */
 export interface CheckedLedger {
   /**
    * Adds what the copy knows to the ledger at the path; see `mergeSql`. A ledger there that is damaged is kept `aside`, and a new one
@@ -34,7 +34,7 @@ export interface CheckedLedger {
   remove(): void;
 }
 
-/** Writes a copy to a new file and judges it. Throws Corrupt or Unsupported; then nothing stays. */
+/** Writes a copy to a new file and checks it. Throws Corrupt or Unsupported, after removing the file. */
 export function checkLedgerCopy(content: Uint8Array, file: string): CheckedLedger {
   rmSync(file, { force: true });
   try {

@@ -82,7 +82,7 @@ export class LedgerTables {
   }
 
   /** False if the key is revoked already, or unknown. */
-  /** Of marks, whatever they say. */
+  /** For marks of all kinds. */
   digestsUpTo(order: number): string[] {
     const rows = this.#database.prepare('SELECT digest FROM marks WHERE position <= ?').all(order);
     return rows.map(({ digest }) => String(digest));
@@ -135,7 +135,7 @@ function repositoryOf(row: unknown): KnownRepository | undefined {
   return { id, address, mainHeads: headsOf(mainHead) };
 }
 
-/** The column holds the heads by branch as JSON. Earlier versions kept one commit there, for whatever branch. */
+/** The column contains the heads by branch as JSON. Earlier versions stored one commit, for any branch. */
 function headsOf(text: string | null): MainHeads {
   if (text === null) return {};
   return text.startsWith('{') ? headsSchema.parse(JSON.parse(text)) : { [UNNAMED_BRANCH]: text };

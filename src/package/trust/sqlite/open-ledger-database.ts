@@ -4,16 +4,19 @@ import { pathToFileURL } from 'node:url';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import { checkLedgerSchema, prepareLedgerSchema } from './schema.ts';
 
-/** How long a write waits for that of another process. */
+/** Milliseconds that a write waits for that of another process. */
 const BUSY_TIMEOUT_MS = 5000;
 const SQLITE_BUSY = 5;
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
-/** To set the mode of a new file SQLite does not wait for others that do so at the same time. */
+/** SQLite does not wait for other processes when it sets the mode of a new file. */
 const MAX_MODE_ATTEMPTS = 100;
 const ATTEMPT_PAUSE_MS = 20;
 
-/** Opens the file of a ledger; a missing one is made, for its owner only. Throws Corrupt, Unsupported, Busy or Unavailable. */
+/**
+ * Opens the file of a ledger; creates a missing one, readable for its owner only. Throws Corrupt, Unsupported, Busy or
+ * Unavailable.
+ */
 export function openLedgerDatabase(path: string): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {

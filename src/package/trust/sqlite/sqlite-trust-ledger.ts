@@ -24,9 +24,9 @@ export interface SqliteTrustLedgerOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** How long marks that need not be durable wait for others. */
+/** Milliseconds that non-durable marks wait for others. */
 const FLUSH_DELAY_MS = 500;
-/** How old `keysVersion` may be where another process changed the keys. */
+/** Maximum age in milliseconds of `keysVersion` after another process changed the keys. */
 const VERSION_AGE_MS = 50;
 /** Marks of one write that are written at once. */
 const MAX_AT_ONCE = 256;
@@ -41,8 +41,8 @@ interface Pending {
 }
 
 /**
- * A ledger in a SQLite file of its own, which several processes write at the same time. Each write is one transaction with full sync;
- * reads go to the file, so that they see what other processes wrote.
+ * A ledger in a separate SQLite file, which several processes write at the same time. Each write is one transaction with full sync;
+ * reads access the file, so that they see the writes of other processes.
  */
 export class SqliteTrustLedger implements TrustLedger {
   readonly #path: string;
@@ -62,7 +62,7 @@ export class SqliteTrustLedger implements TrustLedger {
   /** The last attempt to write what waits failed. */
   #failed = false;
   #keysVersion: number;
-  /** When the version was read last, in milliseconds since the epoch. */
+  /** Time of the last read of the version, in milliseconds since the epoch. */
   #readAt: number;
   #keys: { readonly version: number; readonly list: readonly TrustedKey[] } | undefined;
 
@@ -77,7 +77,10 @@ export class SqliteTrustLedger implements TrustLedger {
     this.#readAt = this.#clock.now();
   }
 
-  /** Opens the file; a missing one is made, for its owner only. Throws Corrupt, Unsupported, Busy or Unavailable. */
+  /**
+   * Opens the file; creates a missing one, readable for its owner only. Throws Corrupt, Unsupported, Busy or
+   * Unavailable.
+   */
   static open(options: SqliteTrustLedgerOptions): SqliteTrustLedger {
     return new SqliteTrustLedger(options, openLedgerDatabase(options.path));
   }
@@ -151,7 +154,7 @@ export class SqliteTrustLedger implements TrustLedger {
       const stored = this.#tables.mark(scope);
       const pending = this.#pending.get(scopeText(scope));
       if (pending === undefined) return stored;
-      // Where other processes have written meanwhile, what waits comes after them.
+      // Pending marks come after those of other processes.
       return raisedMark(stored, pending.entry, this.#tables.counter('order') + pending.index);
     });
   }
@@ -175,7 +178,7 @@ export class SqliteTrustLedger implements TrustLedger {
 
   raisedSince(version: number): RaisedScopes {
     const foreignVersion = this.#read(() => this.#tables.foreignVersion());
-    // Which marks another process raised is not looked up: it may have written anything.
+    // The marks that another process raised are not looked up: it may have changed any of them.
     if (foreignVersion !== this.#foreignVersion) this.#raiseLog.forget();
     this.#foreignVersion = foreignVersion;
     return this.#raiseLog.since(version);
@@ -209,7 +212,7 @@ export class SqliteTrustLedger implements TrustLedger {
     });
   }
 
-  /** Writes what waits; what cannot be written goes on waiting. */
+  /** Writes pending marks; those that cannot be written stay pending. */
   #flush(): void {
     try {
       this.#write(() => undefined, 'NORMAL');

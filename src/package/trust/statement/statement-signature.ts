@@ -13,6 +13,6 @@ export interface StatementSigner {
 
 /**
  * The fingerprint of the key that made a signature, if it is valid for exactly this payload and the namespace of statements; undefined
- * for anything else, including text that is no signature. Whether the key is trusted is a question of its own.
+ * for anything else, including text that is no signature. Whether the key is trusted is checked separately.
  */
 export type VerifySignature = (payload: string, signature: string) => Promise<string | undefined>;

@@ -15,16 +15,16 @@ export const MAX_STATEMENT_VALUES = 20_000;
 /** Trailer of the base64 signature; the payload is in front of it, see docs/trust.md. */
 export const SIGNATURE_TRAILER = 'Sluice-Signature';
 
-/** Anyone who may push can write a name, which is shown to people: no control characters, no line separators. */
+/** Anyone who may push can write a name, which is displayed: no control characters, no line separators. */
 const name = z
   .string()
   .max(4096)
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u);
 
 /**
- * What every statement begins with. Whatever opens a gate, approves or delivers is such a statement, signed: the records of drafts,
- * publications, deletions, the list of what was adopted, and the id of a repository. Keyed by repository id, path and workspace, so
- * that it can be replayed neither in another repository nor for another revision.
+ * The common fields of every statement. All data that opens a gate, approves or delivers is in such a signed statement: the records
+ * of drafts, publications, deletions, the list of adoptions, and the id of a repository. Keyed by repository id, path and
+ * workspace, so that it can be replayed neither in another repository nor for another revision.
  */
 export const statementHeadSchema = z.object({
   statement: z.literal(STATEMENT_VERSION),
@@ -42,7 +42,7 @@ export const statementHeadSchema = z.object({
 
 export type StatementHead = Readonly<z.infer<typeof statementHeadSchema>>;
 
-/** A statement with its signature, as it stands in a commit message. */
+/** A statement with its signature, as in a commit message. */
 export interface SignedStatement<Statement extends StatementHead = StatementHead> {
   readonly statement: Statement;
   /** Base64 of the SSH signature of `payloadOf(statement)`. */
@@ -63,7 +63,7 @@ export function statementMessage(subject: string, payload: string, signature: st
   return `${subject}\n\n${payload}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
 }
 
-/** The payload and the signature in such a message, as they stand there. */
+/** Returns the payload and the signature in such a message, unparsed. */
 export function splitMessage(message: string): { readonly payload: string; readonly signature: string } {
   const start = message.indexOf('\n\n');
   const body = start === -1 ? '' : message.slice(start + 2);
@@ -85,7 +85,7 @@ export function parseStatement<Statement extends StatementHead>(
     schema.parse(value);
     // The value as it was read: the signature covers fields that a later version added.
     const statement = value as Statement;
-    // What is nested too deeply to be written again cannot have been signed.
+    // Too deeply nested values cannot be encoded again, so they cannot have been signed.
     payloadOf(statement);
     return { statement, signature };
   } catch (error) {
@@ -98,7 +98,10 @@ export function statementDigest(payload: string): string {
   return hash('sha256', payload, 'hex');
 }
 
-/** Why a payload is too large to be written or read; undefined if it is not. Linear, and much faster than parsing it. */
+/**
+ * Returns why a payload is too large to be written or read; undefined if it is not. Linear, and much faster than parsing
+ * it.
+ */
 export function statementExcess(payload: string): string | undefined {
   if (payload.length > MAX_STATEMENT_LENGTH)
     return `it has ${payload.length} characters, at most ${MAX_STATEMENT_LENGTH} are allowed`;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /*
- * zod reports every flaw of a value. Of a text that any user may push there can be millions, and collecting them holds the event loop up
- * for seconds; these schemas stop at the first item that does not fit.
+ * zod reports every issue of a value. A text that any user may push can have millions, and collecting them blocks the event loop for
+ * seconds; these schemas stop at the first invalid item.
  */
 
 /** A list; the first item that does not fit is reported. */

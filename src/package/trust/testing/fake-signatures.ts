@@ -3,8 +3,8 @@ import { RepositoryTrust } from '../repository-trust.ts';
 import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from '../statement/statement.ts';
 
 /*
- * A signature scheme for tests that need many signatures, or wrong ones: a signature names its key and the digest of what it signs.
- * Anyone could make one; tests that play an attacker sign with keys of their own, as an attacker has to.
+ * A signature scheme for tests that need many signatures, or wrong ones: a signature contains its key and the digest of the
+ * payload. Anyone could create one; tests of attacks sign with other keys, as an attacker must.
  */
 
 export function fakeSignature(key: string, payload: string): string {

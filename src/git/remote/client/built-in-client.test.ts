@@ -317,7 +317,7 @@ describe('the own client over HTTP', () => {
     test('a busy server returns Retry-After, and has changed nothing', async () => {
       Object.assign(server.behaviour, { refuse: 429, retryAfter: 17, words: 'slow down' });
       const error = await failure(repository.push(remote, [create('refs/heads/x', first)]));
-      expect(error).toMatchObject({ code: 'Unavailable', details: { retryAfter: 17, mayBeDone: false } });
+      expect(error).toMatchObject({ code: 'Unavailable', details: { retryAfter: 17, mayBeApplied: false } });
       expect(error.message).toContain('retry after 17 s');
       server.behaviour.refuse = 500;
       expect(isUnknownOutcome(await failure(repository.push(remote, [create('refs/heads/x', first)])))).toBe(true);
