@@ -231,7 +231,7 @@ describe('runResolvers', () => {
     expect(outcome.unsettled?.pipeline).toMatch(/^n\.yaml: -n: .*\nn\.yaml: \+n: /);
     const both = resolverOf('b', ({ files }) => edit('n.yaml', `${files.get('n.yaml')}.`));
     const fight = await runOf(draftOf({}), [both], { renderer: { render } });
-    expect(fight.unsettled).toEqual({ what: 'render and b changes n.yaml', pipeline: undefined });
+    expect(fight.unsettled).toEqual({ changes: 'render and b changes n.yaml', pipeline: undefined });
     let times = 0;
     const toggling = async () => ({
       kptfile: [],

@@ -128,7 +128,7 @@ function deletionFindings({ revision }: RevisionEvaluation, dependents: readonly
   };
 }
 
-/** What is said of refs that would have the same name as a revision and are not shown for that reason. */
+/** Returns the message about refs that are hidden because they would have the same name as a revision. */
 export function hiddenRefsMessage(refs: readonly string[]): string {
   const [are, it] = refs.length === 1 ? ['is', 'it'] : ['are', 'each of them'];
   return `${refs.join(' and ')} would have the same name and ${are} not shown; push ${it} under a workspace of its own`;

@@ -10,7 +10,9 @@ export class CandidateTable {
   readonly #placeholders = new Map<string, Candidate>();
   /** Refs that show revisions of a package. */
   readonly #refsByPackage = new Map<string, Set<string>>();
-  /** Those that claim an id; names that others gave can be spelled alike, and then one of them is shown. */
+  /**
+   * Candidates with the same id; names from other tools can be spelled in two ways, and then one candidate is chosen.
+   */
   readonly #byUid = new Map<string, readonly Candidate[]>();
   /** Those that are shown, by id. */
   readonly #shown = new Map<string, Candidate>();
@@ -110,7 +112,7 @@ export class CandidateTable {
     return this.#setNewest(candidate.key.package, before, candidate);
   }
 
-  /** Looks for the highest revision where the one before is gone. Returns the ids of the rows that depend on it. */
+  /** Finds the highest revision if the previous one was removed. Returns the ids of the rows that depend on it. */
   expectNewest(packageName: string): readonly string[] {
     const before = this.#newest.get(packageName);
     if (before === undefined || this.#isShown(before)) return NONE;

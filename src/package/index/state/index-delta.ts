@@ -10,10 +10,10 @@ export interface IndexChange {
   readonly after: PackageRevision | undefined;
 }
 
-/** What ref changes come to, read from Git before anything is changed. */
+/** The effects of ref changes, read from Git before anything is changed. */
 export interface IndexDelta {
   readonly refs: readonly RefChange[];
-  /** What refs that show revisions show now. */
+  /** The current candidates of changed refs. */
   readonly candidates: ReadonlyMap<string, Candidate | undefined>;
   /** Set if the main branch moved. */
   readonly main: MainDelta | undefined;
@@ -25,7 +25,7 @@ export interface IndexDelta {
   readonly adoption: { readonly present: Adoption | undefined } | undefined;
 }
 
-/** What became of the packages on the main branch, by package; undefined for those that are gone. */
+/** The changes of the packages on the main branch, by package; undefined for removed ones. */
 export interface MainDelta {
   readonly tip: TipFact | undefined;
   readonly candidates: ReadonlyMap<string, Candidate | undefined>;

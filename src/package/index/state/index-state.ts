@@ -14,7 +14,7 @@ import type { IndexChange, IndexDelta } from './index-delta.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { PackageFolders } from './package-folders.ts';
 
-/** What is asked of the surroundings of a state. */
+/** The parts of the environment that a state depends on. */
 interface StateView extends TrustView {
   readonly repository: string;
   readonly namespace: string;
@@ -35,7 +35,7 @@ export class IndexState {
   readonly #candidates = new CandidateTable();
   /** The head of the main branch. */
   #mainTip: TipFact | undefined;
-  /** Grows when something changed that every row may depend on, such as trusted keys. */
+  /** Increases with each change that may affect every row, such as one of trusted keys. */
   #epoch = 0;
   /** Epoch in which all rows of a package were last evaluated; rows without later changes stay as they are. */
   readonly #epochs = new Map<string, number>();
@@ -164,7 +164,7 @@ export class IndexState {
     else this.refs.set(name, oid);
   }
 
-  /** Evaluates revisions again after something changed that is no ref: keys, adoptions, or what was found out about signatures. */
+  /** Evaluates revisions again after a change that is not one of refs: keys, adoptions, or results of signature checks. */
   reassess(packages: ReadonlySet<string>): Generator<void, IndexChange[]> {
     return this.#assemble(new Set(), packages);
   }
