@@ -6,7 +6,7 @@ import {
 
 /** Annotations of the Kptfile that have no effect because no policy enables them. */
 export const annotationExplainer: Explainer = {
-  explain({ judgement: { record, revision, policy } }) {
+  explain({ evaluation: { record, revision, policy } }) {
     if (policy.kptfileApprovals || !['Draft', 'Proposed'].includes(revision.lifecycle)) return {};
     const { annotations = {} } = revision.kptfile?.metadata ?? {};
     const ignored = [AUTO_LIFECYCLE_ANNOTATION, APPROVAL_POLICY_ANNOTATION].filter(

@@ -12,7 +12,7 @@ import { approvalOutlook } from './approval-outlook.ts';
 
 /** Reports whose approval a proposed revision waits for. */
 export const approvalExplainer: Explainer = {
-  explain({ judgement: evaluation, siblings }, surroundings) {
+  explain({ evaluation, siblings }, surroundings) {
     const { revision, record, policy, gates } = evaluation;
     if (revision.lifecycle !== 'Proposed') return {};
     const reasons = pushReasons(evaluation);

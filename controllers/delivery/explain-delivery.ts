@@ -47,7 +47,7 @@ export interface DeliveryExplainerOptions {
 export function deliveryExplainer(options: DeliveryExplainerOptions): Explainer {
   const part: Part = { ...options, mirrors: new Map() };
   return {
-    async explain({ judgement: { revision } }, { signal }) {
+    async explain({ evaluation: { revision } }, { signal }) {
       if (!isPublished(revision)) return { reasons: undeliverable(revision) };
       return revision.revision < 1 ? {} : { delivery: await explainDelivery(part, revision, signal) };
     },

@@ -45,7 +45,7 @@ function repush({ url }: Pick<PackageRepository, 'url'>, { path, revision, commi
 /** Reports a publication whose tag is missing while a branch has the name of its revision. */
 export function lostTagExplainer(options: LostTagOptions): Explainer {
   return {
-    async explain({ judgement: { revision } }) {
+    async explain({ evaluation: { revision } }) {
       const lost = await lostPublication(options, revision);
       return lost === undefined ? {} : { reasons: [lost.reason], next: [lost.command] };
     },

@@ -105,7 +105,8 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
     let result = object;
     const foreground = ownerWaits && graph.hasDependents(object.metadata.uid);
     // In a cycle of objects that wait for each other, one must not wait.
-    if (foreground && graph.dependents(object.metadata.uid).some(awaitsDependents)) result = await letGo(kind, object);
+    if (foreground && graph.dependents(object.metadata.uid).some(awaitsDependents))
+      result = await release(kind, object);
     const { uid, resourceVersion } = result.metadata;
     await client.delete(kind, keyOf(result), {
       ...{ uid, resourceVersion, reason: 'all its owners are gone' },
@@ -117,11 +118,11 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
     await untilSeen();
     // Each dependent that is deleted or drops its reference wakes this controller again.
     if (!graph.isBlocked(object.metadata.uid)) await dropFinalizer(kind, object, FOREGROUND_FINALIZER);
-    else if (graph.waitsForItself(object.metadata.uid)) await letGo(kind, object);
+    else if (graph.waitsForItself(object.metadata.uid)) await release(kind, object);
   }
 
   /** Marks that its owners need not wait for it any more. */
-  function letGo(kind: Kind, object: Stored): Promise<Stored> {
+  function release(kind: Kind, object: Stored): Promise<Stored> {
     return setOwners(kind, object, (reference) => ({ ...reference, blockOwnerDeletion: false }));
   }
 

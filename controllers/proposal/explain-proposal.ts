@@ -13,7 +13,7 @@ import { obstacleTo } from './readiness.ts';
 /** Reports who will propose a draft, and when. */
 export const proposalExplainer: Explainer = {
   explain(explained, surroundings) {
-    const { judgement: evaluation, refusals } = explained;
+    const { evaluation, refusals } = explained;
     const { revision, gates, policy } = evaluation;
     if (revision.lifecycle !== 'Draft') return {};
     const { name } = revision;
@@ -39,7 +39,7 @@ export const proposalExplainer: Explainer = {
 
 /** Returns the next action of a controller on a draft; `isReady` if it acts as soon as it runs. */
 function nextStep(
-  { judgement: evaluation, siblings, refusals }: ExplainedRevision,
+  { evaluation, siblings, refusals }: ExplainedRevision,
   surroundings: Surroundings,
 ): { readonly reasons: Reason[]; readonly isReady: boolean } {
   const { disabled, running } = surroundings;

@@ -13,7 +13,12 @@ import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
 import { canonicalAddress } from '../../src/git/open/repository-address.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
 import { type OpenOptions, openPackageRepository } from '../../src/package/store/open-package-repository.ts';
-import { allowedSignersOf, hostUsersIn, hostUsersNameOf, peopleIn } from '../../src/package/store/policy-objects.ts';
+import {
+  allowedSignersOf,
+  hostUsersNameOf,
+  parseHostUsers,
+  parsePeople,
+} from '../../src/package/store/policy-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { Signers } from '../../src/package/store/signing.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
@@ -155,11 +160,11 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const signers = allowedSignersOf(object);
     if (signers !== undefined) {
       const listed = await find(signers);
-      const problems = listed === undefined ? ['it does not exist'] : peopleIn(listed).problems;
+      const problems = listed === undefined ? ['it does not exist'] : parsePeople(listed).problems;
       warn('AllowedSigners', signers, problems);
     }
     const users = hostUsersNameOf(object);
-    if (users !== undefined) warn('HostUsers', users, hostUsersIn(await find(users)).problems);
+    if (users !== undefined) warn('HostUsers', users, parseHostUsers(await find(users)).problems);
   }
 
   /** The repository as its object specifies it, opened if necessary. */

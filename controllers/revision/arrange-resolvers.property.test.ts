@@ -98,7 +98,7 @@ describe('arrangeResolvers', () => {
   });
 });
 
-test('claimants are the resolvers that apply, and those whose check throws', () => {
+test('applicable resolvers are those that apply, and those whose check throws', () => {
   const { revision, content } = draftOf({ 'a.yaml': 'apiVersion: v1\nkind: A\n' });
   const applies = (name: string, says: Resolver['applies']) => resolverOf(name, () => ({}), { applies: says });
   const kindIs =

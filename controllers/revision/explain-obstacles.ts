@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 
 /** Reports why controllers do not continue with a draft: the commit budget, content that is already published, a rejection, missing reports. */
 export const obstacleExplainer: Explainer = {
-  explain({ judgement: evaluation }, { now, running }) {
+  explain({ evaluation }, { now, running }) {
     const { revision, record, policy, content } = evaluation;
     const reasons: Reason[] = [];
     const next: string[] = [];

@@ -11,7 +11,7 @@ import { RENDERER } from './run-state.ts';
 /** Reports which resolvers run on a draft, in which order, and problems of their configuration or of the pipeline. */
 export function resolverExplainer(builtIn: readonly OrderedResolver[]): Explainer {
   return {
-    explain({ judgement: evaluation }, { resolvers }) {
+    explain({ evaluation }, { resolvers }) {
       const { revision, content } = evaluation;
       if (revision.lifecycle !== 'Draft') return {};
       const { order, problems } = arrangeResolvers(resolvers);

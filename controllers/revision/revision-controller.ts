@@ -104,9 +104,7 @@ class RevisionReconciler {
   constructor(options: RevisionControllerOptions) {
     this.#options = options;
     this.#arrangement = arrangeResolvers(options.resolvers);
-    this.#ofProposals = arrangeResolvers(
-      options.resolvers.filter(({ checksProposals: judgesProposals }) => judgesProposals === true),
-    );
+    this.#ofProposals = arrangeResolvers(options.resolvers.filter(({ checksProposals }) => checksProposals === true));
     const { clock } = options;
     this.#settled = new SettledCache(clock);
     const client = options.client.as({ name: CONTROLLER_ACTOR }, 'controller');

@@ -140,8 +140,8 @@ test('a condition in a signed commit is given by its author; an unsigned one on 
   expect(await givenBy()).toBe('anna');
   expect((await world.store.evaluate(name)).gates[0]?.state).toBe('Open');
   await push(draft, { 'app/evil.yaml': 'a: 1\n' }, undefined);
-  const judgement = await world.store.evaluate(name);
-  expect(judgement.gates[0]?.state).toBe('Stale');
+  const evaluation = await world.store.evaluate(name);
+  expect(evaluation.gates[0]?.state).toBe('Stale');
   expect(await contributors()).toEqual(['anna', 'push']);
 });
 
@@ -170,8 +170,8 @@ test('a branch that is taken back to a signed commit is pushed by an unknown per
   clock.advance(60_000);
   await world.store.change(name, { conditions: [{ type: TYPE, status: 'False' }] }, as('anna'));
   await move(draft, signed);
-  const judgement = await world.store.evaluate(name);
-  expect(judgement.gates[0]?.state).toBe('NotAllowed');
+  const evaluation = await world.store.evaluate(name);
+  expect(evaluation.gates[0]?.state).toBe('NotAllowed');
   expect(await contributors()).toContain('push');
 });
 

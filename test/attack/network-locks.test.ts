@@ -65,8 +65,8 @@ test('the lock of a process that was killed is free at once, whatever machine it
     setInterval(() => {}, 1000);
   `);
   await once(holder.stdout as NodeJS.ReadableStream, 'data');
-  const said = JSON.parse(await readFile(`${path}.json`, 'utf8')) as object;
-  await writeFile(`${path}.json`, JSON.stringify({ ...said, host: 'container-of-before' }));
+  const output = JSON.parse(await readFile(`${path}.json`, 'utf8')) as object;
+  await writeFile(`${path}.json`, JSON.stringify({ ...output, host: 'container-of-before' }));
   await expect(ProcessLock.acquire(path)).rejects.toMatchObject({
     code: 'Busy',
     message: expect.stringContaining(`process ${holder.pid} on container-of-before`),

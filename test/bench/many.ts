@@ -100,7 +100,7 @@ async function measure(
     `${most.openFiles}`,
   ];
   if (idle === 0) return [`${count}`, name, ...figures, '', '', ''];
-  for (let said = -1; said !== up.output.length; await sleep(CALM * 1000)) said = up.output.length;
+  for (let output = -1; output !== up.output.length; await sleep(CALM * 1000)) output = up.output.length;
   const before = processLoad(pid);
   await sleep(idle * 1000);
   const after = processLoad(pid);

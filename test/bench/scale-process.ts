@@ -99,11 +99,11 @@ async function watch(): Promise<{ watch: number; write: number }> {
   const iterator = events[Symbol.asyncIterator]();
   const writes: number[] = [];
   const watched = await times(drafts, async ({ name }, round) => {
-    const heard = iterator.next();
+    const hasReported = iterator.next();
     const begun = performance.now();
     await store.change(name, { metadata: { labels: { round: `${process.pid}-${round}` } } }, context);
     writes.push(performance.now() - begun);
-    await heard;
+    await hasReported;
   });
   abort.abort();
   return { watch: median(watched), write: median(writes) };

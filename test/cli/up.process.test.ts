@@ -80,8 +80,8 @@ describe('up', () => {
     await killed.said(/1 repository/);
     await killed.end('SIGKILL');
     // As in a container that is recreated under another name.
-    const said = JSON.parse(await readFile(join(cli.data, 'up-lock.json'), 'utf8')) as object;
-    await writeFile(join(cli.data, 'up-lock.json'), JSON.stringify({ ...said, host: 'gone.example' }));
+    const output = JSON.parse(await readFile(join(cli.data, 'up-lock.json'), 'utf8')) as object;
+    await writeFile(join(cli.data, 'up-lock.json'), JSON.stringify({ ...output, host: 'gone.example' }));
     expect((await sluice(['up', '--data', cli.data, '--until-idle'])).code).toBe(0);
   });
 

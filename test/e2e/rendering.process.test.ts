@@ -65,9 +65,9 @@ describe('real pipelines', skipFor(corpusMissing), () => {
       if (path === 'Kptfile') blog.set(path, Buffer.from(auto(data.toString())));
     }
     await pushDraft(scratch, 'blog', blog);
-    const said = await world.up();
+    const output = await world.up();
     const refs = await world.refs();
-    for (const name of SAMPLES) expect(refs, said).toContain(`refs/tags/${name}/v1`);
+    for (const name of SAMPLES) expect(refs, output).toContain(`refs/tags/${name}/v1`);
     expect(refs).not.toContain('refs/tags/blog/v1');
     const draft = 'refs/heads/drafts/blog/v1';
     expect(await world.file(draft, 'blog/Kptfile')).toMatch(
@@ -131,10 +131,10 @@ test('a replacement that splits a cluster name with dashes in every round is sto
     ['upf.yaml', 'apiVersion: workload.nephio.org/v1alpha1\nkind: NFDeployment\nmetadata:\n  name: upf-edge-us-1\n'],
   ]);
   await pushDraft(scratch, 'upf', files);
-  const said = await world.up();
+  const output = await world.up();
   const draft = 'refs/heads/drafts/upf/v1';
   const kptfile = await world.file(draft, 'upf/Kptfile');
-  expect(kptfile, said).toContain('sluice.dev/PipelineSettled');
+  expect(kptfile, output).toContain('sluice.dev/PipelineSettled');
   expect(kptfile).toMatch(/upf\.yaml: -\s+name: upf-edge-us-1/);
   // One commit reports it, and the pushed files are unchanged.
   expect(await scratch.git('rev-list', '--count', `main..${draft}`)).toBe('2');

@@ -279,14 +279,14 @@ test.each(['auto', 'git'])(
   async (transport) => {
     await using scratch = await scratchRepository();
     await scratch.git('config', 'receive.advertisePushOptions', 'true');
-    const heard = join(scratch.folder, 'heard');
-    const hook = `#!/bin/sh\necho "$GIT_PUSH_OPTION_COUNT $GIT_PUSH_OPTION_0" >> '${heard}'\n`;
+    const hasReported = join(scratch.folder, 'heard');
+    const hook = `#!/bin/sh\necho "$GIT_PUSH_OPTION_COUNT $GIT_PUSH_OPTION_0" >> '${hasReported}'\n`;
     const server = await startGitServer({ root: scratch.folder, hooks: { 'pre-receive': hook } });
     const asked = { 'sluice.dev/transport': transport, 'sluice.dev/push-options': 'ci.skip' };
     const store = await connect(scratch, server, 'one', asked);
-    await rm(heard, { force: true });
+    await rm(hasReported, { force: true });
     await store.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init' } }, anna);
-    expect(await readFile(heard, 'utf8')).toBe('1 ci.skip\n');
+    expect(await readFile(hasReported, 'utf8')).toBe('1 ci.skip\n');
     const { message } = store.repository('packages').git.remoteNote ?? {};
     expect(message).toContain(
       transport === 'git' ? 'push by git, because the transport git was selected' : 'push by own client',

@@ -62,9 +62,9 @@ class Writer {
       const lines = createInterface(child.stdout).on('line', (line) => {
         // The last line of one that was killed may be cut.
         if (!line.endsWith('}')) return;
-        const said = JSON.parse(line) as Said;
-        if (said.says === 'idle') this.#idle.resolve();
-        this.said.push(said);
+        const output = JSON.parse(line) as Said;
+        if (output.says === 'idle') this.#idle.resolve();
+        this.said.push(output);
       });
       await Promise.all([once(child, 'close'), once(lines, 'close')]);
       code = child.exitCode;
@@ -151,12 +151,12 @@ async function judge(
   const { store } = await scratch.open();
   const rows = [...store.repository('packages').index.all()];
   const truth = rows.map(({ name, uid, revision, refOid }) => `${name} ${uid} ${revision < 0 ? '' : refOid}`).sort();
-  for (const { said } of writers) expect(said.findLast(({ says }) => says === 'end')?.names).toEqual(truth);
+  for (const { said: output } of writers) expect(output.findLast(({ says }) => says === 'end')?.names).toEqual(truth);
 
-  const said = writers.flatMap((writer) => writer.said);
-  const begun = said.filter(({ says }) => says === 'begin');
+  const output = writers.flatMap((writer) => writer.said);
+  const begun = output.filter(({ says }) => says === 'begin');
   const ends = new Map(
-    said.filter(({ says }) => ['done', 'failed', 'unknown'].includes(says)).map((line) => [line.id, line]),
+    output.filter(({ says }) => ['done', 'failed', 'unknown'].includes(says)).map((line) => [line.id, line]),
   );
   const uids = new Map(rows.map((row) => [row.uid, row]));
   const files = await filesByUid(scratch, rows);
@@ -190,7 +190,7 @@ async function judge(
       `${of} is gone, and no writer deleted it`,
     );
   const codes = new Map<string, number>();
-  for (const { says, code = '' } of said) if (says === 'failed') codes.set(code, (codes.get(code) ?? 0) + 1);
+  for (const { says, code = '' } of output) if (says === 'failed') codes.set(code, (codes.get(code) ?? 0) + 1);
   const lives = writers.map((writer) => writer.lives).join(' and ');
   console.log(
     `${SECONDS} s: ${JSON.stringify(counts)}, failed: ${JSON.stringify(Object.fromEntries(codes))}, ${history.pushes} pushes, ${lives} lives, ${rows.length} revisions at the end`,

@@ -11,7 +11,7 @@ import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import { openPackageRepository } from '../../src/package/store/open-package-repository.ts';
 import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
-import { allowedSignersOf, effectivePolicy, peopleIn } from '../../src/package/store/policy-objects.ts';
+import { allowedSignersOf, effectivePolicy, parsePeople } from '../../src/package/store/policy-objects.ts';
 import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
@@ -85,7 +85,12 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
     const repository = repositories.get({ namespace: 'default', name: revision.key.repository });
     const name = repository === undefined ? undefined : allowedSignersOf(repository);
     const listed = name === undefined ? undefined : configMaps.get({ namespace: 'default', name });
-    return effectivePolicy(revision, repository, policies.list(), listed === undefined ? undefined : peopleIn(listed));
+    return effectivePolicy(
+      revision,
+      repository,
+      policies.list(),
+      listed === undefined ? undefined : parsePeople(listed),
+    );
   };
   const recorders: EventRecorder[] = [];
 

@@ -8,9 +8,9 @@ import {
   allowedSignersOf,
   combinePolicies,
   effectivePolicy,
-  hostUsersIn,
   hostUsersNameOf,
-  peopleIn,
+  parseHostUsers,
+  parsePeople,
   type SelectedRevision,
 } from '../../package/store/policy-objects.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
@@ -59,7 +59,7 @@ function peopleFor(readers: ObjectReaders, repository: Stored<Repository>): Peop
   const name = allowedSignersOf(repository);
   const { namespace } = repository.metadata;
   const listed = name === undefined ? undefined : readers.configMaps.get({ namespace, name });
-  return listed === undefined ? undefined : peopleIn(listed);
+  return listed === undefined ? undefined : parsePeople(listed);
 }
 
 /**
@@ -68,7 +68,7 @@ function peopleFor(readers: ObjectReaders, repository: Stored<Repository>): Peop
 function hostUsersFor(readers: ObjectReaders, repository: Stored<Repository>): HostUsers | undefined {
   const name = hostUsersNameOf(repository);
   const { namespace } = repository.metadata;
-  return name === undefined ? undefined : hostUsersIn(readers.configMaps.get({ namespace, name }));
+  return name === undefined ? undefined : parseHostUsers(readers.configMaps.get({ namespace, name }));
 }
 
 /**
@@ -91,7 +91,7 @@ function sharingRepositories(all: readonly Stored<Repository>[], own: Stored<Rep
 /**
  * Returns the revision as in a repository of another namespace; undefined if its folder does not contain the package.
  */
-function seenFrom({ metadata, spec }: Stored<Repository>, revision: PackageRevision): SelectedRevision | undefined {
+function inFolderOf({ metadata, spec }: Stored<Repository>, revision: PackageRevision): SelectedRevision | undefined {
   const directory = spec.git?.directory ?? '/';
   const prefix = directory === '/' ? '' : `${directory}/`;
   if (!revision.path.startsWith(prefix)) return undefined;

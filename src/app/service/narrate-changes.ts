@@ -23,10 +23,10 @@ export function narrateChanges(
   const isKnown = ({ before, after }: IndexChange) => before === undefined && after !== undefined && wasKnown(after);
   const [known, news] = [changes.filter(isKnown), changes.filter((change) => !isKnown(change))];
   const shown = known.flatMap(({ after }) => after ?? []).filter((row) => !isPlaceholder(row));
-  return [...summarise(shown, now, 'as before'), ...narrateNews(news, now)];
+  return [...summarise(shown, now, 'as before'), ...describeBatch(news, now)];
 }
 
-function narrateNews(changes: readonly IndexChange[], now: number): LogEntry[] {
+function describeBatch(changes: readonly IndexChange[], now: number): LogEntry[] {
   const real = changes.filter(({ before, after }) => {
     const row = after ?? before;
     if (row === undefined || !isPlaceholder(row)) return row !== undefined;
@@ -127,10 +127,10 @@ function edited(before: PackageRevision, after: PackageRevision, entry: MakeEntr
     if (from?.status === to?.status && from?.reason === to?.reason && from?.message === to?.message) continue;
     const by = verdictOf(after.record, type)?.by ?? authorOf(after);
     const what = gates.has(type) ? 'gate' : 'condition';
-    const said = [to?.reason, to?.message].filter((text) => text !== undefined && text !== '').join(': ');
+    const output = [to?.reason, to?.message].filter((text) => text !== undefined && text !== '').join(': ');
     const opened = what === 'gate' && to?.status === 'True' && from?.status !== 'True';
     const state = to === undefined ? 'withdrawn' : opened ? 'open' : to.status;
-    const message = `${what} ${type} ${state}, by ${by}${said === '' ? '' : `: ${said}`}`;
+    const message = `${what} ${type} ${state}, by ${by}${output === '' ? '' : `: ${output}`}`;
     entries.push(entry(opened ? 'GateOpened' : 'Condition', message, { type, status: to?.status ?? 'withdrawn', by }));
   }
   if (entries.length > 0) return entries;

@@ -108,7 +108,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
       warn('authentication', messageOf(error)),
     ),
     authorizer,
-    admit: ownRightsOnly(authorizer, session.network.hosts),
+    admit: restrictToOwnRights(authorizer, session.network.hosts),
     decodeProtobuf: decodeKubernetesProtobuf,
     reviews: [
       ...accessReviews(authorizer),
@@ -170,7 +170,7 @@ async function open(server: ApiServer, { session, address, warn }: ServeOptions)
   await ensureAdminAccess({
     kubeconfig: folder.kubeconfig,
     tokenFile: folder.tokens,
-    server: reachable(listener),
+    server: clientAddress(listener),
     caData: pki.authority,
     clock,
   });
@@ -188,7 +188,7 @@ async function listenAt(common: Omit<ListenOptions, 'port'>, port: number, elsew
 }
 
 /** Returns the address for clients on this machine, with loopback in place of a wildcard address. */
-function reachable({ url, host, port }: Listener): string {
+function clientAddress({ url, host, port }: Listener): string {
   return host === '0.0.0.0' || host === '::' ? `${url.slice(0, url.indexOf(':'))}://localhost:${port}` : url;
 }
 
@@ -208,7 +208,7 @@ async function lastPort(kubeconfig: string): Promise<number> {
  * Prevents users from granting rights that they do not have, and from using the server to access what they may not
  * access.
  */
-function ownRightsOnly(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
+function restrictToOwnRights(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
   return async (planned) => {
     const { user, operation, kind, object, old } = planned;
     await checkUserKeys(planned, authorizer);

@@ -124,7 +124,7 @@ export class Service {
       }),
       this.manager.informer(eventKind).addHandler((event) => {
         // Events of an earlier process were printed by that process.
-        if (event.type === 'delete' || session.isFromBefore(event.object)) return;
+        if (event.type === 'delete' || session.isUnchangedSinceStart(event.object)) return;
         const entry = narrateEvent(event.object, now());
         if (entry !== undefined) log(entry);
       }),
@@ -135,7 +135,7 @@ export class Service {
     const { serve, webhooks, signal } = this.#options;
     if (serve === undefined && webhooks === undefined) return;
     // Clients that reconnect must see the packages that they knew, and not an Added event for each.
-    await this.#firstLook();
+    await this.#waitForRepositories();
     if (signal.aborted) return;
     const { client, clock } = session;
     const { WebhookEndpoint } = await import('../../server/webhooks/webhook-endpoint.ts');
@@ -185,7 +185,7 @@ export class Service {
   }
 
   /** Waits until every repository was opened or has failed, but only briefly for unreachable ones. */
-  async #firstLook(): Promise<void> {
+  async #waitForRepositories(): Promise<void> {
     const { session, signal } = this.#options;
     const { clock, patience } = session;
     const end = clock.now() + patience;
@@ -211,7 +211,7 @@ export class Service {
 
   async #serve(address: ListenAddress | 'default', webhooks: PathHandler): Promise<void> {
     const { session, log } = this.#options;
-    session.endQuiet();
+    session.endInitialPhase();
     const policies = this.manager.informer(packagePolicyKind);
     // Existing repositories were used from the start.
     let isNews = false;

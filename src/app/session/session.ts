@@ -267,7 +267,7 @@ export class Session {
   }
 
   /** True for an object that is unchanged since an earlier process. */
-  isFromBefore({ metadata }: Stored): boolean {
+  isUnchangedSinceStart({ metadata }: Stored): boolean {
     return BigInt(metadata.resourceVersion) <= this.#startVersion;
   }
 

@@ -103,8 +103,8 @@ test('push accepts a folder that porchctl pulled, prints the output of functions
   });
   expect(await readFile(join(pulled, '.KptRevisionMetadata'), 'utf8')).toContain('resourceVersion: a2');
   files = { ...files, metadata: { ...(files.metadata as object), resourceVersion: 'a3' } };
-  const late = await run('rpkg', 'push', name, pulled);
-  expect(late).toMatchObject({
+  const backlog = await run('rpkg', 'push', name, pulled);
+  expect(backlog).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('has moved since it was pulled (from a2 to a3)'),
   });

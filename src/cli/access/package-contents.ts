@@ -30,12 +30,12 @@ export interface PulledState {
 export interface PackageFiles {
   readonly files: ReadonlyMap<string, Buffer>;
   /** Parts of the package that are not among the files, with the reason. */
-  readonly leftOut: readonly string[];
+  readonly omitted: readonly string[];
   readonly state: PulledState;
 }
 
 /** The result of a push. */
-export interface Replaced {
+export interface ReplaceResult {
   readonly state: PulledState;
   /** Additional results, as lines. */
   readonly notes: readonly string[];

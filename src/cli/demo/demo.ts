@@ -18,10 +18,10 @@ import { printable } from '../output/printable.ts';
 import { actorOf } from '../program/actor.ts';
 import { commandFor, placedCommand } from '../program/command-for.ts';
 import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
-import { firstRest } from '../up/first-rest.ts';
 import { timelineSink } from '../up/log-sinks.ts';
 import { type Running, runService } from '../up/run-service.ts';
 import { printWaitReport } from '../up/wait-report.ts';
+import { waitUntilIdle } from '../up/wait-until-idle.ts';
 import { makeRepositories } from './quickstart-repositories.ts';
 
 export interface DemoOptions extends DataOptions {
@@ -85,7 +85,7 @@ async function printOutcome(running: Running, options: DataOptions, invocation: 
   const { terminal } = invocation;
   const { session } = running;
   const command = commandFor(options, invocation);
-  const report = await firstRest(running, placedCommand(options, invocation));
+  const report = await waitUntilIdle(running, placedCommand(options, invocation));
   if (report === undefined) return false;
   terminal.line();
   await printDelivered(session, invocation);

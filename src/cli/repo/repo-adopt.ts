@@ -107,9 +107,9 @@ function print(
   terminal.line(adopted ? `adopted: ${what}` : `would adopt: ${what}; nothing was changed, --yes does it`);
 }
 
-function describe({ revision, takesOver }: AdoptableRecord): [string, string] {
+function describe({ revision, isMigrated }: AdoptableRecord): [string, string] {
   if (revision === undefined) return ['-', 'nothing: it is of no revision here, and stays'];
-  const { labels, annotations, ownerReferences, finalizers } = takesOver;
+  const { labels, annotations, ownerReferences, finalizers } = isMigrated;
   const parts = [
     ...Object.entries(labels ?? {}).map(([key, value]) => `label ${key}=${value}`),
     ...Object.entries(annotations ?? {}).map(([key, value]) => `annotation ${key}=${value}`),

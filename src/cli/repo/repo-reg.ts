@@ -52,7 +52,7 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
         webhook: webhookSecret === undefined ? undefined : `${name}${WEBHOOK_SECRET_SUFFIX}`,
       }),
     );
-    await expectRoom(access, repository);
+    await expectUnused(access, repository);
     const undo: (() => Promise<void>)[] = [];
     try {
       // Before the object: it is opened at once.
@@ -110,7 +110,7 @@ async function failed(
 }
 
 /** Checked before anything is written: the Secrets of an existing repository with this name must stay unchanged. */
-async function expectRoom(access: Access, repository: Repository): Promise<void> {
+async function expectUnused(access: Access, repository: Repository): Promise<void> {
   const others = await repositoriesOf(access, access.namespace);
   const other = await conflictingRepository(repository, others, () => true);
   if (other === undefined) return;

@@ -127,8 +127,8 @@ async function step(access: Access, verb: StepVerb, revision: Revision, options:
       return 'proposed for deletion';
     case 'del': {
       const { resourceVersion } = revision.metadata;
-      const judged = options.commit === undefined ? {} : { resourceVersion };
-      await client.delete(packageRevisionKind, keyOf(revision), { ...reason, ...judged });
+      const result = options.commit === undefined ? {} : { resourceVersion };
+      await client.delete(packageRevisionKind, keyOf(revision), { ...reason, ...result });
       return 'deleted';
     }
   }

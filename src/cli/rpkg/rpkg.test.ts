@@ -55,13 +55,13 @@ describe('one package from init to deletion', () => {
     expect(await cli.run('rpkg', 'push', name, folder)).toMatchObject({ code: 0, stdout: `${name} is unchanged\n` });
     const files = cli.git('packages.git', 'ls-tree', '-r', '--name-only', 'drafts/net/upf/v1');
     expect(files.split('\n')).toEqual(['net/upf/Kptfile', 'net/upf/package-context.yaml', 'net/upf/service.yaml']);
-    const late = await cli.run('rpkg', 'push', name, other);
-    expect(late).toMatchObject({
+    const backlog = await cli.run('rpkg', 'push', name, other);
+    expect(backlog).toMatchObject({
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(/has moved since it was pulled \(from \w{40} to \w{40}, last by anna\)/),
     });
-    expect(late.stderr).toMatch(/^packages\.net\.upf\.v1 failed \([^\n]*\)\n$/);
+    expect(backlog.stderr).toMatch(/^packages\.net\.upf\.v1 failed \([^\n]*\)\n$/);
     const wrong = await cli.run('rpkg', 'push', 'packages.net.upf.v2', folder);
     expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('not from packages.net.upf.v2') });
     const list = await cli.run('rpkg', 'pull', name);

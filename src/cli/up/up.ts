@@ -17,10 +17,10 @@ import { folderOf } from '../access/place.ts';
 import { actorOf } from '../program/actor.ts';
 import { commandFor, placedCommand } from '../program/command-for.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
-import { firstRest } from './first-rest.ts';
 import { jsonSink, textSink } from './log-sinks.ts';
 import { type Running, runService } from './run-service.ts';
 import { printWaitReport } from './wait-report.ts';
+import { waitUntilIdle } from './wait-until-idle.ts';
 
 export interface UpOptions extends DataOptions, ActorOptions, GitNetworkOptions {
   readonly config?: readonly string[];
@@ -155,7 +155,7 @@ async function logStart(
 async function untilIdle(running: Running, options: UpOptions, invocation: Invocation, log: LogSink): Promise<Outcome> {
   const { terminal } = invocation;
   const { session } = running;
-  const report = await firstRest(running, placedCommand(options, invocation));
+  const report = await waitUntilIdle(running, placedCommand(options, invocation));
   if (report === undefined) return 1;
   if (options.log === 'json') {
     const at = session.clock.now();

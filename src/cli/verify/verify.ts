@@ -12,10 +12,10 @@ import { recordPrefixIn } from '../../package/model/identity/layout.ts';
 import { takeRevokedKeys } from '../../package/trust/keys/revoked-key-line.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement/statement-signature.ts';
+import { checkPush } from '../../package/verify/check-push.ts';
 import { layoutOf, refsOfRepository } from '../../package/verify/clone-refs.ts';
-import { judgePush } from '../../package/verify/judge-push.ts';
-import { ReadOnlyLedger } from '../../package/verify/look-ledger.ts';
 import type { PushedRef } from '../../package/verify/pushed-ref.ts';
+import { ReadOnlyLedger } from '../../package/verify/read-only-ledger.ts';
 import { type Verification, verifyRepository } from '../../package/verify/verify-repository.ts';
 import { folderOf } from '../access/place.ts';
 import { printable } from '../output/printable.ts';
@@ -69,7 +69,7 @@ async function asHook(
   const isUsed = recordPrefixIn(refs.map(({ name }) => name)) !== undefined;
   const arriving = pushed.map(({ ref, new: oid }) => ({ name: ref, oid }));
   const layout = layoutOf(isUsed ? refs : arriving, options.branch, directoryOf(options));
-  const refusals = await judgePush({ git, layout, refs, ledger, pushed });
+  const refusals = await checkPush({ git, layout, refs, ledger, pushed });
   for (const { ref, message } of refusals) terminal.note(`sluice: ${printable(ref)} is refused: ${printable(message)}`);
   if (refusals.length === 0) return 0;
   terminal.note(

@@ -36,7 +36,7 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
     terminal.line(`Gates: ${open} of ${gates.length} open`);
     for (const gate of gates) printGate(terminal, gate, now);
   }
-  printPeople(terminal, explanation);
+  printUsers(terminal, explanation);
   if (reasons.length > 0) {
     terminal.line();
     terminal.line('Why it is here:');
@@ -66,7 +66,7 @@ function printCommands(terminal: Terminal, title: string, commands: readonly str
   for (const command of commands) terminal.line(`  ${terminal.style('bold', printable(command))}`);
 }
 
-function printPeople(terminal: Terminal, { contributors, approvals }: Explanation): void {
+function printUsers(terminal: Terminal, { contributors, approvals }: Explanation): void {
   if (contributors.length === 0 && approvals === undefined) return;
   terminal.line();
   if (contributors.length > 0) {

@@ -19,7 +19,7 @@ import {
   type RefTarget,
   refCandidate,
 } from './facts/candidate.ts';
-import type { FactCache, FolderFact, ShownFact } from './facts/fact-cache.ts';
+import type { FactCache, FolderFact, RefFact } from './facts/fact-cache.ts';
 import { FactReader } from './facts/fact-reader.ts';
 import { folderChanges } from './facts/folder-changes.ts';
 import type { MainLines } from './facts/main-lines.ts';
@@ -39,9 +39,9 @@ export interface DeltaReaderOptions {
 
 /** The result of reading ref changes. */
 export interface ReadDelta {
-  readonly news: IndexDelta;
+  readonly unchecked: IndexDelta;
   /** Statements that are too many to be checked at once. */
-  readonly late: readonly Unchecked[];
+  readonly backlog: readonly Unchecked[];
 }
 
 /** Reads from Git what ref changes come to, before the index changes. */
@@ -75,7 +75,7 @@ export class DeltaReader {
   async read(state: IndexState, changes: readonly RefChange[]): Promise<ReadDelta> {
     const candidates = new Map<string, Candidate | undefined>();
     const places: RefTarget[] = [];
-    const known: [RefTarget, ShownFact][] = [];
+    const known: [RefTarget, RefFact][] = [];
     const packages = new Set<string>();
     const records = new Map<Oid, string>();
     const after = new Map<string, Oid | undefined>();
@@ -91,7 +91,7 @@ export class DeltaReader {
         candidates.set(name, undefined);
         if (oid === undefined) return;
         const place = { ref: name, oid, path: packagePath(this.#layout, meaning.package), meaning };
-        const shown = this.#cache.shown.get(name);
+        const shown = this.#cache.refFacts.get(name);
         if (shown?.oid !== oid) places.push(place);
         else {
           known.push([place, shown]);
@@ -123,9 +123,9 @@ export class DeltaReader {
       await inSlices(main?.candidates.values() ?? [], addRecord);
     }
     await this.#reader.records([...records.keys()]);
-    const late = await this.#checkFew(candidates, records, main?.tip?.oid ?? state.refs.get(mainRef(this.#layout)));
+    const backlog = await this.#checkFew(candidates, records, main?.tip?.oid ?? state.refs.get(mainRef(this.#layout)));
     const adoption = after.has(adopting) ? await this.readAdoption(state, after.get(adopting), packages) : undefined;
-    return { news: { refs: changes, candidates, main, packages, records, adoption }, late };
+    return { unchecked: { refs: changes, candidates, main, packages, records, adoption }, backlog };
   }
 
   /** Reads what was adopted; the packages that are concerned by it, before or now, are added to `packages`. */

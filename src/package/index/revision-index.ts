@@ -209,7 +209,7 @@ export class RevisionIndex {
   async apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
     // Statements after the revocation of a key must not be evaluated as if they were before it.
     this.#trust.readVersion();
-    const { news, late } = await this.#reader.read(this.#state, changes);
+    const { unchecked, backlog } = await this.#reader.read(this.#state, changes);
     if (this.#unreadHeads().length > 0) {
       // Whole lines of history: where there is much of it, they are read behind.
       if (changes.length > MAX_CHANGES_WITHOUT_PAUSE) this.#awaitsLines = true;
@@ -217,16 +217,18 @@ export class RevisionIndex {
       this.#state.invalidate();
     }
     await this.#noteId(changes.find(({ name }) => name === identityRef(this.#layout)));
-    const isOutdated = this.#records.noteOldLedger(news);
-    this.#records.raise(news);
-    await this.#notePublications(news);
-    await this.#publications.noteDeleted(this.#state, news, this.#records.isFirstLook);
-    const followMain = news.main && (await this.#mainMove(news.main.tip?.oid));
+    const isOutdated = this.#records.noteOldLedger(unchecked);
+    this.#records.raise(unchecked);
+    await this.#notePublications(unchecked);
+    await this.#publications.noteDeleted(this.#state, unchecked, this.#records.isFirstLook);
+    const followMain = unchecked.main && (await this.#mainMove(unchecked.main.tip?.oid));
     this.#records.endFirstLook();
-    for (const item of late) this.#backlog.push(item);
+    for (const item of backlog) this.#backlog.push(item);
     let changed: IndexChange[];
-    const packages = isOutdated ? new Set([...news.packages, ...this.#state.namesByPackage.keys()]) : news.packages;
-    const taken = { ...news, packages };
+    const packages = isOutdated
+      ? new Set([...unchecked.packages, ...this.#state.namesByPackage.keys()])
+      : unchecked.packages;
+    const taken = { ...unchecked, packages };
     const { version, scopes } = this.#trust.raisedSince(this.#raisedVersion);
     if (scopes === undefined) this.#state.invalidate();
     if (changes.length <= MAX_CHANGES_WITHOUT_PAUSE) changed = runAtOnce(this.#state.apply(taken, scopes));
@@ -254,7 +256,7 @@ export class RevisionIndex {
    */
   async *checkBacklog(): AsyncGenerator<ReadonlySet<string>> {
     // First: what was deleted must not count in between.
-    yield* this.#publications.judgeRest(() => this.#state);
+    yield* this.#publications.evaluateBacklog(() => this.#state);
     while (this.#backlog.length > 0) {
       const slice = this.#backlog.slice(0, CHECK_BATCH_SIZE);
       await checkSignatures(slice, this.#trust, this.#cache.ownSigners);
@@ -298,7 +300,7 @@ export class RevisionIndex {
   }
 
   get hasBacklog(): boolean {
-    return this.#backlog.length > 0 || this.#awaitsLines || this.#publications.hasRest;
+    return this.#backlog.length > 0 || this.#awaitsLines || this.#publications.hasBacklog;
   }
 
   /**
@@ -351,7 +353,7 @@ export class RevisionIndex {
     await this.#publications.noteReplaced(this.#state, candidates, refAfter);
     // Unchanged candidates of an earlier process were checked then.
     const isKnown = ([ref, candidate]: [string, Candidate | undefined]) =>
-      this.#cache.shown.get(ref)?.oid === candidate?.refOid;
+      this.#cache.refFacts.get(ref)?.oid === candidate?.refOid;
     const found = [...candidates].flatMap((entry) => (isKnown(entry) ? [] : entry[1]));
     await this.#publications.noteFound(this.#state, found);
   }
@@ -368,9 +370,9 @@ export class RevisionIndex {
 
   /** Returns the result of `apply` without applying. Must not run concurrently with `apply`. */
   async preview(changes: readonly RefChange[]): Promise<IndexChange[]> {
-    const { news } = await this.#reader.read(this.#state, changes);
-    const back = this.#state.inverse(news);
-    const changed = runAtOnce(this.#state.apply(news));
+    const { unchecked } = await this.#reader.read(this.#state, changes);
+    const back = this.#state.inverse(unchecked);
+    const changed = runAtOnce(this.#state.apply(unchecked));
     runAtOnce(this.#state.apply(back));
     return changed;
   }

@@ -10,7 +10,7 @@ import {
   tagRef,
 } from '../model/identity/layout.ts';
 import { oneLine } from '../model/record/record.ts';
-import { judgePublication, type PublicationFacts, type PublicationFlaw } from './publication.ts';
+import { evaluatePublication, type PublicationFacts, type PublicationFlaw } from './publication.ts';
 
 /*
  * The kernel's judgement on ref changes that it did not make itself: pushes, merges, other tools, other processes of Sluice.
@@ -104,7 +104,7 @@ interface Change<Meaning extends RefMeaning = RefMeaning> extends RefChange {
 
 type Meaning<Kind extends RefMeaning['kind']> = Extract<RefMeaning, { kind: Kind }>;
 
-interface Look {
+interface RefSnapshot {
   readonly before: ReadonlyMap<string, Oid>;
   readonly after: ReadonlyMap<string, Oid>;
   readonly layout: RepositoryLayout;
@@ -129,10 +129,10 @@ export function classify(
     if (!after.has(name)) changes.push({ name, before: oid, after: undefined, meaning: parseRef(layout, name) });
   }
   changes.sort((a, b) => (a.name < b.name ? -1 : 1));
-  const look: Look = { before, after, layout, knowledge, published: publishedWorkspaces(changes, knowledge) };
+  const look: RefSnapshot = { before, after, layout, knowledge, published: publishedWorkspaces(changes, knowledge) };
   const findings: Finding[] = [];
   for (const change of changes) {
-    const finding = judge(change, look);
+    const finding = classifyChange(change, look);
     if (finding !== undefined) findings.push({ ...finding, message: oneLine(finding.message) });
   }
   return findings;
@@ -152,27 +152,27 @@ function publishedWorkspaces(changes: readonly Change[], knowledge: Knowledge): 
   return result;
 }
 
-function judge(change: Change, look: Look): Finding | undefined {
+function classifyChange(change: Change, look: RefSnapshot): Finding | undefined {
   const { meaning } = change;
   switch (meaning.kind) {
     case 'main':
-      return judgeMain(change, look);
+      return classifyMain(change, look);
     case 'draft':
-      return judgeDraft({ ...change, meaning }, look);
+      return classifyDraft({ ...change, meaning }, look);
     case 'proposed':
-      return judgeProposed({ ...change, meaning }, look);
+      return classifyProposed({ ...change, meaning }, look);
     case 'published':
-      return judgeTag({ ...change, meaning }, look);
+      return classifyTag({ ...change, meaning }, look);
     case 'deletionProposed':
-      return judgeMark({ ...change, meaning }, look);
+      return classifyMark({ ...change, meaning }, look);
     case 'record':
-      return judgeRecord({ ...change, meaning }, look);
+      return classifyRecord({ ...change, meaning }, look);
     case 'other':
       return undefined;
   }
 }
 
-function judgeDraft(change: Change<Meaning<'draft'>>, look: Look): Finding | undefined {
+function classifyDraft(change: Change<Meaning<'draft'>>, look: RefSnapshot): Finding | undefined {
   const { before, after, meaning } = change;
   const what = `${meaning.package}/${meaning.workspace}`;
   const sibling = proposedRef(look.layout, keyOf(meaning));
@@ -205,7 +205,7 @@ function judgeDraft(change: Change<Meaning<'draft'>>, look: Look): Finding | und
   return found('DraftPushed', true, `the draft ${what} moved on to ${after}`);
 }
 
-function judgeProposed(change: Change<Meaning<'proposed'>>, look: Look): Finding | undefined {
+function classifyProposed(change: Change<Meaning<'proposed'>>, look: RefSnapshot): Finding | undefined {
   const { before, after, meaning } = change;
   const what = `${meaning.package}/${meaning.workspace}`;
   const sibling = draftRef(look.layout, keyOf(meaning));
@@ -228,7 +228,7 @@ function judgeProposed(change: Change<Meaning<'proposed'>>, look: Look): Finding
   return found('ProposedPushed', decided, `the proposed revision ${what} was changed to ${after}${how}`);
 }
 
-function judgeTag(change: Change<Meaning<'published'>>, look: Look): Finding {
+function classifyTag(change: Change<Meaning<'published'>>, look: RefSnapshot): Finding {
   const { name, before, after, meaning } = change;
   const what = `${meaning.package}/${meaning.version}`;
   const found = finding(change, { package: meaning.package, version: meaning.version });
@@ -249,19 +249,19 @@ function judgeTag(change: Change<Meaning<'published'>>, look: Look): Finding {
   if (facts === undefined) {
     return found('Published', false, `the tag of ${what} points to ${after}, which cannot be read as a commit`);
   }
-  const judgement = judgePublication(facts);
-  const distrust = judgement.inBand ? look.knowledge.distrust(name, after) : undefined;
+  const evaluation = evaluatePublication(facts);
+  const distrust = evaluation.inBand ? look.knowledge.distrust(name, after) : undefined;
   if (distrust !== undefined) {
     return {
       ...found('Published', false, `the publication of ${what} does not count: ${distrust.message}`),
       reason: distrust.reason,
     };
   }
-  if (judgement.inBand) return found('Published', true, judgement.warning ?? `${what} was published`);
-  return { ...found('Published', false, judgement.message), reason: judgement.reason };
+  if (evaluation.inBand) return found('Published', true, evaluation.warning ?? `${what} was published`);
+  return { ...found('Published', false, evaluation.message), reason: evaluation.reason };
 }
 
-function judgeMark(change: Change<Meaning<'deletionProposed'>>, look: Look): Finding | undefined {
+function classifyMark(change: Change<Meaning<'deletionProposed'>>, look: RefSnapshot): Finding | undefined {
   const { after, meaning } = change;
   const what = `${meaning.package}/${meaning.version}`;
   const tag = tagRef(look.layout, meaning.package, meaning.version);
@@ -276,7 +276,7 @@ function judgeMark(change: Change<Meaning<'deletionProposed'>>, look: Look): Fin
   return found('DeletionProposed', false, `${what} is marked for deletion, but no such revision is published`);
 }
 
-function judgeMain(change: Change, look: Look): Finding | undefined {
+function classifyMain(change: Change, look: RefSnapshot): Finding | undefined {
   const { before, after } = change;
   const ref = mainRef(look.layout);
   const found = finding(change, { package: undefined });
@@ -288,7 +288,7 @@ function judgeMain(change: Change, look: Look): Finding | undefined {
   return found('MainMoved', false, `${ref} is at ${after} and ${how}`);
 }
 
-function judgeRecord(change: Change<Meaning<'record'>>, look: Look): Finding {
+function classifyRecord(change: Change<Meaning<'record'>>, look: RefSnapshot): Finding {
   const { before, after, meaning } = change;
   const what = `${meaning.package}/${meaning.workspace}`;
   const found = finding(change, { package: meaning.package, workspace: meaning.workspace });
@@ -321,7 +321,7 @@ function judgeRecord(change: Change<Meaning<'record'>>, look: Look): Finding {
   return found('RecordChanged', true, `the record of ${what} changed`);
 }
 
-function movedTo(ref: string, look: Look): boolean {
+function movedTo(ref: string, look: RefSnapshot): boolean {
   return look.after.has(ref) && !look.before.has(ref);
 }
 

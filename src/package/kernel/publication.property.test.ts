@@ -10,7 +10,7 @@ import {
 } from '../model/record/commit-message.ts';
 import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
 import { fakeSigned } from '../trust/testing/fake-signatures.ts';
-import { judgePublication, type PublicationFacts } from './publication.ts';
+import { evaluatePublication, type PublicationFacts } from './publication.ts';
 
 const annotation: PackageAnnotation = { package: 'dir/upf', workspaceName: 'w1', revision: '3' };
 
@@ -75,14 +75,14 @@ const porch = 'Approving package revision dir/upf/3\n\nkpt:{"package":"dir/upf",
 
 describe('judgePublication', () => {
   test('a statement that fits what is published is in band, whichever actor made the commit', () => {
-    expect(judgePublication(facts(message()))).toEqual({ inBand: true });
-    expect(judgePublication(facts(message(closed())))).toEqual({ inBand: true });
-    expect(judgePublication(facts(message({ record: { verdicts: [], steps: [], content: 'c1' } })))).toEqual({
+    expect(evaluatePublication(facts(message()))).toEqual({ inBand: true });
+    expect(evaluatePublication(facts(message(closed())))).toEqual({ inBand: true });
+    expect(evaluatePublication(facts(message({ record: { verdicts: [], steps: [], content: 'c1' } })))).toEqual({
       inBand: true,
     });
     // A host made the merge, and the statement stands in an annotated tag.
     for (const parents of [['m'], ['m', 'd1', 'd2']]) {
-      expect(judgePublication(facts(message(), { parents, subject: 'Merge pull request #1' }))).toEqual({
+      expect(evaluatePublication(facts(message(), { parents, subject: 'Merge pull request #1' }))).toEqual({
         inBand: true,
       });
     }
@@ -123,32 +123,32 @@ describe('judgePublication', () => {
     ),
     ['gates said not to be bypassed', facts(message(closed({ gatesBypassed: false }, 'Missing'))), 'GateUnmet'],
   ])('%s is out of band', (_, input, reason) => {
-    const judgement = judgePublication(input);
-    expect(judgement).toMatchObject({ inBand: false, reason });
-    if (!judgement.inBand) expect(judgement.message).toContain(input.path);
+    const evaluation = evaluatePublication(input);
+    expect(evaluation).toMatchObject({ inBand: false, reason });
+    if (!evaluation.inBand) expect(evaluation.message).toContain(input.path);
   });
 
   test('the words of an annotation or of an unsigned record do not matter beside a statement', () => {
     const others = `kpt:{"package":"x","revision":"1"}\n${unsigned().split('\n').at(-2)?.replace('c1', 'c2')}\n`;
-    expect(judgePublication(facts(message() + others))).toEqual({ inBand: true });
+    expect(evaluatePublication(facts(message() + others))).toEqual({ inBand: true });
   });
 
   test('gates that were not enforced stay visible', () => {
     const bypassed = message(closed({ gatesBypassed: true }, 'Missing', 'Open', 'Stale'));
-    expect(judgePublication(facts(bypassed))).toEqual({
+    expect(evaluatePublication(facts(bypassed))).toEqual({
       inBand: true,
       warning: 'dir/upf/v3 was published with closed gates, which were not enforced: G0, G2',
     });
-    expect(judgePublication(facts(bypassed, { tree: 't2' }))).toMatchObject({ reason: 'ContentChanged' });
+    expect(evaluatePublication(facts(bypassed, { tree: 't2' }))).toMatchObject({ reason: 'ContentChanged' });
   });
 
   test('broken glass stays visible, with who broke it and why', () => {
     const broken = message(closed({ breakGlass: { by: 'bob', reason: 'outage 7' }, gatesBypassed: true }, 'Missing'));
-    expect(judgePublication(facts(broken))).toEqual({
+    expect(evaluatePublication(facts(broken))).toEqual({
       inBand: true,
       warning: 'dir/upf/v3 was published with closed gates by bob, who may break the glass (outage 7): G0',
     });
-    expect(judgePublication(facts(broken, { repository: 'copy' }))).toMatchObject({ reason: 'OtherRepository' });
+    expect(evaluatePublication(facts(broken, { repository: 'copy' }))).toMatchObject({ reason: 'OtherRepository' });
   });
 
   test('never throws and always says something, whatever the message', () => {
@@ -169,11 +169,11 @@ describe('judgePublication', () => {
     fc.assert(
       fc.property(arbitrary, ([pieces, parents, same]) => {
         const input = facts(pieces.join(''), { parents, ...(same ? {} : { tree: 't2' }) });
-        const judgement = judgePublication(input);
-        if (judgement.inBand) {
+        const evaluation = evaluatePublication(input);
+        if (evaluation.inBand) {
           expect(same).toBe(true);
           expect(input.commit.statement?.statement).toEqual(statement());
-        } else expect(judgement.message).not.toBe('');
+        } else expect(evaluation.message).not.toBe('');
       }),
       { numRuns: runs(2000) },
     );

@@ -49,7 +49,7 @@ export type PublicationFlaw =
   | 'NotOnMain'
   | TrustFlaw;
 
-export type PublicationJudgement =
+export type PublicationEvaluation =
   /**
    * `warning`: it was published with closed gates, because the repository did not enforce them or a policy permitted it.
    */
@@ -62,10 +62,10 @@ export type PublicationJudgement =
  * whether it counts depends on its signature, which `RepositoryTrust` evaluates. The gates are those in the statement: later policies
  * and Kptfiles do not affect a publication.
  */
-export function judgePublication(facts: PublicationFacts): PublicationJudgement {
+export function evaluatePublication(facts: PublicationFacts): PublicationEvaluation {
   const what = `${facts.path}/${facts.version}`;
   const signed = facts.commit.statement;
-  if (signed === undefined) return judgeUnsigned(facts, what);
+  if (signed === undefined) return evaluateUnsigned(facts, what);
   const { statement } = signed;
   if (statement.repository !== facts.repository) {
     return flawed('OtherRepository', `${what} carries a statement for another repository (${statement.repository})`);
@@ -104,7 +104,7 @@ export function judgePublication(facts: PublicationFacts): PublicationJudgement 
   return flawed('GateUnmet', `the statement of ${what} lists closed gates: ${closed.join(', ')}`);
 }
 
-function judgeUnsigned(facts: PublicationFacts, what: string): PublicationJudgement {
+function evaluateUnsigned(facts: PublicationFacts, what: string): PublicationEvaluation {
   const { unread } = facts.commit;
   if (unread !== undefined)
     return flawed('NotAnApproval', `the message of the commit of ${what} was not read: ${unread}`);
@@ -136,6 +136,6 @@ function names(annotation: { readonly package: string; readonly revision?: strin
   return `v${annotation.revision.replace(/^v/, '')}` === facts.version;
 }
 
-function flawed(reason: PublicationFlaw, message: string): PublicationJudgement {
+function flawed(reason: PublicationFlaw, message: string): PublicationEvaluation {
   return { inBand: false, reason, message };
 }

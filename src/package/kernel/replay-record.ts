@@ -34,7 +34,7 @@ export interface BranchCommit {
   readonly time: number;
   readonly parent: Oid | undefined;
   /** Its message claims so, which any author can write. */
-  readonly madeBySluice: boolean;
+  readonly isBySluice: boolean;
   /** Tree of the package's folder; undefined before the package existed. */
   readonly tree: string | undefined;
   /** Of the Kptfile; undefined if there is none or it cannot be read, then its conditions are not known. */
@@ -76,7 +76,7 @@ export function* findPushes<Commit extends BranchCommit, Source>(
         return { start: record, source: undefined, before, pushed: pushed.reverse(), isWhole: true };
     } else {
       const source = publicationOf(found.tree);
-      if (source !== undefined || found.madeBySluice) {
+      if (source !== undefined || found.isBySluice) {
         const createdAt = timestamp((pushed.at(-1) ?? found).time);
         // Anyone can write the trailers of Sluice: the author of this commit is known only with a record.
         const unknown = { name: PUSH_ACTOR, face: 'git', since: createdAt, commit: oid };

@@ -32,7 +32,7 @@ export function mergePackage(local: PackageFiles, original: PackageFiles, update
     const [mine, before, after] = [local.get(path), original.get(path), updated.get(path)];
     if (isKptfilePath(path)) {
       put(path, mergeKptfile(path, mine, before, after));
-    } else if (reader.holdsResources(path, [mine, before, after])) {
+    } else if (reader.hasResources(path, [mine, before, after])) {
       resourcePaths.push(path);
     } else if (sameText(path, mine, before)) {
       put(path, after);

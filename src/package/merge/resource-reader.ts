@@ -28,7 +28,7 @@ export class ResourceReader {
   }
 
   /** True if the file contains resources on every side that has it. */
-  holdsResources(path: string, sides: readonly (PackageFile | undefined)[]): boolean {
+  hasResources(path: string, sides: readonly (PackageFile | undefined)[]): boolean {
     if (!/\.ya?ml$/.test(path)) return false;
     return sides.every(
       (file) => file === undefined || this.resources(file)?.some(({ resource }) => resource !== undefined),

@@ -2,7 +2,7 @@ import { matchesGlob } from 'node:path';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
-import { judgeTombstone } from '../index/trust/deletion-proof.ts';
+import { evaluateTombstone } from '../index/trust/deletion-proof.ts';
 import { PUSH_ACTOR } from '../model/gates/verdict.ts';
 import { adoptionRef, deletedIn, tombstonePrefix, tombstoneRef, unsignedRecordUid } from '../model/identity/layout.ts';
 import { readRecordAt } from '../model/record/read-record.ts';
@@ -40,7 +40,7 @@ export interface AdoptableRecord {
   readonly oid: Oid;
   /** Undefined if it belongs to no revision of this registration; then it is not adopted. */
   readonly revision: string | undefined;
-  readonly takesOver: Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>;
+  readonly isMigrated: Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>;
 }
 
 export interface Adoptable {
@@ -78,13 +78,13 @@ export async function findAdoptable(repo: RepositoryContext, only?: string): Pro
     if (row !== undefined && !isWanted(`${row.path}/${row.key.workspace}`)) continue;
     const record = (await readRecordAt(repo.git, oid))?.record;
     if (record === undefined) continue;
-    records.push({ ref, oid, revision: row?.name, takesOver: metadataOf(record) });
+    records.push({ ref, oid, revision: row?.name, isMigrated: metadataOf(record) });
   }
   for (const { name: ref, oid } of await repo.git.listRefs([tombstonePrefix(repo.layout)])) {
     const place = deletedIn(repo.layout, ref);
     if (place === undefined || !isWanted(`${place.path}/${place.version}`)) continue;
     if (repo.index.isAdopted(ref, oid)) continue;
-    const { flaw } = await judgeTombstone(repo, { ...place, oid, isAdopted: false });
+    const { flaw } = await evaluateTombstone(repo, { ...place, oid, isAdopted: false });
     if (flaw !== undefined) tags.push({ ref, oid, revision: undefined, ...flaw });
   }
   tags.sort((a, b) => (a.ref < b.ref ? -1 : 1));
@@ -110,7 +110,7 @@ export async function planAdoption(
     // A signed record was added since, or a publication whose record contains nothing to keep.
     const isKept = row.record === undefined && (!isPublished(row) || hasObjectMetadata(old));
     if (isKept) {
-      const record = takenOver(row, old, context, timestamp(repo.clock.now()));
+      const record = migratedRecord(row, old, context, timestamp(repo.clock.now()));
       const note = { subject: `adopt ${row.name} by ${context.actor.name}`, action: 'adopt', onTopOf: oid };
       const written = await writeRecord(repo, row, record, note, context);
       updates.push(written.update);
@@ -191,7 +191,7 @@ async function writeAdoption(
 }
 
 /** Returns the metadata to keep: of the object, its source and times. Earlier actors are claims. */
-function takenOver(
+function migratedRecord(
   { commit, lifecycle }: PackageRevision,
   old: RevisionRecord,
   { actor, face, reason }: RequestContext,
@@ -218,7 +218,7 @@ function metadataOf({
   annotations,
   ownerReferences,
   finalizers,
-}: RevisionRecord): AdoptableRecord['takesOver'] {
+}: RevisionRecord): AdoptableRecord['isMigrated'] {
   return {
     ...(labels === undefined ? {} : { labels }),
     ...(annotations === undefined ? {} : { annotations }),

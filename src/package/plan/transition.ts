@@ -18,7 +18,7 @@ import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
 import { markOf, type RepositoryContext, signatures, type WritePlan, writeRecord } from './ports/repository-context.ts';
 import { readState, type StateReading } from './read-state.ts';
-import { commitsMade } from './records/record-chain.ts';
+import { commitAuthors } from './records/record-chain.ts';
 
 export interface Transition {
   readonly action: Action;
@@ -56,7 +56,7 @@ export async function planTransition(
   context: RequestContext,
   mainHead?: Oid,
 ): Promise<WritePlan> {
-  if (decides(revision, transition.action)) repo.trust.expectOwnKey();
+  if (needsStatement(revision, transition.action)) repo.trust.expectOwnKey();
   const policy = repo.policyFor(revision);
   const at = timestamp(repo.clock.now());
   const reading = await readState(repo, revision, mainHead);
@@ -110,7 +110,7 @@ export async function planTransition(
 const REVOKING_ACTIONS: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
 
 /** True for steps that have no meaning without a valid statement. A draft can be rejected and deleted without one. */
-function decides({ lifecycle }: PackageRevision, action: Action): boolean {
+function needsStatement({ lifecycle }: PackageRevision, action: Action): boolean {
   if (action === 'propose' || action === 'approve') return true;
   return action === 'delete' && (lifecycle === 'Published' || lifecycle === 'DeletionProposed');
 }
@@ -177,7 +177,7 @@ async function commitFor(
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
   const scope = { package: revision.path, workspace: revision.key.workspace };
   const at = timestamp(repo.clock.now());
-  const commits = await commitsMade(repo, revision, record.contributors);
+  const commits = await commitAuthors(repo, revision, record.contributors);
   const statement: PublicationStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: repo.trust.repository, ...scope },
     ...repo.trust.next(scope, revision.statement),
@@ -296,7 +296,7 @@ async function recordUpdates(
     const old = index.ref(ref);
     const { new: last } = update;
     updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });
-    marks.push(mark, publicationDeleted(repo, revision), ...contentLeftOnMain(repo, revision));
+    marks.push(mark, publicationDeleted(repo, revision), ...deletedContentMark(repo, revision));
   } else if (next === undefined) marks.push(deletionMark(repo, revision));
   return { updates, marks };
 }
@@ -309,7 +309,7 @@ function publicationDeleted({ trust }: RepositoryContext, { path, ref, refOid, t
 }
 
 /** Its folder stays on the main branch, and is the published content until another commit changes it. */
-function contentLeftOnMain(
+function deletedContentMark(
   { trust, index, layout }: RepositoryContext,
   { key, path, tip }: PackageRevision,
 ): NewMark[] {

@@ -85,9 +85,9 @@ describe('gates', () => {
       { package: 'shop', workspace: 'v2', source: { type: 'copy', source: name } },
       anna,
     );
-    const judged = await store.evaluate(copy.name);
-    expect(judged.gates[0]?.state).toBe('Open');
-    expect(judged.record.source?.content).toBe(judged.content.content);
+    const result = await store.evaluate(copy.name);
+    expect(result.gates[0]?.state).toBe('Open');
+    expect(result.record.source?.content).toBe(result.content.content);
     await store.change(copy.name, { files: new Map([['new.yaml', text('b: 2\n')]]) }, anna);
     expect((await store.evaluate(copy.name)).gates[0]?.state).toBe('Stale');
   });

@@ -199,13 +199,13 @@ test('what a repository does after it was taken out is not announced', async () 
 test('one listener that fails does not keep the others from hearing', async () => {
   await using scratch = await scratchRepository();
   const { store } = await scratch.open();
-  const heard: string[] = [];
+  const hasReported: string[] = [];
   store.subscribe(() => {
     throw new Error('broken');
   });
-  store.subscribe((changes) => heard.push(...changes.flatMap(({ after }) => after?.name ?? [])));
+  store.subscribe((changes) => hasReported.push(...changes.flatMap(({ after }) => after?.name ?? [])));
   await draft(store).catch(() => undefined);
-  expect(heard).toEqual(['packages.shop.v1']);
+  expect(hasReported).toEqual(['packages.shop.v1']);
 });
 
 test('the history of a draft has every commit since it was made', async () => {

@@ -153,14 +153,14 @@ describe('writes', () => {
     await using scratch = await scratchRepository();
     const { store, repository } = await scratch.open();
     const name = await draft(store);
-    let heard = 0;
+    let hasReported = 0;
     const stop = store.subscribe(() => {
-      heard += 1;
+      hasReported += 1;
       throw new Error('a listener with a defect');
     });
     const files = new Map([['a.yaml', Buffer.from('a: 1\n')]]);
     const after = await store.change(name, { files }, anna);
-    expect(heard).toBe(1);
+    expect(hasReported).toBe(1);
     expect(store.get(name).commit).toBe(after.commit);
     await expect(repository.refresh()).rejects.toThrow('a listener with a defect');
     stop();

@@ -52,13 +52,13 @@ test('a dry run returns what would be, and leaves everything as it is', async ()
   for (const step of steps) {
     const refs = await scratch.git('for-each-ref');
     const rows = etags(repository);
-    let heard = 0;
+    let hasReported = 0;
     const stop = store.subscribe(() => {
-      heard += 1;
+      hasReported += 1;
     });
     const foreseen = await step({ ...anna, dryRun: true });
     stop();
-    expect(heard).toBe(0);
+    expect(hasReported).toBe(0);
     expect(etags(repository)).toEqual(rows);
     expect(await scratch.git('for-each-ref')).toBe(refs);
     const made = await step(anna);

@@ -118,7 +118,7 @@ export function combinePolicies(
     // Gates of both are passed, so both have to allow it.
     breakGlass: own.breakGlass.filter((pattern) => other.breakGlass.includes(pattern)),
     // Pushers are written into records, which both read: neither may decide alone about keys that the other one relies on.
-    people: other.forbidSelfApproval || other.givers.length > 0 ? commonPeople(own.people, other.people) : own.people,
+    people: other.forbidSelfApproval || other.givers.length > 0 ? sharedPeople(own.people, other.people) : own.people,
     // The secret of a webhook is known in one of them alone.
     hostUsers: undefined,
     commitBudgetPerHour: Math.min(own.commitBudgetPerHour, other.commitBudgetPerHour),
@@ -126,15 +126,15 @@ export function combinePolicies(
   };
 }
 
-const combinedPeople = new WeakMap<People, WeakMap<People, People>>();
+const peopleCache = new WeakMap<People, WeakMap<People, People>>();
 
 /**
  * Returns the users whose keys both list equally; the same object for the same two lists, since signatures are cached by
  * it.
  */
-function commonPeople(own: People, other: People): People {
-  const known = combinedPeople.get(own) ?? new WeakMap<People, People>();
-  combinedPeople.set(own, known);
+function sharedPeople(own: People, other: People): People {
+  const known = peopleCache.get(own) ?? new WeakMap<People, People>();
+  peopleCache.set(own, known);
   const before = known.get(other);
   if (before !== undefined) return before;
   const isAlike = (one: People['signers'][number], two: People['signers'][number]) =>
@@ -155,16 +155,16 @@ export function allowedSignersOf(repository: DeepReadonly<Repository>): string |
 }
 
 /** The texts of ConfigMaps that were read before. */
-const readPeople = new WeakMap<object, People>();
+const cachedPeople = new WeakMap<object, People>();
 
 /** Returns the users in a ConfigMap, read once for each version of it. */
-export function peopleIn(configMap: DeepReadonly<{ data?: Record<string, string> | undefined }>): People {
-  const before = readPeople.get(configMap);
+export function parsePeople(configMap: DeepReadonly<{ data?: Record<string, string> | undefined }>): People {
+  const before = cachedPeople.get(configMap);
   if (before !== undefined) return before;
   const text = configMap.data?.[ALLOWED_SIGNERS_KEY];
   const missing = { signers: [], problems: [`it has no key ${ALLOWED_SIGNERS_KEY}`] };
   const people = text === undefined ? missing : peopleOf(text);
-  readPeople.set(configMap, people);
+  cachedPeople.set(configMap, people);
   return people;
 }
 
@@ -178,19 +178,19 @@ function annotationOf({ metadata }: DeepReadonly<Repository>, key: string): stri
   return annotations !== undefined && Object.hasOwn(annotations, key) ? annotations[key] : undefined;
 }
 
-const readHostUsers = new WeakMap<object, HostUsers>();
+const cachedHostUsers = new WeakMap<object, HostUsers>();
 
 /** The users of the host that a ConfigMap lists, read once for each version of it; none if the ConfigMap does not exist. */
-export function hostUsersIn(
+export function parseHostUsers(
   configMap: DeepReadonly<{ data?: Record<string, string> | undefined }> | undefined,
 ): HostUsers {
   if (configMap === undefined) return { persons: new Map(), problems: ['it does not exist'] };
-  const before = readHostUsers.get(configMap);
+  const before = cachedHostUsers.get(configMap);
   if (before !== undefined) return before;
   const text = configMap.data?.[HOST_USERS_KEY];
   const users =
     text === undefined ? { persons: new Map(), problems: [`it has no key ${HOST_USERS_KEY}`] } : hostUsersOf(text);
-  readHostUsers.set(configMap, users);
+  cachedHostUsers.set(configMap, users);
   return users;
 }
 

@@ -211,22 +211,22 @@ test('nothing more is announced of what was arriving when the store is closed', 
   await closing;
   expect(calls).toHaveLength(1);
   expect(store.list()).toEqual([]);
-  const late = await opened();
-  expect(await outcomeOf(store.add(late))).toMatch(/^Unavailable/);
-  await late.close();
+  const backlog = await opened();
+  expect(await outcomeOf(store.add(backlog))).toMatch(/^Unavailable/);
+  await backlog.close();
 });
 
 test('the error of a listener at one part is thrown after the others were notified, and the repository is not kept', async () => {
   const store = new RevisionStore();
-  let [heard, most] = [0, 0];
+  let [hasReported, most] = [0, 0];
   store.subscribe((changes) => {
     if (changes.some(({ after }) => after?.key.package === 'p300')) throw new Error('broken');
   });
   store.subscribe((changes) => {
-    for (const { after } of changes) heard += after === undefined ? -1 : 1;
-    most = Math.max(most, heard);
+    for (const { after } of changes) hasReported += after === undefined ? -1 : 1;
+    most = Math.max(most, hasReported);
   });
   await expect(store.add(await opened())).rejects.toThrow('broken');
-  expect([heard, most]).toEqual([0, PACKAGES]);
+  expect([hasReported, most]).toEqual([0, PACKAGES]);
   expect(store.repositories()).toEqual([]);
 });

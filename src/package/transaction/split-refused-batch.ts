@@ -25,7 +25,7 @@ export function splitRefusedBatch<Write>(
   main: string,
 ): SplitBatch<Write> {
   const writes = planned.map(({ write }) => write);
-  if (concernsAll(error)) return { failed: writes, again: [], overtaken: [], changed: false };
+  if (affectsAll(error)) return { failed: writes, again: [], overtaken: [], changed: false };
   const kind = error instanceof RefConflictError ? error.details?.kind : undefined;
   const { ref } =
     (error instanceof RefConflictError || error instanceof PushRefusedError ? error.details : undefined) ?? {};
@@ -50,7 +50,7 @@ export function splitRefusedBatch<Write>(
 }
 
 /** True for errors that no write of a batch can be blamed for. */
-function concernsAll(error: unknown): boolean {
+function affectsAll(error: unknown): boolean {
   if (isUnknownOutcome(error)) return true;
   return (['Unavailable', 'Timeout', 'Refused', 'Unsupported', 'TooManyRequests'] as const).some((code) =>
     isSluiceError(error, code),

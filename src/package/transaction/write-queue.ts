@@ -105,9 +105,9 @@ export class WriteQueue {
   async close(clock: Clock): Promise<void> {
     this.#closed = true;
     this.#drop();
-    const late = Promise.withResolvers<void>();
-    const cancel = clock.schedule(CLOSE_TIMEOUT_MS, late.resolve);
-    await Promise.race([this.#run, late.promise]);
+    const backlog = Promise.withResolvers<void>();
+    const cancel = clock.schedule(CLOSE_TIMEOUT_MS, backlog.resolve);
+    await Promise.race([this.#run, backlog.promise]);
     cancel();
   }
 

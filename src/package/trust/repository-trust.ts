@@ -136,12 +136,12 @@ export class RepositoryTrust {
 
   /** Keeps that a commit of an unknown pusher was read as the tip of a branch. */
   noteLook(registration: string, ref: string, commit: string): void {
-    this.#options.pushes?.noteLook({ repository: this.repository, registration, ref, commit });
+    this.#options.pushes?.noteSync({ repository: this.repository, registration, ref, commit });
   }
 
   /** The branch at whose tip a commit of an unknown pusher was read first. */
   firstLook(registration: string, commit: string): string | undefined {
-    return this.#options.pushes?.firstLook({ repository: this.repository, registration, commit });
+    return this.#options.pushes?.firstSync({ repository: this.repository, registration, commit });
   }
 
   /** Returns problems of the keys of this repository that an operator should know. */

@@ -1,5 +1,5 @@
 import { type GitRepository, type Oid, ZERO_OID } from '../../git/git-repository.ts';
-import { judgePublication } from '../kernel/publication.ts';
+import { evaluatePublication } from '../kernel/publication.ts';
 import type { RepositoryLayout } from '../model/identity/layout.ts';
 import { parseCommitMessage, parseRemoval } from '../model/record/commit-message.ts';
 import type { RecordStatement } from '../model/record/record.ts';
@@ -77,12 +77,12 @@ export class MainPush {
       return this.#removal(removal, { parent, tree });
     }
     const [folder] = await this.#git.statObjects([`${tree}:${statement.package}`]);
-    const judgement = judgePublication({
+    const evaluation = evaluatePublication({
       ...{ parents, branch: this.#layout.branch, subject: message.split('\n', 1)[0] ?? '', commit: facts },
       ...{ repository: this.#trust.repository, path: statement.package, version: `v${statement.revision}` },
       tree: folder?.oid,
     });
-    if (!judgement.inBand) return judgement.message;
+    if (!evaluation.inBand) return evaluation.message;
     if (facts.statement !== undefined) {
       const signer = await this.#trust.signerOf(facts.statement);
       const distrust = this.#trust.distrustOfSigner(signer) ?? this.#trust.revocationOfNew(signer);

@@ -1,7 +1,7 @@
 import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
 import { FactCache } from '../index/facts/fact-cache.ts';
 import { RevisionIndex } from '../index/revision-index.ts';
-import { judgeTombstone } from '../index/trust/deletion-proof.ts';
+import { evaluateTombstone } from '../index/trust/deletion-proof.ts';
 import {
   adoptionRef,
   deletedIn,
@@ -95,7 +95,7 @@ export async function verifyRepository({
     const place = deletedIn(layout, ref);
     if (place !== undefined) {
       const isAdopted = index.isAdopted(ref, oid);
-      const { flaw: finding } = await judgeTombstone({ git, trust }, { ...place, oid, isAdopted });
+      const { flaw: finding } = await evaluateTombstone({ git, trust }, { ...place, oid, isAdopted });
       verified.push({ ref, oid, kind: 'deletion', finding });
     } else if (unsignedRecordUid(layout, ref) !== undefined)
       notes.push(`${ref} is a record of an earlier version, which does not count; see "sluice repo adopt"`);
@@ -110,9 +110,9 @@ async function readIndex(options: VerifyOptions, id: string): Promise<RevisionIn
     ...{ repository: 'verify', namespace: 'default', isFirstLook: ledger.repository(id) === undefined },
   });
   await index.apply(refs.map(({ name, oid }) => ({ name, before: undefined, after: oid })));
-  const late = new Set<string>();
-  for await (const packages of index.checkBacklog()) for (const name of packages) late.add(name);
-  if (late.size > 0) await index.reassess(late);
+  const backlog = new Set<string>();
+  for await (const packages of index.checkBacklog()) for (const name of packages) backlog.add(name);
+  if (backlog.size > 0) await index.reassess(backlog);
   return index;
 }
 

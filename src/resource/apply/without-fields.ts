@@ -23,17 +23,17 @@ function withoutKeys(
   kept: FieldSet,
 ): unknown {
   let rest: Record<string, unknown> | undefined;
-  for (const [element, leftHere] of left.children) {
+  for (const [element, leftBelow] of left.children) {
     const key = element.slice(2);
     if (!element.startsWith('f:') || !Object.hasOwn(fields, key)) continue;
     const keptHere = kept.children.get(element) ?? NO_FIELDS;
     const named = isDeclared(schema, key);
-    if (isMember(leftHere, named) && !isMember(keptHere, named)) {
+    if (isMember(leftBelow, named) && !isMember(keptHere, named)) {
       rest ??= { ...fields };
       delete rest[key];
       continue;
     }
-    const inner = withoutFields(fields[key], fieldSchema(schema, key), leftHere, keptHere);
+    const inner = withoutFields(fields[key], fieldSchema(schema, key), leftBelow, keptHere);
     if (inner === fields[key]) continue;
     rest ??= { ...fields };
     setOwnValue(rest, key, inner);
@@ -51,13 +51,13 @@ function withoutItems(
   let same = true;
   for (const [index, item] of items.entries()) {
     const element = elementOf(item, index, schema);
-    const leftHere = left.children.get(element) ?? NO_FIELDS;
+    const leftBelow = left.children.get(element) ?? NO_FIELDS;
     const keptHere = kept.children.get(element) ?? NO_FIELDS;
-    if (leftHere.owned && !keptHere.owned) {
+    if (leftBelow.owned && !keptHere.owned) {
       same = false;
       continue;
     }
-    const inner = withoutFields(item, itemSchema(schema), leftHere, keptHere);
+    const inner = withoutFields(item, itemSchema(schema), leftBelow, keptHere);
     if (inner !== item) same = false;
     rest.push(inner);
   }

@@ -34,7 +34,7 @@ class SlowStorage extends MemoryStorage {
     return super.list(context, options);
   }
 
-  letGo(): void {
+  unblock(): void {
     for (const release of this.#release.splice(0)) release();
   }
 }
@@ -62,7 +62,7 @@ describe('requests in flight', () => {
     await createWidget(api, 'a');
     const controller = api.fetch(WIDGETS, {}, 'system:serviceaccount:default:controller');
     expect((await controller).status).toBe(403);
-    storage.letGo();
+    storage.unblock();
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200]);
     expect(api.server.load).toEqual(NO_LOAD);
   });
@@ -74,7 +74,7 @@ describe('requests in flight', () => {
     expect(storage.contexts[0]?.signal?.aborted).toBe(true);
     // What still works keeps its place.
     expect(api.server.load.reading).toBe(1);
-    storage.letGo();
+    storage.unblock();
     await expect.poll(() => api.server.load.reading).toBe(0);
   });
 
@@ -86,7 +86,7 @@ describe('requests in flight', () => {
     leave.abort();
     expect(await left).toBe('left');
     await expect.poll(() => storage.contexts[0]?.signal?.aborted).toBe(true);
-    storage.letGo();
+    storage.unblock();
   });
 });
 
@@ -97,7 +97,7 @@ describe('stopping', () => {
     await expect.poll(() => storage.contexts.length).toBe(1);
     const stopped = api.listener.stop(5000);
     await expect(send(api, 'POST', WIDGETS, widgetBody('a'))).rejects.toThrow();
-    storage.letGo();
+    storage.unblock();
     expect((await waiting).status).toBe(200);
     await stopped;
   });
@@ -111,7 +111,7 @@ describe('stopping', () => {
     await expect.poll(() => storage.contexts.length).toBe(1);
     await api.listener.stop(50);
     expect(await waiting).toBe('cut off');
-    storage.letGo();
+    storage.unblock();
   });
 });
 
@@ -221,8 +221,8 @@ test('a user who has many requests in progress does not delay those of others', 
   const own = api.fetch(WIDGETS, {}, 'anna');
   await expect.poll(() => storage.contexts.at(-1)?.actor.name).toBe('anna');
   expect(storage.contexts).toHaveLength(3);
-  const letGo = setInterval(() => storage.letGo(), 1);
+  const unblocking = setInterval(() => storage.unblock(), 1);
   expect((await own).status).toBe(200);
   expect(new Set((await Promise.all(flood)).map(({ status }) => status))).toEqual(new Set([200]));
-  clearInterval(letGo);
+  clearInterval(unblocking);
 });

@@ -75,12 +75,12 @@ exec git-shell -c "$SSH_ORIGINAL_COMMAND"
   writeFileSync(config, `${settings.join('\n')}\n`);
   const child = spawn(SSHD, ['-D', '-e', '-f', config], { stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  let said = '';
+  let output = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
+    output += text;
   });
   for (let tries = 0; !(await answers(port)); tries += 1) {
-    if (child.exitCode !== null || tries > 500) throw new Error(`sshd did not start: ${said}`);
+    if (child.exitCode !== null || tries > 500) throw new Error(`sshd did not start: ${output}`);
     await delay(20);
   }
   return {

@@ -80,11 +80,7 @@ class Validator {
     );
   }
 
-  #validateWith(
-    { schema, canEvaluateRules: canJudgeRules }: UsableSchema,
-    item: Resource,
-    results: FunctionResult[],
-  ): void {
+  #validateWith({ schema, canEvaluateRules }: UsableSchema, item: Resource, results: FunctionResult[]): void {
     const { value, unknownFields, causes } = validateValue(schema, item.value);
     const isSecret = item.kind === 'Secret' && item.apiVersion === 'v1';
     for (const { message, field } of causes)
@@ -92,7 +88,7 @@ class Validator {
     if (this.#config.strict)
       for (const path of unknownFields.slice(0, MAX_FINDINGS))
         results.push(resultFor('error', `unknown field ${JSON.stringify(path.at(-1))}`, item, fieldPath(path)));
-    if (!canJudgeRules || causes.length > 0) return;
+    if (!canEvaluateRules || causes.length > 0) return;
     for (const { message, field } of ruleCauses(schema, value)) {
       // Rules may use functions that only a kube-apiserver has.
       const severity = message.includes('rule cannot be judged: ') ? 'warning' : 'error';

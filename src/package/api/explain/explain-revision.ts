@@ -31,15 +31,15 @@ export async function explainRevision(
   const own = await store.evaluate(revisionId(revision));
   const judgement = isPlaceholder(revision) ? { ...own, gates: await gatesOnMain(store, own, siblings) } : own;
   const explained: ExplainedRevision = {
-    judgement,
+    evaluation,
     siblings,
-    refusals: await refusalsOf(store, judgement, surroundings.now),
+    refusals: await refusalsOf(store, evaluation, surroundings.now),
     recordFlaw: recordFlawOf(store, revision),
   };
   const findings = [];
   for (const explainer of explainers) findings.push(await explainer.explain(explained, surroundings));
   const approvals = findings.find((one) => one.approvals !== undefined)?.approvals;
-  const last = lastAction(judgement);
+  const last = lastAction(evaluation);
   return {
     name: revision.name,
     repository,
@@ -50,9 +50,9 @@ export async function explainRevision(
     latest: revision.latest,
     commit: revision.commit,
     ...(last === undefined ? {} : { last }),
-    enforcement: judgement.policy.enforcement,
+    enforcement: evaluation.policy.enforcement,
     gates: findings.flatMap(({ gates = [] }) => gates),
-    contributors: contributorsOf(judgement),
+    contributors: contributorsOf(evaluation),
     ...(approvals === undefined ? {} : { approvals }),
     reasons: findings.flatMap(({ reasons = [] }) => reasons),
     resolvers: findings.flatMap(({ resolvers = [] }) => resolvers),

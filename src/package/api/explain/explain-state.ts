@@ -9,24 +9,24 @@ import { type ExplainedRevision, type Explainer, type Findings, sluiceCommand } 
 export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'dependentsOf' | 'find'>): Explainer {
   return {
     explain(explained) {
-      const { judgement, recordFlaw } = explained;
-      const { revision } = judgement;
+      const { evaluation, recordFlaw } = explained;
+      const { revision } = evaluation;
       const reasons: Reason[] = [
         ...refusedPushesOf(store, revision).map(({ message }) => ({
           reason: 'PushRefused',
           message: `the last write was refused: ${message}`,
         })),
         ...(recordFlaw === undefined ? [] : [recordFlaw]),
-        ...stateReasons(judgement),
+        ...stateReasons(evaluation),
       ];
       if (isPlaceholder(revision)) {
         const main = placeholderFindings(explained);
         return { ...main, reasons: [...reasons, ...(main.reasons ?? [])] };
       }
       if (revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed') return { reasons };
-      reasons.push(...publicationReasons(judgement));
+      reasons.push(...publicationReasons(evaluation));
       if (revision.lifecycle === 'Published') return { reasons };
-      const deletion = deletionFindings(judgement, dependentsIn(store, revision));
+      const deletion = deletionFindings(evaluation, dependentsIn(store, revision));
       return { ...deletion, reasons: [...reasons, ...(deletion.reasons ?? [])] };
     },
   };
@@ -40,7 +40,7 @@ export function refusedPushesOf(store: Pick<RevisionStore, 'repositoryOf'>, revi
 
 /** Explains the kernel's refusals of the next step, except for gates. */
 export const kernelExplainer: Explainer = {
-  explain({ refusals, judgement: { revision } }) {
+  explain({ refusals, evaluation: { revision } }) {
     const reasons = refusals.map(({ code, message }): Reason => ({ reason: code, message }));
     if (refusals.length === 0 && revision.lifecycle === 'Draft' && revision.problem !== undefined)
       reasons.push({ reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` });

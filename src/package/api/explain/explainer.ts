@@ -13,7 +13,7 @@ import type { RevisionEvaluation } from '../../store/revision-store.ts';
 
 /** A revision that is explained, with the data that several explainers need, read once for all of them. */
 export interface ExplainedRevision {
-  readonly judgement: RevisionEvaluation;
+  readonly evaluation: RevisionEvaluation;
   /** The other revisions of the package. */
   readonly siblings: readonly PackageRevision[];
   /** The kernel's current refusals of the next step, propose or approve, without gates. */

@@ -56,11 +56,11 @@ export function notEvaluated(message: string): Condition {
 export function readyCondition(
   revision: PackageRevision,
   repository: Policies,
-  judged: Condition | undefined,
+  result: Condition | undefined,
 ): Condition | undefined {
   if (isPlaceholder(revision)) return undefined;
   if (isPublished(revision)) return publishedCondition(revision);
-  if (judged !== undefined) return judged;
+  if (result !== undefined) return result;
   return requiresGates(revision, repository) ? notEvaluated('the gates are being evaluated') : undefined;
 }
 

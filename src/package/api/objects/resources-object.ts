@@ -56,15 +56,15 @@ export function filesOf({ metadata, spec }: Resources): WholeFiles {
 
 /** An object without files, with the reason. */
 export function unreadableObject(revision: Stored<RevisionObject>, problem: string): Stored<Resources> {
-  return made(revision, { annotations: { [PROBLEM_ANNOTATION]: problem } });
+  return createObject(revision, { annotations: { [PROBLEM_ANNOTATION]: problem } });
 }
 
 /** Returns the object without the files, when they are not read. */
 export function withoutFiles(revision: Stored<RevisionObject>): Stored<Resources> {
-  return made(revision, {});
+  return createObject(revision, {});
 }
 
-function made(
+function createObject(
   { metadata, spec }: Stored<RevisionObject>,
   parts: {
     readonly annotations?: Readonly<Record<string, string>> | undefined;

@@ -189,7 +189,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
   }
 
   /** An object that cannot be read contains the reason, and does not affect other objects. */
-  async #show(object: Stored<RevisionObject>): Promise<Stored<Resources>> {
+  async #present(object: Stored<RevisionObject>): Promise<Stored<Resources>> {
     const entry = entryOf(object);
     if (entry === undefined) throw new SluiceError('Internal', `${object.metadata.name} was not made from a revision`);
     try {
@@ -205,7 +205,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
   #shared(object: Stored<RevisionObject>): Promise<Stored<Resources>> {
     const known = this.#recent.get(object);
     if (known !== undefined) return known;
-    const shown = this.#show(object);
+    const shown = this.#present(object);
     this.#recent.set(object, shown);
     for (const old of this.#recent.keys()) {
       if (this.#recent.size <= MAX_KEPT_EVENTS) break;

@@ -148,12 +148,12 @@ async function baseOf(
   for (const name of diffBases(object, ofPackage, word)) {
     // Access is checked before the look-up, so that a refusal does not reveal whether the revision exists.
     await requireReadable(context, name, word);
-    const isAsked = name === word;
+    const isExplicit = name === word;
     try {
       return (await existing(store, table, { namespace, name })).revision;
     } catch (error) {
       // If the source or its repository no longer exists, the previous published revision is used.
-      if (isAsked || !isSluiceError(error, 'NotFound')) throw error;
+      if (isExplicit || !isSluiceError(error, 'NotFound')) throw error;
     }
   }
   return undefined;

@@ -22,7 +22,7 @@ export interface GateEvaluationsOptions {
   /** The entry of an id as it is now. */
   find(id: string): RevisionEntry | undefined;
   /** Stores an evaluation of the current entry. */
-  show(id: string, ready: Readiness): void;
+  onEvaluated(id: string, ready: Readiness): void;
 }
 
 /**
@@ -82,7 +82,7 @@ export class GateEvaluations {
     const generation = this.#generation;
     const running = this.#running.get(id);
     if (running?.etag === etag && running.generation === generation) return running.over;
-    const over = this.#judge(id, etag).finally(() => {
+    const over = this.#evaluate(id, etag).finally(() => {
       if (this.#running.get(id)?.over === over) this.#running.delete(id);
     });
     this.#running.set(id, { etag, generation, over });
@@ -95,8 +95,8 @@ export class GateEvaluations {
     return ready.condition !== undefined || requiresGates(revision, repository);
   }
 
-  async #judge(id: string, etag: string): Promise<void> {
-    const { store, clock, show, find } = this.#options;
+  async #evaluate(id: string, etag: string): Promise<void> {
+    const { store, clock, onEvaluated: show, find } = this.#options;
     const generation = this.#generation;
     let ready: Readiness;
     try {

@@ -45,14 +45,14 @@ export class RevisionTable {
   readonly #namespaces = new Set<string>();
   readonly #index = new ObjectIndex<RevisionEntry>((entry) => entry.sharedKeys());
   /** Owners of fields that a write under way brings along, by the id of the revision. */
-  readonly #coming = new Map<string, readonly ManagedFieldsEntry[]>();
+  readonly #pending = new Map<string, readonly ManagedFieldsEntry[]>();
 
   readonly #versions: RevisionVersions | undefined;
   /** Ids of revisions of earlier processes, by the id of the repository, as long as it has not arrived. */
   readonly #remembered = new Map<string, string[]>();
   readonly #gates: GateEvaluations;
   /** True if revisions changed while no process ran and watchers were not notified. */
-  #hasUnreported = false;
+  #hasUnreportedChanges = false;
 
   /**
    * Without `versions`, watches of earlier processes cannot resume: no events exist for changes in Git in the meantime.
@@ -62,7 +62,7 @@ export class RevisionTable {
     this.#gates = new GateEvaluations({
       ...{ store, clock },
       find: (id) => this.#byId.get(id),
-      show: (id, ready) => this.#showReady(id, ready),
+      onEvaluated: (id, ready) => this.#showReady(id, ready),
     });
     this.#log = log;
     this.#owners = owners;
@@ -144,13 +144,13 @@ export class RevisionTable {
     managedFields: readonly ManagedFieldsEntry[] | undefined,
   ): TableWrite {
     if (dryRun === true)
-      return { finish: async (made) => made && this.#foreseen(made, managedFields), end: () => undefined };
+      return { finish: async (made) => made && this.#predicted(made, managedFields), end: () => undefined };
     // Of two writes the store refuses the second, which must not speak for the first.
-    let isOwner = managedFields !== undefined && !this.#coming.has(id);
-    if (isOwner && managedFields !== undefined) this.#coming.set(id, managedFields);
+    let isOwner = managedFields !== undefined && !this.#pending.has(id);
+    if (isOwner && managedFields !== undefined) this.#pending.set(id, managedFields);
     const before = this.#byId.get(id);
     const end = () => {
-      if (isOwner) this.#coming.delete(id);
+      if (isOwner) this.#pending.delete(id);
       isOwner = false;
     };
     const finish = async (made: PackageRevision | undefined) => {
@@ -178,7 +178,7 @@ export class RevisionTable {
     );
   }
 
-  #foreseen(revision: PackageRevision, managedFields: readonly ManagedFieldsEntry[] | undefined): RevisionEntry {
+  #predicted(revision: PackageRevision, managedFields: readonly ManagedFieldsEntry[] | undefined): RevisionEntry {
     const known = this.#byId.get(revisionId(revision));
     const fields = someOf(managedFields ?? this.#owners.get(revision.uid) ?? []);
     const repository = this.#store.repositoryOf(revision);
@@ -192,7 +192,7 @@ export class RevisionTable {
         continue;
       }
       const repository = this.#store.repositoryOf(after);
-      const coming = this.#coming.get(revisionId(after));
+      const coming = this.#pending.get(revisionId(after));
       if (coming !== undefined) this.#owners.set(after.uid, someOf(coming));
       const known = this.#byId.get(revisionId(after));
       const same = known === undefined ? this.#sameSince(after) : undefined;
@@ -210,7 +210,7 @@ export class RevisionTable {
     if (before === undefined) return undefined;
     if (before.etag === revision.etag) return this.#versions?.quiet === true ? before.resourceVersion : undefined;
     // The previous state is unknown, and so are the selections that it matched.
-    this.#hasUnreported = true;
+    this.#hasUnreportedChanges = true;
     return undefined;
   }
 
@@ -233,14 +233,14 @@ export class RevisionTable {
     for (const name of this.#remembered.get(repository) ?? []) {
       if (this.#byId.has(name)) continue;
       this.#versions?.delete(name);
-      this.#hasUnreported = true;
+      this.#hasUnreportedChanges = true;
     }
     this.#remembered.delete(repository);
   }
 
   #expireUnreported(): void {
-    if (this.#hasUnreported) this.#log.expire(REVISION_TOPIC);
-    this.#hasUnreported = false;
+    if (this.#hasUnreportedChanges) this.#log.expire(REVISION_TOPIC);
+    this.#hasUnreportedChanges = false;
   }
 
   #put(revision: PackageRevision, repository: PackageRepository, resourceVersion: string): RevisionEntry {

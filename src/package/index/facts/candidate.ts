@@ -1,11 +1,11 @@
 import type { Oid } from '../../../git/git-repository.ts';
-import { judgePublication } from '../../kernel/publication.ts';
+import { evaluatePublication } from '../../kernel/publication.ts';
 import { isRevisionKey, revisionName, revisionUid } from '../../model/identity/identity.ts';
 import { mainRef, packagePath, type RefMeaning, type RepositoryLayout } from '../../model/identity/layout.ts';
 import { parseCommitMessage } from '../../model/record/commit-message.ts';
 import { isPlaceholder, type OutOfBand, type PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Lifecycle } from '../../model/revision/revision-state.ts';
-import type { FolderFact, ShownFact } from './fact-cache.ts';
+import type { FolderFact, RefFact } from './fact-cache.ts';
 import type { CommitFolder } from './fact-reader.ts';
 import { KptfileFact } from './kptfile-fact.ts';
 import { LazyJson } from './lazy-json.ts';
@@ -69,7 +69,7 @@ export function refCandidate(
   const info = tip.text.value;
   const workspace = workspaceOf(meaning.version, path, info.facts);
   const candidate = candidateOf(origin, shown, tip, workspace, kptfileOf);
-  const outOfBand = judgeTag(origin, candidate, info, meaning.version);
+  const outOfBand = tagFlaw(origin, candidate, info, meaning.version);
   return outOfBand === undefined ? candidate : { ...candidate, outOfBand: LazyJson.of(outOfBand) };
 }
 
@@ -77,7 +77,7 @@ export function refCandidate(
 export function knownCandidate(
   origin: Origin,
   shown: RefTarget,
-  { tip, workspace, uid, outOfBand }: ShownFact,
+  { tip, workspace, uid, outOfBand }: RefFact,
   kptfileOf: (blob: Oid) => KptfileFact | undefined,
 ): Candidate {
   return candidateOf(origin, shown, tip, workspace, kptfileOf, uid, outOfBand);
@@ -147,25 +147,25 @@ export function placeholderCandidate(
 }
 
 /** Returns why a tag was not published through the kernel; undefined if it was. */
-function judgeTag(
+function tagFlaw(
   { repositoryId, layout }: Origin,
   { path, tip }: Candidate,
   { parents, facts, subject }: CommitText,
   version: string,
 ): OutOfBand | undefined {
   const { tree } = tip;
-  const judgement = judgePublication({
+  const evaluation = evaluatePublication({
     ...{ parents, commit: facts, subject, path, version, tree },
     ...{ repository: repositoryId, branch: layout.branch },
   });
-  return judgement.inBand ? undefined : { reason: judgement.reason, message: judgement.message };
+  return evaluation.inBand ? undefined : { reason: evaluation.reason, message: evaluation.message };
 }
 
 /**
  * Compares the main branch with the last publication. `newest` is the highest revision of the package, `deletedTree` its tree on the
  * branch when Sluice deleted the last one: the folder stays there until it is deleted too.
  */
-export function judgePlaceholder(
+export function placeholderFlaw(
   placeholder: Candidate,
   newest: Candidate | undefined,
   deletedTree: string | undefined,
@@ -190,12 +190,12 @@ export function judgePlaceholder(
  * branch that is pushed again after publication.
  */
 export function chooseCandidate(
-  claimants: readonly Candidate[],
+  candidates: readonly Candidate[],
   counts: (candidate: Candidate) => boolean,
 ): Candidate | undefined {
-  if (claimants.length < 2) return claimants[0];
+  if (candidates.length < 2) return candidates[0];
   const rank = (candidate: Candidate) => (counts(candidate) ? 100 : 0) + rankOf(candidate);
-  return [...claimants].sort((a, b) => rank(b) - rank(a) || b.revision - a.revision || (a.ref < b.ref ? -1 : 1))[0];
+  return [...candidates].sort((a, b) => rank(b) - rank(a) || b.revision - a.revision || (a.ref < b.ref ? -1 : 1))[0];
 }
 
 function rankOf(candidate: Candidate): number {

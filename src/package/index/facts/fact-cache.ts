@@ -15,7 +15,7 @@ export interface FolderFact {
 }
 
 /** The evaluation of a ref when it pointed to `oid`. */
-export interface ShownFact {
+export interface RefFact {
   readonly uid: string;
   readonly outOfBand: LazyJson<OutOfBand> | undefined;
   readonly oid: Oid;
@@ -42,7 +42,7 @@ export class FactCache {
   /** By tree of a package folder on the main branch: the Kptfile in it. For a short while too. */
   readonly folders = new Map<Oid, Oid>();
   /** Evaluations of an earlier process, by ref and for the main branch, until the index has used them. */
-  shown = new Map<string, ShownFact>();
+  refFacts = new Map<string, RefFact>();
   main: MainFact | undefined;
   /** Grows with everything that is read. */
   reads = 0;
@@ -64,7 +64,7 @@ export class FactCache {
 
   /** The index has taken it over. */
   forgetEarlier(): void {
-    this.shown = new Map();
+    this.refFacts = new Map();
     this.main = undefined;
   }
 

@@ -144,7 +144,7 @@ function putShown(cache: FactCache, data: Buffer, start: number, stop: number): 
   const text = data.indexOf(TAB, signer) + 1;
   const shown = tipAt(data, tip, text, stop);
   putMemos(shown, data.toString('latin1', signer, text - 1));
-  cache.shown.set(data.toString('utf8', ref, workspace - 1), {
+  cache.refFacts.set(data.toString('utf8', ref, workspace - 1), {
     oid: data.toString('latin1', start, uid),
     uid: data.toString('latin1', uid, tip),
     workspace: JSON.parse(data.toString('utf8', workspace, fault - 1)) as string,
@@ -202,7 +202,7 @@ function* linesOf(cache: FactCache): Generator<string> {
   for (const [key, { json, problem = '' }] of cache.kptfiles)
     yield json === undefined ? line('p', key, problem) : `k${key}${json.text}`;
   for (const [key, fact] of cache.records) yield line('r', key, fact && saved(fact));
-  for (const [ref, { oid, uid, workspace, outOfBand, tip }] of cache.shown) {
+  for (const [ref, { oid, uid, workspace, outOfBand, tip }] of cache.refFacts) {
     yield `s${oid}${uid}${ids(tip)}${ref}\t${JSON.stringify(workspace)}\t${outOfBand?.text ?? ''}\t${memosOf(tip)}\t${tip.text.text}`;
   }
   if (cache.main === undefined) return;

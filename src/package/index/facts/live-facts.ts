@@ -15,7 +15,7 @@ export async function liveFacts(
 ): Promise<FactCache> {
   const live = new FactCache();
   await inSlices(candidates, ({ ref, refOid, uid, key, outOfBand, tip }) => {
-    live.shown.set(ref, { oid: refOid, uid, workspace: key.workspace, outOfBand, tip });
+    live.refFacts.set(ref, { oid: refOid, uid, workspace: key.workspace, outOfBand, tip });
     copy(cache.kptfiles, live.kptfiles, tip.kptfileBlob);
   });
   const folders = new Map<string, FolderFact>();

@@ -12,7 +12,7 @@ import type { Candidate } from '../facts/candidate.ts';
 import type { MainLines } from '../facts/main-lines.ts';
 import type { IndexDelta } from '../state/index-delta.ts';
 import type { IndexState } from '../state/index-state.ts';
-import { judgeTombstone, provesDeletion } from '../trust/deletion-proof.ts';
+import { evaluateTombstone, provesDeletion } from '../trust/deletion-proof.ts';
 import { publishedTagOf } from '../trust/trust-rules.ts';
 
 interface Surroundings {
@@ -128,12 +128,12 @@ export class PublicationMarks {
     for (const tombstone of found) await this.#noteTombstone(tombstone, after, isFirstLook);
   }
 
-  get hasRest(): boolean {
+  get hasBacklog(): boolean {
     return this.#tombstones.length > 0;
   }
 
   /** Evaluates the remaining tombstones. Yields the affected packages in batches. */
-  async *judgeRest(current: () => IndexState): AsyncGenerator<ReadonlySet<string>> {
+  async *evaluateBacklog(current: () => IndexState): AsyncGenerator<ReadonlySet<string>> {
     while (this.#tombstones.length > 0) {
       const slice = this.#tombstones.slice(0, MAX_JUDGED_AT_ONCE);
       const packages = new Set<string>();
@@ -172,14 +172,14 @@ export class PublicationMarks {
     isFirstLook: boolean,
   ): Promise<void> {
     const { trust } = this.#surroundings;
-    const judged = await judgeTombstone(this.#surroundings, {
+    const result = await evaluateTombstone(this.#surroundings, {
       oid,
       path,
       version,
       isAdopted: after.isAdopted(ref, oid),
     });
-    if (judged.flaw !== undefined) return;
-    const { commit, statement } = judged;
+    if (result.flaw !== undefined) return;
+    const { commit, statement } = result;
     const mark = trust.mark(publicationScope(path, version));
     const tag = after.tag(tagRef);
     // Another publication has the number since, or an operator adopted this one after it was deleted.

@@ -40,7 +40,7 @@ export class CandidateTable {
   }
 
   /** All that claim an id. */
-  claimantsOf(uid: string): readonly Candidate[] {
+  candidatesOf(uid: string): readonly Candidate[] {
     return this.#byUid.get(uid) ?? [];
   }
 
@@ -87,9 +87,9 @@ export class CandidateTable {
     }
     if (after !== undefined) {
       const others = this.#byUid.get(after.uid);
-      const claimants = others === undefined ? [after] : [...others, after];
+      const candidates = others === undefined ? [after] : [...others, after];
       touched.add(after.uid);
-      this.#byUid.set(after.uid, claimants);
+      this.#byUid.set(after.uid, candidates);
       if (!isPlaceholder(after)) addTo(this.#refsByPackage, after.key.package, after.ref);
     }
   }
@@ -97,7 +97,7 @@ export class CandidateTable {
   /** Chooses the candidate that is shown under an id. `counts` is true for one that is in band. */
   choose(uid: string, counts: (candidate: Candidate) => boolean) {
     const before = this.#shown.get(uid);
-    const after = chooseCandidate(this.claimantsOf(uid), counts);
+    const after = chooseCandidate(this.candidatesOf(uid), counts);
     if (after === undefined) this.#shown.delete(uid);
     else this.#shown.set(uid, after);
     return { before, after };

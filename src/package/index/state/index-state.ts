@@ -3,7 +3,7 @@ import type { Oid } from '../../../git/git-repository.ts';
 import { DELETION_PROPOSED, recordRef } from '../../model/identity/layout.ts';
 import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
 import { deletedContentScope, type StatementScope } from '../../trust/ledger/trust-ledger.ts';
-import { type Candidate, judgePlaceholder } from '../facts/candidate.ts';
+import { type Candidate, placeholderFlaw } from '../facts/candidate.ts';
 import { LazyJson } from '../facts/lazy-json.ts';
 import type { RecordFact } from '../facts/record-fact.ts';
 import type { TipFact } from '../facts/tip-fact.ts';
@@ -180,7 +180,7 @@ export class IndexState {
     const uids = new Set(touched);
     const packages = new Set(whole);
     for (const uid of touched) {
-      for (const { key } of this.#candidates.claimantsOf(uid))
+      for (const { key } of this.#candidates.candidatesOf(uid))
         if (this.#epochs.get(key.package) !== this.#epoch) packages.add(key.package);
       yield;
     }
@@ -260,13 +260,13 @@ export class IndexState {
     const isAlone = isPlaceholder(candidate) && newest === undefined;
     const deletedTree = isAlone ? trust.mark(deletedContentScope(path))?.digest : undefined;
     const fault = isPlaceholder(candidate)
-      ? judgePlaceholder(candidate, newest, deletedTree)
+      ? placeholderFlaw(candidate, newest, deletedTree)
       : this.rules.distrustOfTag(candidate);
     // Adoption makes up for what is wrong with a statement. What was deleted or replaced since does not count by it.
     const isListed = this.rules.isListed(candidate);
     const flaw = isListed ? this.rules.replacementOf(candidate) : fault;
     const outOfBand = flaw !== undefined ? LazyJson.of(flaw) : isListed ? undefined : candidate.outOfBand;
-    const claims = this.#candidates.claimantsOf(candidate.uid);
+    const claims = this.#candidates.candidatesOf(candidate.uid);
     const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
     return new IndexedRevision(candidate, { lifecycle, latest, recordOid, outOfBand, hides, ...trusted });
   }

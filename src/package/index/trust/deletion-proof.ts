@@ -16,7 +16,7 @@ export interface Tombstone {
 }
 
 /** The evaluation of a tombstone. */
-export type DeletionJudgement =
+export type TombstoneEvaluation =
   /** It does not prove a deletion. */
   | { readonly flaw: Distrust }
   /**
@@ -40,10 +40,10 @@ interface Surroundings {
  * marked as such, and a trusted key signed it or an operator adopted it. Any user who may push can remove a tag and copy a record, so
  * the record must contain the version.
  */
-export async function judgeTombstone(
+export async function evaluateTombstone(
   { git, trust }: Surroundings,
   { oid, path, version, isAdopted }: Tombstone,
-): Promise<DeletionJudgement> {
+): Promise<TombstoneEvaluation> {
   const read = await readRecordAt(git, oid);
   const { signed, record } = read ?? {};
   // Earlier versions have the version in the name of the ref alone, and an operator adopts an object at a ref.
@@ -76,9 +76,9 @@ export async function provesDeletion(
   tombstone: Tombstone,
   commit: Oid | undefined,
 ): Promise<boolean> {
-  const judged = await judgeTombstone(surroundings, tombstone);
-  if (judged.flaw !== undefined) return false;
-  return commit === undefined ? judged.isLast : judged.commit === commit;
+  const result = await evaluateTombstone(surroundings, tombstone);
+  if (result.flaw !== undefined) return false;
+  return commit === undefined ? result.isLast : result.commit === commit;
 }
 
 /** A tombstone that a revoked key signed counts only if the ledger knew of the deletion before. */

@@ -109,9 +109,9 @@ test('publications count by key, place and content, and are evaluated again when
   const changed = await index.reassess();
   expect(changed.map(({ after }) => after?.revision)).toEqual([3]);
   expect(reasons()).toEqual([[1, undefined], [2, undefined], [3, 'RevokedKey'], ...others.slice(1)]);
-  const late = await at.approval(5, [second, base], 'old');
-  await at.set('refs/heads/main', late);
-  await at.set('refs/tags/shop/v5', late);
+  const backlog = await at.approval(5, [second, base], 'old');
+  await at.set('refs/heads/main', backlog);
+  await at.set('refs/tags/shop/v5', backlog);
   await refresh();
   expect(index.get('r.shop.w5')?.outOfBand?.reason).toBe('RevokedKey');
 });
@@ -191,11 +191,11 @@ test('what signatures say is kept over a restart, and evaluated by the keys of t
   const two = server(at.git, { cache, ledger: one.ledger });
   await two.refresh();
   expect(two.checks()).toBe(0);
-  const said = ({ index }: typeof one) =>
+  const output = ({ index }: typeof one) =>
     Array.from(index.all(), ({ name, outOfBand, recordDistrust, record, statement }) => [
       ...[name, outOfBand?.reason, recordDistrust?.reason, record, statement],
     ]).sort();
-  expect(said(two)).toEqual(said(one));
+  expect(output(two)).toEqual(output(one));
   // The main branch goes on elsewhere, and what was on it when it was seen first stays valid.
   await at.set('refs/heads/main', base);
   const three = server(at.git, {

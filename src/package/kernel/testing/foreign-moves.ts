@@ -63,10 +63,12 @@ export class ForeignMoves {
   /** The entry of a draft. */
   draft(data: PackageData, commit: string): ModelRevision {
     const { content, object, gates, conditions, problem } = data;
-    const said = [...conditions].map(([type, { status, message }]) => [type, { status, text: message ?? '' }] as const);
+    const output = [...conditions].map(
+      ([type, { status, message }]) => [type, { status, text: message ?? '' }] as const,
+    );
     return {
       ...{ place: 'draft', version: '', number: 0, commit, content, object },
-      ...{ gates: [...gates], conditions: new Map(said), broken: problem !== undefined },
+      ...{ gates: [...gates], conditions: new Map(output), broken: problem !== undefined },
     };
   }
 

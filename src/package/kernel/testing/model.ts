@@ -115,8 +115,8 @@ export class Model {
       if (this.policy.forbidSelfApproval && !this.#isOther(kept, asked)) reasons.add('NotAllowed');
     }
     // A proposal of a package that cannot be proposed does not evaluate gates; an approval reports all reasons.
-    const judged = asked.action === 'approve' || reasons.size === 0;
-    if (this.policy.enforcement === 'enforce' && judged) this.#addClosed(entry, kept, asked, reasons);
+    const result = asked.action === 'approve' || reasons.size === 0;
+    if (this.policy.enforcement === 'enforce' && result) this.#addClosed(entry, kept, asked, reasons);
     return reasons;
   }
 

@@ -65,7 +65,7 @@ function commitAt(world: WorldView, oid: Oid): BranchCommit | undefined {
     commit: oid,
     time: timeOf(world, oid),
     parent: commit.parents[0],
-    madeBySluice: commit.action !== undefined,
+    isBySluice: commit.action !== undefined,
     tree: treeAt(world, oid),
     conditions: commit.data?.conditions,
   };

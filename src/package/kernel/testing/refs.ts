@@ -5,7 +5,7 @@ import { type Distrust, revoked, type Signer } from '../../trust/repository-trus
 import { payloadOf } from '../../trust/statement/statement.ts';
 import { fakeSigner } from '../../trust/testing/fake-signatures.ts';
 import type { Knowledge } from '../classify.ts';
-import { judgePublication, type PublicationFacts, type PublicationFlaw } from '../publication.ts';
+import { evaluatePublication, type PublicationFacts, type PublicationFlaw } from '../publication.ts';
 import { type CommitData, commitFactsOf, PATH, REPOSITORY, treeOf } from './package-data.ts';
 import { LAYOUT, MAIN } from './places.ts';
 import { type Records, scope } from './records.ts';
@@ -74,7 +74,7 @@ export class Refs {
     for (const [ref, oid] of this.refs) {
       if (parseRef(LAYOUT, ref).kind !== 'published' || this.#onMain.has(oid)) continue;
       const facts = this.publication(ref, oid);
-      if (facts === undefined || !judgePublication(facts).inBand) continue;
+      if (facts === undefined || !evaluatePublication(facts).inBand) continue;
       const heads = [this.refs.get(MAIN), this.#records.trust.mainHead];
       this.#onMain.set(
         oid,
@@ -122,7 +122,7 @@ export class Refs {
 
   isInBand(ref: string, oid: Oid): boolean {
     const facts = this.publication(ref, oid);
-    return facts !== undefined && judgePublication(facts).inBand && this.distrust(oid) === undefined;
+    return facts !== undefined && evaluatePublication(facts).inBand && this.distrust(oid) === undefined;
   }
 
   knowledge(): Knowledge {

@@ -64,8 +64,8 @@ function* hunks(steps: readonly LineStep[], left: Lines, right: Lines): Generato
     const shown = steps.slice(first, Math.min(steps.length, last + CONTEXT + 1));
     const lead = position - first;
     const olds = shown.filter((step) => step.kind !== '+').length;
-    const news = shown.filter((step) => step.kind !== '-').length;
-    const header = `@@ -${range(oldLine - lead, olds)} +${range(newLine - lead, news)} @@`;
+    const unchecked = shown.filter((step) => step.kind !== '-').length;
+    const header = `@@ -${range(oldLine - lead, olds)} +${range(newLine - lead, unchecked)} @@`;
     yield [header, ...shown.flatMap((step) => render(step, left, right))];
     const rest = shown.slice(lead);
     oldLine += rest.filter((step) => step.kind !== '+').length;

@@ -129,10 +129,10 @@ describe('a verdict that may expire', () => {
   });
 
   test('what else is wrong with it comes first', () => {
-    const late = later(HOUR);
-    expect(gateOf(facts({}, [verdict()], 'c2'), hour, late)?.state).toBe('Stale');
-    expect(gateOf(facts({}, undefined), hour, late)?.state).toBe('Unproven');
-    expect(gateOf(facts({ status: 'False' }, [verdict()]), hour, late)?.state).toBe('NotTrue');
+    const backlog = later(HOUR);
+    expect(gateOf(facts({}, [verdict()], 'c2'), hour, backlog)?.state).toBe('Stale');
+    expect(gateOf(facts({}, undefined), hour, backlog)?.state).toBe('Unproven');
+    expect(gateOf(facts({ status: 'False' }, [verdict()]), hour, backlog)?.state).toBe('NotTrue');
   });
 });
 

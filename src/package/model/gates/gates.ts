@@ -89,11 +89,11 @@ function evaluate(
   const condition = facts.conditions.get(type);
   const verdict = verdictOf(facts.record, type);
   const changed = verdict === undefined ? [] : changedInputs(verdict.inputs, facts.inputs);
-  const judged = judge(type, condition, verdict, changed, policy, now);
-  return { type, requiredBy, approveOnly, condition, verdict, changed, since: verdict?.since, ...judged };
+  const result = evaluateGate(type, condition, verdict, changed, policy, now);
+  return { type, requiredBy, approveOnly, condition, verdict, changed, since: verdict?.since, ...result };
 }
 
-function judge(
+function evaluateGate(
   type: string,
   condition: Condition | undefined,
   verdict: Verdict | undefined,

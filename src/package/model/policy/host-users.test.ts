@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { hostUsersOf, personBehind } from './host-users.ts';
+import { hostUsersOf, userOfAccount } from './host-users.ts';
 
 test('lines name the person behind a user of the host, however the host writes its name', () => {
   const users = hostUsersOf('# people\n\nOcto-Cat=anna\r\n second = anna smith\nberta-h = berta\n');
-  expect(['octo-cat', 'OCTO-CAT', 'berta-h', 'second', 'anna'].map((user) => personBehind(users, user))).toEqual([
+  expect(['octo-cat', 'OCTO-CAT', 'berta-h', 'second', 'anna'].map((user) => userOfAccount(users, user))).toEqual([
     ...['anna', 'anna', 'berta', undefined, undefined],
   ]);
   expect(users.problems).toEqual(['line 4 does not name exactly one user']);

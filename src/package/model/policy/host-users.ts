@@ -43,6 +43,6 @@ export function hostUsersOf(text: string): HostUsers {
 }
 
 /** Returns the user of an account of the host; undefined if it is not listed. */
-export function personBehind({ persons }: HostUsers, user: string): string | undefined {
+export function userOfAccount({ persons }: HostUsers, user: string): string | undefined {
   return persons.get(user.toLowerCase());
 }

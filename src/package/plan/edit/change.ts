@@ -104,8 +104,8 @@ export async function planChange(
   const byWriter = written.filter((type) => !byRendering.has(type) && !isSetBy(change, type));
   // Clients push whole packages, including conditions, without the right to issue any: those are kept without a
   // verdict.
-  const mayGive = byWriter.length === 0 || (await context.mayWriteStatus?.()) !== false;
-  if (mayGive) checkIssuer(policy, byWriter, context);
+  const mayIssue = byWriter.length === 0 || (await context.mayWriteStatus?.()) !== false;
+  if (mayIssue) checkIssuer(policy, byWriter, context);
   else warnOfUnproven(context, byWriter);
   let record = before;
   if (next.content !== content.content && draft) {
@@ -113,7 +113,8 @@ export async function planChange(
     if (contributors.length > known.length) record = { ...record, contributors };
   }
   if (rendering !== undefined) record = recordRendering(record, rendering, next, at, policy);
-  if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, { policy, context, at, mayGive });
+  if (draft)
+    record = updateVerdicts(record, revision.kptfile, kptfile, next, change, { policy, context, at, mayIssue });
   if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
     record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
   }
@@ -257,7 +258,7 @@ function updateVerdicts(
   after: Kptfile | undefined,
   inputs: PackageContent,
   change: RevisionChange,
-  { policy, context, at, mayGive }: VerdictSources,
+  { policy, context, at, mayIssue }: VerdictSources,
 ): RevisionRecord {
   // A Kptfile that cannot be read has no conditions.
   if (after === undefined) return record;
@@ -270,7 +271,7 @@ function updateVerdicts(
   // The writer of the Kptfile text is the issuer of the conditions that it changed.
   const known = before === undefined ? undefined : conditionsOf(before);
   const binds = (type: string) => bindsContent(policy, type);
-  const written = { conditions: conditionsOf(after), known, unproven: !mayGive, bindsContent: binds };
+  const written = { conditions: conditionsOf(after), known, unproven: !mayIssue, bindsContent: binds };
   return syncVerdicts(next, written, inputs, context, at);
 }
 
@@ -279,7 +280,7 @@ interface VerdictSources {
   readonly context: RequestContext;
   readonly at: string;
   /** False if the caller may write files and give no conditions. */
-  readonly mayGive: boolean;
+  readonly mayIssue: boolean;
 }
 
 /** True for a condition that the change itself sets or withdraws; whether that is allowed was checked before. */

@@ -3,7 +3,7 @@ import type { Oid } from '../../../git/git-repository.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
 import { PUSH_ACTOR } from '../../model/gates/verdict.ts';
 import { draftRef, proposedRef } from '../../model/identity/layout.ts';
-import { type HostUsers, personBehind } from '../../model/policy/host-users.ts';
+import { type HostUsers, userOfAccount } from '../../model/policy/host-users.ts';
 import type { Contributor, RevisionRecord } from '../../model/record/record.ts';
 import { claimed } from '../../model/revision/attribution.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
@@ -45,7 +45,7 @@ export async function withHostPushers(
   const people = new Map<string, { readonly push: KeptPush; readonly commits: Oid[] }>();
   for (const commit of commits) {
     const found = pushesOf.get(commit) ?? [];
-    const persons = found.map(({ user }) => personBehind(hostUsers, user));
+    const persons = found.map(({ user }) => userOfAccount(hostUsers, user));
     const isUnknown = unknownCommits.includes(commit);
     if (persons.includes(undefined) || (isUnknown && found.every(({ isSuperseded }) => isSuperseded)))
       rest.push(commit);
@@ -132,7 +132,7 @@ export async function reportedPushers(
   return new Map(
     [...pushesOf].map(([commit, pushes]) => {
       const names = pushes.map(
-        ({ user, provider }) => personBehind(hostUsers, user) ?? claimed(`${user} at ${provider}`),
+        ({ user, provider }) => userOfAccount(hostUsers, user) ?? claimed(`${user} at ${provider}`),
       );
       return [commit, [...new Set(names)].join(', ')];
     }),

@@ -241,8 +241,8 @@ describe('who changed a pushed draft is not known', () => {
     await at.repository.refresh();
     await at.store.update(NAME, { action: 'propose' }, anna);
     expect(await at.store.update(NAME, { action: 'approve' }, bob)).toMatchObject({ lifecycle: 'Proposed' });
-    const judgement = await at.store.evaluate(NAME);
-    expect(judgement.record.contributors?.map(({ name }) => name)).toEqual(['push']);
+    const evaluation = await at.store.evaluate(NAME);
+    expect(evaluation.record.contributors?.map(({ name }) => name)).toEqual(['push']);
   });
 });
 

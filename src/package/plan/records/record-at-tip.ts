@@ -117,7 +117,7 @@ async function pointAt(
       commit: oid,
       time: commit.committer.time,
       parent: commit.parents[0],
-      madeBySluice: parseCommitMessage(commit.message).action !== undefined,
+      isBySluice: parseCommitMessage(commit.message).action !== undefined,
       tree: tree?.type === 'tree' ? tree.oid : undefined,
       kptfileBlob: blob,
       kptfile: read,

@@ -53,7 +53,7 @@ export async function recordsOf(
  * Returns the authors of a draft's commits according to its records, which end with its publication. Empty if no push contributed:
  * then all commits are Sluice's, and their trailers are right.
  */
-export async function commitsMade(
+export async function commitAuthors(
   repo: Pick<RepositoryContext, 'git' | 'trust'>,
   revision: PackageRevision,
   contributors: RevisionRecord['contributors'],

@@ -44,9 +44,9 @@ export interface AttributedPushes {
   /** The latest reports on a branch, newest first. */
   latest(place: Pick<AttributedPush, 'repository' | 'registration' | 'ref'>): readonly KeptPush[];
   /** Keeps that a commit of an unknown pusher was read as the tip of a branch. The first look at a commit stays. Durable when it returns. */
-  noteLook(look: Pick<AttributedPush, 'repository' | 'registration' | 'ref'> & { readonly commit: Oid }): void;
+  noteSync(look: Pick<AttributedPush, 'repository' | 'registration' | 'ref'> & { readonly commit: Oid }): void;
   /** The branch at whose tip a commit was read first; undefined if it never was. */
-  firstLook(look: Pick<AttributedPush, 'repository' | 'registration'> & { readonly commit: Oid }): string | undefined;
+  firstSync(look: Pick<AttributedPush, 'repository' | 'registration'> & { readonly commit: Oid }): string | undefined;
   /** Releases the resources. */
   close(): void;
 }

@@ -121,8 +121,8 @@ export class SqliteAttributedPushes implements AttributedPushes {
     });
   }
 
-  noteLook(look: Parameters<AttributedPushes['noteLook']>[0]): void {
-    if (this.firstLook(look) !== undefined) return;
+  noteSync(look: Parameters<AttributedPushes['noteSync']>[0]): void {
+    if (this.firstSync(look) !== undefined) return;
     const { registration, repository, commit, ref } = look;
     this.#use((database) => {
       database.exec('BEGIN IMMEDIATE');
@@ -138,7 +138,7 @@ export class SqliteAttributedPushes implements AttributedPushes {
     });
   }
 
-  firstLook({ registration, repository, commit }: Parameters<AttributedPushes['firstLook']>[0]): string | undefined {
+  firstSync({ registration, repository, commit }: Parameters<AttributedPushes['firstSync']>[0]): string | undefined {
     const row = this.#use((database) =>
       database
         .prepare('SELECT ref FROM looks WHERE registration = ? AND repository = ? AND oid = ?')

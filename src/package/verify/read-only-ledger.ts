@@ -9,10 +9,10 @@ import type {
 
 /** A read-only view of a ledger. */
 export class ReadOnlyLedger implements TrustLedger {
-  readonly #known: Pick<TrustLedger, 'keys' | 'mark' | 'repository'>;
+  readonly #ledger: Pick<TrustLedger, 'keys' | 'mark' | 'repository'>;
 
   constructor(known: Pick<TrustLedger, 'keys' | 'mark' | 'repository'>) {
-    this.#known = known;
+    this.#ledger = known;
   }
 
   /** Only keys, such as those of an allowed-signers file, and no marks. */
@@ -27,11 +27,11 @@ export class ReadOnlyLedger implements TrustLedger {
   }
 
   keys(): readonly TrustedKey[] {
-    return this.#known.keys();
+    return this.#ledger.keys();
   }
 
   repository(id: string): KnownRepository | undefined {
-    return this.#known.repository(id);
+    return this.#ledger.repository(id);
   }
 
   repositoryAt(): KnownRepository | undefined {
@@ -43,7 +43,7 @@ export class ReadOnlyLedger implements TrustLedger {
   }
 
   mark(scope: StatementScope): Mark | undefined {
-    return this.#known.mark(scope);
+    return this.#ledger.mark(scope);
   }
 
   statementsUpTo(): readonly string[] {

@@ -1,7 +1,7 @@
 import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
 import { FactCache } from '../index/facts/fact-cache.ts';
 import { RevisionIndex } from '../index/revision-index.ts';
-import { judgeTombstone } from '../index/trust/deletion-proof.ts';
+import { evaluateTombstone } from '../index/trust/deletion-proof.ts';
 import {
   adoptionRef,
   deletedIn,
@@ -39,7 +39,7 @@ export interface PushRefusal {
  * Returns the refs of a push that must not be accepted: tags, records, the main branch, adoptions and the id of the repository
  * only move with statements that trusted keys signed. Drafts, proposals and refs that Sluice does not use are not checked.
  */
-export async function judgePush(options: {
+export async function checkPush(options: {
   readonly git: GitRepository;
   readonly layout: RepositoryLayout;
   /** As they are before the push. */
@@ -47,7 +47,7 @@ export async function judgePush(options: {
   readonly ledger: TrustLedger;
   readonly pushed: readonly PushedRef[];
 }): Promise<PushRefusal[]> {
-  const judge = await PushJudge.open(options);
+  const judge = await PushCheck.open(options);
   const refusals: PushRefusal[] = [];
   for (const update of options.pushed) {
     const message = await judge.refusalOf(update);
@@ -56,16 +56,16 @@ export async function judgePush(options: {
   return refusals;
 }
 
-type Options = Parameters<typeof judgePush>[0];
+type Options = Parameters<typeof checkPush>[0];
 
 /** The candidates of the pushed tags; a push may contain thousands, each of which is looked up. */
-interface ShownRows {
+interface IndexedRows {
   readonly byRef: ReadonlyMap<string, PackageRevision>;
   /** Refs that are not shown, and the one that is shown in their place. */
   readonly hiddenBy: ReadonlyMap<string, string>;
 }
 
-class PushJudge {
+class PushCheck {
   readonly #git: GitRepository;
   readonly #layout: RepositoryLayout;
   readonly #ledger: TrustLedger;
@@ -76,8 +76,8 @@ class PushJudge {
   readonly #trust: RepositoryTrust;
   /** True where it is settled which of the two places records have. */
   readonly #hasRecords: boolean;
-  #rowsBefore: Promise<ShownRows> | undefined;
-  #rowsAfter: Promise<ShownRows> | undefined;
+  #rowsBefore: Promise<IndexedRows> | undefined;
+  #rowsAfter: Promise<IndexedRows> | undefined;
   readonly #main: MainPush;
 
   private constructor({ git, layout, refs, ledger, pushed }: Options, trust: RepositoryTrust) {
@@ -97,7 +97,7 @@ class PushJudge {
     this.#main = new MainPush({ git, layout, trust, after });
   }
 
-  static async open(options: Options): Promise<PushJudge> {
+  static async open(options: Options): Promise<PushCheck> {
     const { git, layout, refs, ledger, pushed } = options;
     const oidOf = (ref: string) => refs.find(({ name }) => name === ref)?.oid;
     const own = identityRef(layout);
@@ -105,7 +105,7 @@ class PushJudge {
     const present = oidOf(own) ?? oidOf(otherIdentityRef(layout)) ?? pushed.find((update) => update.ref === own)?.new;
     const found = present === undefined || present === ZERO_OID ? undefined : await findId(git, present, ledger);
     const id = found?.problem === undefined ? (found?.signed?.statement.repository ?? '') : '';
-    return new PushJudge(options, readOnlyTrust(ledger, id, layout.branch));
+    return new PushCheck(options, readOnlyTrust(ledger, id, layout.branch));
   }
 
   /** Returns why an update must not be accepted; undefined if it may. */
@@ -205,13 +205,13 @@ class PushJudge {
     if (oid === ZERO_OID)
       return this.#after.has(tag) ? undefined : `the record that ${tag} was deleted in order must stay`;
     const surroundings = { git: this.#git, trust: this.#trust };
-    const judged = await judgeTombstone(surroundings, { ...place, oid, isAdopted: false });
-    if (judged.flaw !== undefined) return `the record of the deletion does not count: ${judged.flaw.message}`;
+    const result = await evaluateTombstone(surroundings, { ...place, oid, isAdopted: false });
+    if (result.flaw !== undefined) return `the record of the deletion does not count: ${result.flaw.message}`;
     if (this.#after.has(tag)) return `${tag} is still there`;
     const before = this.#before.get(tag);
     if (before === undefined) return old === ZERO_OID ? undefined : `${tag} is gone already`;
-    if ((await taggedCommit(this.#git, before)) === judged.commit) return undefined;
-    return `the record of the deletion is about the publication at ${judged.commit}, which ${tag} does not point to`;
+    if ((await taggedCommit(this.#git, before)) === result.commit) return undefined;
+    return `the record of the deletion is about the publication at ${result.commit}, which ${tag} does not point to`;
   }
 
   /** The tombstone is checked separately. */
@@ -250,7 +250,7 @@ class PushJudge {
   }
 
   /** Returns the candidates of the pushed tags with these refs, as the server would list them. */
-  async #readRows(values: ReadonlyMap<string, Oid>): Promise<ShownRows> {
+  async #readRows(values: ReadonlyMap<string, Oid>): Promise<IndexedRows> {
     const layout = this.#layout;
     const wanted = [mainRef(layout), adoptionRef(layout), ...this.#pushed.map(({ ref }) => ref)];
     const isTag = (ref: string) =>
@@ -264,9 +264,9 @@ class PushJudge {
       ...{ repository: 'verify', namespace: 'default', isFirstLook: true },
     });
     await index.apply(changes);
-    const late = new Set<string>();
-    for await (const packages of index.checkBacklog()) for (const name of packages) late.add(name);
-    if (late.size > 0) await index.reassess(late);
+    const backlog = new Set<string>();
+    for await (const packages of index.checkBacklog()) for (const name of packages) backlog.add(name);
+    if (backlog.size > 0) await index.reassess(backlog);
     const byRef = new Map<string, PackageRevision>();
     const hiddenBy = new Map<string, string>();
     for (const row of index.all()) {

@@ -13,10 +13,10 @@ import type { PackageRepository } from '../store/package-repository.ts';
 import { formatRevokedKey, takeRevokedKeys } from '../trust/keys/revoked-key-line.ts';
 import type { TrustedKey } from '../trust/ledger/trust-ledger.ts';
 import type { StatementSigner } from '../trust/statement/statement-signature.ts';
+import { checkPush } from './check-push.ts';
 import { layoutOf } from './clone-refs.ts';
-import { judgePush } from './judge-push.ts';
-import { ReadOnlyLedger } from './look-ledger.ts';
 import type { PushedRef } from './pushed-ref.ts';
+import { ReadOnlyLedger } from './read-only-ledger.ts';
 import { verifyRepository } from './verify-repository.ts';
 
 const MAIN = 'refs/heads/main';
@@ -72,7 +72,7 @@ async function hook(updates: Record<string, string | null>): Promise<string[]> {
   );
   const { git } = apps;
   const refs = await git.listRefs();
-  const refusals = await judgePush({ git, layout: layoutOf(refs, 'main', ''), refs, ledger, pushed });
+  const refusals = await checkPush({ git, layout: layoutOf(refs, 'main', ''), refs, ledger, pushed });
   return refusals.map(({ ref, message }) => `${ref}: ${message}`);
 }
 
@@ -233,9 +233,9 @@ describe('the hook after a key was revoked', () => {
     await other.register('apps', { repo: apps.git.path });
     const forged = await pushOf(() => publish(other, 'forged', '1'));
     signing = next;
-    const said = await hook(forged);
-    expect(said.map((line) => line.split(': ')[0])).toEqual(expect.arrayContaining([MAIN, 'refs/tags/forged/v1']));
-    expect(said.join('\n')).toContain('which was revoked at 2026-01-02T00:00:00Z');
+    const output = await hook(forged);
+    expect(output.map((line) => line.split(': ')[0])).toEqual(expect.arrayContaining([MAIN, 'refs/tags/forged/v1']));
+    expect(output.join('\n')).toContain('which was revoked at 2026-01-02T00:00:00Z');
     const id = await pushOf(() => rewriteId(apps, thief));
     expect(await hook(id)).toEqual([
       expect.stringMatching(/^refs\/sluice\/repository: it is not a valid id: .*revoked/),

@@ -2,7 +2,7 @@ import type { Running } from './run-service.ts';
 import { type WaitReport, waitReport } from './wait-report.ts';
 
 /** Waits until the controllers are idle, and reports what waits for others. Undefined if the user ended it before. */
-export async function firstRest(
+export async function waitUntilIdle(
   { session, service, stop }: Running,
   command: (text: string) => string,
 ): Promise<WaitReport | undefined> {
