@@ -191,7 +191,7 @@ describe('approval controller', () => {
     await reconcile(name);
     expect(lifecycle(name)).toBe('Proposed');
     expect((await world.events(name)).at(-1)).toBe(
-      'NotApproved: closed gates: signed-off: the condition has not been given yet',
+      'NotApproved: closed gates: signed-off: the condition has not been set yet',
     );
     await world.store.change(name, { conditions: [{ type: 'signed-off', status: 'True' }] }, ANNA);
     await reconcile(name);
@@ -228,7 +228,7 @@ describe('approval controller', () => {
     await reconcile(name);
     expect(lifecycle(name)).toBe('Proposed');
     expect((await world.events(name)).at(-1)).toBe(
-      'NotApproved: a policy forbids self-approval, so a person has to approve it',
+      'NotApproved: a policy forbids self-approval, so a user has to approve it',
     );
   });
 

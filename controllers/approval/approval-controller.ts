@@ -115,7 +115,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     }
     // A user who edits the package could have written the annotation, and would approve his own proposal by it.
     return evaluation.policy.forbidSelfApproval
-      ? 'a policy forbids self-approval, so a person has to approve it'
+      ? 'a policy forbids self-approval, so a user has to approve it'
       : undefined;
   }
 

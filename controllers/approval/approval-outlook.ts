@@ -46,7 +46,7 @@ export function approvalOutlook(
     return never('NotTheFirst', message);
   }
   if (evaluation.policy.forbidSelfApproval)
-    return never('SelfApproval', `${named}, but a policy forbids self-approval, so a person has to approve it`);
+    return never('SelfApproval', `${named}, but a policy forbids self-approval, so a user has to approve it`);
   const isDraft = evaluation.revision.lifecycle === 'Draft';
   const obstacle = obstacleTo(evaluation, (gate) => !isDraft || !gate.approveOnly);
   if (obstacle !== undefined) return { acts: 'blocked', named, blockedBy: obstacle.message };

@@ -72,7 +72,7 @@ async function lostPublication(
     const { commit, isDeleted } = parsePublicationDigest(mark.digest);
     if (isDeleted || (await workspaceOf(repository.git, commit)) !== key.workspace) continue;
     const publication = { path, revision: number, commit };
-    const message = `it was published as v${number}, and its tag is gone from the repository while ${ref} is left; ${repushText(repository, publication, dataFolder)}`;
+    const message = `it was published as v${number}, and its tag is missing in the repository while ${ref} is left; ${repushText(repository, publication, dataFolder)}`;
     return {
       reason: { reason: 'TagMissing', message },
       command: repush(repository, publication, dataFolder).command,
@@ -97,7 +97,7 @@ export async function lostTag(
         const workspace = await workspaceOf(git, one.commit);
         if (workspace === undefined || revisionName({ ...one, workspace }) !== name) continue;
         const publication = { ...one, path: packagePath(layout, one.package) };
-        return `it was published as v${one.revision} and delivered to ${metadata.name}, and its tag is gone from the repository; ${repushText(repository, publication, dataFolder)}`;
+        return `it was published as v${one.revision} and delivered to ${metadata.name}, and its tag is missing in the repository; ${repushText(repository, publication, dataFolder)}`;
       }
     }
   }

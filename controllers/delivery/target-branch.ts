@@ -129,7 +129,7 @@ export class TargetBranch {
       return await this.#git.listFiles(tree, MAX_FILES);
     } catch (error) {
       if (!isSluiceError(error, 'LimitExceeded')) throw error;
-      const message = `directory ${directory} of the target holds more than ${MAX_FILES} files; divide its packages among targets with directories of their own`;
+      const message = `directory ${directory} of the target contains more than ${MAX_FILES} files; divide its packages among targets with separate directories`;
       throw new SluiceError('LimitExceeded', message, { cause: error });
     }
   }

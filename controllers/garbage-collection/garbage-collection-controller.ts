@@ -109,7 +109,7 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
       result = await release(kind, object);
     const { uid, resourceVersion } = result.metadata;
     await client.delete(kind, keyOf(result), {
-      ...{ uid, resourceVersion, reason: 'all its owners are gone' },
+      ...{ uid, resourceVersion, reason: 'all its owners were deleted' },
       propagationPolicy: foreground ? 'Foreground' : 'Background',
     });
   }

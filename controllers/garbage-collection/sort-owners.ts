@@ -68,7 +68,7 @@ async function findOwner(
   const missing = (reason: MissingOwner['reason'], isAbsent: boolean, message: string) => ({
     ...{ reference, reason, isAbsent, message },
   });
-  const removed = missing('OwnerGone', true, `its owner ${what} is gone`);
+  const removed = missing('OwnerGone', true, `its owner ${what} was deleted`);
   const kind = registry.kindOf(reference);
   if (kind === undefined) {
     // The kind was removed after its objects.

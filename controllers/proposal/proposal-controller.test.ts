@@ -159,7 +159,7 @@ describe('proposal controller', () => {
     await reconcile(name);
     expect(lifecycle(name)).toBe('Draft');
     expect(await world.events(name)).toEqual([
-      `NotProposed: closed gates: ${GATE}: the condition has not been given yet`,
+      `NotProposed: closed gates: ${GATE}: the condition has not been set yet`,
     ]);
     await world.store.change(name, { conditions: [{ type: GATE, status: 'True' }] }, ANNA);
     await reconcile(name);
@@ -225,7 +225,7 @@ describe('proposal controller', () => {
     clock.advance(2_600_000);
     expect(await reconcile(name)).toBeUndefined();
     expect((await world.events(name)).at(-1)).toBe(
-      `GateOverdue: gate ${GATE} is overdue: the condition has not been given yet`,
+      `GateOverdue: gate ${GATE} is overdue: the condition has not been set yet`,
     );
     await world.store.change(name, { conditions: [{ type: GATE, status: 'True' }] }, ANNA);
     await reconcile(name);

@@ -86,7 +86,7 @@ function lookalikeFindings(repository: Pick<Examined, 'policyFor'>, changes: rea
       {
         ...{ kind: 'LookalikeType', ref: after.ref, package: packageName, workspace, inBand: false },
         ...{ before: before?.refOid, after: after.refOid },
-        message: `a push brought a condition or gate to ${after.name} that opens nothing: ${first}${more}`,
+        message: `a push added a condition or gate to ${after.name} that opens no gate:  ${first}${more}`,
       },
     ];
   });

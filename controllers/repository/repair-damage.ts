@@ -29,7 +29,7 @@ export class DamageRepairs {
       // A reader may have detected damage since the last sync.
       if (repository.git.damage !== undefined && this.#mayRepair(repository)) throw repository.git.damage;
       if (repository.isMirror && !(await hasHead(repository.git.path)))
-        throw new DamageError(`the mirror ${repository.git.path} is gone`);
+        throw new DamageError(`the mirror ${repository.git.path} does not exist`);
       return await operation();
     } catch (error) {
       if (!(error instanceof DamageError) || !this.#mayRepair(repository)) throw error;

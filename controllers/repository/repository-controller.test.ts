@@ -53,7 +53,7 @@ describe('repository controller', () => {
     await reconcile('apps');
     expect(await world.events('apps')).toEqual([
       'AllowedSigners: cannot attribute all pushes by ConfigMap missing: it does not exist',
-      'HostUsers: cannot attribute all pushes by ConfigMap people: line 2: push cannot be the name of a person',
+      'HostUsers: cannot attribute all pushes by ConfigMap people: line 2: push cannot be the name of a user',
     ]);
   });
 
@@ -250,7 +250,7 @@ describe('repository controller', () => {
     expect(await world.events('apps.app.v1')).toEqual([
       'OutOfBand: app/v1 points to a commit without a signed approval',
     ]);
-    expect(await world.events('apps')).toEqual([`DraftRemoved: the draft other/w1 is gone, it was at ${removed}`]);
+    expect(await world.events('apps')).toEqual([`DraftRemoved: the draft other/w1 was removed, it was at ${removed}`]);
     expect(world.store.find(other)).toBeUndefined();
     expect(await world.events(third)).toEqual([
       `ProposedPushed: the proposed revision third/w1 was changed to ${pushed} by a plain push: it is not what was proposed`,

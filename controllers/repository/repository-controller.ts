@@ -228,7 +228,10 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const findings = await repairs.around(state.repository, look, signal, (repair) => recordRepair(object, repair));
     for (const finding of findings) record(object, state, finding);
     if (index.mainHead === undefined) {
-      throw new SluiceError('NotFound', `branch ${layout.branch} is gone from ${object.spec.git?.repo}; push it again`);
+      throw new SluiceError(
+        'NotFound',
+        `branch ${layout.branch} does not exist in ${object.spec.git?.repo}; push it again`,
+      );
     }
     await state.saveCache(options.saveInterval ?? 30_000);
     maintainer.consider(keyText(keyOf(object)), {

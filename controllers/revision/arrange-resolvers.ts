@@ -79,7 +79,7 @@ export function patternsOverlap(a: string, b: string): boolean {
 function clash<R extends OrderedResolver>(resolver: R, accepted: readonly R[]): ResolverProblem<R> | undefined {
   for (const other of accepted) {
     if (other.name === resolver.name) {
-      const message = `two resolvers are named ${resolver.name}; the second one does not run, give it another name`;
+      const message = `two resolvers are named ${resolver.name}; the second one does not run; rename it`;
       return { reason: 'DuplicateResolver', message, stopped: [resolver] };
     }
     const claim = resolver.claims.find((mine) => other.claims.some((theirs) => patternsOverlap(mine, theirs)));

@@ -18,7 +18,7 @@ export const obstacleExplainer: Explainer = {
     if (budget !== undefined && budget.commits >= policy.commitBudgetPerHour) {
       const until = Date.parse(budget.since) + HOUR_MS;
       if (now < until) {
-        const message = `controllers made ${budget.commits} commits since ${budget.since}, the budget for an hour; they make none before ${timestamp(until)}. Something keeps changing the package`;
+        const message = `controllers made ${budget.commits} commits since ${budget.since}, the budget for an hour; they make none before ${timestamp(until)}. Find out what keeps changing the package`;
         reasons.push({ reason: 'BudgetExhausted', message });
       }
     }

@@ -206,7 +206,7 @@ describe('revision controller with failures', () => {
     expect(at.condition('test.dev/a')).toBeUndefined();
     expect(at.revision().record?.settled).toBeUndefined();
     expect(await world.events(NAME)).toContainEqual(
-      expect.stringMatching(/^GiverRefused: resolver:a: policy p\d+ lets only anna give test.dev\/a/),
+      expect.stringMatching(/^GiverRefused: resolver:a: policy p\d+ permits only anna to set test.dev\/a/),
     );
   });
 

@@ -13,7 +13,7 @@ export const conditionSchema = z.strictObject({
   type: text.min(1).describe('What the condition is about; unique in the list.'),
   status: conditionStatusSchema.describe('True, False or Unknown, as a string.'),
   reason: text.exactOptional().describe('One word in CamelCase for programs. Nephio keeps the owner type here.'),
-  message: text.exactOptional().describe('A sentence for people.'),
+  message: text.exactOptional().describe('Human-readable message.'),
 });
 
 /** A condition as a file may hold it: kpt does not check the status, so it may be any text. */
@@ -21,7 +21,7 @@ const kptfileConditionSchema = z.looseObject({
   type: text.exactOptional().describe('What the condition is about; unique in the list.'),
   status: text.exactOptional().describe('True, False or Unknown, as a string.'),
   reason: text.exactOptional().describe('One word in CamelCase for programs. Nephio keeps the owner type here.'),
-  message: text.exactOptional().describe('A sentence for people.'),
+  message: text.exactOptional().describe('Human-readable message.'),
 });
 
 const readinessGateSchema = z.looseObject({

@@ -116,7 +116,7 @@ function byIndex(search: Search): Outcome | undefined {
     return takenBy(search, range) ?? given(state, range, claim, 'index');
   }
   const names = pools.map(({ pool }) => poolText(pool)).join(', ');
-  return refusedFor('InvalidClaim', `spec.index ${claim.index} lies outside every matching pool: ${names}`);
+  return refusedFor('InvalidClaim', `spec.index ${claim.index} is outside of every matching pool: ${names}`);
 }
 
 /** The block at the index of the claim; undefined where the pool ends before. */
@@ -166,7 +166,7 @@ function unusableReason(state: PoolState, range: Range): string {
   const { pool, gateway } = state;
   const block = pool.prefix.range;
   const last = block.base + sizeOf(block.length) - 1;
-  const inside = `${textOf(range)} cannot be given out: in ${poolText(pool)} it`;
+  const inside = `${textOf(range)} cannot be allocated: in ${poolText(pool)} it`;
   if (pool.kind === 'network' && range.length === 32) {
     if (range.base === gateway) return `${inside} is the gateway`;
     if (block.length < 31 && range.base === block.base) return `${inside} is the network address`;

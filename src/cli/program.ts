@@ -67,7 +67,7 @@ export function buildProgram(invocation: Invocation, finish: (outcome: Outcome) 
     `
 Environment:
   SLUICE_DATA   data folder, where --data is not given (default .sluice)
-  SLUICE_USER   who asks, where --as is not given (default: the user of the system)
+  SLUICE_USER   user of the request, where --as is not given (default: the user of the system)
   SLUICE_ALLOW_GIT_HOST, SLUICE_GIT_CA  as --allow-git-host (with commas) and --git-ca of "sluice up", for every command
   KUBECONFIG    server to work on, where no data folder is named ("sluice rpkg --help")
   SLUICE_SIGNING_KEY, SLUICE_SIGNING_KEY_SECRET

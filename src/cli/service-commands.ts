@@ -40,7 +40,7 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
     )
     .option('--namespace-objects <n>', 'how many objects clients may store in each namespace; default: 50000')
     .option('--namespace-size <MiB>', 'how much they may have together; default: 256')
-    .option('--disable <controller>', 'leave a controller out; can be given several times', several)
+    .option('--disable <controller>', 'disable a controller; can be given several times', several)
     .addHelpText(
       'after',
       `
@@ -75,7 +75,7 @@ cannot be used or a controller failed.`,
     .command('backup')
     .description('copy all objects that are not packages into a file, also while "sluice up" runs')
     .argument('<file>', 'where the copy is to be')
-    .option('--force', 'replace a file that is there')
+    .option('--force', 'replace an existing file')
     .addHelpText(
       'after',
       `
@@ -93,8 +93,8 @@ have come. Private keys, certificates and tokens of the server are not in it; a 
     .addHelpText(
       'after',
       `
-Stop "sluice up" first. The backup is judged before anything changes, and the objects of before are kept in a file beside. The trust
-ledger of the backup is added to the present one, which loses nothing: revoked keys stay revoked.
+Stop "sluice up" first. The backup is checked before anything changes, and the current objects are moved to another file. The trust
+ledger of the backup is merged into the current one, which keeps everything: revoked keys stay revoked.
 Packages live in their Git repositories and stay as they are.`,
     );
   examples(withData(restore), 'sluice restore objects-2026-01-31.db').action(async (file, options) => {
@@ -107,7 +107,7 @@ Packages live in their Git repositories and stay as they are.`,
     .argument('[repository]', 'bare repository, or a clone')
     .option('--allowed-signers <file>', 'keys that count, as "sluice key show --allowed-signers" prints them')
     .option('--branch <branch>', 'branch that published packages are on', 'main')
-    .option('--directory <folder>', 'folder inside the repository that holds the packages', '/')
+    .option('--directory <folder>', 'folder of the packages in the repository', '/')
     .option('--all', 'print also what is in band')
     .option('--pre-receive', 'run as a pre-receive hook: check the push that stdin describes')
     .addHelpText(
@@ -126,7 +126,7 @@ Exit code 1 if something does not count, 2 for wrong usage. As a hook, 1 refuses
     finish(await (await import('./verify/verify.ts')).verify(path, options, invocation));
   });
 
-  const token = program.command('token').description('access to the server for others');
+  const token = program.command('token').description('access to the server for other users');
   const create = token
     .command('create')
     .description('make a token for a user, and print a kubeconfig with it')

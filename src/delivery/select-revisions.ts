@@ -100,7 +100,7 @@ function choose<Revision extends PublishedRevision>(
   const pinned = pin === undefined ? undefined : list.find(({ revision }) => revision === pin);
   if (pinned === undefined && !target.allowOutOfBand && isLost(highest, delivered, facts)) {
     const { revision } = delivered;
-    const message = `v${revision} is gone from repository ${repository}, and it was not deleted through Sluice; push its tag again, delete the folder by hand, or set allowOutOfBand: true on the target`;
+    const message = `v${revision} is missing in repository ${repository}, and it was not deleted through Sluice; push its tag again, delete the folder by hand, or set allowOutOfBand: true on the target`;
     return refuse('OutOfBandRemoval', message, revision);
   }
   if (highest === undefined) return undefined;

@@ -182,7 +182,7 @@ test('a port that is in use is reported with what to do', async () => {
   const second = listen({ ...local, port: first.port, handle: () => undefined });
   await expect(second).rejects.toMatchObject({
     code: 'Unavailable',
-    message: `cannot listen on 127.0.0.1:${first.port}: the port is in use; end the process that holds it, or choose another port (0 takes a free one)`,
+    message: `cannot listen on 127.0.0.1:${first.port}: the port is in use; stop the process that uses it, or choose another port (0 takes a free one)`,
   });
   await first.stop();
 });

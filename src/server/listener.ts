@@ -123,7 +123,7 @@ function startListening(server: Server, host: string, port: number): Promise<voi
     const failed = (error: NodeJS.ErrnoException) => {
       const why =
         error.code === 'EADDRINUSE'
-          ? 'the port is in use; end the process that holds it, or choose another port (0 takes a free one)'
+          ? 'the port is in use; stop the process that uses it, or choose another port (0 takes a free one)'
           : error.message;
       reject(new SluiceError('Unavailable', `cannot listen on ${host}:${port}: ${why}`, { cause: error }));
     };

@@ -71,7 +71,7 @@ describe('where nobody may approve what they changed', () => {
       { ...ANNA, actor: { name: 'sec' } },
     );
     await expect(as('anna').approve(name)).rejects.toThrow(
-      `anna changed the content of ${name} and must not approve it; another person has to`,
+      `anna changed the content of ${name} and must not approve it; another user has to`,
     );
     expect((await as('berta').approve(name)).spec.lifecycle).toBe('Published');
   });

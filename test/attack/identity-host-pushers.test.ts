@@ -133,7 +133,7 @@ async function expectUnknown(name: string): Promise<void> {
   expect(await changedBy(name)).toBe('push (git)');
   await propose(name);
   expect(await world.ok('rpkg', 'approve', name, '--as', 'eve')).toBe(
-    `${name} approval 1 of 2 recorded; another person has to approve\n`,
+    `${name} approval 1 of 2 recorded; another user has to approve\n`,
   );
 }
 
@@ -143,7 +143,7 @@ test('a pusher whom the host reports is a contributor: one other person approves
   expect(await changedBy('apps.shop.v1')).toBe('eve (git)');
   await propose('apps.shop.v1');
   expect(await world.refused('rpkg', 'approve', 'apps.shop.v1', '--as', 'eve')).toContain(
-    'eve changed the content of apps.shop.v1 and must not approve it; another person has to',
+    'eve changed the content of apps.shop.v1 and must not approve it; another user has to',
   );
   expect(await world.ok('rpkg', 'approve', 'apps.shop.v1', '--as', 'bob')).toBe('apps.shop.v1 approved\n');
   expect(await world.ok('rpkg', 'history', 'apps.shop.v1')).toContain('eve');

@@ -190,9 +190,9 @@ test('a key counts while its line lets it: not when it expired, nor with a date 
 test.each([
   ['*@example.com', 'does not name exactly one user'],
   ['anna,berta', 'does not name exactly one user'],
-  ['controller:render', 'controller:render cannot be the name of a person'],
-  ['push', 'push cannot be the name of a person'],
-  ['system:masters', 'system:masters cannot be the name of a person'],
+  ['controller:render', 'controller:render cannot be the name of a user'],
+  ['push', 'push cannot be the name of a user'],
+  ['system:masters', 'system:masters cannot be the name of a user'],
   ['"an\u200bna"', 'does not name exactly one user'],
 ])('a line for %s identifies nobody', (principal, why) => {
   const { signers, problems } = peopleOf(`${principal} ${key('anna')}\nberta ${key('mallory')}\n`);

@@ -73,7 +73,7 @@ describe('condition types that people could take for another one', () => {
     await at.push(repo, { 'app/Kptfile': kptfile([type, REVIEW], [REVIEW]) }, 'drafts/app/w1', 'refs/heads/main');
     const told = [
       expect.stringMatching(
-        /^LookalikeType: a push brought .* to apps\.app\.w1 that opens nothing: the condition type/,
+        /^LookalikeType: a push brought .* to apps\.app\.w1 that opens no gate: {2}the condition type/,
       ),
     ];
     expect(await look()).toEqual(told);

@@ -168,7 +168,7 @@ describe('what a repository is', () => {
     const refused = await world.refused('repo', 'reg', world.path('copy'), '--name', 'copy');
     expect(refused).toContain('copy is registered, but cannot be used yet: this is a copy of the repository at');
     expect(await world.ok('repo', 'get', 'copy', '-o', 'yaml')).toContain(
-      '"sluice repo adopt <name> --new-id" makes it a repository of its own',
+      '"sluice repo adopt <name> --new-id" makes it a separate repository',
     );
     await world.ok('repo', 'adopt', 'copy', '--new-id', '--yes', '--data', world.data);
     await world.ok('repo', 'sync', 'copy');

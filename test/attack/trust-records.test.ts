@@ -46,7 +46,7 @@ describe('a record that eve pushes opens no gate', () => {
     const { name, record } = await pushedDraft('unsigned');
     await world.push('apps', `${recordCommit(`x\n\n${record}`)}:${RECORD}/unsigned/v1`);
     await world.said(/the record of unsigned\/v1 does not count \(Unsigned\): it carries no signed statement/);
-    await expectClosed(name, 'policy does not let a plain push give tested');
+    await expectClosed(name, 'policy does not permit a plain push to set tested');
   });
 
   test('signed with a key of hers', async () => {
@@ -64,7 +64,7 @@ describe('a record that eve pushes opens no gate', () => {
     await world.said(
       /the record of foreign\/v1 does not count \(UntrustedKey\): .* which this repository does not trust/,
     );
-    await expectClosed(name, 'policy does not let a plain push give tested');
+    await expectClosed(name, 'policy does not permit a plain push to set tested');
   });
 
   test('of another revision', async () => {

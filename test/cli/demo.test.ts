@@ -30,7 +30,7 @@ describe('demo', () => {
     expect(stdout).not.toMatch(/NotProposed|NotApproved/);
     expect(stdout).toMatch(/target edge-east +delivered in commit [0-9a-f]{40}: /);
     expect(stdout).toMatch(
-      /packages\.web-shop\.v1.* Proposed\n +gate shop\.example\.com\/CapacityReviewed: the condition has not been given yet/,
+      /packages\.web-shop\.v1.* Proposed\n +gate shop\.example\.com\/CapacityReviewed: the condition has not been set yet/,
     );
     expect(git('packages.git', 'tag').split('\n')).toEqual(['edge-monitoring/v1', 'upf-edge/v1']);
     expect(git('edge-east.git', 'show', 'main:upf-edge/ipclaim-n6.yaml')).toContain('prefix: 10.6.1.2/24');

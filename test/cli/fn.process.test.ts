@@ -31,7 +31,7 @@ describe('sluice fn render', () => {
     const out = join(path, '..', 'out');
     expect((await runCli(['fn', 'render', path, '-o', out])).code).toBe(0);
     expect(await read(out, 'web.yaml')).toBe(DEPLOYMENT.replace('before', 'blog'));
-    expect((await runCli(['fn', 'render', path, '-o', out])).stderr).toContain('is there already');
+    expect((await runCli(['fn', 'render', path, '-o', out])).stderr).toContain('exists already');
     expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
     expect(await read(path, 'Kptfile')).toBe(KPTFILE);
   });

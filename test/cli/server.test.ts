@@ -94,7 +94,7 @@ describe('commands on the data folder of a running up use its server', () => {
       await ok(cli.run('rpkg', 'push', name, folder), `${name} is unchanged\n`);
       const late = await cli.run('rpkg', 'push', name, other);
       expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('has moved since it was pulled') });
-      expect(late.stderr).toContain('(asked: https://127.0.0.1:');
+      expect(late.stderr).toContain('(server: https://127.0.0.1:');
       expect((await cli.run('rpkg', 'history', name)).stdout).toMatch(/anna \(api\).*tests: 100% ☂/);
     }
 
@@ -115,7 +115,7 @@ describe('commands on the data folder of a running up use its server', () => {
       await ok(cli.run('rpkg', 'propose', name, '--reason', 'it is time'), `${name} proposed\n`);
       await ok(cli.run('rpkg', 'propose', name), `${name} is already proposed\n`);
       const other = await cli.run('rpkg', 'approve', name, '--commit', '0'.repeat(40));
-      expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('the request judged 0000') });
+      expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('the request is for 0000') });
       await ok(cli.run('rpkg', 'approve', name, '--as', 'boss'), `${name} approved\n`);
       expect((await cli.run('rpkg', 'approve', name)).stderr).toContain('only Proposed packages can be approved');
       expect(cli.git('packages.git', 'tag')).toBe('net/upf/v1');

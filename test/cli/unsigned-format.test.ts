@@ -113,7 +113,7 @@ describe('a data folder of the version without signed statements', () => {
       ownerReferences: [{ name: 'owner' }],
     });
     const why = await ok('why', 'packages.web.v2');
-    expect(why).toContain('the Kptfile says True, but no record proves for which content; give the condition again');
+    expect(why).toContain('the Kptfile has True, but no record proves for which content; set the condition again');
     expect(await ok('repo', 'adopt', 'packages')).toBe('nothing to adopt in packages\n');
   });
 

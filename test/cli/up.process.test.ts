@@ -67,7 +67,7 @@ describe('up', () => {
         expect(await sluice(['up', '--data', cli.data, option, `127.0.0.1:${port}`])).toEqual({
           code: 1,
           stdout: '',
-          stderr: `error: cannot listen on 127.0.0.1:${port}: the port is in use; end the process that holds it, or choose another port (0 takes a free one)\n`,
+          stderr: `error: cannot listen on 127.0.0.1:${port}: the port is in use; stop the process that uses it, or choose another port (0 takes a free one)\n`,
         });
     } finally {
       holder.close();

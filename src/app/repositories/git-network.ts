@@ -33,7 +33,7 @@ function readAuthorities(path: string): string {
   if (certificatesOf(text) === undefined)
     throw new SluiceError(
       'InvalidInput',
-      `the authorities of Git hosts (--git-ca ${path}) cannot be used: the file must hold certificates in PEM, at most 1 MiB`,
+      `the authorities of Git hosts (--git-ca ${path}) cannot be used: the file must contain certificates in PEM, at most 1 MiB`,
     );
   return text;
 }

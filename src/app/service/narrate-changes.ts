@@ -96,7 +96,7 @@ function narrate({ before, after }: IndexChange, at: number): LogEntry[] {
       message,
       fields: { ...fields, namespace: row.namespace, commit: row.commit },
     }) satisfies LogEntry;
-  if (after === undefined) return [entry('Removed', `${row.lifecycle} is gone`, { lifecycle: row.lifecycle })];
+  if (after === undefined) return [entry('Removed', `${row.lifecycle} was deleted`, { lifecycle: row.lifecycle })];
   const entries: LogEntry[] = [];
   if (before === undefined) {
     entries.push(entry(after.lifecycle, found(after), { lifecycle: after.lifecycle, by: lastRequestOf(after).by }));

@@ -316,7 +316,7 @@ export class Service {
       await sleep(session.clock, LOCK_INTERVAL, signal);
       if (signal.aborted) return;
       try {
-        if (!lock.isHeld()) onLost(`the lock ${session.folder.upLock} was taken away`);
+        if (!lock.isHeld()) onLost(`the lock ${session.folder.upLock} was lost`);
       } catch (error) {
         this.#warn('Error', session.folder.upLock, messageOf(error));
       }

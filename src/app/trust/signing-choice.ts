@@ -43,13 +43,13 @@ export function signingKeyOf(
       if (found === undefined)
         throw new SluiceError(
           'NotFound',
-          `nothing can be signed: there is no Secret ${place}; create it with the key identity`,
+          `cannot sign statements: there is no Secret ${place}; create it with the key identity`,
         );
       const text = secretText(found, 'identity') ?? secretText(found, 'ssh-privatekey');
       if (text !== undefined) return text;
       throw new SluiceError(
         'InvalidInput',
-        `nothing can be signed: Secret ${place} has neither of the keys identity and ssh-privatekey`,
+        `cannot sign statements: Secret ${place} has neither of the keys identity and ssh-privatekey`,
       );
     },
   };

@@ -34,6 +34,6 @@ export async function forEachName(
     }
   }
   if (failures === 0) return 0;
-  if (server !== undefined) terminal.note(`(asked: ${printable(where)})`);
+  if (server !== undefined) terminal.note(`(server: ${printable(where)})`);
   return 1;
 }

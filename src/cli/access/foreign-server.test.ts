@@ -78,7 +78,7 @@ const writes = () => server.received.filter(({ method }: Received) => method !==
 test('where the server leaves gates to its clients, closed ones are not passed', async () => {
   const refused = await run('rpkg', 'approve', name);
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('readiness conditions not met') });
-  expect(refused.stderr).toContain('(asked: http://127.0.0.1:');
+  expect(refused.stderr).toContain('(server: http://127.0.0.1:');
   expect(writes()).toEqual([]);
   expect(await run('rpkg', 'condition', 'set', name, 'Tested', 'True')).toMatchObject({ code: 0, stderr: '' });
   expect(await run('rpkg', 'approve', name, '--reason', 'all is well')).toMatchObject({ stdout: `${name} approved\n` });

@@ -10,9 +10,9 @@ export function addKptfileCommands(program: Command, invocation: Invocation, fin
 
   const lint = kptfile
     .command('lint')
-    .description('judge Kptfiles as strictly as kpt does, with line and column')
+    .description('validate Kptfiles as strictly as kpt does, with line and column')
     .argument('[folders...]', FOLDER)
-    .addHelpText('after', '\nExit code 0 if nothing is wrong, 1 if something is.');
+    .addHelpText('after', '\nExit code 0 without errors, 1 with errors.');
   examples(
     withOutput(lint, ['text', 'json', 'yaml']),
     'sluice kptfile lint ./web-shop',
@@ -29,7 +29,7 @@ export function addKptfileCommands(program: Command, invocation: Invocation, fin
     .addHelpText(
       'after',
       `
-The conditions are read as they stand in the Kptfile; for which content they were given is known to a repository only.
+The conditions are read from the Kptfile; only a repository knows for which content they were set.
 Exit code 0 if every gate is True (or there is none), 3 if one is not, 2 if the Kptfile cannot be read.`,
     );
   examples(
@@ -48,7 +48,7 @@ Exit code 0 if every gate is True (or there is none), 3 if one is not, 2 if the 
     .argument('<status>', 'True, False or Unknown')
     .argument('[folder]', FOLDER, '.')
     .option('--reason <word>', 'one word for programs')
-    .option('--message <text>', 'a sentence for people');
+    .option('--message <text>', 'human-readable message');
   examples(set, 'sluice kptfile condition set Tested True ./web-shop --message "ran the suite"').action(
     async (type, status, folder, options) => {
       const { setCondition } = await import('./kptfile-condition.ts');

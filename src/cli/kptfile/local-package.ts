@@ -161,7 +161,7 @@ export async function readLocalPackage(folder: string): Promise<Map<string, Buff
       } else {
         throw new SluiceError(
           'InvalidInput',
-          `${printable(full)} is neither a file nor a folder; a package holds files only`,
+          `${printable(full)} is neither a file nor a folder; a package contains only files`,
         );
       }
     }

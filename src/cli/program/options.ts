@@ -33,8 +33,8 @@ They work on a server or on a data folder, the first of these that is given:
 
 export function withActor(command: Command): Command {
   return command
-    .option('--as <name>', 'who asks (default: $SLUICE_USER, else the user of the system)')
-    .option('--as-group <group...>', 'groups of who asks');
+    .option('--as <name>', 'user of the request (default: $SLUICE_USER, else the user of the system)')
+    .option('--as-group <group...>', 'groups of the user');
 }
 
 export function withOutput(command: Command, formats: readonly string[] = OUTPUT_FORMATS): Command {

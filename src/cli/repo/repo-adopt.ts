@@ -87,7 +87,7 @@ function print(
   }
   if (records.length > 0) {
     const rows = records.map((record) => [record.oid, record.ref, ...describe(record)].map(printable));
-    terminal.out.write(table(['object', 'unsigned record', 'revision', 'taken over'], rows));
+    terminal.out.write(table(['object', 'unsigned record', 'revision', 'migrated'], rows));
   }
   if (main !== undefined) terminal.line(`main branch: ${main.present} in place of ${main.accepted}`);
   const suspicious = tags.filter(({ reason }) => SUSPICIOUS.has(reason));
@@ -108,7 +108,7 @@ function print(
 }
 
 function describe({ revision, isMigrated }: AdoptableRecord): [string, string] {
-  if (revision === undefined) return ['-', 'nothing: it is of no revision here, and stays'];
+  if (revision === undefined) return ['-', 'nothing: it belongs to no revision here, and stays'];
   const { labels, annotations, ownerReferences, finalizers } = isMigrated;
   const parts = [
     ...Object.entries(labels ?? {}).map(([key, value]) => `label ${key}=${value}`),

@@ -29,8 +29,8 @@ export function addRepoCommands(program: Command, invocation: Invocation, finish
     )
     .option('--name <name>', 'name of the repository (default: the last part of the address)')
     .option('--branch <branch>', 'branch that published packages are on', 'main')
-    .option('--create-branch', 'create the branch if it is not there')
-    .option('--directory <folder>', 'folder inside the repository that holds the packages', '/')
+    .option('--create-branch', 'create the branch if it does not exist')
+    .option('--directory <folder>', 'folder of the packages in the repository', '/')
     .option(
       '--wait <duration>',
       'how long to wait until its packages can be used, such as 5m; one that fails is not kept',
@@ -97,11 +97,11 @@ Only what is given changes. --label <key>- removes a label. Address, branch and 
 
   const adopt = repo
     .command('adopt')
-    .description('make what nothing trusted vouches for count: tags as they are, and records of earlier versions')
+    .description('let tags and records of earlier versions count that no trusted statement covers')
     .argument('<name>', 'name of the repository')
     .option('--yes', 'do it; without it the command only prints what it would do')
     .option('--only <glob>', 'only tags that match, such as "web/*" or "**/v1"')
-    .option('--new-id', 'give a copy of another registered repository an id of its own, and adopt nothing')
+    .option('--new-id', 'give a copy of another registered repository a new id, and adopt nothing')
     .addHelpText(
       'after',
       `
@@ -130,7 +130,7 @@ function withSettings(command: Command): Command {
     .option('--repo-basic-password-file <file>', 'file with the password or token for https; - reads it from stdin')
     .option(
       '--repo-basic-password <text>',
-      'the password itself; others on this machine can see it while the command runs',
+      'the password itself; other users of this machine can see it while the command runs',
     )
     .option('--repo-ssh-key-file <file>', 'private key for ssh, without a passphrase; - reads it from stdin')
     .option('--known-hosts-file <file>', 'known_hosts for ssh: the keys of the host, as ssh-keyscan prints them')

@@ -45,7 +45,7 @@ export function repoEdit(name: string, options: EditOptions, invocation: Invocat
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     };
     if (Object.keys(spec).length + Object.keys(metadata).length === 0)
-      throw new SluiceError('InvalidInput', 'nothing to change is given; "sluice repo edit --help" lists what can be');
+      throw new SluiceError('InvalidInput', 'no change is given;  "sluice repo edit --help" lists what can be');
     if (credentials !== undefined) {
       // Values that are not given stay, such as the authority beside a new password.
       const known = await client.find(secretKind, { namespace, name: auth });

@@ -104,8 +104,8 @@ async function failed(
   for (const step of undo.toReversed()) await step().catch((problem: unknown) => left.push(messageOf(problem)));
   const rest =
     left.length === 0
-      ? 'nothing was registered; put that right and try again, or register it as it is with --no-wait'
-      : `and what was registered could not be taken back (${left.join('; ')}): "sluice repo unreg ${name}"`;
+      ? 'nothing was registered; fix that and try again, or register it as it is with --no-wait'
+      : `and the registration could not be removed (${left.join('; ')}): "sluice repo unreg ${name}"`;
   return new SluiceError(code, `${name} cannot be used: ${cause}; ${rest}`, { cause: error });
 }
 

@@ -240,25 +240,25 @@ function addSteps(rpkg: Command, invocation: Invocation, finish: Finish): void {
 }
 
 function addConditions(rpkg: Command, invocation: Invocation, finish: Finish): void {
-  const condition = rpkg.command('condition').description('give or take back a condition of a draft or a proposal');
+  const condition = rpkg.command('condition').description('set or withdraw a condition of a draft or a proposal');
   const set = condition
     .command('set')
-    .description('give a condition for the content that the revision has now; giving it again affirms it')
+    .description('set a condition for the current content of the revision; setting it again affirms it')
     .argument('<name>', 'name of a package revision')
     .argument('<type>', 'condition type')
     .argument('<status>', 'True, False or Unknown')
     .option('--reason <word>', 'one word for programs')
-    .option('--message <text>', 'a sentence for people');
+    .option('--message <text>', 'human-readable message');
   examples(
     withActor(withPlace(set)),
-    'sluice rpkg condition set packages.web-shop.v1 shop.example.com/CapacityReviewed True --message "looked at the load test"',
+    'sluice rpkg condition set packages.web-shop.v1 shop.example.com/CapacityReviewed True --message "load test reviewed"',
   ).action(async (name, type, status, options) => {
     finish(await (await import('./rpkg-condition.ts')).setCondition(name, type, status, options, invocation));
   });
 
   const remove = condition
     .command('rm')
-    .description('take a condition back')
+    .description('withdraw a condition')
     .argument('<name>', 'name of a package revision')
     .argument('<type>', 'condition type');
   examples(

@@ -25,7 +25,7 @@ export function setCondition(
   if (type === READY_TYPE)
     throw new SluiceError(
       'InvalidInput',
-      `${READY_TYPE} cannot be given: Sluice computes it from the gates; "sluice why ${printable(revision)}" names those that are closed`,
+      `${READY_TYPE} cannot be set: Sluice computes it from the gates; "sluice why ${printable(revision)}" names those that are closed`,
     );
   const condition = {
     type,

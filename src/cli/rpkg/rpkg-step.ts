@@ -139,7 +139,7 @@ function approval({ spec, status }: Revision): string {
   if (spec.lifecycle !== 'Proposed') return 'approved';
   const { given = [], needed } = status?.approvals ?? {};
   const count = needed === undefined ? '' : ` ${given.length} of ${needed}`;
-  return `approval${count} recorded; another person has to approve`;
+  return `approval${count} recorded; another user has to approve`;
 }
 
 /** Publishes with closed gates, which a policy permits to some users. */
@@ -169,7 +169,7 @@ function expectCommit(revision: Revision, wanted: string): void {
     ? new SluiceError('Unsupported', `the server does not report the commit of ${name}; leave --commit out`)
     : new SluiceError(
         'Conflict',
-        `${name} is at ${commit} now, the request judged ${wanted}; read it again, then repeat the request`,
+        `${name} is at ${commit} now, the request is for ${wanted}; read it again, then repeat the request`,
       );
 }
 

@@ -128,7 +128,7 @@ describe('one package from init to deletion', () => {
     expect(open.stdout).toContain('given by    anna');
     expect(open.stdout).toContain(`sluice rpkg approve ${name}`);
     const other = await cli.run('rpkg', 'approve', name, '--commit', '0'.repeat(40));
-    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('the request judged 0000') });
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('the request is for 0000') });
     expect(await cli.run('rpkg', 'approve', name, '--as', 'boss')).toMatchObject({
       code: 0,
       stdout: `${name} approved\n`,

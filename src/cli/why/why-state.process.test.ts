@@ -100,7 +100,7 @@ test('a tag that is gone is named where a branch is left that has the name of it
   expect(output.reasons).toContainEqual({
     reason: 'TagMissing',
     message: expect.stringMatching(
-      `^it was published as v1, and its tag is gone from the repository while refs/heads/proposed/web/v1 is left; its commit is ${commit}; restore it with: git `,
+      `^it was published as v1, and its tag is missing in the repository while refs/heads/proposed/web/v1 is left; its commit is ${commit}; restore it with: git `,
     ),
   });
   execFileSync('git', output.next[0]?.split(' ').slice(1) ?? []);

@@ -10,7 +10,7 @@ export function splitCommand(command: string): string[] {
   let quote: string | undefined;
   for (let at = 0; at < command.length; at += 1) {
     const char = command.charAt(at);
-    if (char === '\0') throw unreadable(command, 'it holds a NUL character');
+    if (char === '\0') throw unreadable(command, 'it contains a NUL character');
     if (quote === undefined && /\s/.test(char)) {
       if (word !== undefined) words.push(word);
       word = undefined;

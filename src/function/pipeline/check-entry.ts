@@ -57,7 +57,7 @@ async function configProblem(
   if (found === 1) return undefined;
   return found === 0
     ? `configPath ${JSON.stringify(configPath)}: the package has no such file with a resource; one of a nested package does not count`
-    : `configPath ${JSON.stringify(configPath)}: the file must hold exactly one resource, and it has ${found}`;
+    : `configPath ${JSON.stringify(configPath)}: the file must contain exactly one resource, but contains ${found}`;
 }
 
 async function problemOf(check: () => unknown): Promise<string | undefined> {

@@ -100,7 +100,7 @@ const INVALID: readonly [entry: string, message: string][] = [
   ['{image: report-config, configPath: a/../../b.yaml}', 'must be a path below the folder of the package'],
   ['{image: report-config, configPath: missing.yaml}', 'the package has no such file with a resource'],
   ['{image: report-config, configPath: nested/config.yaml}', 'one of a nested package does not count'],
-  ['{image: report-config, configPath: two.yaml}', 'the file must hold exactly one resource, and it has 2'],
+  ['{image: report-config, configPath: two.yaml}', 'the file must contain exactly one resource, but contains 2'],
   ['{image: report-config, configPath: text.txt}', 'the package has no such file'],
   ['{image: report-config, when: "resources.size() >"}', 'expression'],
   ['{image: report-config, when: "items.size() > 0"}', 'items is not known'],

@@ -68,7 +68,7 @@ test('changes that only people may make are noted and ignored', () => {
   const { notes, ...changes } = kptfileChanges(BEFORE, after);
   expect(changes).toEqual({ edits: [], conditions: [], withdraw: [], gates: [] });
   expect(notes).toEqual([
-    'Kptfile: what functions changed in pipeline, upstream, extra, metadata.namespace is ignored; only people may change it',
+    'Kptfile: what functions changed in pipeline, upstream, extra, metadata.namespace is ignored; only users may change it',
   ]);
 });
 

@@ -44,7 +44,7 @@ export function kptfileChanges(before: string, after: string): KptfileChanges {
   });
   const left = leftOut(was.kptfile, is.kptfile);
   if (left.length > 0)
-    notes.push(`Kptfile: what functions changed in ${left.join(', ')} is ignored; only people may change it`);
+    notes.push(`Kptfile: what functions changed in ${left.join(', ')} is ignored; only users may change it`);
   const gates = gatesOf(is.kptfile);
   for (const gate of gatesOf(was.kptfile))
     if (!gates.includes(gate)) notes.push(`Kptfile: a function removed the readiness gate ${gate}; it stays`);

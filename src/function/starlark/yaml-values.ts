@@ -50,7 +50,8 @@ export type Plain = null | boolean | number | bigint | string | readonly Plain[]
 export function plainFrom(machine: Machine, value: Value, where: string, sorted = false, depth = 0): Plain {
   machine.step(1);
   machine.elements(ELEMENTS_PER_NODE);
-  if (depth > MAX_DEPTH) fail(`${where.slice(0, 100)}… holds itself, or is nested more than ${MAX_DEPTH} levels deep`);
+  if (depth > MAX_DEPTH)
+    fail(`${where.slice(0, 100)}… contains itself, or is nested more than ${MAX_DEPTH} levels deep`);
   if (value === null || typeof value === 'boolean' || isInt(value)) return value;
   if (typeof value === 'string') {
     machine.text(value.length);

@@ -81,7 +81,7 @@ export class LooseRefs {
     if (text.startsWith('ref:')) return 'symbolic';
     const oid = /^([0-9a-f]{40})\s*$/.exec(text)?.[1];
     if (oid === undefined)
-      throw new DamageError(`${name} is damaged: its file holds no object id. Restore or remove the file`);
+      throw new DamageError(`${name} is damaged: its file contains no object id. Restore or remove the file`);
     return oid;
   }
 

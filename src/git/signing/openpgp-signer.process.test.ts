@@ -76,7 +76,7 @@ test('what is not a private key is refused without quoting it', async () => {
   const texts = ['', 'geheim', publicKey, withoutBlankLine, privateKey.slice(0, 300), 'x'.repeat(2_000_000)];
   for (const text of texts) {
     await expect(openPgpSigner(text, undefined, systemClock)).rejects.toThrow(
-      /^cannot read the OpenPGP private key: the text holds none; export it with gpg --export-secret-keys --armor$/,
+      /^cannot read the OpenPGP private key: the text contains none; export it with gpg --export-secret-keys --armor$/,
     );
   }
 });

@@ -71,7 +71,7 @@ async function readKey(
   }
   throw new SluiceError(
     'InvalidInput',
-    'cannot read the OpenPGP private key: the text holds none; export it with gpg --export-secret-keys --armor',
+    'cannot read the OpenPGP private key: the text contains none; export it with gpg --export-secret-keys --armor',
   );
 }
 

@@ -38,7 +38,7 @@ function parseOpenSsh(data: Buffer): JsonWebKey {
   if (cipher !== 'none') throw new SluiceError('InvalidInput', 'it is encrypted');
   outer.bytes();
   outer.bytes();
-  if (outer.uint32() !== 1) throw new SluiceError('InvalidInput', 'it holds several keys');
+  if (outer.uint32() !== 1) throw new SluiceError('InvalidInput', 'it contains several keys');
   outer.bytes();
   const key = new SshReader(outer.bytes());
   const [check, sameCheck] = [key.uint32(), key.uint32()];

@@ -33,7 +33,7 @@ function explain(code: string, error: unknown, access: ClusterAccess): string {
   // Without the part before its host, which may be a password.
   const server = proxy === undefined ? access.server : `${access.server} through the proxy ${new URL(proxy).host}`;
   if (code === 'ECONNREFUSED')
-    return `cannot connect to ${server}: nothing listens there; start the server, or use the kubeconfig of another`;
+    return `cannot connect to ${server}: no server listens there; start it, or use the kubeconfig of another server`;
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return `cannot connect to ${server}: its name cannot be resolved; check the kubeconfig and the network`;
   if (['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'].includes(code))

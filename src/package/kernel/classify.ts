@@ -179,7 +179,7 @@ function classifyDraft(change: Change<Meaning<'draft'>>, look: RefSnapshot): Fin
   const found = finding(change, { package: meaning.package, workspace: meaning.workspace });
   if (after === undefined) {
     if (movedTo(sibling, look) || look.published.has(what)) return undefined;
-    return found('DraftRemoved', true, `the draft ${what} is gone, it was at ${before}`);
+    return found('DraftRemoved', true, `the draft ${what} was removed, it was at ${before}`);
   }
   if (before === undefined) {
     const proposed = look.before.get(sibling);
@@ -212,7 +212,7 @@ function classifyProposed(change: Change<Meaning<'proposed'>>, look: RefSnapshot
   const found = finding(change, { package: meaning.package, workspace: meaning.workspace });
   if (after === undefined) {
     if (movedTo(sibling, look) || look.published.has(what)) return undefined;
-    return found('ProposedRemoved', true, `the proposed revision ${what} is gone, it was at ${before}`);
+    return found('ProposedRemoved', true, `the proposed revision ${what} was removed, it was at ${before}`);
   }
   const decided = look.knowledge.decided(change);
   if (before === undefined) {
@@ -236,7 +236,7 @@ function classifyTag(change: Change<Meaning<'published'>>, look: RefSnapshot): F
     const mark = deletionProposedRef(look.layout, meaning.package, meaning.version);
     const inOrder = look.before.has(mark) && !look.after.has(mark);
     if (inOrder || look.knowledge.decided(change)) return found('TagRemoved', true, `${what} was deleted`);
-    return found('TagRemoved', false, `the tag of ${what} is gone, and no known actor deleted the revision`);
+    return found('TagRemoved', false, `the tag of ${what} was removed, and no known actor deleted the revision`);
   }
   if (before !== undefined) {
     return found(
@@ -281,7 +281,7 @@ function classifyMain(change: Change, look: RefSnapshot): Finding | undefined {
   const ref = mainRef(look.layout);
   const found = finding(change, { package: undefined });
   const decided = look.knowledge.decided(change);
-  if (after === undefined) return found('MainRemoved', decided, `${ref} is gone, it was at ${before}`);
+  if (after === undefined) return found('MainRemoved', decided, `${ref} was removed, it was at ${before}`);
   if (look.before.size === 0) return undefined;
   if (decided) return found('MainMoved', true, `${ref} moved to ${after}`);
   const how = before === undefined ? 'is new' : `was rewritten: ${before} is not on its line any more`;
@@ -296,7 +296,7 @@ function classifyRecord(change: Change<Meaning<'record'>>, look: RefSnapshot): F
   if (after === undefined) {
     const key = keyOf(meaning);
     const stays = look.after.has(draftRef(look.layout, key)) || look.after.has(proposedRef(look.layout, key));
-    if (decided || !stays) return found('RecordRemoved', true, `the record of ${what} is gone`);
+    if (decided || !stays) return found('RecordRemoved', true, `the record of ${what} was removed`);
     return found(
       'RecordRemoved',
       false,

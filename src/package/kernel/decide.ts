@@ -64,7 +64,7 @@ function refuseMoved(state: RevisionState, request: TransitionRequest): Refusal 
   if (request.expectedCommit === undefined || request.expectedCommit === state.commit) return undefined;
   return {
     code: 'Conflict',
-    message: `${state.name} is at ${state.commit} now, the request judged ${request.expectedCommit}; read it again, then repeat the request`,
+    message: `${state.name} is at ${state.commit} now, the request is for ${request.expectedCommit}; read it again, then repeat the request`,
   };
 }
 
@@ -165,7 +165,7 @@ function refuseBreakGlass({ actor, reason }: TransitionRequest, { breakGlass }: 
     return [
       {
         code: 'NotAllowed',
-        message: `no policy lets ${actor.name} publish with closed gates (spec.approval.breakGlass)`,
+        message: `no policy permits ${actor.name} to publish with closed gates (spec.approval.breakGlass)`,
       },
     ];
   }
@@ -183,13 +183,13 @@ function refuseApprover(
   if (request.face === 'controller') {
     return {
       code: 'NotAllowed',
-      message: `${name} is a controller and must not approve ${state.name}, which a policy leaves to people; another person has to`,
+      message: `${name} is a controller and must not approve ${state.name}, which a policy reserves for users; a user has to`,
     };
   }
   const barred = approvalStatus(approvalFacts(state), policy).barred.find((one) => one.name === name);
   if (barred === undefined) return undefined;
   const did = barred.because === 'proposed' ? `proposed ${state.name}` : `changed the content of ${state.name}`;
-  return { code: 'NotAllowed', message: `${name} ${did} and must not approve it; another person has to` };
+  return { code: 'NotAllowed', message: `${name} ${did} and must not approve it; another user has to` };
 }
 
 /** The approvals that there are with that of the actor, and how many it takes. */
@@ -229,7 +229,7 @@ function undoDeletion(state: RevisionState): Decision {
   if (plan.length > 0) return allow(plan, { lifecycle: 'Published', revision: state.revision });
   return refuse({
     code: 'Conflict',
-    message: `${state.refs.deletionProposed} is gone already; read ${state.name} again`,
+    message: `${state.refs.deletionProposed} was removed already; read ${state.name} again`,
   });
 }
 
@@ -267,7 +267,7 @@ function refuseStructure(state: RevisionState): Refusal[] {
   if (state.nestedWith !== undefined) {
     refusals.push({
       code: 'NestedPackage',
-      message: `packages cannot be nested: ${state.name} lies above or below the package ${state.nestedWith}`,
+      message: `packages cannot be nested: ${state.name} is above or below the package ${state.nestedWith}`,
     });
   }
   return refusals;

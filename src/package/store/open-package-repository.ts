@@ -56,7 +56,7 @@ export async function openPackageRepository(
   if (type !== 'git' || spec === undefined) {
     throw new SluiceError(
       'Unsupported',
-      `repository ${name}: spec.type must be git, with spec.git; OCI registries hold no drafts`,
+      `repository ${name}: spec.type must be git, with spec.git; OCI registries cannot store drafts`,
     );
   }
   const directory = spec.directory === '/' ? '' : spec.directory;

@@ -112,7 +112,7 @@ async function refuseCopy({ server, isRegistered }: OpenTrustOptions, id: string
   if (other === undefined || other === address || (await isRegistered?.(other)) !== true) return;
   throw new SluiceError(
     'Refused',
-    `${COPY} ${other} (id ${id}); "sluice repo adopt <name> --new-id" makes it a repository of its own`,
+    `${COPY} ${other} (id ${id}); "sluice repo adopt <name> --new-id" makes it a separate repository`,
   );
 }
 

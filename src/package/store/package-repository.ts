@@ -276,7 +276,7 @@ export class PackageRepository implements RepositoryContext {
           check: () => checkPlace(this, wanted),
         });
       });
-      if (made === undefined) throw new SluiceError('Internal', `${name} was created and is not there`);
+      if (made === undefined) throw new SluiceError('Internal', `${name} was created but cannot be found`);
       return made;
     } catch (error) {
       throw this.#failureOf(error);

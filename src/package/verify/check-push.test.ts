@@ -144,7 +144,7 @@ describe('the hook on deletions', () => {
     await publishNext(world, source, 'w2', '2');
     const tag = oid('refs/tags/web/v2');
     await remove(world, 'apps.web.w2');
-    const refused = 'refs/tags/web/v2: it was deleted; its number can only be given to a new publication';
+    const refused = 'refs/tags/web/v2: it was deleted; its number can only be reused by a new publication';
     expect(await hook({ 'refs/tags/web/v2': tag })).toEqual([refused]);
     expect(await hook({ 'refs/tags/web/v2': tag, [TOMBSTONE]: null })).toEqual([refused]);
     await world.store.create('apps', { package: 'web', workspace: 'w3', source: { type: 'copy', source } }, ANNA);

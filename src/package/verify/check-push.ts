@@ -182,7 +182,7 @@ class PushCheck {
   }): string | undefined {
     const key = { repository: '', package: packageName, workspace };
     const branch = [draftRef, proposedRef].map((refOf) => refOf(this.#layout, key)).find((ref) => this.#after.has(ref));
-    return branch === undefined ? undefined : `the record must stay as long as ${branch} is there`;
+    return branch === undefined ? undefined : `the record must stay as long as ${branch} exists`;
   }
 
   /** An adoption moves or removes it; both with the next statement about adoptions, which is checked separately. */
@@ -209,7 +209,7 @@ class PushCheck {
     if (result.flaw !== undefined) return `the record of the deletion does not count: ${result.flaw.message}`;
     if (this.#after.has(tag)) return `${tag} is still there`;
     const before = this.#before.get(tag);
-    if (before === undefined) return old === ZERO_OID ? undefined : `${tag} is gone already`;
+    if (before === undefined) return old === ZERO_OID ? undefined : `${tag} was removed already`;
     if ((await taggedCommit(this.#git, before)) === result.commit) return undefined;
     return `the record of the deletion is about the publication at ${result.commit}, which ${tag} does not point to`;
   }
@@ -226,7 +226,7 @@ class PushCheck {
     meaning: { readonly package: string; readonly version: string },
   ): Promise<string | undefined> {
     if (this.#before.has(tombstoneRef(this.#layout, meaning.package, meaning.version)) && !(await this.#isNew(oid)))
-      return 'it was deleted; its number can only be given to a new publication';
+      return 'it was deleted; its number can only be reused by a new publication';
     this.#rowsAfter ??= this.#readRows(this.#after);
     const { hiddenBy, byRef } = await this.#rowsAfter;
     const hiding = hiddenBy.get(ref);

@@ -127,7 +127,7 @@ function findFlaw(document: Document): { message: string; offset: number } | und
     for (const { key } of node.items) {
       if (!isScalar(key)) return report('a key must be a plain value', key);
       const name = String(key.value);
-      if (keys.has(name)) return report(`the key ${JSON.stringify(name)} stands twice in one object`, key);
+      if (keys.has(name)) return report(`the key ${JSON.stringify(name)} occurs twice in one object`, key);
       keys.add(name);
     }
     return undefined;

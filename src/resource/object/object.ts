@@ -16,7 +16,7 @@ export interface OwnerReference {
 
 /** The fields that one writer owns, as server-side apply records them. */
 export interface ManagedFieldsEntry {
-  /** The name that the writer gave itself. */
+  /** Name of the field manager. */
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
   /** The version of the kind that the field names are from. */

@@ -64,9 +64,9 @@ describe('applyJsonPatch', () => {
 
   test.each<[unknown, unknown[], RegExp]>([
     [{}, [add('/a/b', 1)], /operation 0 \(add "\/a\/b"\): there is no "\/a"/],
-    [{ a: 'text' }, [add('/a/b', 1)], /"\/a" holds no fields/],
-    [{ a: null }, [add('/a/b', 1)], /"\/a" holds no fields/],
-    ['text', [add('/a', 1)], /the value holds no fields/],
+    [{ a: 'text' }, [add('/a/b', 1)], /"\/a" has no fields/],
+    [{ a: null }, [add('/a/b', 1)], /"\/a" has no fields/],
+    ['text', [add('/a', 1)], /the value has no fields/],
     [[1], [add('/2', 1)], /the list has no index 2/],
     [[1], [add('/-1', 1)], /-1 is not an index of a list/],
     [[1], [add('/1e0', 1)], /1e0 is not an index/],

@@ -206,7 +206,7 @@ function indexOf(key: string, largest: number): number {
 }
 
 function notContainer(pointer: Pointer, depth: number): CannotApply {
-  return new CannotApply(`${shownStart(pointer, depth)} holds no fields`);
+  return new CannotApply(`${shownStart(pointer, depth)} has no fields`);
 }
 
 /** Formats the first `length` steps of a pointer for messages. */

@@ -14,7 +14,7 @@ export const OBJECT_META_SCHEMA: StructuralSchema = {
   description: 'Name, labels and what else every object has.',
   properties: {
     name: text('Name of the object, unique in its namespace and kind. It cannot be changed.'),
-    generateName: text('Start of the name that the server makes up if name is empty.'),
+    generateName: text('Prefix of the name that the server generates if name is empty.'),
     namespace: text('Namespace of the object; empty for kinds that have none. It cannot be changed.'),
     uid: text('Identity of the object in time: a new object of the same name has another one. Set by the server.'),
     resourceVersion: text('Changes with every write. Opaque: compare it only for equality. Set by the server.'),
@@ -30,7 +30,7 @@ export const OBJECT_META_SCHEMA: StructuralSchema = {
     deletionGracePeriodSeconds: {
       type: 'integer',
       format: 'int64',
-      description: 'How long the object may take to end. Set by the server.',
+      description: 'Grace period of the deletion in seconds. Set by the server.',
     },
     selfLink: text('Not used any more.'),
     labels: texts('Short texts by name that selectors choose objects by.'),
@@ -44,7 +44,7 @@ export const OBJECT_META_SCHEMA: StructuralSchema = {
     },
     ownerReferences: {
       type: 'array',
-      description: 'Objects that this one belongs to. When all of them are gone it is deleted.',
+      description: 'Owners of the object. It is deleted when all of them are deleted.',
       items: {
         type: 'object',
         properties: {
@@ -73,7 +73,7 @@ export const OBJECT_META_SCHEMA: StructuralSchema = {
       items: {
         type: 'object',
         properties: {
-          manager: text('The name that the writer gave itself.'),
+          manager: text('Name of the field manager.'),
           operation: text('Apply or Update.'),
           apiVersion: text('The version that the names of the fields are from.'),
           time: time('When the writer last changed which fields it owns.'),

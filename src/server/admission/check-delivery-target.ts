@@ -32,6 +32,6 @@ export async function checkDeliveryTarget(
   const { group, plural: resource } = repositoryKind;
   if (await isAllowed(authorizer, permission(user, 'update', { group, resource, namespace, name: '' }))) return;
   const right = `the verb "update" on ${resource}.${group} in the namespace`;
-  const message = `deliverytargets.sluice.dev ${JSON.stringify(name)} is forbidden: ${why}, and to change that takes ${right}, which User ${JSON.stringify(user.name)} does not have; ask an administrator to write it`;
+  const message = `deliverytargets.sluice.dev ${JSON.stringify(name)} is forbidden: ${why}, and to change that takes ${right}, which User ${JSON.stringify(user.name)} does not have; an administrator can write it`;
   throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
 }

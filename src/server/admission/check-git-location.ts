@@ -49,7 +49,7 @@ export async function checkGitLocation(
   };
   const requireReadable = async (secret: string, use: string) => {
     const why = `the Secret ${namespace}/${secret} ${use}, and User ${JSON.stringify(user.name)} cannot read it`;
-    const way = 'name one that you may read, or ask a user who may read it to write this';
+    const way = 'name one that you may read, or let a user who may read it write this';
     await check('get', { group: '', resource: 'secrets' }, secret, `${why}; ${way}`);
   };
   for (const [annotation, use] of Object.entries(USES)) {
@@ -62,12 +62,12 @@ export async function checkGitLocation(
   // Many services trust every client on their machine, so a port takes the same right as a path.
   if (isOnThisMachine(git.repo)) {
     const right = `the verb "use" on localrepositories.sluice.dev ${JSON.stringify(git.repo)}`;
-    const way = 'use the https:// or ssh:// address of another host, or ask for a role with that right';
+    const way = 'use the https:// or ssh:// address of another host, or get a role with that right';
     await check(
       'use',
       LOCAL_REPOSITORIES,
       git.repo,
-      `spec.git.repo is on the machine of the server and takes ${right}; ${way}`,
+      `spec.git.repo is on the machine of the server and requires ${right};  ${way}`,
     );
   }
   const secret = git.secretRef?.name ?? '';

@@ -111,8 +111,8 @@ function readAuthority(path: string, text: string): { pair: KeyPair; certificate
     return { pair, certificate };
   } catch (error) {
     const advice =
-      'restore it, or remove it to have a new authority made, after which all clients need the new kubeconfig';
-    throw new SluiceError('Corrupt', `${path} holds no certificate authority: ${messageOf(error)}; ${advice}`, {
+      'restore it, or remove it to have a new authority created, after which all clients need the new kubeconfig';
+    throw new SluiceError('Corrupt', `${path} contains no certificate authority:  ${messageOf(error)}; ${advice}`, {
       cause: error,
     });
   }

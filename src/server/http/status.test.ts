@@ -48,7 +48,7 @@ test('a defect reveals only the id by which the log names it', () => {
   const status = failureStatus(new TypeError('password hunter2 is not a function'), subject, 'r1');
   expect(status).toMatchObject({ code: 500, reason: 'InternalError' });
   expect(JSON.stringify(status)).not.toContain('hunter2');
-  expect(status.message).toBe("Internal error occurred: the server's log says more about request r1");
+  expect(status.message).toBe("Internal error occurred: see the server's log for request r1");
 });
 
 test('an internal failure has the prefix that clients know, without its cause', () => {

@@ -93,7 +93,7 @@ export function failureStatus(error: unknown, subject: StatusSubject | undefined
 }
 
 function messageOf(error: SluiceError | undefined, reference: string): string {
-  if (error === undefined) return `Internal error occurred: the server's log says more about request ${reference}`;
+  if (error === undefined) return `Internal error occurred: see the server's log for request ${reference}`;
   return ERROR_CODES[error.code].status === 500 ? `Internal error occurred: ${error.message}` : error.message;
 }
 

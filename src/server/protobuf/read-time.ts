@@ -26,7 +26,7 @@ function parts(bytes: Uint8Array): { seconds: number; nanos: number } {
   while (!reader.atEnd) {
     const { number, wireType } = reader.tag();
     if (number > 2) reader.skip(wireType);
-    else if (wireType !== WireType.Varint) throw malformed('a time must be made of numbers');
+    else if (wireType !== WireType.Varint) throw malformed('a time must consist of numbers');
     else if (number === 1) seconds = reader.int64();
     else nanos = reader.int32();
   }

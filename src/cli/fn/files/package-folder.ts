@@ -94,10 +94,7 @@ export async function writeNewFolder(folder: string, files: ReadonlyMap<string, 
 export async function checkNoFolder(folder: string): Promise<void> {
   const there = await lstat(folder).catch(() => undefined);
   if (there !== undefined)
-    throw new SluiceError(
-      'AlreadyExists',
-      `${printable(folder)} is there already: remove it, or name a folder that does not exist yet`,
-    );
+    throw new SluiceError('AlreadyExists', `${printable(folder)} exists already: remove it, or name another folder`);
 }
 
 async function realFolder(folder: string): Promise<string> {

@@ -266,7 +266,7 @@ test('rules that only a kube-apiserver can judge are no errors', async () => {
     'quantity(self.colour).isGreaterThan(1)',
   );
   expect(fields((await runFunction(kubeconform, `${rule}---\n${pipe('{length: 3}')}`)).results)).toEqual([
-    expect.stringMatching(/^warning spec: .*rule cannot be judged/),
+    expect.stringMatching(/^warning spec: .*rule cannot be evaluated/),
   ]);
   const unread = DEFINITION.replace("self.colour != 'blue' || self.length < 10", 'self.?colour.hasValue( ');
   const { results } = await runFunction(kubeconform, `${unread}---\n${pipe('{length: x}')}`);

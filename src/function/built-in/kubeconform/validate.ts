@@ -91,7 +91,7 @@ class Validator {
     if (!canEvaluateRules || causes.length > 0) return;
     for (const { message, field } of ruleCauses(schema, value)) {
       // Rules may use functions that only a kube-apiserver has.
-      const severity = message.includes('rule cannot be judged: ') ? 'warning' : 'error';
+      const severity = message.includes('rule cannot be evaluated:  ') ? 'warning' : 'error';
       results.push(resultFor(severity, message, item, field || undefined));
     }
   }

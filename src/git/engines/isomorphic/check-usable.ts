@@ -26,7 +26,7 @@ export async function checkUsable(gitDir: string): Promise<string | undefined> {
     throw needsGit('it borrows objects from another repository');
   const files = await readFolder(join(gitDir, 'objects/pack'));
   if (files.some(({ name }) => name.endsWith('.promisor')))
-    throw needsGit('it is a partial clone, whose remote holds some of the objects');
+    throw needsGit('it is a partial clone: some of its objects are only in the remote');
   const { bytes, packs, looseObjects } = await diskUse(gitDir);
   const size = `it has ${Math.ceil(bytes / MIB)} MiB in ${packs} packs and ${looseObjects} loose objects`;
   if (bytes > MAX_BYTES) throw needsGit(`${size}, and the maximum is ${MAX_BYTES / MIB} MiB`);

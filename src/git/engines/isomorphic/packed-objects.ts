@@ -73,8 +73,7 @@ export class PackedObjects {
       try {
         pack.content ??= readFile(pack.path);
         const found = this.#readAt(pack, await pack.content, offset);
-        if (hashObject(found.type, found.data) !== oid)
-          throw new PackFormatError('holds other content than its index says');
+        if (hashObject(found.type, found.data) !== oid) throw new PackFormatError('has other content than its index');
         // The caller may change it.
         return { type: found.type, data: Buffer.from(found.data) };
       } catch (error) {
@@ -110,7 +109,7 @@ export class PackedObjects {
       if (deltas.length > MAX_CHAIN || bytesOfDeltas > MAX_CHAIN_BYTES)
         throw new PackFormatError('has a chain of deltas that is too long', true);
       const base = 'offset' in entry.kind ? entry.kind.offset : pack.index.find(Buffer.from(entry.kind.oid, 'hex'));
-      if (base === undefined) throw new PackFormatError('has a delta whose base it does not hold');
+      if (base === undefined) throw new PackFormatError('has a delta without its base');
       at = base;
       found = this.#cache.get(keyOf(pack, at));
     }

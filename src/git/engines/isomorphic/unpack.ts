@@ -63,9 +63,9 @@ export async function unpack(pack: Buffer, onObject: (object: UnpackedObject) =>
     if (others === undefined) byBase.set(base, [entry]);
     else others.push(entry);
   });
-  if (at !== end) throw new PackFormatError('holds more than it announces');
+  if (at !== end) throw new PackFormatError('has more objects than it announces');
   await inSlices(resolveAll(), () => undefined);
-  if (deltas > 0) throw new PackFormatError(`has ${deltas} deltas whose base it does not hold`);
+  if (deltas > 0) throw new PackFormatError(`has ${deltas} deltas without their base`);
 
   /** Takes one step for each delta, depth first, so that only the bases of one chain are in memory. */
   function* resolveAll(): Generator<void> {

@@ -100,7 +100,7 @@ export class BuiltInClient {
     const first = mappingsOf(refspecs);
     const rest = mappingsOf(later?.refspecs ?? []);
     if (first === undefined || rest === undefined)
-      return { fallbackReason: 'a refspec asks for more than to mirror refs' };
+      return { fallbackReason: 'a refspec requests more than mirroring refs' };
     return await this.#within('fetch', 'fetch', remote, options.signal, async (call) => {
       const problem = await this.#server.readProblem(call);
       if (problem !== undefined) return { fallbackReason: problem };

@@ -48,5 +48,5 @@ export async function* readPack(pieces: AsyncIterable<Uint8Array>): AsyncGenerat
     }
   }
   parser.end();
-  if (!inPack || !ended) throw new ProtocolError('it holds no pack, or an incomplete one');
+  if (!inPack || !ended) throw new ProtocolError('it contains no pack, or an incomplete one');
 }

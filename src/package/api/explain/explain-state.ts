@@ -120,7 +120,7 @@ function deletionFindings({ revision }: RevisionEvaluation, dependents: readonly
       ...(dependents.length === 0 ? [] : [{ reason: 'InUse', message: inUse }]),
       {
         reason: 'WaitsForDeletion',
-        message: `it is proposed for deletion${by}, and waits for a person to delete or to keep it`,
+        message: `it is proposed for deletion${by}, and waits for a user to delete or to keep it`,
       },
     ],
     next: dependents.length === 0 ? [sluiceCommand('rpkg', 'del', name)] : [],

@@ -204,7 +204,7 @@ function refusePublished(context: RequestContext, { metadata, spec }: RevisionOb
   if (spec.lifecycle !== 'Published' && spec.lifecycle !== 'DeletionProposed') return;
   throw new SluiceError(
     'Refused',
-    `packagerevisions.porch.kpt.dev ${JSON.stringify(metadata.name)} is forbidden: ${why}; that needs the verb "update" on packagerevisions/approval, which User ${JSON.stringify(context.actor.name)} does not have; ask a person who may approve`,
+    `packagerevisions.porch.kpt.dev ${JSON.stringify(metadata.name)} is forbidden: ${why}; that needs the verb "update" on packagerevisions/approval, which User ${JSON.stringify(context.actor.name)} does not have; a user who may approve can do it`,
     { details: { name: metadata.name, group: 'porch.kpt.dev', kind: 'packagerevisions' } },
   );
 }

@@ -103,14 +103,14 @@ function evaluateGate(
 ): Pick<Gate, 'state' | 'explanation' | 'expires'> {
   if (type === READY_TYPE) {
     const explanation =
-      'Sluice computes this condition from the other gates, so nothing opens this gate; require another type';
+      'Sluice computes this condition from the other gates, so the gate can never open; require another type';
     return { state: 'NotAllowed', explanation };
   }
   const problem = lookalikeProblem(type);
   if (problem !== undefined) {
-    return { state: 'NotAllowed', explanation: `${problem}, so nothing opens this gate; require another type` };
+    return { state: 'NotAllowed', explanation: `${problem}, so the gate can never open; require another type` };
   }
-  if (condition === undefined) return { state: 'Missing', explanation: 'the condition has not been given yet' };
+  if (condition === undefined) return { state: 'Missing', explanation: 'the condition has not been set yet' };
   if (condition.status !== 'True') {
     const details = [condition.reason, condition.message]
       .filter((text) => text !== undefined && text !== '')
@@ -123,7 +123,7 @@ function evaluateGate(
   if (verdict === undefined || verdict.status !== 'True' || Object.keys(verdict.inputs).length === 0) {
     return {
       state: 'Unproven',
-      explanation: 'the Kptfile says True, but no record proves for which content; give the condition again',
+      explanation: 'the Kptfile has True, but no record proves for which content; set the condition again',
     };
   }
   for (const { name, groups = [], face } of issuersOf(verdict)) {
@@ -135,7 +135,7 @@ function evaluateGate(
   if (bindsContent(policy, type) && !Object.hasOwn(verdict.inputs, CONTENT_INPUT)) {
     return {
       state: 'Unproven',
-      explanation: `given by ${verdict.by} for an object only, and a policy requires the whole content; give the condition again`,
+      explanation: `given by ${verdict.by} for an object only, and a policy requires the whole content; set the condition again`,
     };
   }
   if (changed.length > 0) {

@@ -14,9 +14,9 @@ test.each([
   ['=anna', ' is not <user of the host>=<person>'],
   ['a b=anna', ' is not <user of the host>=<person>'],
   ['a=', ' is not <user of the host>=<person>'],
-  ['a=controller:render', ': controller:render cannot be the name of a person'],
-  ['a=push', ': push cannot be the name of a person'],
-  ['a=group:sec', ': group:sec cannot be the name of a person'],
+  ['a=controller:render', ': controller:render cannot be the name of a user'],
+  ['a=push', ': push cannot be the name of a user'],
+  ['a=group:sec', ': group:sec cannot be the name of a user'],
   ['a=*', ' does not name exactly one user'],
 ])('%s lists no user', (line, why) => {
   expect(hostUsersOf(line)).toEqual({ persons: new Map(), problems: [`line 1${why}`] });

@@ -57,7 +57,7 @@ export function peopleOf(text: string): People {
 /** Returns why a text cannot be the name of a user, to follow `line 3`; undefined if it can. */
 export function personNameProblem(name: string): string | undefined {
   if (/[,*?!\s\p{C}]/u.test(name)) return ' does not name exactly one user';
-  return RESERVED.test(name) ? `: ${name} cannot be the name of a person` : undefined;
+  return RESERVED.test(name) ? `: ${name} cannot be the name of a user` : undefined;
 }
 
 /** Signers of commits, by list: a commit is evaluated repeatedly until its record is written. */

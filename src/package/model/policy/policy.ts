@@ -106,12 +106,12 @@ export function refuseIssuer(
 ): string | undefined {
   if (face === 'git') {
     const denied = policy.pushDenied.find((pattern) => matchesPattern(pattern, conditionType));
-    if (denied !== undefined) return `policy does not let a plain push give ${conditionType}`;
+    if (denied !== undefined) return `policy does not permit a plain push to set ${conditionType}`;
   }
   for (const rule of policy.givers) {
     if (!matchesPattern(rule.conditionType, conditionType)) continue;
     if (!rule.actors.some((name) => isActor(name, actor))) {
-      return `policy ${rule.policy} lets only ${rule.actors.join(', ')} give ${conditionType}`;
+      return `policy ${rule.policy} permits only ${rule.actors.join(', ')} to set ${conditionType}`;
     }
   }
   return undefined;

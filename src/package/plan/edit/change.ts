@@ -298,7 +298,7 @@ function spendBudget(record: RevisionRecord, policy: EffectivePolicy, name: stri
   if (commits >= policy.commitBudgetPerHour) {
     throw new SluiceError(
       'LimitExceeded',
-      `controllers have made ${commits} commits on ${name} since ${record.budget?.since}, the budget is ${policy.commitBudgetPerHour} an hour; something keeps changing the package`,
+      `controllers have made ${commits} commits on ${name} since ${record.budget?.since}, the budget is ${policy.commitBudgetPerHour} an hour; find out what keeps changing the package`,
       { details: { budgetExhausted: true, retryAt: timestamp(started + hour) } },
     );
   }

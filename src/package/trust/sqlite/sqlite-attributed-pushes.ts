@@ -160,7 +160,7 @@ export class SqliteAttributedPushes implements AttributedPushes {
       if (this.#database?.isTransaction === true) this.#database.exec('ROLLBACK');
       throw new SluiceError(
         'Unavailable',
-        `cannot use the reports of Git hosts on pushes in ${this.#path}: ${messageOf(error)}; if the file is damaged, remove it: what was reported then counts as pushed by an unknown person`,
+        `cannot use the reports of Git hosts on pushes in ${this.#path}: ${messageOf(error)}; if the file is damaged, remove it: pushes without a report count as those of an unknown user`,
         { cause: error },
       );
     }

@@ -66,7 +66,7 @@ export const eventKind = defineKind({
   kind: 'Event',
   plural: 'events',
   shortNames: ['ev'],
-  description: 'Something that happened to an object, for people to read.',
+  description: 'Report of an event about an object.',
   fields: eventFields,
   strategy: { validate: namespaceCauses },
   selectableFields: [

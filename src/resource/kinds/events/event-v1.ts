@@ -20,7 +20,7 @@ export const eventV1Kind = defineKind({
   kind: 'Event',
   plural: 'events',
   shortNames: ['ev'],
-  description: 'Something that happened to an object, for people to read.',
+  description: 'Report of an event about an object.',
   fields: {
     ...sameFields,
     regarding: involvedObject.default({}),

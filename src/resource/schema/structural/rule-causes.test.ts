@@ -48,7 +48,7 @@ describe('rules about one state', () => {
 
   test('that cannot be evaluated refuse the value and report why', () => {
     expect(causesOf({ type: 'object', ...rules('self.missing > 1') }, {})[0]).toContain(
-      'rule cannot be judged: expression',
+      'rule cannot be evaluated:  expression',
     );
   });
 
@@ -82,7 +82,7 @@ describe('rules about one state', () => {
         many,
         Array.from({ length: 20_000 }, () => 1),
       ).at(-1),
-    ).toContain('cost too much to judge');
+    ).toContain('cost too much to evaluate');
   });
 });
 

@@ -69,7 +69,8 @@ class RuleWalk {
     this.#runs += 1;
     if (this.causes.length >= MAX_CAUSES) return;
     if (this.#runs > MAX_RUNS || cpuMilliseconds() > this.#deadline) {
-      if (this.#runs !== Number.POSITIVE_INFINITY) this.#add(path, 'Invalid value: its rules cost too much to judge');
+      if (this.#runs !== Number.POSITIVE_INFINITY)
+        this.#add(path, 'Invalid value: its rules cost too much to evaluate');
       this.#runs = Number.POSITIVE_INFINITY;
       return;
     }
@@ -78,7 +79,7 @@ class RuleWalk {
         this.#add(placeOf(rule, path), invalid(value, messageOf(rule, bindings.self)));
     } catch (error) {
       if (!isSluiceError(error)) throw error;
-      this.#add(path, invalid(value, `rule cannot be judged: ${error.message}`));
+      this.#add(path, invalid(value, `rule cannot be evaluated:  ${error.message}`));
     }
   }
 

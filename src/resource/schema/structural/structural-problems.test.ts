@@ -42,7 +42,7 @@ describe('structuralProblems', () => {
     [
       'fields beside a map',
       { type: 'object', properties: { b: { type: 'string' } }, additionalProperties: { type: 'string' } },
-      'must not stand beside properties',
+      'must not be combined with properties',
     ],
     ['a list without items', { type: 'array' }, 'a.items: Required value'],
     ['unique items', { type: 'array', items: { type: 'string' }, uniqueItems: true }, 'use x-kubernetes-list-type'],

@@ -101,7 +101,7 @@ class SchemaValidator {
     if (type === undefined && !intOrString && schema['x-kubernetes-preserve-unknown-fields'] !== true)
       this.#add([...path, 'type'], REQUIRED_VALUE);
     if (properties !== undefined && additionalProperties !== undefined)
-      this.#add([...path, 'additionalProperties'], 'must not stand beside properties');
+      this.#add([...path, 'additionalProperties'], 'must not be combined with properties');
     if (additionalProperties === false) this.#add([...path, 'additionalProperties'], 'must not be false');
     if (type === 'array' && items === undefined) this.#add([...path, 'items'], REQUIRED_VALUE);
     for (const key of ['properties', 'additionalProperties'] as const)
@@ -153,18 +153,18 @@ class SchemaValidator {
     const mayTellType = outside?.['x-kubernetes-int-or-string'] === true;
     for (const key of SHAPE_KEYWORDS)
       if (schema[key] !== undefined && !(mayTellType && key === 'type'))
-        this.#add([...path, key], 'must stand outside of allOf, anyOf, oneOf and not');
+        this.#add([...path, key], 'must be outside of allOf, anyOf, oneOf and not');
     for (const [name, inner] of Object.entries(schema.properties ?? {})) {
       const place = [...path, 'properties', name];
       const properties = outside?.properties ?? {};
       const declared = Object.hasOwn(properties, name) ? properties[name] : valuesOf(outside);
       if (declared === undefined && outside?.['x-kubernetes-preserve-unknown-fields'] !== true)
-        this.#add(place, 'must stand outside of allOf, anyOf, oneOf and not too');
+        this.#add(place, 'must be outside of allOf, anyOf, oneOf and not too');
       this.#validation(inner, declared, place, depth + 1);
     }
     if (schema.items !== undefined) {
       if (outside?.items === undefined)
-        this.#add([...path, 'items'], 'must stand outside of allOf, anyOf, oneOf and not too');
+        this.#add([...path, 'items'], 'must be outside of allOf, anyOf, oneOf and not too');
       this.#validation(schema.items, outside?.items, [...path, 'items'], depth + 1);
     }
     this.#junctors(schema, outside, path, depth);

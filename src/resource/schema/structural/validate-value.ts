@@ -42,7 +42,7 @@ class Walk {
     const checked = this.#visit(schema, value);
     // Reported here, since the causes of a branch that was only tried are dropped.
     if (this.#steps > MAX_STEPS)
-      this.#causes.push({ field: '', message: 'Invalid value: too large to be judged', path: [] });
+      this.#causes.push({ field: '', message: 'Invalid value: too large to be validated', path: [] });
     return { value: checked, unknownFields: this.#unknown, causes: this.#causes };
   }
 

@@ -48,7 +48,7 @@ export function* restoreSteps({ backup, database, aside }: RestoreOptions): Gene
   const past = there ? usedStateOf(database) : { version: 0, topics: [] };
   prepare(temporary, backup, past ?? { version: UNKNOWN_VERSION_MARGIN, topics: [] });
   syncPath(temporary);
-  yield 'judged and prepared';
+  yield 'checked and prepared';
   if (there && past !== undefined) settle(database);
   partsAside(database, aside);
   yield 'the present database is one file';
@@ -181,7 +181,7 @@ function refused(error: unknown, backup: string): SluiceError {
   if (error instanceof SluiceError) return error;
   return new SluiceError(
     'Corrupt',
-    `${backup} cannot be restored: ${messageOf(error)}; use another backup (nothing was changed)`,
+    `${backup} cannot be restored: ${messageOf(error)}; nothing was changed; use another backup`,
     { cause: error },
   );
 }

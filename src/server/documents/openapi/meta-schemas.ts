@@ -12,14 +12,14 @@ const listMeta: StructuralSchema = {
   properties: {
     continue: text('Given if there are more items: the value of the parameter continue of the next request.'),
     remainingItemCount: whole('How many more items there are.'),
-    resourceVersion: text('The state that the list shows; a watch from here misses nothing.'),
+    resourceVersion: text('Version of the list; a watch from here receives every later change.'),
     selfLink: text('Not used any more.'),
   },
 };
 
 const preconditions: StructuralSchema = {
   type: 'object',
-  description: 'What must hold, or nothing is deleted.',
+  description: 'Preconditions of the deletion.',
   properties: {
     uid: text('uid that the object must have.'),
     resourceVersion: text('resourceVersion that the object must have.'),
@@ -38,7 +38,7 @@ const deleteOptions: StructuralSchema = {
       items: { type: 'string' },
       'x-kubernetes-list-type': 'atomic',
     },
-    gracePeriodSeconds: whole('Seconds until the object goes; no kind here needs any.'),
+    gracePeriodSeconds: whole('Grace period in seconds; no kind uses one.'),
     orphanDependents: { type: 'boolean', description: 'Older form of propagationPolicy Orphan.' },
     preconditions,
     propagationPolicy: text('What becomes of the objects that this one owns: Background, Foreground or Orphan.'),

@@ -31,7 +31,7 @@ const SELECTION: readonly QueryParameter[] = [
   text('resourceVersion', 'The requested version; resourceVersionMatch determines what it means.'),
   text('resourceVersionMatch', 'How resourceVersion is compared: Exact or NotOlderThan.'),
   flag('sendInitialEvents', 'Begin a watch with the present objects, followed by a bookmark.'),
-  count('timeoutSeconds', 'How long the request may take; a watch ends then.'),
+  count('timeoutSeconds', 'Timeout of the request in seconds; a watch ends then.'),
 ];
 
 const LIST: readonly QueryParameter[] = [
@@ -44,7 +44,7 @@ const CHANGE: readonly QueryParameter[] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDAT
 
 const DELETE: readonly QueryParameter[] = [
   DRY_RUN,
-  count('gracePeriodSeconds', 'Seconds until the object goes; no kind here needs any.'),
+  count('gracePeriodSeconds', 'Grace period in seconds; no kind uses one.'),
   flag('orphanDependents', 'Older form of propagationPolicy=Orphan.'),
   text('propagationPolicy', 'What becomes of the objects that this one owns: Background, Foreground or Orphan.'),
 ];
