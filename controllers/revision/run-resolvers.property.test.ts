@@ -265,7 +265,7 @@ describe('runResolvers', () => {
     const outcome = await runOf(draftOf({}, { policy }), [], { renderer: { render } });
     expect([...outcome.contributions.conditions.keys()]).toEqual(['Rendered', 'open']);
     const why = expect.stringContaining(
-      'controller:render: policy p lets only anna give review; push may have changed',
+      'controller:render: policy p permits only anna to set review; push may have changed',
     );
     expect(outcome.refused).toEqual([why, why]);
   });

@@ -76,7 +76,7 @@ test('content that an unknown user pushed needs two approvals, and each approval
   expect(stdout).toMatch(/^Changed by: anna \(cli\), push \(git\)$/m);
   expect(stdout).toMatch(/^Approvals: 1 of 2, by berta at /m);
   expect(stdout).toContain(
-    '2 people have to approve it, since content or the proposal came by a git push of an unknown',
+    '2 users must approve it, since content or the proposal was pushed with git by an unknown',
   );
   expect((await cli.run('rpkg', 'approve', name, '--as', 'carl')).stdout).toBe(`${name} approved\n`);
   expect((await cli.run('rpkg', 'approve', name, '--as', 'dora')).stderr).toContain(

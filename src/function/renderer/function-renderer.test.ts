@@ -223,7 +223,7 @@ test('a package cannot open a gate by its own functions where a policy names the
   const context = { ...anna, warn: (text: string) => warnings.push(text) };
   await draft.store.change(draft.name, { files: new Map([['a.yaml', Buffer.from(CONFIG_MAP)]]) }, context);
   expect(warnings).toEqual([
-    'controller:render: policy review lets only boris give example.com/Review; anna may have changed the functions of the package, and no policy pins them (validatorConditions)',
+    'controller:render: policy review permits only boris to set example.com/Review; anna may have changed the functions of the package, and no policy pins them (validatorConditions)',
   ]);
   expect(await draft.file('Kptfile')).not.toContain('example.com/Review');
   expect((await draft.store.evaluate(draft.name)).gates).toMatchObject([{ state: 'Missing' }]);

@@ -312,7 +312,7 @@ test('who must not give a condition cannot write it into the Kptfile either', as
   const givers = [{ conditionType: 'tested', actors: ['tester'], policy: 'tests' }];
   const { client, store } = await packageKinds(scratch, { policyFor: () => ({ ...DEFAULT_POLICY, givers }) });
   await draft(store);
-  const refused = 'Refused: anna: policy tests lets only tester give tested';
+  const refused = 'Refused: anna: policy tests permits only tester to set tested';
   const condition = '    - type: tested\n      status: "True"\n';
   const { spec } = await client.get(kind, { name });
   const kptfile = `${spec.resources?.Kptfile}${condition}`;
