@@ -1,7 +1,10 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { SluiceError } from '../foundation/sluice-error.ts';
+import { DISCARD_TIMEOUT_MS } from './http/answer.ts';
+import { Http2Connections } from './http2-connections.ts';
 import { OpenConnections } from './open-connections.ts';
 
 /** Certificate and key as PEM text. Clients may present certificates, which the authenticator verifies. */
@@ -36,6 +39,10 @@ export interface PeerTimeouts {
   readonly headMs: number;
   /** For a whole request. */
   readonly requestMs: number;
+  /** For reading a response that was written, over HTTP/2. */
+  readonly readMs: number;
+  /** For the rest of a body after its response, over HTTP/2. */
+  readonly discardMs: number;
   /** Milliseconds between checks of headers and requests; timeouts are exceeded by up to this much. */
   readonly checkIntervalMs: number;
 }
@@ -46,6 +53,8 @@ const DEFAULT_PEER_TIMEOUTS: PeerTimeouts = {
   handshakeMs: 10_000,
   headMs: 20_000,
   requestMs: 90_000,
+  readMs: 60_000,
+  discardMs: DISCARD_TIMEOUT_MS,
   checkIntervalMs: 5000,
 };
 
@@ -60,23 +69,18 @@ export interface Listener {
   stop(graceMs?: number): Promise<void>;
 }
 
-/**
- * HTTP/1.1 only. HTTP/2 of Node has its own rules for timeouts, bodies and closing, each of which would need limits against idle peers of
- * its own, and clients of Kubernetes work as well with several connections.
- */
-const HTTP: ServerOptions = {
-  // Label selectors may be long.
-  maxHeaderSize: 64 * 1024,
-  // Longer than clients keep idle connections (90 s), so that the server never closes one that a client is about to use.
-  keepAliveTimeout: 120_000,
-};
+/** Label selectors may be long. */
+const MAX_HEAD_BYTES = 64 * 1024;
+/** Longer than clients keep idle connections (90 s), so that the server never closes one that a client is about to use. */
+const IDLE_MS = 120_000;
 
 /** Listens, and resolves when clients can connect. */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { host, port, tls, handle, onError, onStop, maxConnections = MAX_CONNECTIONS } = options;
   const timeouts = { ...DEFAULT_PEER_TIMEOUTS, ...options.timeouts };
   const settings: ServerOptions = {
-    ...HTTP,
+    maxHeaderSize: MAX_HEAD_BYTES,
+    keepAliveTimeout: IDLE_MS,
     // A peer that sends its head or its body too slowly is disconnected.
     headersTimeout: timeouts.headMs,
     requestTimeout: timeouts.requestMs,
@@ -92,11 +96,23 @@ export async function listen(options: ListenOptions): Promise<Listener> {
             requestCert: true,
             rejectUnauthorized: false,
             minVersion: 'TLSv1.2',
+            ALPNProtocols: ['h2', 'http/1.1'],
             handshakeTimeout: timeouts.handshakeMs,
           },
         });
+  const serveHttp1 = takeSecureListeners(server);
   const connections = new OpenConnections(server, { isTls: tls !== undefined, maxConnections });
   server.on('request', handle);
+  const { headMs, requestMs, readMs, discardMs } = timeouts;
+  const http2 = new Http2Connections({
+    ...{ handle, connections, maxHeadBytes: MAX_HEAD_BYTES, headMs, requestMs, readMs, discardMs },
+    idleMs: IDLE_MS,
+  });
+  // After OpenConnections, which knows the connection then.
+  server.on('secureConnection', (socket: TLSSocket) => {
+    if (socket.alpnProtocol === 'h2') http2.accept(socket);
+    else serveHttp1(socket);
+  });
   await startListening(server, host, port);
   server.on('error', onError);
   // A listening TCP server has an address of this form.
@@ -106,7 +122,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     host: bound.address,
     port: bound.port,
     url: `${tls === undefined ? 'http' : 'https'}://${hostText}:${bound.port}`,
-    stop: (graceMs = 8000) => stopListening(server, connections, onStop, graceMs),
+    stop: (graceMs = 8000) => stopListening(server, [connections, http2], onStop, graceMs),
   };
 }
 
@@ -135,9 +151,18 @@ function startListening(server: Server, host: string, port: number): Promise<voi
   });
 }
 
+/** Removes what Node serves HTTP/1 with after a TLS handshake, and returns it: the protocol is chosen in the handshake. */
+function takeSecureListeners(server: Server): (socket: TLSSocket) => void {
+  const listeners = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
+  server.removeAllListeners('secureConnection');
+  return (socket) => {
+    for (const listener of listeners) listener.call(server, socket);
+  };
+}
+
 function stopListening(
   server: Server,
-  connections: OpenConnections,
+  [connections, http2]: readonly [OpenConnections, Http2Connections],
   onStop: (() => void) | undefined,
   graceMs: number,
 ): Promise<void> {
@@ -149,5 +174,6 @@ function stopListening(
     });
     onStop?.();
     connections.endIdle();
+    http2.endIdle();
   });
 }

@@ -47,7 +47,17 @@ export class OpenConnections {
   endIdle(): void {
     this.#isEnding = true;
     const handshakes = new Set(this.#handshakes.values());
-    for (const one of [...this.#silent, ...this.#idle]) if (!handshakes.has(one)) one.socket.destroySoon();
+    for (const one of [...this.#silent, ...this.#idle])
+      if (!handshakes.has(one) && !one.endsItself) one.socket.destroySoon();
+  }
+
+  /**
+   * For HTTP/2, which ends its connections itself: returns what counts the requests of a connection. Call it after the TLS handshake.
+   */
+  adopt(socket: Socket): (change: 1 | -1) => void {
+    const connection = this.#bySocket.get(socket);
+    if (connection !== undefined) connection.endsItself = true;
+    return (change) => this.#count(socket, change);
   }
 
   destroy(): void {
@@ -59,7 +69,7 @@ export class OpenConnections {
       socket.destroy();
       return;
     }
-    const connection = { socket, peer: peerOf(socket), requests: 0 };
+    const connection = { socket, peer: peerOf(socket), requests: 0, endsItself: false };
     this.#bySocket.set(socket, connection);
     this.#open.add(connection);
     this.#silent.add(connection);
@@ -105,7 +115,7 @@ export class OpenConnections {
     this.#silent.delete(connection);
     if (connection.requests > 0) this.#idle.delete(connection);
     else this.#idle.add(connection);
-    if (this.#isEnding && connection.requests === 0) connection.socket.destroySoon();
+    if (this.#isEnding && connection.requests === 0 && !connection.endsItself) connection.socket.destroySoon();
   }
 }
 
@@ -115,6 +125,8 @@ interface Connection {
   readonly peer: string;
   /** How many are in progress. */
   requests: number;
+  /** True for HTTP/2. */
+  endsItself: boolean;
 }
 
 /** The address of the other end, which no other open connection has. */

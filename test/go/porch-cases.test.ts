@@ -22,12 +22,8 @@ const RUNS_WITHIN = 600_000;
 /** Commands whose outcome is not that of Porch v1.5.3, and why; docs/porch.md explains them to users. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   'repo-register 3': 'newer Porch shows the columns Sync schedule and Age, as Sluice does',
-  'rpkg-init-deploy 3':
-    'newer Porch writes the name of the package into package-context.yaml of deployment repositories',
   'rpkg-init-deploy 4': 'newer Porch shows the columns Sync schedule and Age, as Sluice does',
   'rpkg-lifecycle 12': 'newer Porch refuses without an admission webhook, in the words of Sluice',
-  'rpkg-push 3': 'Porch answers 500 with "Internal error occurred:"; Sluice says what is wrong with the request',
-  'rpkg-push 8': 'Porch answers 500 with "Internal error occurred:"; Sluice answers 409, so that clients try again',
   'rpkg-push 11': 'newer Porch has other words for a push that cannot be rendered',
 };
 

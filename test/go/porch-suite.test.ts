@@ -14,9 +14,6 @@ const INTERNET = 'needs a public repository';
 const TWO_NAMES =
   'registers one repository twice in a namespace, which newer Porch refuses as Sluice does (the test waits two minutes for it)';
 
-const TOO_FAST =
-  'expects that two writes without changes overlap: client-go sends the second when its second connection is open, or over the first one after the response';
-
 /** Tests that are not run, and why. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
   TestGitRepositoryWithReleaseTagsAndDirectory: INTERNET,
@@ -30,8 +27,6 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
 
 /** Tests that fail, or may, and why; docs/porch.md explains them to users. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
-  TestConcurrentPackageUpdates: TOO_FAST,
-  TestConcurrentResourceUpdates: TOO_FAST,
   TestLatestVersionOnDelete: 'makes a second revision with init, which newer Porch refuses as Sluice does',
 };
 

@@ -13,6 +13,12 @@ export function yieldToEventLoop(): Promise<void> {
   return setImmediate();
 }
 
+/** Lets everything that the process has received by now be handled: callbacks that are ready first, then what the sockets hold. */
+export async function handleReceived(): Promise<void> {
+  await setImmediate();
+  await setImmediate();
+}
+
 /**
  * For loops whose steps are called elsewhere: the returned function yields if the last pause was some milliseconds ago. It returns
  * undefined otherwise, so that a loop of a million steps need not await each of them.

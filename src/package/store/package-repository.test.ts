@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { anna, commitFiles, robot, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, KPTFILE, outcomeOf, publish } from '../../../test/support/shop.ts';
@@ -175,6 +176,18 @@ describe('writes', () => {
     const results = await Promise.all([outcomeOf(change('a: 1\n')), outcomeOf(change('a: 2\n'))]);
     expect(results.filter((result) => result === 'succeeded')).toHaveLength(1);
     expect(results.join()).toContain(`another request is already in progress on package revision "default/${name}"`);
+  });
+
+  test('a request that has arrived while another one changes nothing is refused as in progress', async () => {
+    await using scratch = await scratchRepository();
+    const { store } = await scratch.open();
+    const name = await draft(store);
+    const overApi = { ...anna, face: 'api' } as const;
+    const nothing = () => outcomeOf(store.update(name, {}, overApi));
+    // What no I/O delays is over before the sockets are read again.
+    const arrived = setImmediate().then(nothing);
+    expect([await nothing(), await arrived]).toEqual(['succeeded', expect.stringContaining('in progress')]);
+    expect(await nothing()).toBe('succeeded');
   });
 
   test('a request waits for what a controller writes', async () => {

@@ -1,3 +1,4 @@
+import { handleReceived } from '../../foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
@@ -294,6 +295,8 @@ export class PackageRepository implements RepositoryContext {
     const isDryRun = context.dryRun === true;
     const release = await this.#slots.occupy(name, context);
     try {
+      // A write that changes nothing needs no I/O: without this it would end before a request that arrived with it is read.
+      if (context.face === 'api') await handleReceived();
       await this.#expectTrust(name);
       const plan = (mainHead?: Oid) => planUpdate(this, name, update, context, mainHead);
       const wholePackage = mayMoveMain(action);

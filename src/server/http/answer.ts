@@ -83,8 +83,8 @@ export async function sendResponse(
 ): Promise<void> {
   const { status } = answer;
   const headers: Record<string, string | number> = { 'Content-Type': answer.contentType, ...answer.headers };
-  // The unread part of a body would be parsed as the next request, so the connection ends.
-  const isUnread = !request.complete;
+  // The unread part of a body would be parsed as the next request, so the connection ends. HTTP/2 ends the stream alone.
+  const isUnread = !request.complete && request.httpVersionMajor < 2;
   if (isUnread) headers.Connection = 'close';
   const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
   const isWhole = body instanceof Uint8Array;

@@ -42,12 +42,12 @@ describe('files of a package', () => {
     expect(status).toEqual({ renderStatus: {} });
   });
 
-  test('have in a deployment repository the context of their package', async () => {
+  test('have the context of Porch in a deployment repository as well, until they are cloned', async () => {
     await using scratch = await scratchRepository();
     const { store, client } = await packageKinds(scratch, { deployment: true });
     await draft(store);
     const { spec } = await client.get(kind, { name });
-    expect(spec.resources?.['package-context.yaml']).toContain('data:\n  name: shop\n');
+    expect(spec.resources?.['package-context.yaml']).toContain('data:\n  name: example\n');
   });
 
   test('an update replaces the map, and what is the same makes no commit', async () => {
@@ -91,16 +91,22 @@ describe('files of a package', () => {
 
   test('a version is required, and an old one is a conflict in the words of Porch', async () => {
     await using scratch = await scratchRepository();
-    const { client, read, write } = await shop(scratch);
+    const { client, read, resources, write } = await shop(scratch);
+    const overApi = (update: Parameters<typeof resources.update>[1]) =>
+      outcomeOf(resources.update({ ...anna, face: 'api' }, update));
     const object = await read();
     const { resourceVersion: _none, ...metadata } = object.metadata;
     expect(await outcomeOf(client.update(kind, { ...object, metadata }))).toBe(
       'InvalidInput: resourceVersion must be specified for an update',
     );
+    expect(await overApi({ ...object, metadata })).toBe(
+      'InvalidInput: Internal error occurred: resourceVersion must be specified for an update',
+    );
     await client.patch(packageRevisionKind, { name }, { metadata: { labels: { a: 'b' } } });
     expect(await outcomeOf(client.update(kind, object))).toBe(
       `Conflict: Operation cannot be fulfilled on packagerevisionresources.porch.kpt.dev "${name}": the object has been modified; please apply your changes to the latest version and try again`,
     );
+    expect(await overApi(object)).toMatch(/^Conflict: Internal error occurred: Operation cannot be fulfilled on /);
     await write((files) => ({ ...files, 'a.yaml': '' }));
   });
 

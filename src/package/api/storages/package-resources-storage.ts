@@ -124,12 +124,14 @@ export class PackageResourcesStorage implements Storage<Resources> {
     const entry = this.#existing(metadata);
     const stored = entry.object;
     if (metadata.resourceVersion === undefined || metadata.resourceVersion === '')
-      throw new SluiceError('InvalidInput', 'resourceVersion must be specified for an update');
+      throw withPrefix(context, new SluiceError('InvalidInput', 'resourceVersion must be specified for an update'));
     const { resourceVersion } = metadata;
-    checkPreconditions(this.kind, stored, {
-      ...metadata,
-      resourceVersion: entry.settledVersion(resourceVersion) ?? resourceVersion,
-    });
+    const version = entry.settledVersion(resourceVersion) ?? resourceVersion;
+    try {
+      checkPreconditions(this.kind, stored, { ...metadata, resourceVersion: version });
+    } catch (error) {
+      throw isSluiceError(error, 'Conflict') ? withPrefix(context, error) : error;
+    }
     this.#checkSpec(stored, object);
     this.#warnOfIgnored(context, stored, object);
     const whole = filesOf(object);
@@ -234,6 +236,16 @@ export class PackageResourcesStorage implements Storage<Resources> {
         'labels and annotations of packagerevisionresources are ignored; write them to the package revision',
       );
   }
+}
+
+/**
+ * Over the API, with the prefix of Porch: porchctl prints it, and scripts compare what it prints. The code is that of the error, so that
+ * clients try again after a conflict.
+ */
+function withPrefix({ face }: RequestContext, error: SluiceError): SluiceError {
+  if (face !== 'api') return error;
+  const { code, details } = error;
+  return new SluiceError(code, `Internal error occurred: ${error.message}`, { cause: error, details });
 }
 
 /** By kubectl on its side; of a draft, where other writes count as well, server-side apply cannot be distinguished from them. */

@@ -81,7 +81,7 @@ export type Alert = (revision: Stored<RevisionObject>, reason: string, message: 
  * Package revisions as Kubernetes objects: reads show the store, writes go through the kernel.
  *
  * Errors have the texts that Porch's clients look for, after the prefix `Internal error occurred: ` that Porch puts before many of
- * them: they compare by containment, and none of these is an internal error.
+ * them: none of these is an internal error. Only those of files have the prefix, which scripts compare as porchctl prints it.
  */
 export class PackageRevisionStorage implements Storage<RevisionObject> {
   readonly kind = packageRevisionKind;

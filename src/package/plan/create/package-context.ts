@@ -1,7 +1,7 @@
 import { isKptfilePath, type PackageFile, type PackageFiles } from '../../merge/package-files.ts';
 import { isRecord, readKrmFile } from '../../model/krm/krm.ts';
 
-/** The ConfigMap by which functions learn about their package: its name in deployment repositories, `example` elsewhere. */
+/** The ConfigMap by which functions learn about their package: its name in what is cloned into deployment repositories, `example` elsewhere. */
 export function packageContext(name: string): string {
   return [
     'apiVersion: v1',

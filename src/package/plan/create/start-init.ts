@@ -6,7 +6,7 @@ import type { RepositoryContext } from '../ports/repository-context.ts';
 import { ownNameOf, packageContext } from './package-context.ts';
 import type { Start } from './start.ts';
 
-/** A new package: a Kptfile, a README and its context, and the files given. */
+/** A new package: a Kptfile, a README, the context that Porch writes in every repository, and the files given. */
 export function startInit(
   repo: RepositoryContext,
   key: RevisionKey,
@@ -18,7 +18,7 @@ export function startInit(
   const files = new Map<string, Uint8Array>([
     ['Kptfile', Buffer.from(newKptfile({ name: ownName, description, ...pick(source) }))],
     ['README.md', Buffer.from(`# ${ownName}\n\n${description}\n`)],
-    ['package-context.yaml', Buffer.from(packageContext(repo.deployment ? ownName : 'example'))],
+    ['package-context.yaml', Buffer.from(packageContext('example'))],
     ...(source.files ?? []),
   ]);
   return {

@@ -1,0 +1,194 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import {
+  constants,
+  createServer,
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type ServerHttp2Session,
+  type ServerOptions,
+} from 'node:http2';
+import type { Socket } from 'node:net';
+import type { OpenConnections } from './open-connections.ts';
+
+export interface Http2Options {
+  readonly handle: RequestListener;
+  readonly connections: OpenConnections;
+  /** Bytes of the head of a request. */
+  readonly maxHeadBytes: number;
+  /** Milliseconds from the handshake to the first request. */
+  readonly headMs: number;
+  /** Milliseconds for a whole request. */
+  readonly requestMs: number;
+  /** Milliseconds for reading a response after it was written: the buffers of the connection need not take it. */
+  readonly readMs: number;
+  /** Milliseconds for which the rest of a body is dropped after the response. */
+  readonly discardMs: number;
+  /** Milliseconds for which a connection may have no request. */
+  readonly idleMs: number;
+}
+
+/** Requests in progress on one connection, with watches; clients of Kubernetes open another connection for more. */
+const MAX_STREAMS = 100;
+/** Mebibytes that one connection may hold in buffers; beyond it new requests are refused. */
+const MAX_CONNECTION_MEBIBYTES = 32;
+/** Requests that a client may cancel at once, and per second after that; one that cancels more is disconnected ("rapid reset"). */
+const MAX_CANCELLED_AT_ONCE = 200;
+const MAX_CANCELLED_PER_SECOND = 33;
+
+/**
+ * HTTP/2 for connections whose TLS handshake chose it, with the limits that HTTP/1 has. The handler gets requests and responses of Node's
+ * compatibility API, which have all that it uses of those of HTTP/1.
+ *
+ * Requests on one connection end alone: cancelling, a late body or a response that is not read resets their stream. A connection ends when
+ * it has no request for too long, and after a response 401, since a client without credentials must not keep many streams open.
+ */
+export class Http2Connections {
+  readonly #server: ReturnType<typeof createServer>;
+  readonly #options: Http2Options;
+  /** Connections, with how many requests are in progress on each. */
+  readonly #streams = new Map<ServerHttp2Session, number>();
+  #isEnding = false;
+
+  constructor(options: Http2Options) {
+    const { handle, maxHeadBytes } = options;
+    this.#options = options;
+    this.#server = createServer({
+      ...settingsFor(maxHeadBytes),
+      Http2ServerRequest: Http2Request,
+      Http2ServerResponse: Http2Response,
+    });
+    this.#server.on('request', (request: Http2ServerRequest, response: Http2Response) => {
+      response.readMs = options.readMs;
+      this.#limitRequest(request, response);
+      // What the server uses of a request and a response, those of HTTP/2 have as well; tests run over both.
+      handle(
+        request as unknown as IncomingMessage,
+        response as unknown as ServerResponse<IncomingMessage> & { req: IncomingMessage },
+      );
+    });
+  }
+
+  /** Serves a connection after its TLS handshake. */
+  accept(socket: Socket): void {
+    if (socket.destroyed) return;
+    // Emitted before `emit` returns.
+    this.#server.once('session', (session) => this.#follow(session, socket));
+    this.#server.emit('connection', socket);
+  }
+
+  /** Closes each idle connection, and every other one when its requests have ended. */
+  endIdle(): void {
+    this.#isEnding = true;
+    for (const [session, count] of this.#streams)
+      if (count === 0) session.destroy();
+      else session.close();
+  }
+
+  #follow(session: ServerHttp2Session, socket: Socket): void {
+    const end = () => {
+      // A session that is closed already waits for the peer to close the connection.
+      if (session.destroyed) socket.destroy();
+      else session.destroy();
+    };
+    let timer = setTimeout(end, this.#options.headMs);
+    this.#streams.set(session, 0);
+    const report = this.#options.connections.adopt(socket);
+    let streams = 0;
+    const count = (change: 1 | -1) => {
+      streams += change;
+      report(change);
+      if (this.#streams.has(session)) this.#streams.set(session, streams);
+      clearTimeout(timer);
+      if (streams === 0 && !socket.destroyed) timer = setTimeout(end, this.#options.idleMs);
+      if (streams === 0 && this.#isEnding) session.close();
+    };
+    session.on('stream', (stream) => {
+      count(1);
+      stream.once('close', () => count(-1));
+    });
+    // The peer has left or has broken the protocol; both end the connection.
+    session.on('error', () => undefined);
+    session.once('close', () => this.#streams.delete(session));
+    socket.once('close', () => clearTimeout(timer));
+  }
+
+  #limitRequest(request: Http2ServerRequest, response: Http2ServerResponse): void {
+    const { stream } = request;
+    const { session } = stream;
+    const timer = setTimeout(() => {
+      if (!request.complete) stream.close(constants.NGHTTP2_CANCEL);
+    }, this.#options.requestMs);
+    stream.once('close', () => clearTimeout(timer));
+    stream.once('finish', () => {
+      // Node resets a stream whose body nothing has read. Of one that was read in part the rest is dropped, until clients notice the response.
+      if (request.complete || request.readableFlowing === null) return;
+      request.resume();
+      setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), this.#options.discardMs).unref();
+    });
+    response.once('finish', () => {
+      if (response.statusCode === 401) session?.close();
+    });
+  }
+}
+
+function settingsFor(maxHeadBytes: number): ServerOptions {
+  return {
+    settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: maxHeadBytes, enablePush: false },
+    maxSessionMemory: MAX_CONNECTION_MEBIBYTES,
+    streamResetBurst: MAX_CANCELLED_AT_ONCE,
+    streamResetRate: MAX_CANCELLED_PER_SECOND,
+  };
+}
+
+class Http2Request extends Http2ServerRequest {}
+
+class Http2Response extends Http2ServerResponse {
+  readMs = 0;
+
+  override end(...data: unknown[]): this {
+    const timer = setTimeout(() => this.stream.destroy(), this.readMs);
+    this.stream.once('close', () => clearTimeout(timer));
+    return super.end(...(data as []));
+  }
+}
+
+// The compatibility API lacks these, or has them with another meaning than HTTP/1. TypeScript lets no accessor override a property.
+defineGetters(Http2Request.prototype, {
+  headersDistinct: (request) => distinctHeaders(request.rawHeaders),
+  // Also if there is no body, and so nothing reads it.
+  complete: ({ readableEnded, stream }) => readableEnded || stream.endAfterHeaders || stream.destroyed,
+  // One object for all requests of a connection, so that what is known of its certificate is cached.
+  socket: ({ stream }) => stream.session?.socket,
+});
+defineGetters(Http2Response.prototype, {
+  destroyed: ({ stream }) => stream.destroyed,
+  closed: ({ stream }) => stream.closed,
+  // Node ends the writable side of a stream that the client cancels.
+  writableFinished: ({ stream }) => stream.writableFinished && !stream.aborted,
+});
+
+function defineGetters<Target extends object>(
+  target: Target,
+  getters: Record<string, (self: Target) => unknown>,
+): void {
+  for (const [name, read] of Object.entries(getters)) {
+    Object.defineProperty(target, name, {
+      configurable: true,
+      get(this: Target) {
+        return read(this);
+      },
+    });
+  }
+}
+
+/** Every value of each header, as requests of HTTP/1 have them. */
+function distinctHeaders(rawHeaders: readonly string[]): Record<string, string[]> {
+  const distinct: Record<string, string[]> = Object.create(null);
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const [name = '', value = ''] = [rawHeaders[at], rawHeaders[at + 1]];
+    const values = distinct[name.toLowerCase()];
+    if (values === undefined) distinct[name.toLowerCase()] = [value];
+    else values.push(value);
+  }
+  return distinct;
+}
