@@ -8,6 +8,8 @@ import { crdManifest } from '../../src/resource/schema/crd-manifest.ts';
 import { widgetKindOf } from '../../src/resource/schema/testing.ts';
 import { describeStorage } from '../../src/resource/storage/storage.conformance.ts';
 import { beforeAllServed } from '../conformance/support/place.ts';
+import { eventually } from '../support/api/eventually.ts';
+import { DEFINITIONS } from './support/install-definitions.ts';
 
 
 const context = { actor: { name: 'test' }, face: 'controller' } as const;
@@ -28,7 +30,8 @@ beforeAllServed(async () => {
   client = new HttpClient({ connection, face: 'controller' });
   storage = new ClusterStorage(kind, client);
   await client.raw('POST', DEFINITIONS, JSON.stringify(crdManifest(kind)));
-  await expect.poll(() => client.list(kind).then(() => 'served', String)).toBe('served');
+  const served = () => client.list(kind).then(() => 'served', String);
+  await eventually(served, (result) => result === 'served');
   return async () => {
     await client.raw('DELETE', definition);
     await connection.close();
@@ -49,5 +52,8 @@ async function deleteAll(): Promise<void> {
     if ((metadata.finalizers?.length ?? 0) > 0) await client.patch(kind, metadata, { metadata: { finalizers: null } });
     await storage.delete(context, metadata).catch(() => undefined);
   }
-  await expect.poll(async () => (await client.list(kind)).items).toEqual([]);
+  await eventually(
+    () => client.list(kind),
+    ({ items: left }) => left.length === 0,
+  );
 }
