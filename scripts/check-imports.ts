@@ -67,6 +67,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'schema/structural',
       'schema',
       'selector',
+      'patch',
       'storage',
       'kinds/common',
       'kinds/core',
@@ -83,7 +84,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'storage/memory',
       'storage/sqlite',
     ],
-    ...['patch', 'apply', 'client'],
+    ...['apply', 'client'],
   ],
   'src/package': [
     ...[
@@ -152,7 +153,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     ...['request', 'presentation', 'audit', 'health', 'metrics', 'watch', 'handlers', 'filters', '.'],
     ...['webhooks', 'admission'],
   ],
-  'src/kubernetes': ['access', 'connection', '.'],
+  'src/kubernetes': ['access', 'connection', '.', 'storage'],
   'src/app': [
     ...[
       '.',

@@ -1,5 +1,6 @@
 import { retryConflicts } from '../foundation/concurrency/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError, unlessMissing } from '../foundation/sluice-error.ts';
+import type { Clock } from '../foundation/time/clock.ts';
 import type {
   CallOptions,
   Client,
@@ -18,11 +19,17 @@ import {
 import type { Actor, Face } from '../resource/object/request-context.ts';
 import type { MergePatch } from '../resource/patch/merge-patch.ts';
 import type { Kind } from '../resource/schema/kind.ts';
-import type { DeleteOptions, ListResult, WatchEvent } from '../resource/storage/storage.ts';
+import type {
+  AppliedConfiguration,
+  ApplyOptions,
+  DeleteOptions,
+  ListResult,
+  WatchEvent,
+} from '../resource/storage/storage.ts';
 import type { Call, Connection, HttpResponse, Method } from './connection/connection.ts';
 import { impersonationHeaders, type RequestHeaders, reasonHeaders } from './connection/request-headers.ts';
 import { isUnknownAddress } from './connection/status-error.ts';
-import { readList } from './read-list.ts';
+import { MAX_PAGE_ITEMS, readList, readPage } from './read-list.ts';
 import { readObject } from './read-object.ts';
 import { collectionPath, objectPath, versionPath } from './resource-path.ts';
 import { selectionQuery, withQuery } from './selection-query.ts';
@@ -31,6 +38,9 @@ import { watchStream } from './watch-stream.ts';
 /** kube-apiserver sends a bookmark about once a minute. */
 const SILENCE_LIMIT_MS = 90_000;
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
+const MERGE_PATCH = 'application/merge-patch+json';
+/** Kubernetes reads the body as YAML, of which JSON is a part. */
+const APPLY_PATCH = 'application/apply-patch+yaml';
 
 export interface HttpClientOptions {
   readonly connection: Connection;
@@ -41,6 +51,20 @@ export interface HttpClientOptions {
   readonly silenceLimit?: number;
 }
 
+/** Options of a call that only a server over HTTP has. */
+export interface HttpCallOptions extends CallOptions {
+  /** The server validates a write and returns its result without storing it. */
+  readonly dryRun?: boolean | undefined;
+  /** Receives the warnings of the server about this call, instead of the connection's `onWarning`. */
+  readonly onWarning?: ((text: string) => void) | undefined;
+}
+
+/** A part of a list. */
+export interface PageOptions {
+  readonly limit?: number | undefined;
+  readonly continue?: string | undefined;
+}
+
 /** The result of `raw`. */
 export type RawResponse = HttpResponse;
 
@@ -48,7 +72,7 @@ export type RawResponse = HttpResponse;
  * The client of any Kubernetes API server. It differs from the client of a registry in the same process:
  *
  * - The server validates and defaults objects; it may have more fields and other rules than Sluice, so nothing is
- *   parsed and pruned here. An update without a resourceVersion is refused by many servers.
+ *   parsed and pruned here. An update without a resourceVersion, which Kubernetes refuses for many kinds, is two requests.
  * - Objects keep all the fields that the server sent; see `readObject`. Write back a changed copy of an object that was read.
  * - `as` impersonates another user, for which the user of the connection needs the right.
  * - A watch ends without an error when the server ends it, usually after 5 to 10 minutes. Watch again from the last
@@ -73,25 +97,30 @@ export class HttpClient implements Client {
     this.#headers = impersonate === undefined ? {} : impersonationHeaders(impersonate);
   }
 
+  /** The clock of the connection. */
+  get clock(): Clock {
+    return this.#connection.clock;
+  }
+
   as(actor: Actor, face: Face = this.face): HttpClient {
     return new HttpClient({ ...this.#options, impersonate: actor, face });
   }
 
-  async get<T extends KubernetesObject>(kind: Kind<T>, key: ObjectKey, options?: CallOptions): Promise<Stored<T>> {
-    return this.#object(kind, 'GET', objectPath(kind, key), undefined, options);
+  async get<T extends KubernetesObject>(kind: Kind<T>, key: ObjectKey, options?: HttpCallOptions): Promise<Stored<T>> {
+    return this.#object(kind, { method: 'GET', path: objectPath(kind, key) }, options);
   }
 
   find<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
-    options?: CallOptions,
+    options?: HttpCallOptions,
   ): Promise<Stored<T> | undefined> {
     return unlessMissing(this.get(kind, key, options));
   }
 
   async list<T extends KubernetesObject>(
     kind: Kind<T>,
-    options: SelectOptions & CallOptions = {},
+    options: SelectOptions & HttpCallOptions = {},
   ): Promise<ListResult<T>> {
     const path = collectionPath(kind, options.namespace);
     const selection = selectionQuery(options);
@@ -100,7 +129,25 @@ export class HttpClient implements Client {
     );
   }
 
-  watch<T extends KubernetesObject>(kind: Kind<T>, options: WatchCallOptions): AsyncIterable<WatchEvent<T>> {
+  /**
+   * One page of a list, as the server returns it: sorted by the keys of its database, which is by namespace and name unless one namespace is
+   * the start of another. Expired if `continue` is too old.
+   */
+  async listPage<T extends KubernetesObject>(
+    kind: Kind<T>,
+    options: SelectOptions & PageOptions & HttpCallOptions,
+  ): Promise<ListResult<T>> {
+    const { limit = 0, continue: token } = options;
+    // A server may return fewer items than requested anyway.
+    const page = { limit: limit > 0 ? String(Math.min(limit, MAX_PAGE_ITEMS)) : undefined, continue: token };
+    const path = withQuery(collectionPath(kind, options.namespace), { ...selectionQuery(options), ...page });
+    return readPage(kind, await this.#json(kind, { method: 'GET', path }, options));
+  }
+
+  watch<T extends KubernetesObject>(
+    kind: Kind<T>,
+    options: WatchCallOptions & HttpCallOptions,
+  ): AsyncIterable<WatchEvent<T>> {
     const { silenceLimit = SILENCE_LIMIT_MS } = this.#options;
     const path = withQuery(collectionPath(kind, options.namespace), {
       ...selectionQuery(options),
@@ -125,17 +172,18 @@ export class HttpClient implements Client {
   async create<T extends KubernetesObject, Input>(
     kind: Kind<T, Input>,
     object: NoInfer<Input>,
-    options?: CallOptions,
+    options?: HttpCallOptions,
   ): Promise<Stored<T>> {
     const complete = withScope(kind, object as { readonly metadata: ObjectMeta });
-    return this.#object<T>(kind, 'POST', collectionPath(kind, complete.metadata.namespace), complete, options);
+    const path = collectionPath(kind, complete.metadata.namespace);
+    return this.#object<T>(kind, { method: 'POST', path, value: complete }, options);
   }
 
-  update<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: CallOptions): Promise<Stored<T>> {
+  update<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: HttpCallOptions): Promise<Stored<T>> {
     return this.#update(kind, object, undefined, options);
   }
 
-  updateStatus<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: CallOptions): Promise<Stored<T>> {
+  updateStatus<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: HttpCallOptions): Promise<Stored<T>> {
     return this.#update(kind, object, 'status', options);
   }
 
@@ -143,9 +191,23 @@ export class HttpClient implements Client {
     kind: Kind<T>,
     key: ObjectKey,
     patch: MergePatch,
-    options?: CallOptions,
+    options?: HttpCallOptions,
   ): Promise<Stored<T>> {
     return this.#patch(kind, key, patch, undefined, options);
+  }
+
+  /** Server-side apply, which the server executes: creates the object, or changes the fields that the manager applies. */
+  apply<T extends KubernetesObject>(
+    kind: Kind<T>,
+    configuration: AppliedConfiguration,
+    { manager, force = false, subResource, ...options }: ApplyOptions & HttpCallOptions,
+  ): Promise<Stored<T>> {
+    const complete = withScope(kind, configuration);
+    const path = withQuery(objectPath(kind, keyOf(complete), subResource), {
+      fieldManager: manager,
+      force: force ? 'true' : undefined,
+    });
+    return this.#object(kind, { method: 'PATCH', path, contentType: APPLY_PATCH, value: complete }, options);
   }
 
   subResource(name: string): SubResourceClient {
@@ -160,19 +222,18 @@ export class HttpClient implements Client {
   async delete<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
-    options: DeleteOptions & CallOptions = {},
+    options: DeleteOptions & HttpCallOptions = {},
   ): Promise<Stored<T>> {
     const { propagationPolicy, uid, resourceVersion } = options;
     // Many servers return a Status instead of the object that the caller expects.
     const last = await this.get(kind, key, options);
-    const body = {
+    const value = {
       apiVersion: 'v1',
       kind: 'DeleteOptions',
       propagationPolicy,
       preconditions: { uid, resourceVersion },
     };
-    const call = { method: 'DELETE', path: objectPath(kind, key), body: JSON.stringify(body) } as const;
-    const answer = await this.#json(kind, call, options);
+    const answer = await this.#json(kind, { method: 'DELETE', path: objectPath(kind, key), value }, options);
     return 'kind' in answer && answer.kind === 'Status' ? last : readObject(kind, answer);
   }
 
@@ -202,10 +263,26 @@ export class HttpClient implements Client {
     kind: Kind<T>,
     object: T,
     subResource: string | undefined,
-    options: CallOptions | undefined,
+    options: HttpCallOptions | undefined,
   ): Promise<Stored<T>> {
     const complete = withScope(kind, object);
-    return this.#object(kind, 'PUT', objectPath(kind, keyOf(complete), subResource), complete, options);
+    const path = objectPath(kind, keyOf(complete), subResource);
+    const put = (value: T) => this.#object(kind, { method: 'PUT', path, value }, options);
+    const { metadata } = complete;
+    if (metadata.resourceVersion !== undefined) return put(complete);
+    // Kubernetes requires the version for custom resources: this takes the present one until no other writer is faster.
+    const attempt = async (): Promise<{ readonly written: Stored<T> } | { readonly other: Stored<T> }> => {
+      const present = await this.get(kind, keyOf(complete), options);
+      const { uid, resourceVersion } = present.metadata;
+      if (metadata.uid !== undefined && metadata.uid !== uid) return { other: present };
+      return { written: await put({ ...complete, metadata: { ...metadata, resourceVersion } }) };
+    };
+    const result = await retryConflicts(attempt, { signal: options?.signal });
+    if ('written' in result) return result.written;
+    throw new SluiceError(
+      'Conflict',
+      `cannot update ${kind.kind} ${JSON.stringify(metadata.name)}: another object has this name by now (uid ${result.other.metadata.uid}); read it again`,
+    );
   }
 
   async #patch<T extends KubernetesObject>(
@@ -213,7 +290,7 @@ export class HttpClient implements Client {
     key: ObjectKey,
     patch: MergePatch,
     subResource: string | undefined,
-    options: CallOptions | undefined,
+    options: HttpCallOptions | undefined,
   ): Promise<Stored<T>> {
     const path = objectPath(kind, key, subResource);
     const metadata = (patch.metadata ?? {}) as Partial<Stored['metadata']>;
@@ -223,27 +300,31 @@ export class HttpClient implements Client {
       (kind.namespaced && (namespace || DEFAULT_NAMESPACE) !== (key.namespace || DEFAULT_NAMESPACE))
     )
       throw new SluiceError('InvalidInput', 'a patch cannot change name or namespace');
-    const attempt = () => this.#object(kind, 'PATCH', path, patch, options);
+    const attempt = () =>
+      this.#object(kind, { method: 'PATCH', path, contentType: MERGE_PATCH, value: patch }, options);
     return 'resourceVersion' in metadata ? attempt() : retryConflicts(attempt, { signal: options?.signal });
   }
 
   async #object<T extends KubernetesObject>(
     kind: Kind<T>,
-    method: Method,
-    path: string,
-    body: unknown,
-    options: CallOptions | undefined,
+    request: ObjectRequest,
+    options: HttpCallOptions | undefined,
   ): Promise<Stored<T>> {
-    const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const call = { method, path, contentType, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-    return readObject(kind, await this.#json(kind, call, options));
+    return readObject(kind, await this.#json(kind, request, options));
   }
 
   /** Calls the server and returns the response as an object. */
-  async #json(kind: Kind, call: Call, options: CallOptions | undefined): Promise<object> {
-    const headers = { ...this.#headers, ...reasonHeaders(options?.reason) };
+  async #json(kind: Kind, request: ObjectRequest, options: HttpCallOptions = {}): Promise<object> {
+    const { value, ...call } = request;
+    const { signal, onWarning, reason, dryRun } = options;
+    const headers = { ...this.#headers, ...reasonHeaders(reason) };
+    const path = dryRun === true && call.method !== 'GET' ? withQuery(call.path, { dryRun: 'All' }) : call.path;
+    const body = value === undefined ? {} : { body: JSON.stringify(value) };
     try {
-      return parseJson(await this.#connection.call({ ...call, headers, signal: options?.signal }), this.#connection);
+      return parseJson(
+        await this.#connection.call({ ...call, ...body, path, headers, signal, onWarning }),
+        this.#connection,
+      );
     } catch (error) {
       throw await this.#explain(kind, error);
     }
@@ -282,6 +363,11 @@ export class HttpClient implements Client {
       return isSluiceError(error, 'NotFound');
     }
   }
+}
+
+/** A request about the objects of a kind; `value` is sent as JSON. */
+interface ObjectRequest extends Omit<Call, 'body' | 'headers' | 'signal' | 'onWarning'> {
+  readonly value?: object;
 }
 
 /** The object with the namespace that its kind requires, and with its apiVersion and kind. */

@@ -5,7 +5,8 @@ import type { ListResult } from '../resource/storage/storage.ts';
 import { readObject } from './read-object.ts';
 import type { Query } from './selection-query.ts';
 
-const PAGE = '500';
+/** Items of a page that are requested at most. */
+export const MAX_PAGE_ITEMS = 500;
 /** More pages mean that the server is faulty. */
 const MAX_PAGES = 20_000;
 
@@ -18,7 +19,7 @@ export async function readList<T extends KubernetesObject>(
   read: (query: Query) => Promise<unknown>,
 ): Promise<ListResult<T>> {
   try {
-    return await readPages(kind, (token) => read({ limit: PAGE, continue: token }));
+    return await readPages(kind, (token) => read({ limit: String(MAX_PAGE_ITEMS), continue: token }));
   } catch (error) {
     if (!isSluiceError(error, 'Expired')) throw error;
     return await readPages(kind, (token) => read({ continue: token }));
@@ -32,18 +33,30 @@ async function readPages<T extends KubernetesObject>(
   const items: Stored<T>[] = [];
   let version: string | undefined;
   let token: string | undefined;
-  for (let page = 0; page < MAX_PAGES; page += 1) {
-    const { items: values, metadata } = (await read(token)) as Partial<Record<string, unknown>>;
-    // Go programs serialize an empty list as null.
-    if (!Array.isArray(values ?? [])) throw new SluiceError('Unavailable', `the server sent no list of ${kind.plural}`);
-    for (const value of (values ?? []) as unknown[]) items.push(readObject(kind, value));
-    const { resourceVersion, continue: next } = (metadata ?? {}) as Partial<Record<string, unknown>>;
-    version ??= typeof resourceVersion === 'string' ? resourceVersion : '';
-    if (typeof next !== 'string' || next === '')
+  for (let number = 0; number < MAX_PAGES; number += 1) {
+    const page = readPage(kind, await read(token));
+    for (const item of page.items) items.push(item);
+    version ??= page.resourceVersion;
+    token = page.continue;
+    if (token === undefined)
       return Object.freeze({ items: Object.freeze(items.sort(byKey)), resourceVersion: version });
-    token = next;
   }
   throw new SluiceError('LimitExceeded', `the list of ${kind.plural} has more than ${MAX_PAGES} pages`);
+}
+
+/** Reads the response to the request of one page. */
+export function readPage<T extends KubernetesObject>(kind: Kind<T>, response: unknown): ListResult<T> {
+  const { items: values, metadata } = response as Partial<Record<string, unknown>>;
+  // Go programs serialize an empty list as null.
+  if (!Array.isArray(values ?? [])) throw new SluiceError('Unavailable', `the server sent no list of ${kind.plural}`);
+  const items = ((values ?? []) as unknown[]).map((value) => readObject(kind, value));
+  const { resourceVersion, continue: next, remainingItemCount } = (metadata ?? {}) as Partial<Record<string, unknown>>;
+  return Object.freeze({
+    items: Object.freeze(items),
+    resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : '',
+    ...(typeof next === 'string' && next !== '' ? { continue: next } : {}),
+    ...(typeof remainingItemCount === 'number' ? { remainingItemCount } : {}),
+  });
 }
 
 function byKey({ metadata: left }: KubernetesObject, { metadata: right }: KubernetesObject): number {

@@ -18,6 +18,19 @@ export interface Received {
 
 export type Handler = (request: Received, response: ServerResponse) => void | Promise<void>;
 
+/** The access to a server as the user with a token, as `changes` says. */
+export function fixedAccess(server: string, token: string, changes: Partial<ClusterAccess> = {}): ClusterAccess {
+  return {
+    server,
+    source: 'context "test" of /kubeconfig',
+    user: 'anna',
+    namespace: 'default',
+    tls: { insecure: false },
+    credentials: { proof: async () => ({ headers: { authorization: `Bearer ${token}` } }), forget: () => undefined },
+    ...changes,
+  };
+}
+
 /** A real HTTP or HTTPS server on loopback that responds by its handler and records the requests. */
 export class WireServer {
   readonly received: Received[] = [];
@@ -55,15 +68,7 @@ export class WireServer {
   }
 
   access(changes: Partial<ClusterAccess> = {}): ClusterAccess {
-    return {
-      server: `${this.#scheme}://127.0.0.1:${this.#port}`,
-      source: 'context "test" of /kubeconfig',
-      user: 'anna',
-      namespace: 'default',
-      tls: { insecure: false },
-      credentials: { proof: async () => ({ headers: { authorization: 'Bearer secret' } }), forget: () => undefined },
-      ...changes,
-    };
+    return fixedAccess(`${this.#scheme}://127.0.0.1:${this.#port}`, 'secret', changes);
   }
 
   /** A connection with short retries, and a client on it. */

@@ -22,6 +22,8 @@ export interface Call {
   /** Further headers; lower-case names. */
   readonly headers?: RequestHeaders;
   readonly signal?: AbortSignal | undefined;
+  /** Receives the warnings of the response instead of `ConnectionOptions.onWarning`. */
+  readonly onWarning?: ((text: string) => void) | undefined;
 }
 
 export interface HttpResponse {
@@ -121,14 +123,25 @@ export class Connection {
     }
   }
 
-  /** Sends a request and returns the response in chunks, without a time limit between two of them. Abort the signal to end it. */
+  /**
+   * Sends a request and returns the response in chunks, without a time limit between two of them. Abort the signal to end it. It is sent
+   * again after 429, when the server wants it.
+   */
   async open(call: Call & { readonly signal: AbortSignal }): Promise<AsyncIterator<Uint8Array>> {
     try {
-      const response = await this.#send(call, call.signal);
-      if (response.statusCode >= 300) throw await this.#errorOf(response);
-      // The reader receives errors; an abort before the first read must not end the process.
-      response.body.on('error', () => undefined);
-      return response.body[Symbol.asyncIterator]();
+      for (let attempt = 1; ; attempt += 1) {
+        const response = await this.#send(call, call.signal);
+        if (response.statusCode < 300) {
+          // The reader receives errors; an abort before the first read must not end the process.
+          response.body.on('error', () => undefined);
+          return response.body[Symbol.asyncIterator]();
+        }
+        const error = await this.#errorOf(response);
+        const retryAfter = secondsOf(response.headers['retry-after']);
+        const delay = retryDelay(attempt, retryAfter, this.random, this.#limits.retry);
+        if (response.statusCode !== 429 || attempt >= MAX_ATTEMPTS || delay === undefined) throw error;
+        await this.#pause(delay, call.signal);
+      }
     } catch (error) {
       throw this.#explained(error, call.signal);
     }
@@ -181,8 +194,8 @@ export class Connection {
       // #read applies the limit between chunks by the clock of this connection, since the pool's timer is a second late.
       bodyTimeout: 0,
     });
-    if (this.#onWarning !== undefined)
-      for (const warning of warningsOf(response.headers.warning)) this.#onWarning(warning);
+    const onWarning = call.onWarning ?? this.#onWarning;
+    if (onWarning !== undefined) for (const warning of warningsOf(response.headers.warning)) onWarning(warning);
     return response;
   }
 

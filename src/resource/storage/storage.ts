@@ -1,5 +1,6 @@
-import type { GroupVersionKind, KubernetesObject, ObjectKey, Stored } from '../object/object.ts';
+import type { GroupVersionKind, KubernetesObject, ObjectKey, ObjectMeta, Stored } from '../object/object.ts';
 import type { RequestContext } from '../object/request-context.ts';
+import type { MergePatch } from '../patch/merge-patch.ts';
 import type { Kind } from '../schema/kind.ts';
 import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import type { FieldSelector } from '../selector/field-selector.ts';
@@ -72,6 +73,18 @@ export interface DeleteOptions {
   /** Preconditions; if one does not match, nothing is deleted (Conflict). */
   readonly uid?: string | undefined;
   readonly resourceVersion?: string | undefined;
+}
+
+/** The fields that a manager applies, and no more. */
+export type AppliedConfiguration = { readonly metadata: ObjectMeta } & Readonly<Record<string, unknown>>;
+
+export interface ApplyOptions {
+  /** The name that the writer gives itself; it owns the fields that it applies. */
+  readonly manager: string;
+  /** Takes fields over from other managers. Without it, a field that another one owns with another value is a Conflict. */
+  readonly force?: boolean | undefined;
+  /** The part of the object that is written. Default: all but the sub-resources. */
+  readonly subResource?: string | undefined;
 }
 
 /** A sub-resource that is only read: its content is computed from the object for each request. */
@@ -170,4 +183,15 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
    * deletion to the client that removes the last finalizer. Returns the last state. NotFound, Conflict as above.
    */
   delete(context: RequestContext, key: ObjectKey, options?: DeleteOptions): Promise<Stored<T>>;
+
+  /**
+   * Merges a patch (RFC 7386) into an object, or into a sub-resource of it, in one step; a lost race is tried again unless the patch
+   * contains a resourceVersion. Fields that `Kind` does not know stay. Absent where a client reads, merges and updates.
+   */
+  patch?(context: RequestContext, key: ObjectKey, patch: MergePatch, subResource?: string): Promise<Stored<T>>;
+
+  /**
+   * Server-side apply. Absent where the API server of the registry executes it, which knows the name that each client gives itself.
+   */
+  apply?(context: RequestContext, configuration: AppliedConfiguration, options: ApplyOptions): Promise<Stored<T>>;
 }

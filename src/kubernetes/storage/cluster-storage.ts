@@ -1,0 +1,113 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { KubernetesObject, ObjectKey, Stored } from '../../resource/object/object.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import type { MergePatch } from '../../resource/patch/merge-patch.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
+import { compileSelection } from '../../resource/storage/selection.ts';
+import type {
+  AppliedConfiguration,
+  ApplyOptions,
+  DeleteOptions,
+  ListOptions,
+  ListResult,
+  Storage,
+  WatchEvent,
+  WatchOptions,
+} from '../../resource/storage/storage.ts';
+import type { HttpCallOptions, HttpClient } from '../http-client.ts';
+import { resumedWatch } from './resumed-watch.ts';
+
+/**
+ * The objects of one kind in a cluster: a kube-apiserver keeps them, and executes all rules of the contract itself. Requests are made as the
+ * user of the client, whichever actor a context names: what a caller may do is judged before the storage is called.
+ */
+export class ClusterStorage<T extends KubernetesObject = KubernetesObject> implements Storage<T> {
+  readonly kind: Kind<T>;
+  readonly subResources: readonly string[];
+  readonly #client: HttpClient;
+
+  constructor(kind: Kind<T>, client: HttpClient) {
+    const { hasStatus, holdsDeletion } = kind.strategy;
+    this.kind = kind;
+    this.subResources = [...(hasStatus ? ['status'] : []), ...(holdsDeletion === undefined ? [] : ['finalize'])];
+    this.#client = client;
+  }
+
+  get(context: RequestContext, key: ObjectKey): Promise<Stored<T>> {
+    return this.#client.get(this.kind, key, optionsOf(context));
+  }
+
+  async list(context: RequestContext, options: ListOptions = {}): Promise<ListResult<T>> {
+    const { limit = 0, continue: token, ...selection } = options;
+    compileSelection(selection, this.kind);
+    const call = { ...selected(selection), ...optionsOf(context) };
+    if (limit <= 0 && !token) return this.#client.list(this.kind, call);
+    return this.#client.listPage(this.kind, { ...call, limit, continue: token });
+  }
+
+  watch(
+    context: RequestContext,
+    { resourceVersion, signal, ...selection }: WatchOptions,
+  ): AsyncIterable<WatchEvent<T>> {
+    compileSelection(selection, this.kind);
+    const call = { ...selected(selection), ...optionsOf(context), signal };
+    return resumedWatch({
+      ...{ resourceVersion, signal },
+      clock: this.#client.clock,
+      watch: (from) => this.#client.watch(this.kind, { ...call, resourceVersion: from }),
+    });
+  }
+
+  async create(context: RequestContext, object: T): Promise<Stored<T>> {
+    // Kubernetes refuses a version instead of ignoring it.
+    const { resourceVersion: _ignored, ...metadata } = object.metadata;
+    return this.#client.create<T, T>(this.kind as Kind<T, T>, { ...object, metadata }, optionsOf(context));
+  }
+
+  update(context: RequestContext, object: T): Promise<Stored<T>> {
+    return this.#client.update(this.kind, object, optionsOf(context));
+  }
+
+  async updateSubResource(context: RequestContext, name: string, object: T): Promise<Stored<T>> {
+    this.#expectSubResource(name);
+    return this.#client.subResource(name).update(this.kind, object, optionsOf(context));
+  }
+
+  async patch(context: RequestContext, key: ObjectKey, patch: MergePatch, subResource?: string): Promise<Stored<T>> {
+    if (subResource === undefined) return this.#client.patch(this.kind, key, patch, optionsOf(context));
+    this.#expectSubResource(subResource);
+    return this.#client.subResource(subResource).patch(this.kind, key, patch, optionsOf(context));
+  }
+
+  async apply(context: RequestContext, configuration: AppliedConfiguration, options: ApplyOptions): Promise<Stored<T>> {
+    if (options.subResource !== undefined) this.#expectSubResource(options.subResource);
+    return this.#client.apply(this.kind, configuration, { ...options, ...optionsOf(context) });
+  }
+
+  delete(context: RequestContext, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
+    const { propagationPolicy, uid, resourceVersion } = options;
+    return this.#client.delete(this.kind, key, { propagationPolicy, uid, resourceVersion, ...optionsOf(context) });
+  }
+
+  #expectSubResource(name: string): void {
+    if (!this.subResources.includes(name))
+      throw new SluiceError('Unsupported', `${this.kind.plural} have no sub-resource ${JSON.stringify(name)}`);
+  }
+}
+
+function optionsOf({ reason, signal, dryRun, warn }: RequestContext): HttpCallOptions {
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    ...(signal === undefined ? {} : { signal }),
+    ...{ dryRun, onWarning: warn },
+  };
+}
+
+/** A selection as the client takes it, without what is undefined. */
+function selected({ namespace, labelSelector, fieldSelector }: ListOptions) {
+  return {
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  };
+}
