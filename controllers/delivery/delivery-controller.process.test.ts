@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
@@ -231,6 +232,30 @@ describe('delivery controller, rare cases', () => {
     await reconcile();
     expect(gitCli(own, ['count-objects', '-v'])).toMatch(/^count: 0$(?:.|\n)*^packs: [1-9]/m);
     expect(filesOf(own)).toHaveLength(2);
+  });
+
+  test('a target with more files than can be read is an error that names the limit and the next step', async () => {
+    await publish(world, 'web');
+    await create({});
+    await reconcile();
+    // Few objects that stand for 500,500 files.
+    const tree = (lines: readonly string[]) =>
+      execFileSync('git', ['--git-dir', site, 'mktree'], {
+        input: lines.map((line) => `${line}\n`).join(''),
+        encoding: 'utf8',
+      }).trim();
+    const blob = gitCli(site, ['rev-parse', 'main:clusters/edge/web/cm.yaml']).trim();
+    const many = (count: number, entry: (name: string) => string) =>
+      tree(Array.from({ length: count }, (_, at) => entry(`n${String(at).padStart(4, '0')}`)));
+    const files = many(1001, (name) => `100644 blob ${blob}\t${name}`);
+    const folders = many(500, (name) => `040000 tree ${files}\t${name}`);
+    const root = tree([`040000 tree ${tree([`040000 tree ${folders}\tedge`])}\tclusters`]);
+    const commit = gitCli(site, ['commit-tree', '-m', 'many', '-p', 'main', root]).trim();
+    gitCli(site, ['update-ref', 'refs/heads/main', commit]);
+    await expect(reconcile()).rejects.toThrow(
+      /clusters\/edge of the target holds more than 500000 files; divide its packages among targets/,
+    );
+    expect(gitCli(site, ['rev-parse', 'main']).trim()).toBe(commit);
   });
 
   test('a package whose pinned revision is missing keeps its folder', async () => {

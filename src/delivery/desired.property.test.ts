@@ -9,7 +9,7 @@ import { runs } from '../../test/support/runs.ts';
 import { skipFor } from '../../test/support/skip.ts';
 import type { PresentFile } from './branch-view.ts';
 import type { TargetSettings } from './delivery-target.ts';
-import { type Desired, type DesiredRevision, desired } from './desired.ts';
+import { type Desired, type DesiredRevision, desired, desiredInSteps } from './desired.ts';
 import { manifestsOf } from './manifests.ts';
 import { readMessage } from './trailers.ts';
 
@@ -92,6 +92,17 @@ describe('the written tree', () => {
       'clusters/edge/net/upf/b/z.yaml': files['b/z.yaml'],
       'clusters/edge/net/upf/kustomization.yaml': list('net/upf', '\n- app.yaml\n- b.yaml\n- b/z.yaml'),
     });
+  });
+
+  test('the computation pauses after each package that is delivered or removed, also where there are thousands', () => {
+    const all = Array.from({ length: 3000 }, (_, at) => revision(`p${at}`, { 'README.md': 'x' }));
+    const branch = deliver(all);
+    const steps = desiredInSteps(target({ onRemoval: 'delete' }), all.slice(0, 1000), present(branch));
+    let pauses = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) pauses += 1;
+    expect(pauses).toBeGreaterThanOrEqual(3000);
+    expect([...step.value.edits.values()].filter((data) => data === null)).toHaveLength(2000);
   });
 
   test('a package without objects has an empty list', () => {

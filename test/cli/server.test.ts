@@ -2,6 +2,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { completeNames } from '../../src/cli/completion/complete-names.ts';
 import { type CliFixture, type CliResult, cliFixture, runCli } from '../../src/cli/testing.ts';
 import { KubeApi } from '../support/api/kube-api.ts';
 import { Up } from '../support/up.ts';
@@ -267,6 +268,21 @@ describe('commands with a kubeconfig use its server', () => {
     expect(context).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no context "other"') });
     expect((await runCli(['repo', 'get', '--context', 'other', '--data', cli.data])).code).toBe(2);
   });
+});
+
+test('groups without the user that they are for are refused and not ignored', async () => {
+  const { code, stderr } = await remote('rpkg', 'propose', 'shared.web.v1', '--as-group', 'security');
+  expect(code).toBe(2);
+  expect(stderr).toContain('a server adds --as-group only to the user of --as');
+});
+
+test('condition types are completed from a server whose kubeconfig is not that of a data folder', async () => {
+  const copy = join(cli.folder, 'elsewhere.kubeconfig');
+  await writeFile(copy, await readFile(kubeconfig(), 'utf8'));
+  await ok(cli.run('rpkg', 'init', 'gated', '--repository', 'shared', '--workspace', 'v1'));
+  await ok(cli.run('rpkg', 'condition', 'set', 'shared.gated.v1', 'example.com/Tested', 'True'));
+  const line = ['rpkg', 'condition', 'set', 'shared.gated.v1', ''];
+  expect(await completeNames('conditions', '', line, { KUBECONFIG: copy })).toEqual(['example.com/Tested']);
 });
 
 test('while it runs, backups and tokens can be created, and nothing can be restored', async () => {

@@ -1,6 +1,7 @@
 import { runningUp } from '../../app/data/up-lock.ts';
 import type { OpenFailure } from '../../app/repositories/open-failure.ts';
 import { signingChoice } from '../../app/trust/signing-choice.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { actorOf } from '../program/actor.ts';
@@ -44,7 +45,12 @@ export async function openAccess({
     const { kubeconfig, context } = place;
     const found = await findClusterAccess({ kubeconfig, context, environment, clock: systemClock });
     const connection = new Connection(found, { onWarning });
-    // Such a server knows the caller; only an explicit --as requests another identity.
+    if (options.as === undefined && (options.asGroup ?? []).length > 0)
+      throw new SluiceError(
+        'InvalidInput',
+        'a server adds --as-group only to the user of --as; name both, or use the kubeconfig of a member of the group',
+      );
+    // The server knows the caller; only --as requests to act for another user.
     const actor = options.as === undefined ? undefined : actorOf(options, environment, true);
     try {
       return await ServerAccess.open({ connection, namespace, actor });

@@ -17,7 +17,7 @@ describe('files of a package in a folder', () => {
     const [empty, missing, file] = [fresh(), fresh(), fresh()];
     await mkdir(empty);
     await writeFile(file, '');
-    const next = 'name the folder that "sluice rpkg pull" wrote, as in: sluice rpkg push <revision> <folder>';
+    const next = 'name the folder that "sluice rpkg pull" wrote, as in "sluice rpkg push <revision> <folder>"';
     for (const [folder, code, problem] of [
       [missing, 'NotFound', `there is no folder ${missing}`],
       [file, 'InvalidInput', `${file} is not a folder`],

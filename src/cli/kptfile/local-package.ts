@@ -12,7 +12,7 @@ const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 const MAX_FILES = 10_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-const PULLED = 'name the folder that "sluice rpkg pull" wrote, as in: sluice rpkg push <revision> <folder>';
+const PULLED = 'name the folder that "sluice rpkg pull" wrote, as in "sluice rpkg push <revision> <folder>"';
 
 /** The commit that was pulled, where the version is another text. */
 export const COMMIT_ANNOTATION = 'sluice.dev/commit';

@@ -16,6 +16,10 @@ type Rule = readonly [RegExp, (groups: Groups, name: string | undefined) => read
 const REVISION = '(?<revision>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)';
 
 const RULES: readonly Rule[] = [
+  [
+    /branch \S+ does not exist in (?<address>[^;]+); push a first commit, or set spec\.git\.createBranch/,
+    ({ address = '' }) => [['repo', 'reg', address, '--create-branch']],
+  ],
   [/^cannot approve package with Draft lifecycle/, (_, name) => publish(name)],
   [/^cannot approve package with DeletionProposed lifecycle/, (_, name) => on(name, 'reject')],
   [/published PackageRevisions must be proposed for deletion/, (_, name) => on(name, 'propose-delete', 'del')],

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -73,4 +74,13 @@ test('after a refused request about a published revision a line names the next c
 test('the next command contains the place of the command line', async () => {
   const { stderr } = await cli.run('rpkg', 'approve', NAME, '--data', cli.data);
   expect(stderr).toContain(`Next: sluice rpkg propose ${NAME} --data ${cli.data}\n`);
+});
+
+test('after a branch that does not exist a line names the option that creates it', async () => {
+  const bare = join(cli.folder, 'empty.git');
+  execFileSync('git', ['init', '--quiet', '--bare', bare]);
+  const { code, stderr } = await cli.run('repo', 'reg', bare);
+  expect(code).not.toBe(0);
+  expect(stderr).toContain(`\nNext: sluice repo reg ${bare} --create-branch\n`);
+  expect(await cli.run('repo', 'reg', bare, '--create-branch')).toMatchObject({ code: 0 });
 });

@@ -91,14 +91,17 @@ export function printWaitReport(terminal: Terminal, report: WaitReport): void {
   for (const { what, due, reason } of timers) terminal.line(`  ${due}  ${printable(what)}: ${printable(reason)}`);
 }
 
-function printRevision(terminal: Terminal, { name, lifecycle, gates, reasons, next }: Explanation): void {
+function printRevision(terminal: Terminal, explanation: Explanation): void {
+  const { name, lifecycle, gates, reasons, enforcement, next } = explanation;
   terminal.line(`  ${terminal.style('bold', printable(name))}  ${lifecycle}`);
   const closed = gates.filter((gate) => !gate.open);
   for (const gate of closed) {
     const gateName = terminal.style('yellow', `gate ${printable(gate.type)}`);
     terminal.line(`    ${gateName}: ${printable(gate.explanation)}; settled by ${printable(gate.settledBy)}`);
   }
-  for (const { message } of reasons) terminal.line(`    ${printable(message)}`);
+  // Each closed gate has a line already.
+  const others = enforcement === 'enforce' ? reasons.filter(({ reason }) => reason !== 'GatesClosed') : reasons;
+  for (const { message } of others) terminal.line(`    ${printable(message)}`);
   const commands = [...closed.flatMap((gate) => gate.next ?? []), ...next];
   const [first] = commands;
   if (first !== undefined) terminal.line(`    next: ${printable(first)}`);

@@ -1,5 +1,6 @@
 import { explainSchema } from '../../package/model/revision/revision-readings.ts';
 import { inAccess } from '../access/in-access.ts';
+import { placeOf } from '../access/place.ts';
 import { readRevision } from '../access/read-revision.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { placedCommand } from '../program/command-for.ts';
@@ -16,7 +17,8 @@ export function why(name: string, options: WhyOptions, invocation: Invocation): 
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
     const shown = await readRevision(access, name, 'explain', explainSchema);
-    const explanation = placedExplanation(shown.explanation, placedCommand(options, invocation));
+    const isServer = placeOf(options, invocation.environment).kind === 'server';
+    const explanation = placedExplanation(shown.explanation, placedCommand(options, invocation, isServer));
     if (options.output === 'json') terminal.out.write(toJson(explanation));
     else if (options.output === 'yaml') terminal.out.write(toYaml(explanation));
     else printExplanation(terminal, explanation, access.clock.now());

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { Terminal } from '../output/terminal.ts';
+import { placedCommand } from './command-for.ts';
+
+const sink = { write: () => true };
+const invocation = { terminal: new Terminal(sink, sink, {}), environment: {} };
+
+test('a command for a data folder acts for the user that is meant, and one for a server is for that user to run', () => {
+  const command = "sluice rpkg condition set a.b.v1 x/Y True --as-group security --as 'Jane Doe'";
+  expect(placedCommand({ data: 'd' }, invocation)(command)).toBe(`${command} --data d`);
+  expect(placedCommand({ kubeconfig: 'k' }, invocation, true)(command)).toBe(
+    'sluice rpkg condition set a.b.v1 x/Y True --kubeconfig k',
+  );
+  const after = 'permit the account, then: sluice rpkg approve a.b.v1 --as other-user';
+  expect(placedCommand({}, invocation, true)(after)).toBe('permit the account, then: sluice rpkg approve a.b.v1');
+  expect(placedCommand({}, invocation, true)('gate x: resolver ipam works on it')).toBe(
+    'gate x: resolver ipam works on it',
+  );
+});
