@@ -92,3 +92,14 @@ test.each(['foreign', 'revoked'])(
     });
   },
 );
+
+test('a Secret whose values only look encrypted is not delivered', async () => {
+  await using world = await fixture(new ManualClock(), newServerTrust());
+  await world.register('apps');
+  const looks = 'ENC[plain]';
+  const secret = `apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: n}\nstringData: {password: "${looks}"}\nsops: {mac: "${looks}", age: [{recipient: x, enc: y}]}\n`;
+  await publish(world, 'web', '1', { 's.yaml': secret });
+  const { site } = await deliver(world, {});
+  expect(filesOf(site).filter((path) => path.startsWith('c/'))).toEqual([]);
+  expect((await statusOf(world)).message).toMatch(/Secret n\/s/);
+});

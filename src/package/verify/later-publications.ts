@@ -19,30 +19,32 @@ interface Published {
 }
 
 /**
- * Publications in whose place a later one stands on the main branch, with the commit of that one. A number is given again only after its
+ * Names of publications in whose place a later one stands on the main branch, with the commit of that one. A number is given again only after its
  * publication was deleted, and a push can set the tag back to it. A ledger has marks of that; where there is none, the main branch proves
  * it. What was deleted, and whose number was not given again, is not found this way, nor a statement that stands in a tag.
  */
 export async function findLaterPublications(
   { git, trust, branch, head }: MainBranch,
   published: readonly Published[],
-): Promise<ReadonlyMap<Oid, Oid>> {
-  const wanted = new Map(published.map((one) => [one.commit, one.name]));
-  const names = new Set(wanted.values());
+): Promise<ReadonlyMap<string, Oid>> {
+  const wanted = Map.groupBy(published, ({ commit }) => commit);
+  const names = new Set(published.map(({ name }) => name));
   /** The last publication of each name on the branch, until the walk comes to the one that the tag shows. */
   const last = new Map<string, Oid>();
-  const found = new Map<Oid, Oid>();
+  const found = new Map<string, Oid>();
   for (let oid = head; oid !== undefined && wanted.size > 0; ) {
     const commit = await readCommit(git, oid);
     if (commit === undefined) break;
-    const shown = wanted.get(oid);
-    if (shown !== undefined) {
-      const later = last.get(shown);
-      if (later !== undefined) found.set(oid, later);
-      wanted.delete(oid);
+    const shown = wanted.get(oid) ?? [];
+    for (const { name } of shown) {
+      const later = last.get(name);
+      if (later !== undefined) found.set(name, later);
+      else last.set(name, oid);
     }
-    const name = await publicationIn(commit, trust, branch);
-    if (name !== undefined && names.has(name) && !last.has(name)) last.set(name, oid);
+    wanted.delete(oid);
+    // What a tag shows here was verified before.
+    const name = shown.length > 0 ? undefined : await publicationIn(commit, names, trust, branch);
+    if (name !== undefined && !last.has(name)) last.set(name, oid);
     oid = commit.parents[0];
   }
   return found;
@@ -51,15 +53,17 @@ export async function findLaterPublications(
 /** What the commit publishes by a statement that counts and was made for this place. */
 async function publicationIn(
   { message, parents }: Commit,
+  names: ReadonlySet<string>,
   trust: RepositoryTrust,
   main: string,
 ): Promise<string | undefined> {
   const signed = parseCommitMessage(message).statement;
   if (signed === undefined) return undefined;
   const { repository, branch, onto, package: path, revision } = signed.statement;
+  const name = `${path}/v${revision}`;
   const isFromHere = repository === trust.repository && branch === main && onto === parents[0];
-  if (!isFromHere || trust.distrustOfSigner(await trust.signerOf(signed)) !== undefined) return undefined;
-  return `${path}/v${revision}`;
+  if (!isFromHere || !names.has(name)) return undefined;
+  return trust.distrustOfSigner(await trust.signerOf(signed)) === undefined ? name : undefined;
 }
 
 /** Undefined where the history is cut off, as in a shallow clone. */

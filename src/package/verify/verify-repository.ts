@@ -128,8 +128,8 @@ async function idOfPublications(
 }
 
 /** The finding that a server has by its marks. */
-function withRollback(row: PackageRevision, later: ReadonlyMap<Oid, Oid>): PackageRevision {
-  const last = later.get(row.tip.oid);
+function withRollback(row: PackageRevision, later: ReadonlyMap<string, Oid>): PackageRevision {
+  const last = later.get(`${row.path}/v${row.revision}`);
   if (last === undefined || row.outOfBand !== undefined || !isPublished(row)) return row;
   const message = `a push set its tag back: the main branch has a later publication with this number at ${last}`;
   return { ...row, outOfBand: { reason: 'RolledBack', message } };
