@@ -12,7 +12,8 @@ import { OWN_TYPES } from './settlement.ts';
 export const gateExplainer: Explainer = {
   explain({ evaluation, recordFlaw }, surroundings) {
     const gates = evaluation.gates.map((gate) => explainGate(gate, evaluation, surroundings, recordFlaw?.message));
-    const blocking = evaluation.policy.enforcement === 'enforce' ? blockingOf(gates, evaluation.revision.lifecycle) : [];
+    const blocking =
+      evaluation.policy.enforcement === 'enforce' ? blockingOf(gates, evaluation.revision.lifecycle) : [];
     if (blocking.length === 0) return { gates };
     const closed = blocking.map(({ type, settledBy }) => `${type} (settled by ${settledBy})`).join(', ');
     const step = evaluation.revision.lifecycle === 'Draft' ? 'proposed' : 'approved';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { beforeEach, expect, inject, test } from 'vitest';
 import { findClusterAccess } from '../../src/kubernetes/access/kubeconfig.ts';
 import { Connection } from '../../src/kubernetes/connection/connection.ts';
 import { HttpClient } from '../../src/kubernetes/http-client.ts';
@@ -10,7 +10,6 @@ import { describeStorage } from '../../src/resource/storage/storage.conformance.
 import { beforeAllServed } from '../conformance/support/place.ts';
 import { eventually } from '../support/api/eventually.ts';
 import { DEFINITIONS } from './support/install-definitions.ts';
-
 
 const context = { actor: { name: 'test' }, face: 'controller' } as const;
 /** A group of its own, since the suite lists all namespaces. */

@@ -39,7 +39,7 @@ export function policyOf(readers: ObjectReaders, revision: PackageRevision, name
   const own = effectivePolicy(revision, repository, policiesOf(namespace), people, hostUsers);
   if (repository === undefined) return own;
   return sharingRepositories(readers.repositories.list(), repository).reduce((policy, other) => {
-    const there = seenFrom(other, revision);
+    const there = inFolderOf(other, revision);
     const { namespace: where = '' } = other.metadata;
     return there === undefined
       ? policy

@@ -27,9 +27,9 @@ export class ClusterStorage<T extends KubernetesObject = KubernetesObject> imple
   readonly #client: HttpClient;
 
   constructor(kind: Kind<T>, client: HttpClient) {
-    const { hasStatus, holdsDeletion } = kind.strategy;
+    const { hasStatus, delaysDeletion } = kind.strategy;
     this.kind = kind;
-    this.subResources = [...(hasStatus ? ['status'] : []), ...(holdsDeletion === undefined ? [] : ['finalize'])];
+    this.subResources = [...(hasStatus ? ['status'] : []), ...(delaysDeletion === undefined ? [] : ['finalize'])];
     this.#client = client;
   }
 

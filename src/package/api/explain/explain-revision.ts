@@ -29,7 +29,7 @@ export async function explainRevision(
     .list({ repository: repositoryIdOf(revision), package: path })
     .filter((other) => other.name !== revision.name);
   const own = await store.evaluate(revisionId(revision));
-  const judgement = isPlaceholder(revision) ? { ...own, gates: await gatesOnMain(store, own, siblings) } : own;
+  const evaluation = isPlaceholder(revision) ? { ...own, gates: await gatesOnMain(store, own, siblings) } : own;
   const explained: ExplainedRevision = {
     evaluation,
     siblings,

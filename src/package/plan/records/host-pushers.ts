@@ -114,7 +114,7 @@ function knownSteps(
   const last = steps.at(-1);
   if (last?.action !== 'push' || last.by !== PUSH_ACTOR || last.commit === undefined) return steps;
   const pushes = (pushesOf.get(last.commit) ?? []).filter(({ isSuperseded }) => !isSuperseded);
-  const persons = new Set(pushes.map(({ user }) => personBehind(hostUsers, user)));
+  const persons = new Set(pushes.map(({ user }) => userOfAccount(hostUsers, user)));
   const [person, ...others] = persons;
   return person === undefined || others.length > 0 ? steps : [...steps.slice(0, -1), { ...last, by: person }];
 }
