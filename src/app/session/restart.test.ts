@@ -20,7 +20,7 @@ afterEach(() => cli[Symbol.asyncDispose]());
 async function start(): Promise<Session> {
   const session = await Session.open({ folder: dataFolder(cli.data), actor: { name: 'anna' }, write: true });
   await session.repositories.openAll();
-  session.endQuiet();
+  session.endInitialPhase();
   return session;
 }
 

@@ -253,7 +253,7 @@ export class Session {
   }
 
   /** From now on others may look at lists: a revision that arrives later is news to them. */
-  endQuiet(): void {
+  endInitialPhase(): void {
     if (this.#memory !== undefined) this.#memory.versions.quiet = false;
     const registered = new Set(this.readers.repositories.list().map((object) => keyText(keyOf(object))));
     this.#revisions.forgetMissing((repository) => registered.has(repository));

@@ -54,7 +54,7 @@ export async function readFiles(api: Api, revision: Stored<PackageRevision>): Pr
   );
   return {
     files: new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1))),
-    leftOut: resources.status?.skippedFiles ?? [],
+    omitted: resources.status?.skippedFiles ?? [],
     state: await stateOf(api, resources),
   };
 }
@@ -69,7 +69,7 @@ export async function replaceFiles(
   files: ReadonlyMap<string, Buffer>,
   from: PulledState,
   reason: string | undefined,
-): Promise<Replaced | undefined> {
+): Promise<ReplaceResult | undefined> {
   const { client } = api;
   const { name } = revision.metadata;
   const key = keyOf(revision);

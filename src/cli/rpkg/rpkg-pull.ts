@@ -18,8 +18,8 @@ export function rpkgPull(
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
     const revision = await findRevision(access, name);
-    const { files, leftOut, state } = await readFiles(access, revision);
-    for (const skipped of leftOut) terminal.note(`warning: ${printable(skipped)} is left out`);
+    const { files, omitted, state } = await readFiles(access, revision);
+    for (const skipped of omitted) terminal.note(`warning: ${printable(skipped)} is left out`);
     const { namespace = access.namespace, uid } = revision.metadata;
     const from = { name: revision.metadata.name, namespace, uid, state };
     if (folder === undefined) {

@@ -27,7 +27,7 @@ export function resourcesObject(
   const others = [...binary.keys(), ...unnameable];
   const more = others.length - MAX_NAMES;
   const names = [...others.slice(0, MAX_NAMES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
-  return made(revision, {
+  return createObject(revision, {
     ...{ managedFields, resources: texts, renderStatus: renderStatusOf(status) },
     ...(others.length === 0 ? {} : { annotations: { [BINARY_FILES_ANNOTATION]: names } }),
     ...(binary.size === 0

@@ -89,7 +89,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     const page = this.#revisions.listFor(this.kind, options);
     let size = 0;
     const items = await mapLimited(page.items, MAX_READERS, async (object) => {
-      const item = await this.#show(object);
+      const item = await this.#present(object);
       const { resources = {}, binaryResources = {} } = item.spec;
       for (const text of [...Object.values(resources), ...Object.values(binaryResources)]) size += text.length;
       if (size > MAX_LIST_BYTES)
