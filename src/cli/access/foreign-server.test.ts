@@ -14,6 +14,7 @@ let server: WireServer;
 let folder: string;
 let revision: Record<string, unknown>;
 let files: Record<string, unknown>;
+let repositories: () => object[];
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sluice-foreign-'));
@@ -38,11 +39,15 @@ beforeEach(async () => {
     metadata,
     spec: { ...spec, resources: { Kptfile: 'kind: Kptfile\n', 'a.yaml': 'a: 1\n' } },
   };
+  repositories = () => [];
   server = new WireServer();
   server.handle = (request, response) => {
     const { method, path, body } = request;
     if (path === '/version') return sendJson(response, 200, { gitVersion: 'v1.33.1' });
-    if (path.endsWith('/repositories')) return sendJson(response, 200, { metadata: {}, items: [] });
+    if (path.endsWith('/repositories')) {
+      if (request.query.has('watch')) return sendStatus(response, 403, 'Forbidden', 'may not watch');
+      return sendJson(response, 200, { metadata: { resourceVersion: '1' }, items: repositories() });
+    }
     const target = path.startsWith(FILES) ? files : revision;
     const known =
       path === `${FILES}/${name}` || path === `${PACKAGES}/${name}` || path === `${PACKAGES}/${name}/approval`;
@@ -70,6 +75,18 @@ beforeEach(async () => {
 afterEach(async () => {
   await server.stop();
   await rm(folder, { recursive: true });
+});
+
+test('the status of a new repository is waited for, also by a user who may not watch', async () => {
+  const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }] };
+  let lists = 0;
+  repositories = () => {
+    lists += 1;
+    const metadata = { name: 'edge', namespace: 'team', uid: 'u', resourceVersion: '1' };
+    return [{ metadata, spec: { git: { repo: '/edge.git' } }, ...(lists < 3 ? {} : { status }) }];
+  };
+  expect(await run('repo', 'get')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^edge .* True /m) });
+  expect(lists).toBe(3);
 });
 
 const run = (...words: string[]) => runCli([...words, '--kubeconfig', join(folder, 'kubeconfig')]);

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { readErrorOf } from '../../app/repositories/on-demand-repositories.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
@@ -13,6 +14,9 @@ type Done = (status: { readonly ready: Condition | undefined; readonly ranAt: nu
 
 /** How long, in milliseconds, a server may take to read a repository before the command ends. */
 const PATIENCE = 15_000;
+const POLL_INTERVAL_MS = 250;
+/** Errors of a watch after which the next list may have the status. */
+const POLLED = ['Expired', 'Refused', 'Unsupported'] as const;
 
 /** Resolves once the packages of a new repository can be used; throws why they cannot, Timeout after `patience` milliseconds. */
 export async function expectReady(api: Api, object: Stored<Repository>, patience?: number): Promise<void> {
@@ -71,10 +75,17 @@ async function until(
     // A server ends each watch at some time.
     while (!signal.aborted) {
       const { items, resourceVersion } = await client.list(repositoryKind, { ...select, signal });
-      if (items[0] === undefined) throw new SluiceError('NotFound', `repository "${name}" is not registered any more`);
-      if (isOver(items[0])) return seen;
-      for await (const event of client.watch(repositoryKind, { ...select, resourceVersion, signal }))
-        if (event.type === 'MODIFIED' && isOver(event.object)) return seen;
+      const found = items.find(({ metadata }) => metadata.name === name);
+      if (found === undefined) throw new SluiceError('NotFound', `repository "${name}" is not registered any more`);
+      if (isOver(found)) return seen;
+      try {
+        for await (const event of client.watch(repositoryKind, { ...select, resourceVersion, signal }))
+          if (event.type === 'MODIFIED' && isOver(event.object)) return seen;
+      } catch (error) {
+        // Without a watch, such as for a user who may not watch, it polls. A repository that cannot be read has an error of its own.
+        if (readErrorOf(seen) !== undefined || !POLLED.some((code) => isSluiceError(error, code))) throw error;
+      }
+      await pause(POLL_INTERVAL_MS, undefined, { signal });
     }
   } catch (error) {
     if (!signal.aborted) throw error;
