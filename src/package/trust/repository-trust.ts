@@ -12,7 +12,13 @@ import type {
   TrustedKey,
   TrustLedger,
 } from './ledger/trust-ledger.ts';
-import { payloadOf, type SignedPayload, type SignedStatement, type StatementHead, statementDigest } from './statement/statement.ts';
+import {
+  payloadOf,
+  type SignedPayload,
+  type SignedStatement,
+  type StatementHead,
+  statementDigest,
+} from './statement/statement.ts';
 import type { StatementSigner, VerifySignature } from './statement/statement-signature.ts';
 
 /**

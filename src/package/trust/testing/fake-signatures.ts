@@ -1,6 +1,12 @@
 import type { TrustedKey, TrustLedger } from '../ledger/trust-ledger.ts';
 import { RepositoryTrust } from '../repository-trust.ts';
-import { payloadOf, type SignedPayload, type SignedStatement, type StatementHead, statementDigest } from '../statement/statement.ts';
+import {
+  payloadOf,
+  type SignedPayload,
+  type SignedStatement,
+  type StatementHead,
+  statementDigest,
+} from '../statement/statement.ts';
 
 /*
  * A signature scheme for tests that need many signatures, or wrong ones: a signature contains its key and the digest of the
