@@ -12,7 +12,7 @@ export const MAX_STATEMENT_LENGTH = 1024 * 1024;
 /** JSON values in it. Parsing a statement, validating and writing it again takes some 50 ms for so many. */
 export const MAX_STATEMENT_VALUES = 20_000;
 /** Lists and objects in one another. What is nested more deeply cannot be written again, so that it cannot have been signed. */
-export const MAX_STATEMENT_DEPTH = 200;
+const MAX_STATEMENT_DEPTH = 200;
 
 /** Trailer of the base64 signature; the payload is in front of it, see docs/trust.md. */
 export const SIGNATURE_TRAILER = 'Sluice-Signature';
