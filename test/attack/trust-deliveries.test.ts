@@ -80,7 +80,8 @@ test.each(['foreign', 'revoked'])(
       ...{ statement: STATEMENT_VERSION, kind: 'record', repository: own.repository, package: 'web', workspace: 'w2' },
       ...{ sequence: 1, previous: null, record: { ...emptyRecord(commit), deleted: 'v2' } },
     };
-    const message = formatRecord('x', { statement, signature: await thief.sign(payloadOf(statement)) });
+    const payload = payloadOf(statement);
+    const message = formatRecord('x', { payload, signature: await thief.sign(payload) });
     const oid = git(repo, ['commit-tree', git(repo, ['mktree'], ''), '-m', message]);
     git(repo, ['update-ref', tombstoneRef(layout, 'web', 'v2'), oid]);
     git(repo, ['update-ref', '-d', 'refs/tags/web/v2']);

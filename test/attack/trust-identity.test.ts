@@ -34,7 +34,8 @@ async function writeId(repo: string, repository: string, previous: string | null
   const statement: RepositoryIdStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'repository', repository, ...REPOSITORY_SCOPE, sequence: 1, previous },
   };
-  const message = formatStatement('x', { statement, signature: await thief.sign(payloadOf(statement)) });
+  const payload = payloadOf(statement);
+  const message = formatStatement('x', { payload, signature: await thief.sign(payload) });
   git(repo, [
     'update-ref',
     identityRef(MAIN_LAYOUT),

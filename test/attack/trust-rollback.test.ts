@@ -210,8 +210,8 @@ test('a revoked key makes the repository no other one, also where the server sta
     ...{ statement: STATEMENT_VERSION, kind: 'repository', repository: newRepositoryId(), ...REPOSITORY_SCOPE },
     ...{ sequence: 1, previous: repository },
   };
-  const signature = await stolen.sign(payloadOf(statement));
-  const forged = formatStatement('Repository', { statement, signature });
+  const payload = payloadOf(statement);
+  const forged = formatStatement('Repository', { payload, signature: await stolen.sign(payload) });
   git('update-ref', 'refs/sluice/repository', git('commit-tree', '-m', forged, git('mktree')));
   await using again = await fixture(clock, trust);
   await again.register('apps', { repo: bare });
@@ -252,7 +252,8 @@ describe('the proof that a publication was deleted', () => {
     if (signed === undefined) throw new Error('no statement');
     const { record } = signed.statement;
     const statement = { ...signed.statement, sequence: 1, record: { ...record, commit: other } };
-    const forged = formatRecord('x', { statement, signature: await stolen.sign(payloadOf(statement)) });
+    const payload = payloadOf(statement);
+    const forged = formatRecord('x', { payload, signature: await stolen.sign(payload) });
     const made = git('commit-tree', '-m', forged, git('mktree', '--missing'));
     git('update-ref', 'refs/sluice/deleted/web%2Fv1', made);
     expect(await proves(other)).toBe(false);

@@ -12,7 +12,7 @@ import {
 } from '../../src/package/model/record/record.ts';
 import { MemoryTrustLedger } from '../../src/package/trust/ledger/memory-trust-ledger.ts';
 import { STATEMENT_VERSION } from '../../src/package/trust/statement/statement.ts';
-import { fakeKey, fakeSigned, fakeTrust } from '../../src/package/trust/testing/fake-signatures.ts';
+import { asWritten, fakeKey, fakeSigned, fakeTrust } from '../../src/package/trust/testing/fake-signatures.ts';
 import { scratchRepository } from './scratch-repository.ts';
 
 export const layout = { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' };
@@ -54,7 +54,7 @@ export async function setUp() {
       record: { ...emptyRecord('c'), verdicts: [verdict], labels: { sequence: `${sequence}` } },
       ...overrides,
     };
-    return commit(formatRecord('r', fakeSigned(statement, key)), [], empty);
+    return commit(formatRecord('r', asWritten(fakeSigned(statement, key))), [], empty);
   };
   /** The approval of a revision of the package. */
   const approval = async (revision: number, parents: readonly Oid[], key = 'own') => {
@@ -72,7 +72,7 @@ export async function setUp() {
     };
     const context = { actor: { name: 'ann' }, face: 'cli' } as const;
     return commit(
-      formatCommitMessage('approve', { context, action: 'approve', statement: fakeSigned(statement, key) }),
+      formatCommitMessage('approve', { context, action: 'approve', statement: asWritten(fakeSigned(statement, key)) }),
       parents,
     );
   };

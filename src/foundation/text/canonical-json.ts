@@ -22,13 +22,21 @@ function write(value: unknown, budget: { nodes: number }, depth: number): string
   if (value instanceof Date) return JSON.stringify(value.toISOString());
   if (typeof value === 'bigint') return value.toString();
   if (typeof value === 'object' && value !== null) {
-    const fields = Object.entries(value)
-      .filter(([, field]) => field !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, field]) => `${JSON.stringify(key)}:${write(field, budget, depth + 1)}`);
-    return `{${fields.join(',')}}`;
+    const fields = value as Readonly<Record<string, unknown>>;
+    let text = '';
+    // Statements are written with each change: this is several times as fast as lists of entries that are filtered and joined.
+    for (const key of Object.keys(fields).sort(byCodeUnits)) {
+      const field = fields[key];
+      if (field !== undefined)
+        text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${write(field, budget, depth + 1)}`;
+    }
+    return `{${text}}`;
   }
   return JSON.stringify(value) ?? 'null';
+}
+
+function byCodeUnits(a: string, b: string): number {
+  return a < b ? -1 : 1;
 }
 
 /** A short digest, 128 bits in hex: enough to distinguish contents, short enough for messages. */

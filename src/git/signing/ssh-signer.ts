@@ -1,4 +1,4 @@
-import { createHash, type KeyObject, sign } from 'node:crypto';
+import { type KeyObject, hash as oneShotHash, sign } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { ObjectSigner } from '../git-repository.ts';
 import { parseSshPrivateKey } from './ssh-private-key.ts';
@@ -30,21 +30,22 @@ export function sshSigningKey(privateKey: string, namespace: string): SshSigning
   const key = parseSshPrivateKey(privateKey);
   const publicKey = describePublicKey(key);
   const { algorithm, signature } = schemeOf(key, publicKey.type);
+  const frame = [sshString(namespace), sshString(''), sshString(HASH)];
+  const version = Buffer.from([0, 0, 0, 1]);
+  const start = Buffer.concat([SSHSIG_MAGIC, version, sshString(publicKey.blob), ...frame]);
+  const name = sshString(algorithm);
   return {
     publicKey,
     async sign(payload) {
       const made = await signature(signedData(namespace, HASH, payload));
-      const frame = [sshString(namespace), sshString(''), sshString(HASH)];
-      const version = Buffer.from([0, 0, 0, 1]);
-      const blob = Buffer.concat([sshString(algorithm), sshString(made)]);
-      return Buffer.concat([SSHSIG_MAGIC, version, sshString(publicKey.blob), ...frame, sshString(blob)]);
+      return Buffer.concat([start, sshString(Buffer.concat([name, sshString(made)]))]);
     },
   };
 }
 
 /** Returns the data that the key signs: not the payload, but its digest with the namespace. */
 export function signedData(namespace: string, hash: string, payload: Uint8Array | string): Buffer {
-  const digest = createHash(hash).update(payload).digest();
+  const digest = oneShotHash(hash, payload, 'buffer');
   return Buffer.concat([SSHSIG_MAGIC, sshString(namespace), sshString(''), sshString(hash), sshString(digest)]);
 }
 
@@ -58,7 +59,8 @@ function schemeOf(
   key: KeyObject,
   type: string,
 ): { readonly algorithm: string; readonly signature: (data: Buffer) => Promise<Buffer> } {
-  if (type === 'ssh-ed25519') return { algorithm: type, signature: (data) => signData(null, data, key) };
+  // It takes 30 µs, less than handing it to another thread.
+  if (type === 'ssh-ed25519') return { algorithm: type, signature: async (data) => sign(null, data, key) };
   if (type === 'ssh-rsa') return { algorithm: 'rsa-sha2-512', signature: (data) => signData('sha512', data, key) };
   return {
     algorithm: type,

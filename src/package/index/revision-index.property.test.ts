@@ -11,7 +11,7 @@ import { emptyRecord, formatRecord, type RecordStatement } from '../model/record
 import { isPlaceholder, type PackageRevision } from '../model/revision/package-revision.ts';
 import { MemoryTrustLedger } from '../trust/ledger/memory-trust-ledger.ts';
 import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
-import { fakeKey, fakeSigned, fakeTrust } from '../trust/testing/fake-signatures.ts';
+import { asWritten, fakeKey, fakeSigned, fakeTrust } from '../trust/testing/fake-signatures.ts';
 import { FactCache } from './facts/fact-cache.ts';
 import { type IndexChange, RevisionIndex } from './revision-index.ts';
 
@@ -225,8 +225,8 @@ async function fill(): Promise<Pool> {
         'pushed\n',
         formatCommitMessage('edit', { annotation, context, action: 'edit' }),
         `${formatCommitMessage('approve', approve)}Sluice-Record: ${JSON.stringify(record)}\n`,
-        formatCommitMessage('approve', { ...approve, statement: fakeSigned(statement, 'own') }),
-        formatCommitMessage('approve', { ...approve, statement: fakeSigned(statement, 'foreign') }),
+        formatCommitMessage('approve', { ...approve, statement: asWritten(fakeSigned(statement, 'own')) }),
+        formatCommitMessage('approve', { ...approve, statement: asWritten(fakeSigned(statement, 'foreign')) }),
         `Approving package revision ${path}/2\n\nkpt:${JSON.stringify({ ...annotation, revision: '2' })}\n`,
       ];
       for (const message of messages) commits.push(await commit(tree, message, base));
@@ -253,7 +253,7 @@ async function fill(): Promise<Pool> {
           ...{ statement: STATEMENT_VERSION, kind: 'record', repository, package: path, workspace: name },
           ...{ sequence, previous: null, record: emptyRecord(`${sequence}`) },
         };
-        return commit(empty, formatRecord('r', fakeSigned(statement, key)), []);
+        return commit(empty, formatRecord('r', asWritten(fakeSigned(statement, key))), []);
       };
       const some = [signed('own', 1), signed('own', 2), signed('own', 4), signed('foreign', 3), signed('own', 9, 'x')];
       records.set(`${path}/${name}`, await Promise.all(some));

@@ -1,17 +1,20 @@
 import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { adoptionRef, identityRef, mainRef, type RepositoryLayout } from '../model/identity/layout.ts';
+import type { RecordStatement } from '../model/record/record.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption } from '../trust/adoption.ts';
 import { keptScope, publicationDigest } from '../trust/ledger/publication-mark.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import { readRepositoryId } from '../trust/repository-id.ts';
-import type { Distrust, RepositoryTrust } from '../trust/repository-trust.ts';
+import type { Distrust, OwnStatementFact, RepositoryTrust } from '../trust/repository-trust.ts';
+import type { SignedPayload } from '../trust/statement/statement.ts';
 import { DeltaReader } from './delta-reader.ts';
 import type { Candidate } from './facts/candidate.ts';
 import type { FactCache } from './facts/fact-cache.ts';
 import { liveFacts } from './facts/live-facts.ts';
 import { MainLines } from './facts/main-lines.ts';
+import { RecordFact } from './facts/record-fact.ts';
 import { PublicationMarks } from './marks/publication-marks.ts';
 import { RecordMarks } from './marks/record-marks.ts';
 import type { IndexChange, IndexDelta } from './state/index-delta.ts';
@@ -248,6 +251,16 @@ export class RevisionIndex {
   /** Notes the keys with which this process signed the statements in these commits. */
   noteSigner(commit: Oid, fingerprint: string): void {
     this.#cache.ownSigners.set(commit, fingerprint);
+  }
+
+  /** Notes a record that this process signed and wrote: it need not be read and validated, nor its signature be checked. */
+  noteRecord(commit: Oid, { payload, signature }: SignedPayload, { digest, signer }: OwnStatementFact): void {
+    this.noteSigner(commit, signer);
+    // As a reader parses it, so that nothing of the request becomes part of the index.
+    const statement = JSON.parse(payload) as RecordStatement;
+    const read = { record: statement.record, signed: { statement, signature }, digest };
+    this.#cache.records.set(commit, new RecordFact(read));
+    this.#cache.reads += 1;
   }
 
   /**

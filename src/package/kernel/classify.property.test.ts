@@ -5,7 +5,7 @@ import type { Oid } from '../../git/git-repository.ts';
 import { RECORD_REFS, type RepositoryLayout } from '../model/identity/layout.ts';
 import { formatCommitMessage, type PublicationStatement, parseCommitMessage } from '../model/record/commit-message.ts';
 import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
-import { fakeSigned } from '../trust/testing/fake-signatures.ts';
+import { asWritten, fakeSigned } from '../trust/testing/fake-signatures.ts';
 import { classify, type Finding, type FindingKind, type Knowledge } from './classify.ts';
 import type { PublicationFacts, PublicationFlaw } from './publication.ts';
 import { Driver } from './testing/driver.ts';
@@ -39,7 +39,7 @@ function approval(signed = true, overrides: Partial<PublicationStatement> = {}):
     annotation: { package: 'upf', workspaceName: 'w1', revision: '1' },
     context: { actor: { name: 'ann' }, face: 'cli' },
     action: 'approve',
-    ...(signed ? { statement: fakeSigned(statement, 'own') } : {}),
+    ...(signed ? { statement: asWritten(fakeSigned(statement, 'own')) } : {}),
   });
   const claim = signed ? '' : `Sluice-Record: ${JSON.stringify(record)}\n`;
   return {

@@ -9,7 +9,7 @@ import {
   parseCommitMessage,
 } from '../model/record/commit-message.ts';
 import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
-import { fakeSigned } from '../trust/testing/fake-signatures.ts';
+import { asWritten, fakeSigned } from '../trust/testing/fake-signatures.ts';
 import { evaluatePublication, type PublicationFacts } from './publication.ts';
 
 const annotation: PackageAnnotation = { package: 'dir/upf', workspaceName: 'w1', revision: '3' };
@@ -43,7 +43,7 @@ function message(overrides: Partial<PublicationStatement> = {}): string {
     annotation,
     context: { actor: { name: 'ann' }, face: 'cli' },
     action: 'approve',
-    statement: fakeSigned(statement(overrides), 'own'),
+    statement: asWritten(fakeSigned(statement(overrides), 'own')),
   });
 }
 

@@ -226,13 +226,18 @@ describe('the next statement', () => {
 
 test('what is signed is what a reader parses', async () => {
   const { trust } = setUp();
-  const statement = { ...factOf(1).head, later: undefined, at: new Date(0) } as StatementHead;
-  const { signed, fact } = await trust.sign(statement);
-  expect(signed.statement).toEqual({ ...factOf(1).head, at: '1970-01-01T00:00:00.000Z' });
-  expect(fact).toEqual({ head: signed.statement, digest: statementDigest(payloadOf(signed.statement)), signer: 'own' });
-  expect(fakeSigner(payloadOf(signed.statement), signed.signature)).toBe('own');
-  expect(await trust.signerOf(signed)).toBe('own');
-  expect(await trust.signerOf({ ...signed, statement: { ...signed.statement, sequence: 2 } })).toBeNull();
+  const statement = { ...factOf(1).head, later: undefined, at: new Date(0), count: 2n ** 60n + 1n } as StatementHead;
+  const {
+    signed: { payload, signature },
+    fact,
+  } = await trust.sign(statement);
+  const read = JSON.parse(payload) as StatementHead;
+  expect(read).toEqual({ ...factOf(1).head, at: '1970-01-01T00:00:00.000Z', count: 2 ** 60 });
+  expect(payloadOf(read)).toBe(payload);
+  expect(fact).toEqual({ head: statement, digest: statementDigest(payload), signer: 'own' });
+  expect(fakeSigner(payload, signature)).toBe('own');
+  expect(await trust.signerOf({ statement: read, signature })).toBe('own');
+  expect(await trust.signerOf({ statement: { ...read, sequence: 2 }, signature })).toBeNull();
   expect(await trust.signerOf(fakeSigned(statement, 'foreign'))).toBe('foreign');
 });
 

@@ -12,7 +12,13 @@ import type {
   TrustedKey,
   TrustLedger,
 } from './ledger/trust-ledger.ts';
-import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from './statement/statement.ts';
+import {
+  payloadOf,
+  type SignedPayload,
+  type SignedStatement,
+  type StatementHead,
+  statementDigest,
+} from './statement/statement.ts';
 import type { StatementSigner, VerifySignature } from './statement/statement-signature.ts';
 
 /**
@@ -84,6 +90,8 @@ export interface RepositoryTrustOptions {
 const FIRST_LOOK = { package: '', workspace: 'first/look' } as const;
 /** Statements of a revision that are remembered when they are signed: a write whose outcome is not known is planned again. */
 const MAX_ANNOUNCED = 4;
+/** Every integer below this number of digits is kept by JSON. Also found inside of strings, which does no harm. */
+const LONG_NUMBER = /\d{16}/;
 
 /** The trust of one repository: signs statements, and evaluates those in Git. Evaluation reads no Git objects. */
 export class RepositoryTrust {
@@ -176,19 +184,15 @@ export class RepositoryTrust {
     return this.#options.ledger.readKeysVersion();
   }
 
-  async sign<Statement extends StatementHead>(
-    statement: Statement,
-  ): Promise<{ signed: SignedStatement<Statement>; fact: OwnStatementFact }> {
-    // The signed text must equal the parsed value: a number can lose digits, so that its text differs from the original one.
-    const parsed = JSON.parse(payloadOf(statement)) as Statement;
-    const payload = payloadOf(parsed);
+  async sign(statement: StatementHead): Promise<{ signed: SignedPayload; fact: OwnStatementFact }> {
+    const payload = readablePayload(statement);
     // The own key may have been rotated or revoked by another process.
     this.readVersion();
     const signer = this.#options.signer();
     const signature = await signer.sign(payload);
     const digest = statementDigest(payload);
-    if (parsed.kind === 'record') this.#announce(parsed, digest);
-    return { signed: { statement: parsed, signature }, fact: { head: parsed, digest, signer: signer.fingerprint } };
+    if (statement.kind === 'record') this.#announce(statement, digest);
+    return { signed: { payload, signature }, fact: { head: statement, digest, signer: signer.fingerprint } };
   }
 
   /** A process may end between a write and its mark: then the ledger knows all the same that a statement is its own. */
@@ -389,6 +393,15 @@ export class RepositoryTrust {
     if (this.#keys?.version !== version) this.#keys = { version, keys: this.#options.trustedKeys() };
     return this.#keys.keys;
   }
+}
+
+/**
+ * What is signed has to be what a reader writes again after it parsed it. That is the same text unless it has integers with more digits
+ * than a number keeps.
+ */
+function readablePayload(statement: StatementHead): string {
+  const payload = payloadOf(statement);
+  return LONG_NUMBER.test(payload) ? payloadOf(JSON.parse(payload) as StatementHead) : payload;
 }
 
 /** Workspaces have no slash, so that no statement has this scope. */

@@ -9,6 +9,7 @@ import {
   parseCommitMessage,
 } from '../../model/record/commit-message.ts';
 import type { SignedStatement } from '../../trust/statement/statement.ts';
+import { asWritten } from '../../trust/testing/fake-signatures.ts';
 
 export const PACKAGE = 'net/upf';
 /** The full path of the package in the repository. */
@@ -79,7 +80,7 @@ export function commitFactsOf({ action, workspace, revision, statement, claim }:
     context: { actor: { name: 'ann' }, face: 'cli' },
     action: action ?? 'merge',
     ...(annotation === undefined ? {} : { annotation: { ...annotation, revision: `${revision}` } }),
-    ...(statement === undefined ? {} : { statement }),
+    ...(statement === undefined ? {} : { statement: asWritten(statement) }),
   });
   return parseCommitMessage(claim === undefined ? message : `${message}Sluice-Record: ${JSON.stringify(claim)}\n`);
 }

@@ -7,7 +7,7 @@ import {
   payloadOf,
   STATEMENT_VERSION,
 } from '../../trust/statement/statement.ts';
-import { fakeSigned, fakeSigner } from '../../trust/testing/fake-signatures.ts';
+import { asWritten, fakeSigned, fakeSigner } from '../../trust/testing/fake-signatures.ts';
 import {
   type FoldedRecord,
   formatCommitMessage,
@@ -52,7 +52,7 @@ function approval(statement = signed()): string {
   return formatCommitMessage('s', {
     context: { actor: { name: 'ann' }, face: 'cli' },
     action: 'approve',
-    statement,
+    statement: asWritten(statement),
   });
 }
 
@@ -95,7 +95,7 @@ describe('formatCommitMessage', () => {
     'kpt:{"package":"p","revision":"v1"}',
     `Sluice-Record: ${JSON.stringify(record)}`,
     'Sluice-Reason: forged',
-    statementTrailers(signed()).join('\n'),
+    statementTrailers(asWritten(signed())).join('\n'),
   ])('a subject that reads as an annotation or a trailer counts as neither (%#)', (subject) => {
     const message = formatCommitMessage(subject, { context: { actor: { name: 'ann' }, face: 'api' }, action: 'edit' });
     const facts = parseCommitMessage(message);
@@ -160,7 +160,7 @@ describe('parseCommitMessage', () => {
 
   test('finds the statement in the message of an annotated tag too', () => {
     const statement = signed();
-    const message = `release 3\n\n${statementTrailers(statement).join('\n')}\n`;
+    const message = `release 3\n\n${statementTrailers(asWritten(statement)).join('\n')}\n`;
     expect(parseCommitMessage(message).statement).toEqual(statement);
   });
 
@@ -320,7 +320,7 @@ describe('parseCommitMessage', () => {
           formatCommitMessage(subject, {
             context: { actor: { name }, face: 'api', reason },
             action: 'approve',
-            statement,
+            statement: asWritten(statement),
           }),
         );
         expect(facts.action).toBe('approve');

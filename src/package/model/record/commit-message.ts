@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import {
+  formatStatement,
   MAX_STATEMENT_LENGTH,
-  payloadOf,
   SIGNATURE_TRAILER,
+  type SignedPayload,
   type SignedStatement,
   type StatementHead,
   statementExcess,
   statementHeadSchema,
-  statementMessage,
 } from '../../trust/statement/statement.ts';
 import { listOf } from '../../trust/statement/strict-schemas.ts';
 import {
@@ -141,7 +141,7 @@ export function formatCommitMessage(
     /** The kernel's name of the step. */
     readonly action: string;
     /** Of a publication, or the record of a removal from the main branch. */
-    readonly statement?: SignedStatement<PublicationStatement> | SignedStatement<RecordStatement>;
+    readonly statement?: SignedPayload;
   },
 ): string {
   const lines = [harmlessSubject(subject), ''];
@@ -152,8 +152,7 @@ export function formatCommitMessage(
   if (options.context.reason !== undefined) lines.push(`Sluice-Reason: ${oneLine(options.context.reason)}`);
   if (options.statement !== undefined) lines.push(...statementTrailers(options.statement));
   const message = `${lines.join('\n')}\n`;
-  const excess =
-    messageExcess(message) ?? (options.statement && statementExcess(payloadOf(options.statement.statement)));
+  const excess = messageExcess(message) ?? (options.statement && statementExcess(options.statement.payload));
   if (excess !== undefined)
     throw new SluiceError(
       'LimitExceeded',
@@ -163,8 +162,8 @@ export function formatCommitMessage(
 }
 
 /** The lines that carry a statement, in a commit of the main branch or in the message of an annotated tag. */
-export function statementTrailers({ statement, signature }: SignedStatement): string[] {
-  return [`Sluice-Statement: ${payloadOf(statement)}`, `${SIGNATURE_TRAILER}: ${signature}`];
+export function statementTrailers({ payload, signature }: SignedPayload): string[] {
+  return [`Sluice-Statement: ${payload}`, `${SIGNATURE_TRAILER}: ${signature}`];
 }
 
 /** Annotations that are read of one message. Porch and Sluice write one; merges of many commits have one for each. */
@@ -265,7 +264,7 @@ export function parseRemoval(message: string): SignedStatement<RecordStatement> 
   const [payload, signature] = [trailer('Sluice-Statement'), trailer(SIGNATURE_TRAILER)];
   if (payload === undefined || signature === undefined) return undefined;
   try {
-    return parseRecord(statementMessage('removal', payload, signature)).signed;
+    return parseRecord(formatStatement('removal', { payload, signature })).signed;
   } catch (error) {
     if (isSluiceError(error, 'Corrupt')) return undefined;
     throw error;
@@ -285,21 +284,7 @@ function parseStatement(
   const value = parseJson(payload);
   if (!publicationSchema.safeParse(value).success) return undefined;
   // The value as it was read is kept: the signature covers fields that a later version added.
-  const statement = value as PublicationStatement;
-  return canBeSigned(statement) ? { statement, signature } : undefined;
-}
-
-/**
- * Too deeply nested values cannot be encoded again, so they cannot have been signed, and must not fail a later reader.
- */
-function canBeSigned(statement: PublicationStatement): boolean {
-  try {
-    payloadOf(statement);
-    return true;
-  } catch (error) {
-    if (isSluiceError(error, 'LimitExceeded')) return false;
-    throw error;
-  }
+  return { statement: value as PublicationStatement, signature };
 }
 
 /** A subject that a user wrote must not read as an annotation or a trailer. */

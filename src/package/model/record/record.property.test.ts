@@ -8,7 +8,7 @@ import {
   STATEMENT_VERSION,
   statementDigest,
 } from '../../trust/statement/statement.ts';
-import { fakeSigned, fakeSigner } from '../../trust/testing/fake-signatures.ts';
+import { asWritten, fakeSigned, fakeSigner } from '../../trust/testing/fake-signatures.ts';
 import {
   emptyRecord,
   formatRecord,
@@ -77,12 +77,12 @@ function unsigned(record: unknown): string {
 describe('formatRecord and parseRecord', () => {
   test('give back every field, and what the signature is valid for', () => {
     const statement = signed(full);
-    const read = parseRecord(formatRecord('propose r.p.v1', statement));
+    const read = parseRecord(formatRecord('propose r.p.v1', asWritten(statement)));
     expect(read).toEqual({ record: full, signed: statement, digest: statementDigest(payloadOf(statement.statement)) });
     expect(fakeSigner(payloadOf(read.signed?.statement ?? statementOf(full)), read.signed?.signature ?? '')).toBe(
       'own',
     );
-    expect(parseRecord(formatRecord('new', signed(emptyRecord('c')))).record).toEqual({
+    expect(parseRecord(formatRecord('new', asWritten(signed(emptyRecord('c'))))).record).toEqual({
       version: 1,
       commit: 'c',
       verdicts: [],
@@ -92,7 +92,7 @@ describe('formatRecord and parseRecord', () => {
 
   test('frame the payload as one line of canonical JSON and the signature as a trailer', () => {
     const statement = signed(emptyRecord('c'));
-    expect(formatRecord('new', statement).split('\n')).toEqual([
+    expect(formatRecord('new', asWritten(statement)).split('\n')).toEqual([
       'new',
       '',
       '{"kind":"record","package":"net/upf","previous":"d2","record":{"commit":"c","steps":[],"verdicts":[],"version":1},' +
@@ -106,10 +106,10 @@ describe('formatRecord and parseRecord', () => {
   test('what a later version added stays, and stays covered by the signature', () => {
     const later = { ...full, later: { z: 1, a: [2] } };
     const statement = signed(later, { more: 'x' });
-    const read = parseRecord(formatRecord('s', statement));
+    const read = parseRecord(formatRecord('s', asWritten(statement)));
     expect(read.record).toEqual(full);
     expect(read.signed).toEqual(statement);
-    const forged = parseRecord(formatRecord('s', statement).replace('"more":"x"', '"more":"y"'));
+    const forged = parseRecord(formatRecord('s', asWritten(statement)).replace('"more":"x"', '"more":"y"'));
     const { statement: changed, signature } = forged.signed ?? statement;
     expect(fakeSigner(payloadOf(changed), signature)).toBeUndefined();
   });
@@ -139,17 +139,20 @@ describe('formatRecord and parseRecord', () => {
     ['spaces around it', (text: string) => text.replace(/(Signature:) (.*)/, '$1   $2  '), undefined],
   ])('a statement with %s is still one, and says what it says', (_, change, signature) => {
     const statement = signed(full);
-    const read = parseRecord(change(formatRecord('s', statement)));
+    const read = parseRecord(change(formatRecord('s', asWritten(statement))));
     expect(read.signed).toEqual({ ...statement, signature: signature ?? statement.signature });
   });
 
   test('the subject cannot reach into the record', () => {
     const subject = 'x\n\n{"version":1,"commit":"forged","verdicts":[],"steps":[]}\n\n';
     const statement = signed(full);
-    expect(parseRecord(formatRecord(subject, statement))).toMatchObject({ record: full, signed: statement });
+    expect(parseRecord(formatRecord(subject, asWritten(statement)))).toMatchObject({ record: full, signed: statement });
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        expect(parseRecord(formatRecord(text, statement))).toMatchObject({ record: full, signed: statement });
+        expect(parseRecord(formatRecord(text, asWritten(statement)))).toMatchObject({
+          record: full,
+          signed: statement,
+        });
       }),
       { numRuns: runs(100) },
     );
@@ -159,21 +162,21 @@ describe('formatRecord and parseRecord', () => {
     ['nothing', ''],
     ['a subject only', 'x{"version":1,"commit":"c","verdicts":[],"steps":[]}'],
     ['no JSON', 's\n\nhello'],
-    ['half of it', formatRecord('s', signed(full)).slice(0, 300)],
-    ['a statement of another version', formatRecord('s', signed(full, { statement: 'sluice.dev/v2' }))],
-    ['a statement of another kind', formatRecord('s', signed(full, { kind: 'publication' }))],
-    ['a statement without a record', formatRecord('s', signed(full, { record: null }))],
-    ['a statement about no repository', formatRecord('s', signed(full, { repository: undefined }))],
-    ['the sequence 0', formatRecord('s', signed(full, { sequence: 0 }))],
-    ['a sequence that is no whole number', formatRecord('s', signed(full, { sequence: 1.5 }))],
-    ['a sequence beyond what can be counted', formatRecord('s', signed(full, { sequence: 2 ** 53 }))],
-    ['nothing known to come before', formatRecord('s', signed(full, { previous: undefined }))],
+    ['half of it', formatRecord('s', asWritten(signed(full))).slice(0, 300)],
+    ['a statement of another version', formatRecord('s', asWritten(signed(full, { statement: 'sluice.dev/v2' })))],
+    ['a statement of another kind', formatRecord('s', asWritten(signed(full, { kind: 'publication' })))],
+    ['a statement without a record', formatRecord('s', asWritten(signed(full, { record: null })))],
+    ['a statement about no repository', formatRecord('s', asWritten(signed(full, { repository: undefined })))],
+    ['the sequence 0', formatRecord('s', asWritten(signed(full, { sequence: 0 })))],
+    ['a sequence that is no whole number', formatRecord('s', asWritten(signed(full, { sequence: 1.5 })))],
+    ['a sequence beyond what can be counted', formatRecord('s', asWritten(signed(full, { sequence: 2 ** 53 })))],
+    ['nothing known to come before', formatRecord('s', asWritten(signed(full, { previous: undefined })))],
     ['a statement nested beyond what can be signed', deep('x', 1000)],
     ['a record nested beyond what can be signed', deep('ownerReferences', 1000)],
     ['another version', 's\n\n{"version":2,"commit":"c","verdicts":[],"steps":[]}'],
     ['null', 's\n\nnull'],
     ['a list', 's\n\n[]'],
-    ['a status that is none', formatRecord('s', signed(full)).replace('"False"', '"false"')],
+    ['a status that is none', formatRecord('s', asWritten(signed(full))).replace('"False"', '"false"')],
     ['a verdict without inputs', 's\n\n{"version":1,"commit":"c","verdicts":[{"type":"x"}],"steps":[]}'],
     [
       'more verdicts without fields than could be reported',
@@ -199,7 +202,7 @@ describe('formatRecord and parseRecord', () => {
 function deep(field: string, depth: number): string {
   const value = `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
   const name = field === 'ownerReferences' ? `"ownerReferences":[${value}]` : `"${field}":${value}`;
-  const text = formatRecord('s', signed(emptyRecord('c')));
+  const text = formatRecord('s', asWritten(signed(emptyRecord('c'))));
   return field === 'ownerReferences'
     ? text.replace('"commit":"c"', `"commit":"c",${name}`)
     : text.replace('"kind":"record"', `"kind":"record",${name}`);

@@ -2,15 +2,16 @@ import { z } from 'zod';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import {
+  formatStatement,
   MAX_STATEMENT_LENGTH,
   payloadOf,
+  type SignedPayload,
   type SignedStatement,
   type StatementHead,
   splitMessage,
   statementDigest,
   statementExcess,
   statementHeadSchema,
-  statementMessage,
 } from '../../trust/statement/statement.ts';
 import { listOf, mapOf } from '../../trust/statement/strict-schemas.ts';
 
@@ -185,15 +186,14 @@ export function emptyRecord(commit: string): RevisionRecord {
  * The commit message that carries a signed record: a subject, the payload in one line, the signature as a trailer. Throws LimitExceeded
  * for a record that is too large to be kept.
  */
-export function formatRecord(subject: string, { statement, signature }: SignedStatement<RecordStatement>): string {
-  const body = payloadOf(statement);
-  const excess = statementExcess(body);
+export function formatRecord(subject: string, signed: SignedPayload): string {
+  const excess = statementExcess(signed.payload);
   if (excess !== undefined)
     throw new SluiceError(
       'LimitExceeded',
       `the record of the revision cannot be written: ${excess}; remove conditions, labels or annotations, or shorten their texts`,
     );
-  return statementMessage(oneLine(subject), body, signature);
+  return formatStatement(oneLine(subject), signed);
 }
 
 /** Reads a record from its commit message. Throws Corrupt with the reason if it is none. */

@@ -117,7 +117,7 @@ export async function writeRecord(
     ...signatures(repo, context),
     message: formatRecord(subject, signed),
   });
-  repo.index.noteSigner(oid, fact.signer);
+  repo.index.noteRecord(oid, signed, fact);
   const ref = recordRef(repo.layout, path, key.workspace);
   const update: RefWrite =
     before === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old: before, new: oid };

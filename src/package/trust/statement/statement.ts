@@ -11,6 +11,8 @@ export const STATEMENT_VERSION = 'sluice.dev/v1';
 export const MAX_STATEMENT_LENGTH = 1024 * 1024;
 /** JSON values in it. Parsing a statement, validating and writing it again takes some 50 ms for so many. */
 export const MAX_STATEMENT_VALUES = 20_000;
+/** Lists and objects in one another. What is nested more deeply cannot be written again, so that it cannot have been signed. */
+const MAX_STATEMENT_DEPTH = 200;
 
 /** Trailer of the base64 signature; the payload is in front of it, see docs/trust.md. */
 export const SIGNATURE_TRAILER = 'Sluice-Signature';
@@ -42,10 +44,16 @@ export const statementHeadSchema = z.object({
 
 export type StatementHead = Readonly<z.infer<typeof statementHeadSchema>>;
 
-/** A statement with its signature, as in a commit message. */
+/** A statement with its signature, as it was read from a commit message. */
 export interface SignedStatement<Statement extends StatementHead = StatementHead> {
   readonly statement: Statement;
   /** Base64 of the SSH signature of `payloadOf(statement)`. */
+  readonly signature: string;
+}
+
+/** What was signed, for the commit that will carry it: `payloadOf` the statement, and the signature of exactly this text. */
+export interface SignedPayload {
+  readonly payload: string;
   readonly signature: string;
 }
 
@@ -55,16 +63,12 @@ export function payloadOf(statement: StatementHead): string {
 }
 
 /** The message of a commit that carries a statement: a subject, the payload in one line, the signature as a trailer. */
-export function formatStatement(subject: string, { statement, signature }: SignedStatement): string {
-  return statementMessage(subject, payloadOf(statement), signature);
-}
-
-export function statementMessage(subject: string, payload: string, signature: string): string {
+export function formatStatement(subject: string, { payload, signature }: SignedPayload): string {
   return `${subject}\n\n${payload}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
 }
 
-/** Returns the payload and the signature in such a message, unparsed. */
-export function splitMessage(message: string): { readonly payload: string; readonly signature: string } {
+/** The payload and the signature in such a message, as they stand there. */
+export function splitMessage(message: string): SignedPayload {
   const start = message.indexOf('\n\n');
   const body = start === -1 ? '' : message.slice(start + 2);
   const [payload = '', signature = ''] = body.split(`\n\n${SIGNATURE_TRAILER}: `);
@@ -84,10 +88,7 @@ export function parseStatement<Statement extends StatementHead>(
     const value: unknown = JSON.parse(payload);
     schema.parse(value);
     // The value as it was read: the signature covers fields that a later version added.
-    const statement = value as Statement;
-    // Too deeply nested values cannot be encoded again, so they cannot have been signed.
-    payloadOf(statement);
-    return { statement, signature };
+    return { statement: value as Statement, signature };
   } catch (error) {
     throw new SluiceError('Corrupt', `${what} is not readable: ${messageOf(error)}`, { cause: error });
   }
@@ -105,24 +106,29 @@ export function statementDigest(payload: string): string {
 export function statementExcess(payload: string): string | undefined {
   if (payload.length > MAX_STATEMENT_LENGTH)
     return `it has ${payload.length} characters, at most ${MAX_STATEMENT_LENGTH} are allowed`;
-  if (hasMoreValues(payload, MAX_STATEMENT_VALUES))
-    return `it has more than ${MAX_STATEMENT_VALUES} values, which are too many`;
+  let values = 1;
+  let depth = 0;
+  for (let at = 0; at < payload.length; at += 1) {
+    const character = payload[at];
+    if (character === '"') at = endOfString(payload, at);
+    else if (character === '}' || character === ']') depth -= 1;
+    else if (character === ',' || character === '{' || character === '[') {
+      // What begins a value: commas, and opening brackets.
+      values += 1;
+      if (character !== ',') depth += 1;
+      if (values > MAX_STATEMENT_VALUES) return `it has more than ${MAX_STATEMENT_VALUES} values, which are too many`;
+      if (depth > MAX_STATEMENT_DEPTH)
+        return `its values are nested in more than ${MAX_STATEMENT_DEPTH} levels, which are too many`;
+    }
+  }
   return undefined;
 }
 
-/** Counts what begins a value in a JSON text: commas and opening brackets outside of strings. */
-function hasMoreValues(json: string, max: number): boolean {
-  let values = 1;
-  for (let at = 0; at < json.length; at += 1) {
-    const character = json[at];
-    if (character === '"') {
-      for (at += 1; at < json.length && json[at] !== '"'; at += 1) if (json[at] === '\\') at += 1;
-    } else if (character === ',' || character === '{' || character === '[') {
-      values += 1;
-      if (values > max) return true;
-    }
-  }
-  return false;
+/** Where the JSON string ends that begins at `start`. */
+function endOfString(json: string, start: number): number {
+  let at = start + 1;
+  while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
+  return at;
 }
 
 export function scopeOf({ repository, package: packagePath, workspace }: StatementHead): StatementScope {

@@ -1,6 +1,12 @@
 import type { TrustedKey, TrustLedger } from '../ledger/trust-ledger.ts';
 import { RepositoryTrust } from '../repository-trust.ts';
-import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from '../statement/statement.ts';
+import {
+  payloadOf,
+  type SignedPayload,
+  type SignedStatement,
+  type StatementHead,
+  statementDigest,
+} from '../statement/statement.ts';
 
 /*
  * A signature scheme for tests that need many signatures, or wrong ones: a signature contains its key and the digest of the
@@ -24,6 +30,11 @@ export function fakeSigned<Statement extends StatementHead>(
   // As a reader would parse it.
   const parsed = JSON.parse(payloadOf(statement)) as Statement;
   return { statement: parsed, signature: fakeSignature(key, payloadOf(parsed)) };
+}
+
+/** A statement with its signature as it is written into a message. */
+export function asWritten({ statement, signature }: SignedStatement): SignedPayload {
+  return { payload: payloadOf(statement), signature };
 }
 
 export function fakeKey(
