@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { inject, test } from 'vitest';
+import { beforeEach, inject } from 'vitest';
 import { findClusterAccess } from '../../src/kubernetes/access/kubeconfig.ts';
 import { Connection } from '../../src/kubernetes/connection/connection.ts';
 import { HttpClient } from '../../src/kubernetes/http-client.ts';
