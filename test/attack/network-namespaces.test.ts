@@ -219,6 +219,14 @@ describe('where two namespaces have registered one branch, users who may approve
     await act('tenant', 'mallory', 'approve');
     await act('tenant', 'mary', 'approve');
     expect(lifecycle()).toBe('Proposed');
+    const explained = (namespace: string) => session.explain(session.context(), { namespace, name: 'packages.app.v1' });
+    expect((await explained('tenant')).reasons).toContainEqual({
+      reason: 'ApprovalsNeeded',
+      message:
+        '0 of 1 approvals recorded in the namespace team-a, which has registered the same branch, and whose policies require them by users who may approve there',
+    });
+    // What was approved elsewhere is no approval here.
+    expect((await explained('team-a')).approvals?.given).toEqual([]);
     expect(warnings).toContain(
       'approval 1 of 2 recorded: policies of the namespace team-a, which has registered the same branch, require that a user approves packages.app.v1 there as well',
     );
