@@ -71,7 +71,7 @@ function stateReasons({ revision, record, policy }: RevisionEvaluation): Reason[
 /** As in Porch, the folder stays on the main branch after the last numbered revision was deleted, until it is deleted itself. */
 function placeholderFindings({ siblings, evaluation: { revision } }: ExplainedRevision): Findings {
   const { name, lifecycle } = revision;
-  const what = 'it stands for the package on the main branch';
+  const what = 'it represents the package on the main branch';
   const finding = (more: string) => [{ reason: 'MainBranch', message: `${what}; ${more}` }];
   const latest = siblings.find((sibling) => sibling.latest);
   if (lifecycle === 'DeletionProposed')
