@@ -76,7 +76,7 @@ function placeholderFindings({ siblings, evaluation: { revision } }: ExplainedRe
   const latest = siblings.find((sibling) => sibling.latest);
   if (lifecycle === 'DeletionProposed')
     return {
-      reasons: finding('it is proposed for deletion, and waits for a person to delete or to keep it'),
+      reasons: finding('it is proposed for deletion, and waits for a user to delete or to keep it'),
       next: [sluiceCommand('rpkg', 'del', name)],
       alternatives: [sluiceCommand('rpkg', 'reject', name)],
     };
