@@ -146,7 +146,7 @@ describe('closed gates', () => {
   test('are passed only by those whom a policy names, with a reason, which stays in the statement', async () => {
     const name = await proposed();
     await expect(as('anna').approve(name, because('because'))).rejects.toThrow(
-      'no policy lets anna publish with closed gates',
+      'no policy permits anna to publish with closed gates',
     );
     await expect(as('oncall').approve(name)).rejects.toThrow('gate tested is closed');
     await expect(as('oncall').approve(name, because(' '))).rejects.toThrow('needs a reason');
