@@ -76,9 +76,9 @@ function countReasons({ needed, given, elsewhere, isUnknown }: ApprovalStatus): 
       message: `${one.given.length} of ${needed} approvals recorded in the namespace ${one.namespace}, which has registered the same branch, and whose policies require them by users who may approve there`,
     }));
   if (needed < 2) return there;
-  const why = isUnknown ? 'content or the proposal came by a git push of an unknown person' : 'a policy requires it';
+  const why = isUnknown ? 'content or the proposal was pushed with git by an unknown user' : 'a policy requires it';
   const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
-  const message = `${given.length} of ${needed} approvals recorded${by === '' ? '' : ` (${by})`}; ${needed} people have to approve it, since ${why}`;
+  const message = `${given.length} of ${needed} approvals recorded${by === '' ? '' : ` (${by})`}; ${needed} users must approve it, since ${why}`;
   return [{ reason: 'ApprovalsNeeded', message }, ...there];
 }
 

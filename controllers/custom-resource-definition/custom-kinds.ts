@@ -32,7 +32,7 @@ const ANY_VERSION = '*';
 /** Deletions in flight at once, so that they share the syncs of the storage. */
 const MAX_CONCURRENT_DELETIONS = 64;
 
-/** The kinds that users define, as they are served. All versions of a kind show the same objects. */
+/** Serves user-defined kinds. All versions of a kind have the same objects. */
 export class CustomKinds {
   readonly #options: CustomKindsOptions;
   readonly #served = new Map<string, Served>();
@@ -41,7 +41,7 @@ export class CustomKinds {
     this.#options = options;
   }
 
-  /** Serves what was served when the process ended, so that clients never find these kinds missing. */
+  /** Serves the kinds that were served when the process ended, so that clients never find them missing. */
   restore(definitions: Iterable<Stored<CustomResourceDefinition>>): void {
     for (const definition of definitions) {
       if (!isConditionTrue(definition.status?.conditions, 'Established')) continue;
@@ -58,7 +58,7 @@ export class CustomKinds {
     return this.#served.has(name);
   }
 
-  /** Kinds other than those of the definition itself. */
+  /** Returns all kinds except those of the definition itself. */
   others(name: string): Kind[] {
     const own = new Set(this.#served.get(name)?.views.map((view) => view.kind));
     return this.#options.registry.kinds().filter((kind) => !own.has(kind));

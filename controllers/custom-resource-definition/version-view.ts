@@ -6,7 +6,7 @@ import { ALL_VERBS, type Storage, type Verb } from '../../src/resource/storage/s
 import { TranslatedStorage } from '../../src/resource/storage/translated-storage.ts';
 
 export interface VersionViewOptions {
-  /** The kind in the version that is shown. */
+  /** The kind in the version of this view. */
   readonly kind: Kind;
   /** The objects of all versions. */
   readonly objects: Storage;

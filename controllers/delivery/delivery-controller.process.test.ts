@@ -253,7 +253,7 @@ describe('delivery controller, rare cases', () => {
     const commit = gitCli(site, ['commit-tree', '-m', 'many', '-p', 'main', root]).trim();
     gitCli(site, ['update-ref', 'refs/heads/main', commit]);
     await expect(reconcile()).rejects.toThrow(
-      /clusters\/edge of the target holds more than 500000 files; divide its packages among targets/,
+      /clusters\/edge of the target contains more than 500000 files; divide its packages among targets/,
     );
     expect(gitCli(site, ['rev-parse', 'main']).trim()).toBe(commit);
   });

@@ -26,7 +26,7 @@ export interface NamespaceOptions {
 const MIN_WAIT_MS = 500;
 const MAX_WAIT_MS = 30_000;
 
-/** Creates the namespaces that clients rely on, and empties those that are being deleted. */
+/** Creates the namespaces that clients rely on, and deletes the objects of terminating namespaces. */
 export function namespaceController(options: NamespaceOptions): ControllerOptions {
   const { registry, clock } = options;
   const client = options.client.as({ name: 'controller:namespace' }, 'controller');
@@ -57,8 +57,8 @@ export function namespaceController(options: NamespaceOptions): ControllerOption
   };
 
   async function activate(namespace: Stored<Namespace>): Promise<void> {
-    const held = await withFinalizer(namespace);
-    await writeStatus(client, namespaceKind, held, { fields: { phase: 'Active' }, now: clock.now() });
+    const updated = await withFinalizer(namespace);
+    await writeStatus(client, namespaceKind, updated, { fields: { phase: 'Active' }, now: clock.now() });
   }
 
   /** A namespace that an earlier version stored has no finalizer, and its deletion would leave objects behind. */

@@ -24,14 +24,14 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
   return controller(reconcile);
 
   async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
-    const evaluation = await judgementOf(keyText(keyOf(object)));
+    const evaluation = await evaluationOf(keyText(keyOf(object)));
     if (evaluation === undefined || store.repositoryOf(evaluation.revision).follows) return undefined;
     const mayPropose = object.spec.lifecycle === 'Draft' && isMarked(object, evaluation);
     if (mayPropose && (await propose(object, evaluation))) return undefined;
     return reportOverdue(object, evaluation);
   }
 
-  async function judgementOf(id: string): Promise<RevisionEvaluation | undefined> {
+  async function evaluationOf(id: string): Promise<RevisionEvaluation | undefined> {
     try {
       return await store.evaluate(id);
     } catch (error) {
@@ -71,7 +71,7 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
   }
 
   async function isDraftStill({ metadata: { namespace, name } }: Stored<PackageRevision>): Promise<boolean> {
-    const now = await judgementOf(keyText({ namespace, name }));
+    const now = await evaluationOf(keyText({ namespace, name }));
     return now?.revision.lifecycle === 'Draft';
   }
 

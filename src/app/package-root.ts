@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { SluiceError } from '../foundation/sluice-error.ts';
 
-/** The folder of the installed package or the checkout, with a slash at its end. Compiled files lie one folder deeper. */
+/** Returns the folder of the installed package or checkout, with a trailing slash. Compiled files are one folder deeper. */
 export function packageRoot(): URL {
   for (const up of ['../../', '../../../']) {
     const candidate = new URL(up, import.meta.url);

@@ -259,7 +259,7 @@ describe('commands with a kubeconfig use its server', () => {
     const unreachable = await runCli(['rpkg', 'get', '--kubeconfig', wrong]);
     expect(unreachable).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/cannot connect to .*: nothing listens there.*\/wrong/),
+      stderr: expect.stringMatching(/cannot connect to .*: no server listens there.*\/wrong/),
     });
     await writeFile(wrong, text.replace(/token: \S+/, 'token: sluice_x'));
     const stranger = await runCli(['repo', 'get', '--kubeconfig', wrong]);

@@ -28,7 +28,7 @@ export function signingChoice(environment: NodeJS.ProcessEnv): SigningChoice {
   return { secret: { namespace, name } };
 }
 
-/** The key of a choice; undefined for that of the data folder. `readSecret` returns the Secret of the choice as it is now. */
+/** Returns the chosen key; undefined for that of the data folder. `readSecret` returns the current Secret of the choice. */
 export function signingKeyOf(
   { file, secret }: SigningChoice,
   readSecret: () => DeepReadonly<Secret> | undefined,

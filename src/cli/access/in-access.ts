@@ -41,7 +41,7 @@ function located(error: unknown, { server, where }: Access, commandOf: (...words
   if (!isSluiceError(error) || error.code === 'Internal') return error;
   const next = nextCommands(error.message, undefined).map((words) => `\nNext: ${commandOf(...words)}`);
   const message = messageOf(error);
-  const asked = server === undefined || message.includes(server) ? '' : ` (asked: ${where})`;
+  const asked = server === undefined || message.includes(server) ? '' : ` (server: ${where})`;
   if (asked === '' && next.length === 0) return error;
   return new SluiceError(error.code, `${message}${asked}${next.join('')}`, { cause: error, details: error.details });
 }

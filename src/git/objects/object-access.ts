@@ -11,7 +11,7 @@ import { diffTrees, listFiles, MAX_LISTED_ENTRIES } from './tree-walk.ts';
 
 /**
  * The reading half of the port, the same for both engines. It checks specifications, and it distinguishes an absent object from one
- * that cannot be found because the repository is damaged: the second taken for the first would look like a removal.
+ * that cannot be found because the repository is damaged, since mistaking the latter for the former would look like a removal.
  */
 export class ObjectAccess {
   readonly #source: ObjectSource;

@@ -13,7 +13,7 @@ import { oneLine } from '../model/record/record.ts';
 import { evaluatePublication, type PublicationFacts, type PublicationFlaw } from './publication.ts';
 
 /*
- * The kernel's judgement on ref changes that it did not make itself: pushes, merges, other tools, other processes of Sluice.
+ * Classifies ref changes that the kernel did not make: pushes, merges, other tools, other processes of Sluice.
  *
  * `in band` means that the kernel would have come to the same, or is known to have decided it (`decided`).
  *

@@ -20,7 +20,7 @@ import { type ApprovalFacts, approvalStatus } from './approvals.ts';
  * The one decision on every lifecycle transition, for every actor and every face. Pure and total: for every state and
  * request it either allows, with the complete set of ref changes, or refuses, with every reason it knows.
  *
- * `now` (RFC 3339) is the time of the judgement: verdicts may expire.
+ * `now` (RFC 3339) is the time of the decision: verdicts may expire.
  */
 export function decide(
   state: RevisionState,

@@ -128,7 +128,7 @@ async function planApproval(
   context.warn?.(
     missingIn.length > 0
       ? `approval ${given} of ${needed} recorded: policies of the namespace ${missingIn.join(', ')}, which has registered the same branch, require that a user approves ${revision.name} there as well`
-      : `approval ${given} of ${needed} recorded: the author of a push to ${revision.name} is not known, so another person has to approve it`,
+      : `approval ${given} of ${needed} recorded: the author of a push to ${revision.name} is not known, so another user has to approve it`,
   );
   const verify = { type: 'verify', ref: revision.ref, old: revision.refOid } as const;
   return { updates: [verify, update], name: revision.name, marks: [mark], revokes: false };

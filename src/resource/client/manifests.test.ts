@@ -104,7 +104,7 @@ describe('hostile YAML', () => {
     ['an unknown alias', 'a: *b', 'alias'],
     ['deep flow nesting', '['.repeat(100_000), 'nested more than 100 levels'],
     ['deep block nesting', `${'- '.repeat(2000)}x`, 'nested more than 100 levels'],
-    ['a key twice', 'kind: a\nkind: b', 'the key "kind" stands twice'],
+    ['a key twice', 'kind: a\nkind: b', 'the key "kind" occurs twice'],
     ['a key that is a list', '? [a]\n: b', 'a key must be a plain value'],
     ['tabs', 'a:\n\t- b', 'Tabs are not allowed'],
     ['too many documents', '--- a\n'.repeat(6000), 'more than 5000 documents'],

@@ -11,30 +11,33 @@ const texts = (description: string): StructuralSchema => ({
 /** The metadata of every object. */
 export const OBJECT_META_SCHEMA: StructuralSchema = {
   type: 'object',
-  description: 'Name, labels and what else every object has.',
+  description: 'Standard metadata of every object.',
   properties: {
     name: text('Name of the object, unique in its namespace and kind. It cannot be changed.'),
     generateName: text('Prefix of the name that the server generates if name is empty.'),
     namespace: text('Namespace of the object; empty for kinds that have none. It cannot be changed.'),
-    uid: text('Identity of the object in time: a new object of the same name has another one. Set by the server.'),
+    uid: text(
+      'Unique identifier of the object; a recreated object with the same name has another one. Set by the server.',
+    ),
     resourceVersion: text('Changes with every write. Opaque: compare it only for equality. Set by the server.'),
     generation: {
       type: 'integer',
       format: 'int64',
-      description: 'Grows with every change of the desired state, not with the status. Set by the server.',
+      description:
+        'Sequence number of the desired state. Increases with every change except those of the status. Set by the server.',
     },
-    creationTimestamp: time('When the object was created. Set by the server.'),
+    creationTimestamp: time('Creation time of the object. Set by the server.'),
     deletionTimestamp: time(
-      'When the deletion of the object was requested, which waits for its finalizers. Set by the server.',
+      'Time at which the deletion of the object was requested. It is completed when the list of finalizers is empty. Set by the server.',
     ),
     deletionGracePeriodSeconds: {
       type: 'integer',
       format: 'int64',
       description: 'Grace period of the deletion in seconds. Set by the server.',
     },
-    selfLink: text('Not used any more.'),
-    labels: texts('Short texts by name that selectors choose objects by.'),
-    annotations: texts('Texts by name for tools, of any form; selectors do not see them.'),
+    selfLink: text('Deprecated and not used.'),
+    labels: texts('Key-value pairs that selectors match.'),
+    annotations: texts('Key-value pairs with arbitrary data of tools. Selectors do not match them.'),
     finalizers: {
       type: 'array',
       description:

@@ -4,10 +4,10 @@ import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { User } from '../authentication/user.ts';
 import type { Authorizer, Decision, RequestAttributes } from './authorizer.ts';
 
-/** Failures of an authorizer that pass: the caller may send the request again. */
+/** Temporary failures of an authorizer: the caller may retry the request. */
 const TEMPORARY: readonly ErrorCode[] = ['Unavailable', 'Timeout', 'TooManyRequests'];
 
-/** Refuses what the authorizer does not allow, in the words of Kubernetes. Rejects as `isAllowed` does. */
+/** Refuses an action that the authorizer does not allow, with the message of Kubernetes. Rejects like `isAllowed`. */
 export async function requireAllowed(
   authorizer: Authorizer,
   attributes: RequestAttributes,
@@ -32,7 +32,7 @@ export async function isAllowed(
 }
 
 /**
- * The decision of an authorizer. Unavailable or Internal if it cannot decide: a failure is never a decision. Timeout as soon as `signal`
+ * Returns the decision of an authorizer. Throws Unavailable or Internal if it cannot decide: a failure is never a decision. Timeout as soon as `signal`
  * aborts: an authorizer that does not respond must not keep a request open whose time is up.
  */
 export function decide(authorizer: Authorizer, attributes: RequestAttributes, signal?: AbortSignal): Promise<Decision> {

@@ -62,7 +62,7 @@ export class Machine {
   /** Takes steps from the budget. Throws LimitExceeded when it is used up. */
   step(count: number): void {
     this.steps -= count;
-    if (this.steps < 0) throw exceeded(`it needs more than ${this.limits.steps} steps`);
+    if (this.steps < 0) throw exceeded(`it takes more than ${this.limits.steps} steps`);
   }
 
   /** Takes elements from the memory budget, before they are created. */

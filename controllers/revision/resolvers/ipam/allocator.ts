@@ -52,8 +52,8 @@ interface Reservations {
 }
 
 /**
- * Allocates addresses of all network instances. The holder of each follows from the status of the claims in all revisions of all
- * repositories; only values that are not written yet, and recently released ones, are known here alone.
+ * Allocates addresses of all network instances. Owners are derived from the claims in all revisions of all
+ * repositories; only unwritten and recently released values are in memory.
  */
 export class Allocator {
   readonly #options: AllocatorOptions;

@@ -71,12 +71,12 @@ function stateReasons({ revision, record, policy }: RevisionEvaluation): Reason[
 /** As in Porch, the folder stays on the main branch after the last numbered revision was deleted, until it is deleted itself. */
 function placeholderFindings({ siblings, evaluation: { revision } }: ExplainedRevision): Findings {
   const { name, lifecycle } = revision;
-  const what = 'it stands for the package on the main branch';
+  const what = 'it represents the package on the main branch';
   const finding = (more: string) => [{ reason: 'MainBranch', message: `${what}; ${more}` }];
   const latest = siblings.find((sibling) => sibling.latest);
   if (lifecycle === 'DeletionProposed')
     return {
-      reasons: finding('it is proposed for deletion, and waits for a person to delete or to keep it'),
+      reasons: finding('it is proposed for deletion, and waits for a user to delete or to keep it'),
       next: [sluiceCommand('rpkg', 'del', name)],
       alternatives: [sluiceCommand('rpkg', 'reject', name)],
     };

@@ -99,7 +99,7 @@ export class KrmReader {
     const watch = () => {
       clearTimeout(timer);
       if (this.#waiting.size === 0) thread.unref();
-      else timer = setTimeout(() => end(new Error(`it needs more than ${timeoutMs} ms`)), timeoutMs);
+      else timer = setTimeout(() => end(new Error(`it takes more than ${timeoutMs} ms`)), timeoutMs);
     };
     thread.on('message', ({ id, files }: KrmResponse) => {
       this.#waiting.get(id)?.resolve(files);

@@ -4,17 +4,17 @@ import { checkPath } from '../../../git/objects/paths.ts';
 import { invalidObject, invalidValue } from '../../../resource/object/invalid-object.ts';
 import { MAX_BYTES, MAX_FILES, type PackageContent } from '../../model/content/content.ts';
 
-/** All files of a package, as a request has them. */
+/** All files of a package in a request. */
 export interface WholeFiles {
   readonly texts: ReadonlyMap<string, string>;
   /** Undefined keeps the binary files as they are. */
   readonly binary: ReadonlyMap<string, Buffer> | undefined;
 }
 
-/** A path that no map can hold: no reader of JSON can be trusted to keep a field of that name. */
+/** A path that cannot be a key of a map: some readers of JSON drop a field with this name. */
 const UNNAMEABLE = '__proto__';
 
-/** The files of a package: its texts, its binary files, and the paths of those that no map can hold. */
+/** Sorts the files of a package: texts, binary files, and the paths of those that cannot be keys of a map. */
 export function sortFiles({ files }: Pick<PackageContent, 'files'>): {
   readonly texts: Record<string, string>;
   readonly binary: ReadonlyMap<string, Buffer>;
@@ -32,7 +32,7 @@ export function sortFiles({ files }: Pick<PackageContent, 'files'>): {
 }
 
 /**
- * The edits that make the files of a package exactly those given. Throws InvalidInput, with every path that is refused, and LimitExceeded
+ * Returns the edits that replace the files of a package by the given ones. Throws InvalidInput, with every path that is refused, and LimitExceeded
  * for a package that could not be read again.
  */
 export function replaceFiles(

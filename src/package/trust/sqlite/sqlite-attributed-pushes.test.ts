@@ -80,7 +80,7 @@ test('a damaged file is an error with the next step', () => {
   writeFileSync(path, 'x'.repeat(5000));
   const pushes = new SqliteAttributedPushes(path);
   expect(() => pushes.latest(PUSH)).toThrow(
-    /damaged\.sqlite: .*; if the file is damaged, remove it: what was reported/,
+    /damaged\.sqlite: .*; if the file is damaged, remove it: pushes without a report/,
   );
   pushes.close();
 });

@@ -70,12 +70,12 @@ describe('structuralProblems', () => {
     [
       'a type inside of anyOf',
       { type: 'string', anyOf: [{ type: 'string' }] },
-      'anyOf[0].type: Forbidden: must stand outside',
+      'anyOf[0].type: Forbidden: must be outside',
     ],
     [
       'a field inside of allOf only',
       { type: 'object', allOf: [{ properties: { b: { minLength: 1 } } }] },
-      'allOf[0].properties.b: Forbidden: must stand outside',
+      'allOf[0].properties.b: Forbidden: must be outside',
     ],
     ['lookahead', { type: 'string', pattern: '^(?=a)' }, 'a.pattern: Forbidden: must be a regular expression'],
     ['a broken pattern', { type: 'string', pattern: '(' }, 'a.pattern: Forbidden: must be a regular expression'],
