@@ -58,7 +58,9 @@ test('a user whom a policy names may publish with closed gates and a reason, and
   await cli.run('rpkg', 'propose', name);
   const approve = (...words: string[]) => cli.run('rpkg', 'approve', name, '--break-glass', ...words);
   expect((await approve('--as', 'oncall')).stderr).toContain('needs a reason; give one with --reason');
-  expect((await approve('--reason', 'why not')).stderr).toContain('no policy permits anna to publish with closed gates');
+  expect((await approve('--reason', 'why not')).stderr).toContain(
+    'no policy permits anna to publish with closed gates',
+  );
   expect(await approve('--as', 'oncall', '--reason', 'the site is down')).toMatchObject({
     code: 0,
     stdout: `${name} approved, with the gates as they are (break-glass)\n`,

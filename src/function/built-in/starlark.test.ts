@@ -184,7 +184,10 @@ describe('the output of a script', () => {
 test.each([
   ['ctx.resource_list["items"][0]["spec"]["y"] = lambda: 1', /items\[0\]\.spec\.y is of type function/],
   ['ctx.resource_list["items"][0]["spec"][1] = 1', /items\[0\]\.spec has a field whose name is of type int/],
-  ['ctx.resource_list["items"][0]["spec"]["y"] = ctx.resource_list', /contains itself, or is nested more than 200 levels/],
+  [
+    'ctx.resource_list["items"][0]["spec"]["y"] = ctx.resource_list',
+    /contains itself, or is nested more than 200 levels/,
+  ],
   ['ctx.resource_list["items"][0]["spec"] = float("nan")', /items\[0\]\.spec is a number that cannot be written/],
   ['print(ctx.open_api["definitions"])', /ctx.open_api is not supported/],
   ['print(ctx.constructor)', /struct has no .constructor field or method/],

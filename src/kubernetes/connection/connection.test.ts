@@ -201,9 +201,7 @@ test('the error names a server that does not listen', async () => {
   await server.stop();
   const error = (await get(connection).catch((thrown: unknown) => thrown)) as SluiceError;
   expect(error).toMatchObject({ code: 'Unavailable' });
-  expect(error.message).toMatch(
-    /^cannot connect to http:\/\/127\.0\.0\.1:\d+: no server listens there; start it/,
-  );
+  expect(error.message).toMatch(/^cannot connect to http:\/\/127\.0\.0\.1:\d+: no server listens there; start it/);
   await server.start();
 });
 
