@@ -106,7 +106,7 @@ test('an event counts once, though it is served in two groups', async () => {
     ['held', ['example.org/slow']],
     ['free', []],
   ] as const)
-    await client.create(eventV1Kind, { metadata: { name, namespace: 'a', finalizers } });
+    await client.create(eventV1Kind, { metadata: { name, namespace: 'a', finalizers }, regarding: { namespace: 'a' } });
   await at.manager.start();
   await at.remove('a');
   await at.rest();

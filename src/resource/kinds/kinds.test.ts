@@ -89,7 +89,6 @@ describe('roles and bindings', () => {
   test('subjects are judged by their kind', () => {
     const judge = (subject: object) =>
       thrownCauses(() => roleBindingKind.parse({ metadata: { name: 'b' }, roleRef: ref, subjects: [subject] }));
-    expect(judge({ kind: 'ServiceAccount', name: 'bot' })).toEqual(['subjects[0].namespace: Required value']);
     expect(judge({ kind: 'ServiceAccount', name: 'bot', namespace: '../x' })[0]).toContain(
       'subjects[0].namespace: Invalid',
     );
@@ -98,6 +97,15 @@ describe('roles and bindings', () => {
       'subjects[0].apiGroup: Invalid value: "apps"',
     );
     expect(judge({ kind: 'Robot', name: 'r' })[0]).toContain('Unsupported value: "Robot"');
+  });
+
+  test('a service account may be one of the namespace of its binding', () => {
+    const given = { metadata: { name: 'b' }, roleRef: ref, subjects: [{ kind: 'ServiceAccount', name: 'bot' }] };
+    expect(roleBindingKind.parse(given).object.subjects).toEqual(given.subjects);
+    const everywhere = { ...given, roleRef: { kind: 'ClusterRole', name: 'x' } };
+    expect(thrownCauses(() => clusterRoleBindingKind.parse(everywhere))).toEqual([
+      'subjects[0].namespace: Required value',
+    ]);
   });
 
   test('a ClusterRoleBinding requires a ClusterRole, and keeps its role', () => {

@@ -11,6 +11,7 @@ export function checkVersion(
   query: URLSearchParams,
 ): void {
   const requested = query.get('resourceVersion') ?? '';
+  checkNumber(requested);
   if (requested === '' || requested === '0' || requested === current || (query.get('continue') ?? '') !== '') return;
   if (isLaterVersion(requested, current))
     throw new SluiceError('Timeout', `Too large resource version: ${requested.slice(0, 40)}, current: ${current}`, {
@@ -21,6 +22,16 @@ export function checkVersion(
     });
   if (query.get('resourceVersionMatch') === 'Exact')
     throw new SluiceError('Expired', 'the state of that resourceVersion is not kept; list without "Exact"');
+}
+
+/** BadRequest for a version that no server of the Kubernetes API assigns. */
+export function checkNumber(requested: string): void {
+  if (requested === '' || /^\d{1,20}$/.test(requested)) return;
+  const shown = JSON.stringify(requested.slice(0, 40));
+  throw new SluiceError(
+    'BadRequest',
+    `invalid resource version: resourceVersion: Invalid value: ${shown}: it must be a number`,
+  );
 }
 
 /**

@@ -2,6 +2,7 @@ import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { fieldPath, invalidObject } from '../../resource/object/invalid-object.ts';
 import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.ts';
+import { isJsonObject } from '../../resource/object/own-property.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { compileRules } from '../../resource/schema/structural/validation-rules.ts';
 import type { DecodedText } from '../http/json-text.ts';
@@ -28,7 +29,7 @@ export function acceptObject(
   const { kind } = request.resource;
   checkKind(request, value);
   checkSize(request, value);
-  const { object, unknownFields } = kind.parse(value);
+  const { object, unknownFields } = kind.parse(withNamespace(request, value));
   reportFlaws(
     request,
     [
@@ -77,8 +78,14 @@ export function checkSize({ resource: { kind } }: ApiRequest, value: unknown): v
 
 function checkKind(request: ApiRequest, value: unknown): void {
   const { kind } = request.resource;
+  if (typeof value !== 'object' || Array.isArray(value))
+    throw new SluiceError(
+      'BadRequest',
+      `the object provided is unrecognized (must be of type ${kind.kind}): it must be a JSON object`,
+    );
+  checkNamed(request, value);
   // The schema reports everything else.
-  if (typeof value !== 'object' || value === null) return;
+  if (value === null) return;
   const { apiVersion = kind.apiVersion, kind: name = kind.kind } = value as { apiVersion?: unknown; kind?: unknown };
   noteName(request, value);
   if (apiVersion !== kind.apiVersion)
@@ -91,6 +98,16 @@ function checkKind(request: ApiRequest, value: unknown): void {
       'BadRequest',
       `the kind in the data (${quoted(name)}) does not match the expected kind (${kind.kind})`,
     );
+}
+
+/** The body of a request to the URL of an object must contain its name, too. */
+function checkNamed({ info }: ApiRequest, value: object | null): void {
+  const { metadata } = (value ?? {}) as { readonly metadata?: { readonly name?: unknown } | null };
+  if (info.name === '' || (metadata?.name ?? '') !== '') return;
+  throw new SluiceError(
+    'BadRequest',
+    `the name of the object (${info.name} based on URL) was undeterminable: name must be provided`,
+  );
 }
 
 /** Failures name the object in the body, also if it is not valid. */
@@ -117,6 +134,13 @@ function refuseObject({ resource }: ApiRequest, flaws: string): SluiceError {
   const { kind, version } = resource.kind;
   const text = `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${flaws}`;
   return new SluiceError('BadRequest', text);
+}
+
+/** The object with the namespace of the URL if it names none, so that the rules of its kind see where it will be. */
+function withNamespace({ info, resource: { kind } }: ApiRequest, value: unknown): unknown {
+  const { metadata } = (value ?? {}) as { readonly metadata?: unknown };
+  if (!kind.namespaced || !isJsonObject(metadata) || (metadata.namespace ?? '') !== '') return value;
+  return { ...(value as object), metadata: { ...metadata, namespace: info.namespace } };
 }
 
 /** The object with the name and the namespace of the URL. */

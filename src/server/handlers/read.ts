@@ -1,12 +1,13 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { encodedResponse } from '../http/answer.ts';
 import { type Handler, keyOfRequest } from './handler.ts';
-import { checkVersion } from './list-version.ts';
+import { checkNumber, checkVersion } from './list-version.ts';
 import { asBadRequest, countOf, invalidOptions, selectionOf } from './query-options.ts';
 
 /** One object; a sub-resource returns the object that it belongs to. */
 export const getObject: Handler = async (request, { presenter }) => {
   const { resource, representation, query } = request;
+  checkNumber(query.get('resourceVersion') ?? '');
   const object = await resource.storage.get(request.context, keyOfRequest(request));
   return presenter.object(presenter.view(resource.kind, representation, query), 200, object);
 };
@@ -25,6 +26,8 @@ export const listObjects: Handler = async (request, { presenter }) => {
   const { info, query, resource } = request;
   const view = presenter.view(resource.kind, request.representation, query);
   checkVersionOptions(query);
+  // A list takes as long as any request. The parameter must be valid all the same.
+  countOf(query, 'timeoutSeconds');
   const options = {
     ...selectionOf(info, query),
     limit: countOf(query, 'limit'),

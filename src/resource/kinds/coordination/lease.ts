@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineKind } from '../../schema/define-kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
-import { serverTimeSchema } from '../common/time-schema.ts';
+import { microTimeSchema } from '../common/time-schema.ts';
 
 export const leaseKind = defineKind({
   group: 'coordination.k8s.io',
@@ -17,8 +17,8 @@ export const leaseKind = defineKind({
         .min(1)
         .nullish()
         .describe('Duration in seconds after renewTime that other candidates wait before they acquire the lease.'),
-      acquireTime: serverTimeSchema.describe('Time at which the holder acquired the lease.'),
-      renewTime: serverTimeSchema.describe('Time at which the holder last renewed the lease.'),
+      acquireTime: microTimeSchema.describe('Time at which the holder acquired the lease.'),
+      renewTime: microTimeSchema.describe('Time at which the holder last renewed the lease.'),
       leaseTransitions: z.int32().min(0).nullish().describe('Number of transitions of the lease between holders.'),
       strategy: z.string().nullish().describe('Strategy of coordinated leader election.'),
       preferredHolder: z

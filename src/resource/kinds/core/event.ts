@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
-import type { ObjectMeta } from '../../object/object.ts';
+import { DEFAULT_NAMESPACE, type ObjectMeta } from '../../object/object.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
-import { serverTimeSchema } from '../common/time-schema.ts';
+import { microTimeSchema, serverTimeSchema } from '../common/time-schema.ts';
 import { objectReferenceSchema } from './object-reference.ts';
 
 interface Times {
@@ -40,11 +40,11 @@ export const eventFields = {
   count: z.int32().optional().describe('Number of occurrences of the event.'),
   firstTimestamp: serverTimeSchema.describe('Time of the first occurrence.'),
   lastTimestamp: serverTimeSchema.describe('Time of the last occurrence.'),
-  eventTime: serverTimeSchema.describe('Time of the first occurrence, with microseconds.'),
+  eventTime: microTimeSchema.describe('Time of the first occurrence, with microseconds.'),
   series: z
     .object({
       count: z.int32().optional().describe('Number of occurrences in the series.'),
-      lastObservedTime: serverTimeSchema.describe('Time of the last occurrence, with microseconds.'),
+      lastObservedTime: microTimeSchema.describe('Time of the last occurrence, with microseconds.'),
     })
     .nullish()
     .describe('Series of events that this event represents; absent for a single occurrence.'),
@@ -112,9 +112,15 @@ export const eventKind = defineKind({
 
 export type Event = ObjectOf<typeof eventKind>;
 
+/** True if an event may be about an object of a namespace. Events about objects without one are in `default`. */
+export function inNamespaceOf({ namespace }: ObjectMeta, ofObject: string): boolean {
+  return namespace === undefined || namespace === (ofObject === '' ? DEFAULT_NAMESPACE : ofObject);
+}
+
 /** An event must be in the namespace of its object, so that users who may read the object may read the event. */
 function namespaceCauses({ metadata, involvedObject }: EventPlace): FieldCause[] {
   const { namespace = '' } = involvedObject;
-  if (namespace === '' || metadata.namespace === undefined || namespace === metadata.namespace) return [];
-  return [invalidValue(['involvedObject', 'namespace'], namespace, 'does not match event.namespace')];
+  return inNamespaceOf(metadata, namespace)
+    ? []
+    : [invalidValue(['involvedObject', 'namespace'], namespace, 'does not match event.namespace')];
 }

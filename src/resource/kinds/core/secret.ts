@@ -5,6 +5,7 @@ import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { dataKeySchema } from './config-map.ts';
 import { sizeCauses } from './data-size.ts';
 import { sealedCauses } from './sealed-data.ts';
+import { typeCauses } from './secret-types.ts';
 
 export const secretKind = defineKind({
   group: '',
@@ -30,12 +31,14 @@ export const secretKind = defineKind({
   },
   immutableFields: ['type'],
   strategy: {
-    canonicalize({ stringData, ...secret }) {
+    canonicalize({ stringData, ...given }) {
+      // Clients written in Go send an empty text for a type that they do not set.
+      const secret = given.type === '' ? { ...given, type: 'Opaque' } : given;
       if (stringData === undefined) return secret;
       const encoded = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
       return { ...secret, data: { ...secret.data, ...Object.fromEntries(encoded) } };
     },
-    validate: ({ data }) => sizeCauses('data', undefined, data),
+    validate: (secret) => [...sizeCauses('data', undefined, secret.data), ...typeCauses(secret)],
     validateUpdate: (old, next) => sealedCauses(old, next, ['data']),
   },
   selectableFields: [{ path: 'type' }],

@@ -7,6 +7,7 @@ import { eventV1Kind, eventV1Translation } from './event-v1.ts';
 
 const { show, keep } = eventV1Translation;
 const time = fc.constantFrom('2026-01-02T03:04:05Z', '2026-01-02T03:04:05.123456Z', null);
+const microTime = fc.constantFrom('2026-01-02T03:04:05.123456Z', '2026-01-02T03:04:05.000000+02:00', null);
 const reference = fc.record(
   { apiVersion: fc.string(), kind: fc.string(), name: fc.string(), uid: fc.string(), fieldPath: fc.string() },
   { requiredKeys: [] },
@@ -17,8 +18,8 @@ const event = fc.record(
     involvedObject: reference,
     type: fc.constantFrom('Normal', 'Warning'),
     ...{ reason: fc.string(), message: fc.string(), action: fc.string(), count: fc.nat(1000) },
-    ...{ firstTimestamp: time, lastTimestamp: time, eventTime: time },
-    series: fc.option(fc.record({ count: fc.nat(1000), lastObservedTime: time }, { requiredKeys: [] })),
+    ...{ firstTimestamp: time, lastTimestamp: time, eventTime: microTime },
+    series: fc.option(fc.record({ count: fc.nat(1000), lastObservedTime: microTime }, { requiredKeys: [] })),
     related: fc.option(reference),
     source: fc.record({ component: fc.string(), host: fc.string() }, { requiredKeys: [] }),
     ...{ reportingComponent: fc.string(), reportingInstance: fc.string() },

@@ -3,7 +3,7 @@ import type { KubernetesObject, ObjectMeta } from '../../object/object.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
 import type { Translation } from '../../storage/translated-storage.ts';
-import { type Event, eventFields, eventKind } from '../core/event.ts';
+import { type Event, eventFields, eventKind, inNamespaceOf } from '../core/event.ts';
 
 interface EventPlace {
   readonly metadata: ObjectMeta;
@@ -119,6 +119,7 @@ function renamed(event: KubernetesObject, apiVersion: string, names: ReadonlyMap
 /** An event must be in the namespace of its object, so that users who may read the object may read the event. */
 function namespaceCauses({ metadata, regarding }: EventPlace): FieldCause[] {
   const { namespace = '' } = regarding;
-  if (namespace === '' || metadata.namespace === undefined || namespace === metadata.namespace) return [];
-  return [invalidValue(['regarding', 'namespace'], namespace, 'does not match event.namespace')];
+  return inNamespaceOf(metadata, namespace)
+    ? []
+    : [invalidValue(['regarding', 'namespace'], namespace, 'does not match event.namespace')];
 }

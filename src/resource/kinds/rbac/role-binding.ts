@@ -52,6 +52,14 @@ function withGroups<T extends Binding>(binding: T): T {
   return { ...binding, subjects: known };
 }
 
+function clusterSubjectCauses(binding: Binding): FieldCause[] {
+  const unplaced = (binding.subjects ?? []).flatMap(({ kind, namespace = '' }, index) =>
+    kind === 'ServiceAccount' && namespace === '' ? [requiredValue(['subjects', index, 'namespace'])] : [],
+  );
+  return [...subjectCauses(binding), ...unplaced];
+}
+
+/** A service account without a namespace is one of the namespace of the binding. */
 function subjectCauses({ subjects: list = [] }: Binding): FieldCause[] {
   return list.flatMap((entry, index) => {
     const path = ['subjects', index];
@@ -62,8 +70,7 @@ function subjectCauses({ subjects: list = [] }: Binding): FieldCause[] {
       causes.push(invalidValue([...path, 'apiGroup'], apiGroup, `must be ${JSON.stringify(expected)} for a ${kind}`));
     if (kind !== 'ServiceAccount') {
       if (namespace !== '') causes.push(forbidden([...path, 'namespace'], `a ${kind} has no namespace`));
-    } else if (namespace === '') causes.push(requiredValue([...path, 'namespace']));
-    else if (!followsRule(namespace, DNS_LABEL))
+    } else if (namespace !== '' && !followsRule(namespace, DNS_LABEL))
       causes.push(invalidValue([...path, 'namespace'], namespace, DNS_LABEL.rule));
     return causes;
   });
@@ -72,7 +79,7 @@ function subjectCauses({ subjects: list = [] }: Binding): FieldCause[] {
 function namesOf({ subjects: list = [] }: Binding, kind: Subject['kind']): string {
   const chosen = list.filter((entry) => entry.kind === kind);
   return chosen
-    .map((entry) => (kind === 'ServiceAccount' ? `${entry.namespace}/${entry.name}` : entry.name))
+    .map((entry) => (kind === 'ServiceAccount' ? `${entry.namespace ?? ''}/${entry.name}` : entry.name))
     .join(', ');
 }
 
@@ -108,7 +115,7 @@ export const clusterRoleBindingKind = defineKind({
   namespaced: false,
   description: 'Gives a role to users, groups and service accounts everywhere.',
   fields: { subjects, roleRef: roleRef(['ClusterRole']) },
-  strategy: { canonicalize: withGroups, validate: subjectCauses },
+  strategy: { canonicalize: withGroups, validate: clusterSubjectCauses },
   immutableFields: ['roleRef'],
   printerColumns: COLUMNS,
 });

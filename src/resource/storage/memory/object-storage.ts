@@ -18,7 +18,16 @@ import type { KindIdentity } from '../../schema/kind-identity.ts';
 import type { EventLog } from '../../watch/event-log.ts';
 import { type IndexKey, indexedObject, indexKeysOf, narrowestKey, sharedKeysOf } from '../../watch/index-key.ts';
 import { compileSelection } from '../selection.ts';
-import type { DeleteOptions, ListOptions, ListResult, Storage, Verb, WatchEvent, WatchOptions } from '../storage.ts';
+import {
+  ALL_VERBS,
+  type DeleteOptions,
+  type ListOptions,
+  type ListResult,
+  type Storage,
+  type Verb,
+  type WatchEvent,
+  type WatchOptions,
+} from '../storage.ts';
 import type { Committer, Transaction } from './commit.ts';
 import { frozenCopy } from './frozen-copy.ts';
 import { ListPages } from './list-pages.ts';
@@ -74,7 +83,11 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
 
   constructor(kind: Kind<T>, options: ObjectStorageOptions) {
     this.#kind = kind;
-    if (options.verbs !== undefined) this.verbs = options.verbs;
+    // As in Kubernetes, namespaces are deleted one by one.
+    const hasNoCollection = kind.strategy.holdsDeletion !== undefined;
+    const verbs =
+      options.verbs ?? (hasNoCollection ? ALL_VERBS.filter((verb) => verb !== 'deletecollection') : undefined);
+    if (verbs !== undefined) this.verbs = verbs;
     this.#clock = options.clock;
     this.#log = options.log;
     this.#committer = options.committer;
