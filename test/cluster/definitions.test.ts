@@ -1,19 +1,15 @@
-import { globSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { loadAll } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
 import { beforeAllServed, failure, made, pathOf, usePlace } from '../conformance/support/place.ts';
-import type { KubeObject } from '../support/api/kube-api.ts';
-import { DEFINITIONS, readDefinitions } from './support/install-definitions.ts';
+import { APPLY_PATCH } from '../support/api/kube-api.ts';
+import { DEFINITIONS, readDefinitions, readExamples } from './support/install-definitions.ts';
 
 const place = usePlace();
-const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 /** Packages are served by aggregation, and the others are no kinds of a server. */
 const NOT_DEFINED = /^(porch\.kpt\.dev|kpt\.dev)\//;
 
 describe('a kube-apiserver', () => {
   test('serves every definition of deploy/crds', async () => {
-    for (const { metadata } of await readDefinitions()) {
+    for (const { metadata } of readDefinitions()) {
       const { status } = made(await place.api.get(`${DEFINITIONS}/${metadata.name}`));
       const { conditions } = status as { readonly conditions: readonly { type: string; status: string }[] };
       const states = conditions.map(({ type, status: state }) => `${type}=${state}`).sort();
@@ -23,7 +19,7 @@ describe('a kube-apiserver', () => {
   });
 
   test('has the same definition back that was applied: it prunes and defaults nothing', async () => {
-    for (const definition of await readDefinitions()) {
+    for (const definition of readDefinitions()) {
       const { spec } = made(await place.api.get(`${DEFINITIONS}/${definition.metadata.name}`));
       expect(spec, definition.metadata.name).toMatchObject(definition.spec as object);
     }
@@ -38,8 +34,9 @@ describe('a kube-apiserver', () => {
     const name = `${group}${group === '' ? '' : `/${version}/`}${resource?.name}`;
     const path = resource?.namespaced ? place.path(name) : pathOf(name);
     const local = resource?.namespaced ? { ...metadata, namespace: place.namespace } : metadata;
-    const strict = 'dryRun=All&fieldValidation=Strict';
-    expect((await place.api.post(`${path}?${strict}`, { ...object, metadata: local })).text).toContain('"uid":');
+    const query = 'dryRun=All&fieldValidation=Strict&fieldManager=example';
+    const applied = { ...object, metadata: local };
+    made(await place.api.patch(`${path}/${metadata.name}?${query}`, applied, APPLY_PATCH));
   });
 
   describe('keeps the rules of a Repository', () => {
@@ -101,11 +98,5 @@ function repository(name: string, spec: object) {
 
 /** The objects of the examples that a cluster with the definitions has kinds for, with their files. */
 function exampleObjects() {
-  return globSync('**/*.yaml', { cwd: EXAMPLES })
-    .sort()
-    .flatMap((file) => {
-      const objects = loadAll(readFileSync(`${EXAMPLES}/${file}`, 'utf8')) as KubeObject[];
-      return objects.map((object) => ({ ...object, file }));
-    })
-    .filter(({ apiVersion }) => !NOT_DEFINED.test(apiVersion));
+  return readExamples().filter(({ apiVersion }) => !NOT_DEFINED.test(apiVersion));
 }

@@ -84,7 +84,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   constructor(kind: Kind<T>, options: ObjectStorageOptions) {
     this.#kind = kind;
     // As in Kubernetes, namespaces are deleted one by one.
-    const hasNoCollection = kind.strategy.holdsDeletion !== undefined;
+    const hasNoCollection = kind.strategy.delaysDeletion !== undefined;
     const verbs =
       options.verbs ?? (hasNoCollection ? ALL_VERBS.filter((verb) => verb !== 'deletecollection') : undefined);
     if (verbs !== undefined) this.verbs = verbs;
