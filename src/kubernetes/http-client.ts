@@ -59,6 +59,11 @@ export interface HttpCallOptions extends CallOptions {
   readonly onWarning?: ((text: string) => void) | undefined;
 }
 
+export interface HttpWatchOptions extends WatchCallOptions, HttpCallOptions {
+  /** See `WatchStreamOptions`. Default: that of the client. */
+  readonly silenceLimit?: number | undefined;
+}
+
 /** A part of a list. */
 export interface PageOptions {
   readonly limit?: number | undefined;
