@@ -59,7 +59,7 @@ export interface HttpCallOptions extends CallOptions {
   readonly onWarning?: ((text: string) => void) | undefined;
 }
 
-export interface HttpWatchOptions extends WatchCallOptions, HttpCallOptions {
+export interface HttpWatchOptions extends WatchCallOptions {
   /** See `WatchStreamOptions`. Default: that of the client. */
   readonly silenceLimit?: number | undefined;
 }
@@ -149,11 +149,8 @@ export class HttpClient implements Client {
     return readPage(kind, await this.#json(kind, { method: 'GET', path }, options));
   }
 
-  watch<T extends KubernetesObject>(
-    kind: Kind<T>,
-    options: WatchCallOptions & HttpCallOptions,
-  ): AsyncIterable<WatchEvent<T>> {
-    const { silenceLimit = SILENCE_LIMIT_MS } = this.#options;
+  watch<T extends KubernetesObject>(kind: Kind<T>, options: HttpWatchOptions): AsyncIterable<WatchEvent<T>> {
+    const { silenceLimit = this.#options.silenceLimit ?? SILENCE_LIMIT_MS } = options;
     const path = withQuery(collectionPath(kind, options.namespace), {
       ...selectionQuery(options),
       watch: 'true',
@@ -315,7 +312,8 @@ export class HttpClient implements Client {
     request: ObjectRequest,
     options: HttpCallOptions | undefined,
   ): Promise<Stored<T>> {
-    return readObject(kind, await this.#json(kind, request, options));
+    const response = await this.#json(kind, request, options);
+    return readObject(kind, options?.dryRun === true ? withVersion(response) : response);
   }
 
   /** Calls the server and returns the response as an object. */
@@ -368,6 +366,12 @@ export class HttpClient implements Client {
       return isSluiceError(error, 'NotFound');
     }
   }
+}
+
+/** The object that a dry run returns. It has no version where nothing is stored. */
+function withVersion(response: object): object {
+  const { metadata } = response as { readonly metadata?: object };
+  return { ...response, metadata: { resourceVersion: '', ...metadata } };
 }
 
 /** A request about the objects of a kind; `value` is sent as JSON. */

@@ -49,11 +49,11 @@ export class ClusterStorage<T extends KubernetesObject = KubernetesObject> imple
   }
 
   watch(
-    context: RequestContext,
+    _context: RequestContext,
     { resourceVersion, signal, ...selection }: WatchOptions,
   ): AsyncIterable<WatchEvent<T>> {
     compileSelection(selection, this.kind);
-    const call = { ...selected(selection), ...optionsOf(context), signal };
+    const call = { ...selected(selection), signal };
     return resumedWatch({
       ...{ resourceVersion, signal },
       clock: this.#client.clock,

@@ -3,7 +3,14 @@ import { type KubernetesObject, keyOf, type ObjectMeta, type Stored } from '../o
 import type { RequestContext } from '../object/request-context.ts';
 import { fieldSelector } from '../selector/field-selector.ts';
 import { labelSelector } from '../selector/label-selector.ts';
-import type { ListResult, Storage, WatchEvent, WatchOptions } from './storage.ts';
+import {
+  FOREGROUND_FINALIZER,
+  type ListResult,
+  ORPHAN_FINALIZER,
+  type Storage,
+  type WatchEvent,
+  type WatchOptions,
+} from './storage.ts';
 
 /** One empty storage under test, and objects that it takes. What is optional is not tested where it is absent. */
 export interface StorageSubject<T extends KubernetesObject> {
@@ -117,6 +124,37 @@ export function describeStorage<T extends KubernetesObject>(
       expect((await storage.list(context, { namespace: 'default' })).items).toHaveLength(2);
     });
 
+    test('pages are of one state, and together the whole list', async () => {
+      for (const index of [1, 2, 3, 4, 5]) await create(index);
+      const whole = await storage.list(context, { namespace: 'default' });
+      const paged: Stored<T>[] = [];
+      let token: string | undefined;
+      do {
+        const page = await storage.list(context, { namespace: 'default', limit: 2, continue: token });
+        expect(page.items.length).toBeLessThanOrEqual(2);
+        expect(page.resourceVersion).toBe(whole.resourceVersion);
+        for (const item of page.items) expectFrozen(item);
+        // What is created meanwhile is no part of it.
+        if (token === undefined) await create(6);
+        paged.push(...page.items);
+        token = page.continue;
+        if (page.remainingItemCount !== undefined) expect(page.remainingItemCount).toBe(5 - paged.length);
+      } while (token !== undefined);
+      expect(paged).toEqual(whole.items);
+      expect((await storage.list(context)).items).toHaveLength(6);
+    });
+
+    test('a dry run returns what would be stored, and stores nothing', async () => {
+      const dry = { ...context, dryRun: true };
+      const planned = await storage.create(dry, subject.sample(1));
+      expect(planned.metadata).toMatchObject({ namespace: 'default' });
+      await expect(get(planned)).rejects.toMatchObject({ code: 'NotFound' });
+      const made = await create(1);
+      const changed = await storage.update(dry, subject.changeSpec(made));
+      expect(changed.spec).not.toEqual(made.spec);
+      expect(await get(made)).toEqual(made);
+    });
+
     test('an unknown field in a selector is refused', async () => {
       const selection = { fieldSelector: fieldSelector('spec.no-such-field=1') };
       await expect(storage.list(context, selection)).rejects.toMatchObject({ code: 'BadRequest' });
@@ -189,6 +227,55 @@ export function describeStorage<T extends KubernetesObject>(
       expect(written.metadata.generation).toBe(made.metadata.generation);
       const stale = storage.updateSubResource(context, 'status', made);
       await expect(stale).rejects.toMatchObject({ code: 'Conflict' });
+    });
+
+    test('a status without a version wins, unless it is for another object', async () => {
+      if (subject.changeStatus === undefined) return;
+      const made = await create(1);
+      await storage.update(context, withMeta(made, { labels: { later: 'x' } }));
+      const blind = withMeta(subject.changeStatus(made), { resourceVersion: undefined });
+      const written = await storage.updateSubResource(context, 'status', blind);
+      expect(written.status).toMatchObject(subject.changeStatus(made).status as object);
+      expect(written.metadata.labels).toMatchObject({ later: 'x' });
+      const foreign = withMeta(blind, { uid: '00000000-0000-4000-8000-000000000000' });
+      const refused = storage.updateSubResource(context, 'status', foreign);
+      await expect(refused).rejects.toMatchObject({ code: 'Conflict' });
+    });
+
+    test('a merge patch changes what it names, in one step', async () => {
+      if (storage.patch === undefined) return;
+      const made = await create(1, { labels: { a: 'x', b: 'x' } });
+      const patched = await storage.patch(context, keyOf(made), { metadata: { labels: { a: null, c: 'x' } } });
+      expect(patched.metadata.labels).toEqual({ b: 'x', c: 'x' });
+      expect(await get(made)).toEqual(patched);
+      const stale = { metadata: { resourceVersion: made.metadata.resourceVersion, labels: { d: 'x' } } };
+      await expect(storage.patch(context, keyOf(made), stale)).rejects.toMatchObject({ code: 'Conflict' });
+      await expect(storage.patch(context, { ...keyOf(made), name: 'other' }, stale)).rejects.toMatchObject({
+        code: 'NotFound',
+      });
+      if (subject.changeStatus === undefined) return;
+      const { status } = subject.changeStatus(patched);
+      const unchanged = await storage.patch(context, keyOf(made), { status });
+      expect(unchanged.metadata.resourceVersion).toBe(patched.metadata.resourceVersion);
+      const written = await storage.patch(context, keyOf(made), { status }, 'status');
+      expect(written.status).toMatchObject(status as object);
+    });
+
+    test('server-side apply creates, owns its fields, and needs force for those of others', async () => {
+      if (storage.apply === undefined) return;
+      const { apiVersion, kind, ...sample } = subject.sample(1);
+      const { name, namespace } = sample.metadata;
+      const labelled = (labels: object) => ({ ...sample, apiVersion, kind, metadata: { name, namespace, labels } });
+      const first = await storage.apply(context, labelled({ a: '1', b: '1' }), { manager: 'one' });
+      expect(first.metadata.labels).toEqual({ a: '1', b: '1' });
+      expect(await storage.apply(context, labelled({ a: '1', b: '1' }), { manager: 'one' })).toEqual(first);
+      const only = { apiVersion, kind, metadata: { name, namespace, labels: { a: '2' } } };
+      const call = storage.apply(context, only, { manager: 'two' });
+      await expect(call).rejects.toMatchObject({ code: 'Conflict' });
+      const forced = await storage.apply(context, only, { manager: 'two', force: true });
+      expect(forced.metadata.labels).toEqual({ a: '2', b: '1' });
+      const fewer = await storage.apply(context, labelled({}), { manager: 'one' });
+      expect(fewer.metadata.labels).toEqual({ a: '2' });
     });
 
     test('a sub-resource that does not exist is Unsupported', async () => {
@@ -287,6 +374,21 @@ export function describeStorage<T extends KubernetesObject>(
     });
 
     if (!traits.finalizers) return;
+
+    test.each([
+      ['Foreground', FOREGROUND_FINALIZER],
+      ['Orphan', ORPHAN_FINALIZER],
+    ] as const)(
+      'a deletion with the policy %s waits for the garbage collector',
+      async (propagationPolicy, finalizer) => {
+        const made = await create(1, { finalizers: ['example.org/hold'] });
+        await subject.beforeDelete?.(made);
+        const marked = await storage.delete(context, keyOf(made), { propagationPolicy });
+        expect(marked.metadata.deletionTimestamp).toBeDefined();
+        expect(marked.metadata.finalizers).toContain(finalizer);
+        expect(marked.metadata.finalizers).toContain('example.org/hold');
+      },
+    );
 
     test('finalizers hold a deletion back', async () => {
       const made = await create(1, { finalizers: ['example.org/hold', 'example.org/other'] });
