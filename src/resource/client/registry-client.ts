@@ -77,7 +77,7 @@ export class RegistryClient implements Client {
     patch: MergePatch,
     options?: CallOptions,
   ): Promise<Stored<T>> {
-    return this.#patch(kind, key, patch, options, (object) => this.update(kind, object, options));
+    return this.#patch(kind, { key, patch, options }, (object) => this.update(kind, object, options));
   }
 
   updateStatus<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: CallOptions): Promise<Stored<T>> {
@@ -98,7 +98,7 @@ export class RegistryClient implements Client {
       },
       update,
       patch: (kind, key, patch, options) =>
-        this.#patch(kind, key, patch, options, (object) => update(kind, object, options)),
+        this.#patch(kind, { key, patch, options, subResource: name }, (object) => update(kind, object, options)),
     };
   }
 
@@ -117,11 +117,12 @@ export class RegistryClient implements Client {
 
   async #patch<T extends KubernetesObject>(
     kind: Kind<T>,
-    key: ObjectKey,
-    patch: MergePatch,
-    options: CallOptions | undefined,
+    { key, patch, options, subResource }: PatchRequest,
     write: (object: T) => Promise<Stored<T>>,
   ): Promise<Stored<T>> {
+    const storage = this.#registry.storage(kind);
+    if (storage.patch !== undefined)
+      return deepFreeze(await storage.patch(this.#context(options), scoped(kind, key), patch, subResource));
     const attempt = async () => {
       const old = await this.get(kind, key, options);
       const merged = kind.complete(applyMergePatch(old, patch));
@@ -142,6 +143,14 @@ export class RegistryClient implements Client {
       ...(this.#warn === undefined ? {} : { warn: this.#warn }),
     };
   }
+}
+
+interface PatchRequest {
+  readonly key: ObjectKey;
+  readonly patch: MergePatch;
+  readonly options: CallOptions | undefined;
+  /** Absent for the object itself. */
+  readonly subResource?: string;
 }
 
 /** True if a patch contains the version of the object that it was created for. */
