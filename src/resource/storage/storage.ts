@@ -18,14 +18,17 @@ export interface Selection {
 }
 
 export interface ListOptions extends Selection {
-  /** Maximum number of items; `continue` returns the next ones. */
+  /** Maximum number of items, a storage may return fewer; `continue` returns the next ones. */
   readonly limit?: number | undefined;
   /** `continue` of the page before. The other options must be those of the first page. */
   readonly continue?: string | undefined;
 }
 
 export interface ListResult<T extends KubernetesObject> {
-  /** Sorted by namespace, then name, by UTF-16 code unit. */
+  /**
+   * Sorted by namespace, then name, by UTF-16 code unit. Pages of all namespaces that a kube-apiserver returns are in the order of its keys,
+   * in which the namespace `a-b` is before `a`.
+   */
   readonly items: readonly Stored<T>[];
   /**
    * The version of the state of `items`, on every page the same. A watch from here misses nothing and repeats nothing.
@@ -33,7 +36,7 @@ export interface ListResult<T extends KubernetesObject> {
   readonly resourceVersion: string;
   /** Given if there are more items. */
   readonly continue?: string;
-  /** Number of remaining items. */
+  /** Number of remaining items, where the storage knows it. */
   readonly remainingItemCount?: number;
 }
 
@@ -114,6 +117,18 @@ export interface ReadOnlySubResource {
  * - every write changes resourceVersion, and every change of an object, by any actor, makes exactly one event, in the
  *   order of the versions. A write that changes nothing returns the stored object and makes no event;
  * - a slow or stuck watcher never delays a writer or another watcher.
+ *
+ * Over a kube-apiserver (`src/kubernetes/storage`), its server keeps the contract. What differs there:
+ * - the server validates and defaults, with the schema and the rules of the installed definition. The kind's strategy does not run, so
+ *   `updatesIgnoreStatusWrites` has no effect;
+ * - `update` replaces the fields that `Kind` does not know by nothing, as typed clients in Go do; `patch` and `apply` keep them;
+ * - an update without a version reads the present one first, and retries after a lost race;
+ * - a dry run of a create returns an empty resourceVersion and may return a uid that the object will not have;
+ * - versions of all kinds rise in one order, and a version that is not reached yet is accepted: a watch from there is silent until the
+ *   server has passed it. A server that went back (restored from a backup) is noticed after 45 seconds of silence;
+ * - events of an open watch wait in the connection, so that a reader falls behind later than in this process;
+ * - finalizers of the propagation policy are removed by the garbage collector of the cluster;
+ * - a request can fail although it took effect: Unavailable after a broken connection says nothing about a write.
  *
  * Every method may throw a SluiceError: InvalidInput (with `details` as in InvalidObject), BadRequest, Unavailable, Timeout, Busy
  * (another request works on the same object, retry later), Refused (a rule forbids it), Unsupported (the kind has no
