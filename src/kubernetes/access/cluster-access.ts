@@ -6,6 +6,8 @@ export interface Proof {
   readonly headers: Readonly<Record<string, string>>;
   /** PEM of a client certificate and its key from a plugin; those of a kubeconfig are in `ClusterTls`. */
   readonly certificate?: { readonly cert: string; readonly key: string };
+  /** PEM of the authorities of the server, where they can change; else those of `ClusterTls`. */
+  readonly ca?: string;
 }
 
 export interface Credentials {

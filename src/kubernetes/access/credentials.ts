@@ -7,9 +7,9 @@ import type { Credentials, Proof } from './cluster-access.ts';
 import { type KubeconfigUser, pluginCredentials } from './plugin-credentials.ts';
 
 /**
- * Milliseconds for which a token from a file is used before the file is read again: clusters renew tokens every hour.
+ * Milliseconds for which the content of files is used before they are read again: clusters renew tokens every hour.
  */
-const TOKEN_FILE_LIFETIME_MS = 60_000;
+const FILE_LIFETIME_MS = 60_000;
 
 /** The credentials of a user of a kubeconfig, apart from a client certificate. */
 export function kubeconfigCredentials(options: KubeconfigUser): Credentials {
@@ -18,21 +18,28 @@ export function kubeconfigCredentials(options: KubeconfigUser): Credentials {
   const { exec, tokenFile, token, username, password = '' } = user;
   if (exec) return pluginCredentials({ ...options, exec });
   if (tokenFile !== undefined)
-    return fileCredentials(isAbsolute(tokenFile) ? tokenFile : join(folder, tokenFile), source, clock);
+    return fileCredentials({ tokenFile: isAbsolute(tokenFile) ? tokenFile : join(folder, tokenFile) }, source, clock);
   if (token !== undefined) return fixedCredentials(bearer(token, source));
   if (username === undefined) return fixedCredentials({});
   const pair = Buffer.from(`${username}:${password}`).toString('base64');
   return fixedCredentials({ authorization: `Basic ${pair}` });
 }
 
+export interface CredentialFiles {
+  readonly tokenFile: string;
+  /** The authorities of the server, which a cluster replaces together with its certificates. */
+  readonly caFile?: string;
+}
+
 /** The token in a file, and the new one soon after the file changed. */
-export function fileCredentials(path: string, source: string, clock: Clock): Credentials {
-  return cacheCredentials(clock, TOKEN_FILE_LIFETIME_MS, async () => {
+export function fileCredentials({ tokenFile, caFile }: CredentialFiles, source: string, clock: Clock): Credentials {
+  return cacheCredentials(clock, FILE_LIFETIME_MS, async () => {
     try {
-      return { headers: bearer((await readFile(path, 'utf8')).trim(), source) };
+      const headers = bearer((await readFile(tokenFile, 'utf8')).trim(), source);
+      return caFile === undefined ? { headers } : { headers, ca: await readFile(caFile, 'utf8') };
     } catch (error) {
       if (error instanceof SluiceError) throw error;
-      throw new SluiceError('Unauthenticated', `${source}: the token file cannot be read: ${messageOf(error)}`, {
+      throw new SluiceError('Unauthenticated', `${source}: the credentials cannot be read: ${messageOf(error)}`, {
         cause: error,
       });
     }

@@ -19,8 +19,9 @@ export async function inClusterAccess(
   if (!host || !port) return undefined;
   const source = 'the service account of this pod';
   const tokenFile = join(folder, 'token');
+  const caFile = join(folder, 'ca.crt');
   try {
-    const ca = await readFile(join(folder, 'ca.crt'), 'utf8');
+    const ca = await readFile(caFile, 'utf8');
     const namespace = (await readFile(join(folder, 'namespace'), 'utf8')).trim();
     return {
       server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
@@ -28,7 +29,7 @@ export async function inClusterAccess(
       user: 'service account',
       namespace,
       tls: { ca, insecure: false },
-      credentials: fileCredentials(tokenFile, source, clock),
+      credentials: fileCredentials({ tokenFile, caFile }, source, clock),
     };
   } catch (error) {
     throw new SluiceError(

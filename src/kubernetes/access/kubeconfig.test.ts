@@ -336,7 +336,15 @@ test('a pod finds its cluster', async () => {
   await file('token', 'abc\n');
   const access = await inClusterAccess(environment, clock, folder);
   expect(access).toMatchObject({ server: 'https://10.96.0.1:443', namespace: 'web', tls: { ca: pair.certificate } });
-  expect(await access?.credentials.proof()).toEqual({ headers: { authorization: 'Bearer abc' } });
+  const proof = () => access?.credentials.proof();
+  expect(await proof()).toEqual({ headers: { authorization: 'Bearer abc' }, ca: pair.certificate });
+  await file('token', 'def\n');
+  await file('ca.crt', `${pair.certificate}${pair.certificate}`);
+  clock.advance(60_000);
+  expect(await proof()).toEqual({
+    headers: { authorization: 'Bearer def' },
+    ca: `${pair.certificate}${pair.certificate}`,
+  });
   const six = await inClusterAccess({ ...environment, KUBERNETES_SERVICE_HOST: 'fd00::1' }, clock, folder);
   expect(six?.server).toBe('https://[fd00::1]:443');
 });

@@ -19,6 +19,11 @@ export function isReset(error: unknown): boolean {
   return RESET.has(codeOf(error));
 }
 
+/** True if the certificate of the server is not from a trusted authority, or not valid now. */
+export function isUntrusted(error: unknown): boolean {
+  return UNTRUSTED.has(codeOf(error));
+}
+
 /** Explains why connecting to a server failed, with the next step. Timeout or Unavailable. */
 export function connectionError(error: unknown, access: ClusterAccess): SluiceError {
   const code = codeOf(error);
@@ -42,7 +47,7 @@ function explain(code: string, error: unknown, access: ClusterAccess): string {
     return `the response of ${server} timed out: try again, and check the server if that does not help`;
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return `the certificate of ${server} is for another name: use the name that it was issued for, or set tls-server-name`;
-  if (UNTRUSTED.has(code)) {
+  if (isUntrusted(error)) {
     const known =
       tls.ca === undefined
         ? 'the kubeconfig names no certificate-authority'

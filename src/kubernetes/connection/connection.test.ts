@@ -314,4 +314,27 @@ describe('TLS', () => {
       await secure.stop();
     }
   });
+
+  test('authorities that were replaced are read again when the server is not trusted', async () => {
+    const { secure, ca } = await secureServer(['127.0.0.1']);
+    try {
+      const old = (await other).certificate;
+      let read = old;
+      const credentials = {
+        proof: async () => ({ headers: {}, ca: read }),
+        forget: () => {
+          read = ca;
+        },
+      };
+      const connection = new Connection(secure.access({ tls: { ca: old, insecure: false }, credentials }));
+      open.push(connection);
+      await expect(get(connection)).rejects.toMatchObject({ code: 'Unavailable' });
+      expect((await get(connection)).text).toContain('authorized');
+      // An authority that is no longer trusted is not trusted by an open connection either.
+      read = old;
+      await expect(get(connection)).rejects.toMatchObject({ code: 'Unavailable' });
+    } finally {
+      await secure.stop();
+    }
+  });
 });

@@ -2,8 +2,8 @@ import { type Dispatcher, errors } from 'undici';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import type { ClusterAccess, Proof } from '../access/cluster-access.ts';
-import { connectionError, isReset } from './connection-error.ts';
-import { openPool } from './open-pool.ts';
+import { connectionError, isReset, isUntrusted } from './connection-error.ts';
+import { openPool, type PoolCertificates } from './open-pool.ts';
 import type { RequestHeaders } from './request-headers.ts';
 import { retryDelay } from './retry-delay.ts';
 import { statusErrorOf } from './status-error.ts';
@@ -86,7 +86,8 @@ export class Connection {
   readonly #limits: ConnectionLimits;
   readonly #origin: string;
   readonly #basePath: string;
-  #certificate: Proof['certificate'];
+  /** What the pool was opened with. */
+  #pooled: PoolCertificates;
   #dispatcher: Dispatcher;
 
   constructor(access: ClusterAccess, options: ConnectionOptions = {}) {
@@ -99,7 +100,8 @@ export class Connection {
     const { origin, pathname } = new URL(access.server);
     this.#origin = origin;
     this.#basePath = pathname === '/' ? '' : pathname;
-    this.#dispatcher = openPool(access, undefined, this.#limits.connect);
+    this.#pooled = { certificate: undefined, ca: access.tls.ca };
+    this.#dispatcher = openPool(access, this.#pooled, this.#limits.connect);
   }
 
   /** Sends a request and reads the whole response. */
@@ -154,7 +156,10 @@ export class Connection {
 
   /** The error to throw for an error of a call or of the reading of an opened response. */
   explain(error: unknown): SluiceError {
-    return error instanceof SluiceError ? error : connectionError(error, this.access);
+    if (error instanceof SluiceError) return error;
+    // The cluster may have new authorities, which the next call reads.
+    if (isUntrusted(error)) this.access.credentials.forget();
+    return connectionError(error, this.access);
   }
 
   async #attempt(
@@ -281,13 +286,14 @@ export class Connection {
     });
   }
 
-  /** The pool, a new one if a plugin returned another client certificate. */
-  #poolFor({ certificate }: Proof): Dispatcher {
-    if (certificate?.cert === this.#certificate?.cert && certificate?.key === this.#certificate?.key)
+  /** The pool, a new one if there is another client certificate, or other authorities. */
+  #poolFor({ certificate, ca = this.access.tls.ca }: Proof): Dispatcher {
+    const { certificate: pooled, ca: trusted } = this.#pooled;
+    if (certificate?.cert === pooled?.cert && certificate?.key === pooled?.key && ca === trusted)
       return this.#dispatcher;
     const old = this.#dispatcher;
-    this.#dispatcher = openPool(this.access, certificate, this.#limits.connect);
-    this.#certificate = certificate;
+    this.#pooled = { certificate, ca };
+    this.#dispatcher = openPool(this.access, this.#pooled, this.#limits.connect);
     // Calls in flight complete, and their callers receive errors; closing is not awaited.
     old.close().catch(() => undefined);
     return this.#dispatcher;

@@ -1,16 +1,23 @@
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import type { ClusterAccess, Proof } from '../access/cluster-access.ts';
 
-/** A pool of connections to one server, with another client certificate than that of the access if one is given. */
+/** What a proof can have instead of what is in the access. */
+export interface PoolCertificates {
+  readonly certificate: Proof['certificate'] | undefined;
+  readonly ca: string | undefined;
+}
+
+/** A pool of connections to one server, with another client certificate and other authorities than those of the access if they are given. */
 export function openPool(
   { tls, proxy }: ClusterAccess,
-  certificate: Proof['certificate'],
+  { certificate, ca }: PoolCertificates,
   connectTimeout: number,
 ): Dispatcher {
   const { insecure, serverName, ...files } = tls;
   const secure = {
     ...files,
     ...certificate,
+    ...(ca === undefined ? {} : { ca }),
     rejectUnauthorized: !insecure,
     timeout: connectTimeout,
     ...(serverName === undefined ? {} : { servername: serverName }),
