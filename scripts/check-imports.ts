@@ -93,6 +93,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'trust/keys',
       'trust',
       'trust/sqlite',
+      'trust/cluster',
       'trust/testing',
       'model/krm',
       'model/identity',

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { sameValue } from '../../../resource/object/same-value.ts';
 import { headsOfAll, withHead } from './main-heads.ts';
 import { isStatementDigest, raisedMark, scopeText } from './marks.ts';
 import { RaiseLog } from './raised-scopes.ts';
@@ -98,6 +99,35 @@ export class MemoryTrustLedger implements TrustLedger {
 
   close(): void {
     // There are no resources to write or release.
+  }
+  /**
+   * Adds a key that another process has stored. A key that is revoked by either is revoked, as the other process says.
+   */
+  protected joinKey(stored: TrustedKey): void {
+    const present = this.#keys.get(stored.fingerprint);
+    if (present !== undefined && (stored.revocation === undefined || sameValue(present, stored))) return;
+    this.#keys.set(stored.fingerprint, stored);
+    this.#order = Math.max(this.#order, stored.revocation?.order ?? 0);
+    this.#keysVersion += 1;
+  }
+
+  /**
+   * Joins a mark that another process has stored; of two statements at the same place the stored one counts. Returns true if it
+   * changes this ledger. With `isLate` it comes after all marks and revocations here, whatever its order is there.
+   */
+  protected joinMark(scope: StatementScope, stored: Mark, isLate: boolean): boolean {
+    const key = scopeText(scope);
+    const present = this.#marks.get(key);
+    if (present !== undefined && stored.sequence < present.sequence) return false;
+    const isSame = stored.sequence === present?.sequence && stored.digest === present.digest;
+    const joined = isSame
+      ? { ...stored, proven: stored.proven || present.proven, order: Math.max(stored.order, present.order) }
+      : { ...stored, order: isLate ? Math.max(this.#order, stored.order) + 1 : stored.order };
+    if (sameValue(joined, present)) return false;
+    this.#order = Math.max(this.#order, joined.order);
+    this.#marks.set(key, joined);
+    this.#raised.add([scope]);
+    return true;
   }
 }
 

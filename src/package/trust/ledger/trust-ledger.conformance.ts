@@ -23,9 +23,9 @@ export function raiseOf(name: string, sequence: number, digest = `d${sequence}`,
 }
 
 /** The common behaviour of every TrustLedger. `open` returns an empty one. */
-export function describeTrustLedger(open: () => TrustLedger): void {
-  function withLedger(use: (ledger: TrustLedger) => void): void {
-    const ledger = open();
+export function describeTrustLedger(open: () => TrustLedger | Promise<TrustLedger>): void {
+  async function withLedger(use: (ledger: TrustLedger) => void): Promise<void> {
+    const ledger = await open();
     try {
       use(ledger);
     } finally {

@@ -1,0 +1,178 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { ManualClock } from '../../../foundation/time/manual-clock.ts';
+import { configMapKind } from '../../../resource/kinds/core/config-map.ts';
+import { MemoryStorage } from '../../../resource/storage/memory/memory-storage.ts';
+import { EventLog } from '../../../resource/watch/event-log.ts';
+import { describeTrustLedger, key, raiseOf, scope } from '../ledger/trust-ledger.conformance.ts';
+import { ClusterTrustLedger } from './cluster-trust-ledger.ts';
+import { LEDGER_LABEL, type LedgerObject } from './ledger-objects.ts';
+
+const AT = '2026-02-01T00:00:00Z';
+const context = { actor: { name: 'test' }, face: 'controller' } as const;
+
+/** Config maps whose writes fail while `failure` is set. */
+class FailingMaps extends MemoryStorage<LedgerObject> {
+  failure: SluiceError | undefined;
+  writes = 0;
+
+  override create(...args: Parameters<MemoryStorage<LedgerObject>['create']>) {
+    return this.#writing() ?? super.create(...args);
+  }
+
+  override update(...args: Parameters<MemoryStorage<LedgerObject>['update']>) {
+    return this.#writing() ?? super.update(...args);
+  }
+
+  #writing(): Promise<never> | undefined {
+    this.writes += 1;
+    return this.failure === undefined ? undefined : Promise.reject(this.failure);
+  }
+}
+
+const open: ClusterTrustLedger[] = [];
+afterEach(() => {
+  for (const ledger of open.splice(0)) ledger.close();
+});
+
+function cluster() {
+  const clock = new ManualClock();
+  const objects = new FailingMaps(configMapKind, { clock, log: new EventLog({ clock }) });
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => void errors.push(error);
+  const lead = async (epoch: number) => {
+    const ledger = await ClusterTrustLedger.open({
+      objects,
+      namespace: 'sluice',
+      name: 'trust',
+      epoch,
+      clock,
+      onError,
+    });
+    open.push(ledger);
+    return ledger;
+  };
+  return { clock, objects, errors, lead };
+}
+
+describe('ClusterTrustLedger', () => {
+  describeTrustLedger(() => cluster().lead(1));
+
+  test('gives the next leader everything that was flushed, and no more', async () => {
+    const { lead } = cluster();
+    const first = await lead(1);
+    first.addKey(key('b'));
+    first.addKey(key('a', 'added'));
+    first.putRepository({ id: 'r1', address: 'one', mainHeads: {} });
+    first.putRepository({ id: 'r2', address: 'one', mainHeads: {} });
+    first.noteMain('r1', 'main', 'c1');
+    first.raise([raiseOf('x', 1), raiseOf('y', 2, 'd2', false)]);
+    first.revokeKey('SHA256:b', AT);
+    await first.flushed();
+    first.raise([raiseOf('x', 9)]);
+    const second = await lead(2);
+    expect(second.keys()).toEqual(first.keys());
+    expect(second.repositories()).toEqual(first.repositories());
+    expect(second.repositoryAt('one')?.id).toBe('r2');
+    expect(second.mark(scope('x'))).toMatchObject({ sequence: 1 });
+    expect(second.mark(scope('y'))).toEqual(first.mark(scope('y')));
+    second.raise([raiseOf('z', 1)]);
+    expect(second.mark(scope('z'))?.order).toBeGreaterThan(second.keys()[0]?.revocation?.order ?? 99);
+  });
+
+  test('takes nothing back that another process has written meanwhile', async () => {
+    const { lead } = cluster();
+    const old = await lead(1);
+    old.addKey(key('a'));
+    old.putRepository({ id: 'r1', address: 'one', mainHeads: { main: 'c1' } });
+    old.raise([raiseOf('x', 1)]);
+    await old.flushed();
+    const next = await lead(2);
+    next.raise([raiseOf('x', 5)]);
+    next.noteMain('r1', 'main', 'c2');
+    next.revokeKey('SHA256:a', AT);
+    await next.flushed();
+    // The process whose lease has expired resumes.
+    old.raise([raiseOf('x', 3), raiseOf('late', 1)]);
+    old.noteMain('r1', 'main', 'c1-late');
+    old.addKey(key('b'));
+    await old.flushed();
+    expect(old.mark(scope('x'))).toMatchObject({ sequence: 5 });
+    const third = await lead(3);
+    expect(third.mark(scope('x'))).toMatchObject({ sequence: 5, digest: 'd5' });
+    expect(third.repository('r1')?.mainHeads).toEqual({ main: 'c2' });
+    expect(third.keys()[0]?.revocation).toMatchObject({ at: AT });
+    expect(third.keys().map(({ fingerprint }) => fingerprint)).toEqual(['SHA256:a', 'SHA256:b']);
+    // A mark that comes to light after a revocation is not covered by it, here and for the leaders that follow.
+    await next.refresh();
+    const revokedAt = next.keys()[0]?.revocation?.order ?? 99;
+    expect(next.mark(scope('late'))?.order).toBeGreaterThan(revokedAt);
+    await next.flushed();
+    expect((await lead(4)).mark(scope('late'))?.order).toBeGreaterThan(revokedAt);
+  });
+
+  test('two processes that write the same object at once keep the marks of both', async () => {
+    const { lead } = cluster();
+    const [one, other] = [await lead(1), await lead(1)];
+    const names = Array.from({ length: 200 }, (_, index) => `p${index}`);
+    for (const name of names) {
+      one.raise([raiseOf(name, 1)]);
+      other.raise([raiseOf(name, 2), raiseOf(`other-${name}`, 1)]);
+    }
+    await Promise.all([one.flushed(), other.flushed()]);
+    const after = await lead(2);
+    for (const name of names) {
+      expect(after.mark(scope(name))).toMatchObject({ sequence: 2 });
+      expect(after.mark(scope(`other-${name}`))).toMatchObject({ sequence: 1 });
+    }
+  });
+
+  test('of two statements at one place all processes settle on the stored one', async () => {
+    const { lead } = cluster();
+    const [one, other] = [await lead(1), await lead(2)];
+    one.raise([raiseOf('x', 1, 'first')]);
+    other.raise([raiseOf('x', 1, 'second')]);
+    await one.flushed();
+    await other.flushed();
+    for (const ledger of [one, other, await lead(3)])
+      expect(ledger.mark(scope('x'))).toMatchObject({ sequence: 1, digest: 'first' });
+  });
+
+  test('a failed write rejects, is reported once, and is repeated until it succeeds', async () => {
+    const { lead, objects, errors, clock } = cluster();
+    const ledger = await lead(1);
+    objects.failure = new SluiceError('Unavailable', 'no server');
+    ledger.raise([raiseOf('x', 1)]);
+    await expect(ledger.flushed()).rejects.toMatchObject({ code: 'Unavailable' });
+    ledger.raise([raiseOf('x', 2), raiseOf('y', 1)]);
+    await clock.advanceAsync(20_000);
+    expect(errors).toHaveLength(1);
+    objects.failure = undefined;
+    await clock.advanceAsync(10_000);
+    const next = await lead(2);
+    expect(next.mark(scope('x'))).toMatchObject({ sequence: 2 });
+    expect(next.mark(scope('y'))).toMatchObject({ sequence: 1 });
+  });
+
+  test('writes changes of one moment together, and nothing for what changes nothing', async () => {
+    const { lead, objects, clock } = cluster();
+    const ledger = await lead(1);
+    for (const sequence of [1, 2, 3]) ledger.raise([raiseOf('x', sequence)]);
+    await clock.advanceAsync(1000);
+    expect(objects.writes).toBe(1);
+    ledger.raise([raiseOf('x', 3)]);
+    await ledger.flushed();
+    expect(objects.writes).toBe(1);
+    expect(clock.pending).toBe(0);
+  });
+
+  test('a damaged object is refused with its name', async () => {
+    const { lead, objects } = cluster();
+    const metadata = { name: 'trust-key-1', namespace: 'sluice', labels: { [LEDGER_LABEL]: 'trust' } };
+    await objects.create(context, configMapKind.complete({ metadata, data: { content: '{' } }));
+    await expect(lead(1)).rejects.toMatchObject({
+      code: 'Corrupt',
+      message: expect.stringContaining('ConfigMap sluice/trust-key-1 is damaged'),
+    });
+  });
+});

@@ -1,0 +1,260 @@
+import { mapLimited } from '../../../foundation/concurrency/map-limited.ts';
+import { retryConflicts } from '../../../foundation/concurrency/retry-conflicts.ts';
+import { isSluiceError, unlessMissing } from '../../../foundation/sluice-error.ts';
+import { type Clock, systemClock } from '../../../foundation/time/clock.ts';
+import { configMapKind } from '../../../resource/kinds/core/config-map.ts';
+import type { Stored } from '../../../resource/object/object.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { sameValue } from '../../../resource/object/same-value.ts';
+import { labelSelector } from '../../../resource/selector/label-selector.ts';
+import type { Storage } from '../../../resource/storage/storage.ts';
+import { MemoryTrustLedger } from '../ledger/memory-trust-ledger.ts';
+import type { KnownRepository, NewMark, StatementScope } from '../ledger/trust-ledger.ts';
+import {
+  contentData,
+  keyName,
+  LEDGER_LABEL,
+  type LedgerObject,
+  markEntry,
+  marksName,
+  readLedgerObject,
+  repositoryName,
+} from './ledger-objects.ts';
+
+export interface ClusterTrustLedgerOptions {
+  /** The ConfigMaps of the cluster. */
+  readonly objects: Storage<LedgerObject>;
+  readonly namespace: string;
+  /** Start of the names of its objects. */
+  readonly name: string;
+  /** Of the lease under which this process writes; rises with each leader. */
+  readonly epoch: number;
+  readonly clock?: Clock;
+  /** Called once for each series of failed writes, which are repeated. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** What waits to be written to one object. */
+type Change =
+  | { readonly scopes: Map<string, StatementScope> }
+  | { readonly key: string }
+  | { readonly repository: string };
+
+const CONTEXT: RequestContext = { actor: { name: 'sluice' }, face: 'controller' };
+/** Milliseconds for which a change waits for others. */
+const FLUSH_DELAY_MS = 50;
+const RETRY_DELAY_MS = 5000;
+const MAX_CONCURRENT_WRITES = 4;
+
+/**
+ * A ledger in ConfigMaps of a cluster, for the one process that decides. Its state is in memory; changes are written in the background, and
+ * `flushed` resolves once they are in the cluster: a request is acknowledged after that.
+ *
+ * Each object is written with the version that was read. After a lost race the other writer's content is joined: keys of either and revocations
+ * of either count, a mark never goes down, and of a repository the content of the later leader stays. So a process that resumes after its
+ * lease has expired takes nothing back. A mark that such a process writes late comes after all revocations that are known here.
+ */
+export class ClusterTrustLedger extends MemoryTrustLedger {
+  readonly #options: ClusterTrustLedgerOptions;
+  readonly #clock: Clock;
+  /** By the name of the object. */
+  #waiting = new Map<string, Change>();
+  #writing: Promise<void> | undefined;
+  #cancelFlush: (() => void) | undefined;
+  #failed = false;
+  #closed = false;
+  #lastPosition = 0;
+  /** Positions of keys by fingerprint, and positions and epochs of repositories by id. */
+  readonly #keyPositions = new Map<string, number>();
+  readonly #repositoryPlaces = new Map<string, { readonly position: number; readonly epoch: number }>();
+
+  private constructor(options: ClusterTrustLedgerOptions) {
+    super();
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Reads the ledger; it is empty if there is none. Throws Corrupt, and errors of the storage. */
+  static async open(options: ClusterTrustLedgerOptions): Promise<ClusterTrustLedger> {
+    const ledger = new ClusterTrustLedger(options);
+    await ledger.#read(false);
+    return ledger;
+  }
+
+  /** Joins what other processes have written since. */
+  refresh(): Promise<void> {
+    return this.#read(true);
+  }
+
+  /** Resolves when all changes before the call are in the cluster. Rejects if a write fails; it is repeated in the background. */
+  async flushed(): Promise<void> {
+    // It may have begun before the last change.
+    await this.#writing?.catch(() => undefined);
+    if (this.#waiting.size === 0) return;
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
+    });
+    await this.#writing;
+  }
+
+  override addKey(key: Parameters<MemoryTrustLedger['addKey']>[0]): void {
+    super.addKey(key);
+    this.#positionOf(key.fingerprint);
+    this.#wait(keyName(this.#options.name, key.fingerprint), { key: key.fingerprint });
+  }
+
+  override revokeKey(fingerprint: string, at: string): void {
+    super.revokeKey(fingerprint, at);
+    this.#wait(keyName(this.#options.name, fingerprint), { key: fingerprint });
+  }
+
+  override putRepository(repository: KnownRepository): void {
+    super.putRepository(repository);
+    this.#lastPosition += 1;
+    this.#placeRepository(repository.id, this.#lastPosition);
+  }
+
+  override noteMain(id: string, branch: string, head: string): void {
+    super.noteMain(id, branch, head);
+    const place = this.#repositoryPlaces.get(id);
+    if (place !== undefined) this.#placeRepository(id, place.position);
+  }
+
+  override raise(entries: readonly NewMark[]): void {
+    super.raise(entries);
+    for (const { scope } of entries) this.#waitForMark(scope);
+  }
+
+  /** Stops to write in the background. Await `flushed` before. */
+  override close(): void {
+    this.#closed = true;
+    this.#cancelFlush?.();
+  }
+
+  async #read(isLate: boolean): Promise<void> {
+    const { objects, namespace, name } = this.#options;
+    const { items } = await objects.list(CONTEXT, {
+      namespace,
+      labelSelector: labelSelector(`${LEDGER_LABEL}=${name}`),
+    });
+    const contents = items.map((item) => readLedgerObject(name, item));
+    const position = (content: (typeof contents)[number]) =>
+      content.part === 'key' ? content.key.position : content.part === 'repository' ? content.repository.position : 0;
+    for (const content of contents.sort((one, other) => position(one) - position(other))) this.#join(content, isLate);
+  }
+
+  #join(content: ReturnType<typeof readLedgerObject>, isLate: boolean): void {
+    if (content.part === 'marks') {
+      for (const { scope, mark } of content.marks)
+        if (this.joinMark(scope, mark, isLate) && isLate) this.#waitForMark(scope);
+      return;
+    }
+    if (content.part === 'key') {
+      const { position, ...key } = content.key;
+      this.#lastPosition = Math.max(this.#lastPosition, position);
+      this.#keyPositions.set(key.fingerprint, position);
+      this.joinKey(key);
+      return;
+    }
+    const { position, epoch, ...repository } = content.repository;
+    this.#lastPosition = Math.max(this.#lastPosition, position);
+    const present = this.#repositoryPlaces.get(repository.id);
+    if (present !== undefined && present.epoch >= epoch) return;
+    super.putRepository(repository);
+    this.#repositoryPlaces.set(repository.id, { position, epoch });
+  }
+
+  #placeRepository(id: string, position: number): void {
+    this.#repositoryPlaces.set(id, { position, epoch: this.#options.epoch });
+    this.#wait(repositoryName(this.#options.name, id), { repository: id });
+  }
+
+  #waitForMark(scope: StatementScope): void {
+    const name = marksName(this.#options.name, scope);
+    const present = this.#waiting.get(name);
+    const scopes = present !== undefined && 'scopes' in present ? present.scopes : new Map<string, StatementScope>();
+    this.#wait(name, { scopes: scopes.set(JSON.stringify(scope), scope) });
+  }
+
+  #wait(name: string, change: Change): void {
+    this.#waiting.set(name, change);
+    this.#scheduleFlush(this.#failed ? RETRY_DELAY_MS : FLUSH_DELAY_MS);
+  }
+
+  #scheduleFlush(delayMs: number): void {
+    if (this.#closed) return;
+    this.#cancelFlush ??= this.#clock.schedule(delayMs, () => {
+      this.#cancelFlush = undefined;
+      // The failure was reported, and the next attempt is scheduled.
+      this.flushed().catch(() => undefined);
+    });
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    const changes = [...this.#waiting];
+    this.#waiting = new Map();
+    const failures: unknown[] = [];
+    await mapLimited(changes, MAX_CONCURRENT_WRITES, async ([name, change]) => {
+      try {
+        await this.#writeObject(name, change);
+      } catch (error) {
+        failures.push(error);
+        if ('scopes' in change) for (const scope of change.scopes.values()) this.#waitForMark(scope);
+        else if (!this.#waiting.has(name)) this.#waiting.set(name, change);
+      }
+    });
+    if (failures.length === 0) {
+      this.#failed = false;
+      return;
+    }
+    if (!this.#failed) this.#options.onError?.(failures[0]);
+    this.#failed = true;
+    this.#scheduleFlush(RETRY_DELAY_MS);
+    throw failures[0];
+  }
+
+  async #writeObject(name: string, change: Change): Promise<void> {
+    const { objects, namespace, name: ledger } = this.#options;
+    const attempt = async () => {
+      const stored = await unlessMissing(objects.get(CONTEXT, { namespace, name }));
+      if (stored !== undefined) this.#join(readLedgerObject(ledger, stored), true);
+      const data = { ...stored?.data, ...this.#dataOf(change) };
+      if (sameValue(data, stored?.data)) return;
+      const labels = { [LEDGER_LABEL]: ledger };
+      if (stored === undefined)
+        await objects.create(CONTEXT, configMapKind.complete({ metadata: { name, namespace, labels }, data }));
+      else await objects.update(CONTEXT, { ...(stored as Stored<LedgerObject>), data });
+    };
+    const isConflict = (error: unknown) => isSluiceError(error, 'Conflict') || isSluiceError(error, 'AlreadyExists');
+    await retryConflicts(attempt, { isConflict });
+  }
+
+  #dataOf(change: Change): Readonly<Record<string, string>> {
+    if ('scopes' in change) {
+      const entries = [...change.scopes.values()].map((scope) => {
+        const mark = this.mark(scope);
+        return mark === undefined ? {} : markEntry({ scope, mark });
+      });
+      return Object.assign({}, ...entries);
+    }
+    if ('key' in change) {
+      const key = this.keys().find(({ fingerprint }) => fingerprint === change.key);
+      return key === undefined ? {} : contentData({ ...key, position: this.#positionOf(change.key) });
+    }
+    const repository = this.repository(change.repository);
+    const place = this.#repositoryPlaces.get(change.repository);
+    return repository === undefined || place === undefined ? {} : contentData({ ...repository, ...place });
+  }
+
+  #positionOf(fingerprint: string): number {
+    let position = this.#keyPositions.get(fingerprint);
+    if (position === undefined) {
+      this.#lastPosition += 1;
+      position = this.#lastPosition;
+      this.#keyPositions.set(fingerprint, position);
+    }
+    return position;
+  }
+}
