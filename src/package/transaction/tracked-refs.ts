@@ -147,10 +147,11 @@ export class TrackedRefs implements WriteTarget {
     else if (commit !== undefined) this.#refusedPushes.add({ revision, commit, message: refusal });
   }
 
-  raiseMarks(marks: readonly NewMark[], durable: boolean): void {
+  async raiseMarks(marks: readonly NewMark[], durable: boolean): Promise<void> {
     this.#unraised.push(...marks);
     this.#mustBeDurable ||= durable;
     this.#raise();
+    if (durable) await this.#options.trust.flushed();
   }
 
   /** Marks that could not be written to the ledger wait for the next write or sync. */

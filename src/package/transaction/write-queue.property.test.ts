@@ -308,6 +308,24 @@ test('a write whose marks cannot be kept is not acknowledged', async () => {
   await expect(create(queue, 0, true)).rejects.toMatchObject({ code: 'Unavailable', details: { outcome: 'unknown' } });
 });
 
+test('a write is acknowledged once its marks are where they have to be', async () => {
+  const remote = new Remote();
+  const stored = Promise.withResolvers<void>();
+  remote.raiseMarks = () => stored.promise;
+  const queue = new WriteQueue(remote, NO_PAUSE);
+  let acknowledged = false;
+  const write = create(queue, 0, true).then(() => {
+    acknowledged = true;
+  });
+  while (remote.requests.length < 1) await setImmediate();
+  for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+  expect(acknowledged).toBe(false);
+  stored.resolve();
+  await write;
+  remote.raiseMarks = () => Promise.reject(new SluiceError('Unavailable', 'the cluster does not respond'));
+  await expect(create(queue, 1, true)).rejects.toMatchObject({ details: { outcome: 'unknown' } });
+});
+
 test('what has to wait for the next request has no part in what becomes of this one', async () => {
   const remote = new Remote();
   const queue = new WriteQueue(remote, NO_PAUSE);

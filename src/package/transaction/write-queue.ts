@@ -18,8 +18,8 @@ export interface WriteTarget extends RefView {
   readonly mutex: Mutex;
   /** Commits updates, all or none. */
   commit(updates: readonly RefUpdate[]): Promise<void>;
-  /** Notes how far statements have come; on disk when it returns if `durable`. */
-  raiseMarks(marks: readonly NewMark[], durable: boolean): void;
+  /** Notes how far statements have come; on disk, or in the cluster, when it resolves if `durable`. */
+  raiseMarks(marks: readonly NewMark[], durable: boolean): void | Promise<void>;
   /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was committed. */
   notePush(revision: string, refusal: string | undefined): void;
   /** Brings updates that were committed into the view and notifies its listeners. */
@@ -163,7 +163,7 @@ export class WriteQueue {
     this.#most = Math.min(this.#limit, this.#most * 2);
     for (const { plan } of planned) this.#target.notePush(plan.name, undefined);
     try {
-      this.#target.raiseMarks(
+      await this.#target.raiseMarks(
         planned.flatMap(({ plan }) => plan.marks),
         planned.some(({ plan }) => plan.revokes),
       );

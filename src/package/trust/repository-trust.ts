@@ -257,6 +257,11 @@ export class RepositoryTrust {
     if (entries.length > 0) this.#options.ledger.raise(entries, { durable });
   }
 
+  /** See `TrustLedger.flushed`. */
+  flushed(): Promise<void> | undefined {
+    return this.#options.ledger.flushed?.();
+  }
+
   /** Returns the marks of all repositories that were raised after a version; see `TrustLedger.raisedSince`. */
   raisedSince(version: number): RaisedScopes {
     return this.#options.ledger.raisedSince(version);

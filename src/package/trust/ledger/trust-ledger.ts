@@ -48,6 +48,12 @@ export interface TrustLedger {
   /** Returns the marks that any process raised after a version that an earlier call returned; 0 for the first call. */
   raisedSince(version: number): RaisedScopes;
 
+  /**
+   * Resolves when every change before the call is durable; rejects if it cannot be written now. Absent where a change is durable when its
+   * method returns. A ledger in a cluster cannot do that: there, a request whose changes must be durable is acknowledged after this.
+   */
+  flushed?(): Promise<void>;
+
   /** Writes what is not yet on disk and releases the resources. */
   close(): void;
 }
