@@ -7,8 +7,8 @@ import type { Query } from './selection-query.ts';
 
 /** Items of a page that are requested at most. */
 export const MAX_PAGE_ITEMS = 500;
-/** More pages mean that the server is faulty. */
-const MAX_PAGES = 20_000;
+/** A million objects: more would not fit into memory, or mean that the server is faulty. */
+const MAX_PAGES = 2000;
 
 /**
  * Reads a list page by page; `read` gets the parameters of a page and returns the parsed response. If the server drops the

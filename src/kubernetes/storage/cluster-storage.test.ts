@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { type Widget, widgetKind } from '../../resource/schema/testing.ts';
@@ -129,5 +130,28 @@ describe('requests to the server', () => {
     expect(await next).toMatchObject({ value: { type: 'ADDED', object: { metadata: { name: 'b' } } } });
     expect(server.received.filter(isWatch)).toHaveLength(2);
     await events.return?.();
+  });
+
+  test('check a silent watch, and show with a bookmark that it works', async () => {
+    const clock = new ManualClock();
+    const { connection: watched, client } = server.client({ clock });
+    await api.create('a');
+    const quiet = new ClusterStorage(widgetKind, client);
+    const { resourceVersion } = await quiet.list(context);
+    api.faults.push({ takes: isWatch, handle: (_request, response) => response.writeHead(200).flushHeaders() });
+    server.received.length = 0;
+    const { signal } = new AbortController();
+    const events = quiet.watch(context, { resourceVersion, signal })[Symbol.asyncIterator]();
+    const bookmark = events.next();
+    await expect.poll(() => server.received.length).toBe(1);
+    await expect.poll(() => clock.nextDelay).toBe(45_000);
+    await clock.advanceAsync(45_000);
+    expect(await bookmark).toEqual({ done: false, value: { type: 'BOOKMARK', resourceVersion } });
+    expect(server.received.at(-1)?.query.get('limit')).toBe('1');
+    const next = events.next();
+    await api.create('b');
+    expect(await next).toMatchObject({ value: { type: 'ADDED', object: { metadata: { name: 'b' } } } });
+    await events.return?.();
+    await watched.close();
   });
 });
