@@ -47,6 +47,17 @@ describe('objects', () => {
     await expect(client.get(widgetKind, { name: 'a' })).rejects.toMatchObject({ code: 'NotFound' });
   });
 
+  test('an update without a version is sent without one: a server may judge what the caller has not seen', async () => {
+    const { metadata, ...made } = await client.create(widgetKind, { metadata: { name: 'a' }, spec: {} });
+    const { resourceVersion: _version, ...unversioned } = metadata;
+    server.received.length = 0;
+    const object = { ...made, metadata: unversioned };
+    await client.update(widgetKind, object);
+    await client.updateStatus(widgetKind, object);
+    expect(server.received.map(({ method }) => method)).toEqual(['PUT', 'PUT']);
+    for (const { body } of server.received) expect(JSON.parse(body).metadata).not.toHaveProperty('resourceVersion');
+  });
+
   test('share connections', async () => {
     await client.create(widgetKind, { metadata: { name: 'a' }, spec: {} });
     for (let index = 0; index < 100; index += 1) await client.get(widgetKind, { name: 'a' });

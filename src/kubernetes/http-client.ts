@@ -77,7 +77,7 @@ export type RawResponse = HttpResponse;
  * The client of any Kubernetes API server. It differs from the client of a registry in the same process:
  *
  * - The server validates and defaults objects; it may have more fields and other rules than Sluice, so nothing is
- *   parsed and pruned here. An update without a resourceVersion, which Kubernetes refuses for many kinds, is two requests.
+ *   parsed and pruned here. An update without a resourceVersion is refused by many servers.
  * - Objects keep all the fields that the server sent; see `readObject`. Write back a changed copy of an object that was read.
  * - `as` impersonates another user, for which the user of the connection needs the right.
  * - A watch ends without an error when the server ends it, usually after 5 to 10 minutes. Watch again from the last
@@ -269,22 +269,7 @@ export class HttpClient implements Client {
   ): Promise<Stored<T>> {
     const complete = withScope(kind, object);
     const path = objectPath(kind, keyOf(complete), subResource);
-    const put = (value: T) => this.#object(kind, { method: 'PUT', path, value }, options);
-    const { metadata } = complete;
-    if (metadata.resourceVersion !== undefined) return put(complete);
-    // Kubernetes requires the version for custom resources: this takes the present one until no other writer is faster.
-    const attempt = async (): Promise<{ readonly written: Stored<T> } | { readonly other: Stored<T> }> => {
-      const present = await this.get(kind, keyOf(complete), options);
-      const { uid, resourceVersion } = present.metadata;
-      if (metadata.uid !== undefined && metadata.uid !== uid) return { other: present };
-      return { written: await put({ ...complete, metadata: { ...metadata, resourceVersion } }) };
-    };
-    const result = await retryConflicts(attempt, { signal: options?.signal });
-    if ('written' in result) return result.written;
-    throw new SluiceError(
-      'Conflict',
-      `cannot update ${kind.kind} ${JSON.stringify(metadata.name)}: another object has this name by now (uid ${result.other.metadata.uid}); read it again`,
-    );
+    return this.#object(kind, { method: 'PUT', path, value: complete }, options);
   }
 
   async #patch<T extends KubernetesObject>(

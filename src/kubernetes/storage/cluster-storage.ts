@@ -1,5 +1,6 @@
+import { retryConflicts } from '../../foundation/concurrency/retry-conflicts.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { KubernetesObject, ObjectKey, Stored } from '../../resource/object/object.ts';
+import { type KubernetesObject, keyOf, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { MergePatch } from '../../resource/patch/merge-patch.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
@@ -23,6 +24,8 @@ const SILENCE_LIMIT_MS = 45_000;
 /**
  * The objects of one kind in a cluster: a kube-apiserver keeps them, and executes all rules of the contract itself. Requests are made as the
  * user of the client, whichever actor a context names: what a caller may do is judged before the storage is called.
+ *
+ * Not for package revisions: their server judges whether the caller has seen what is approved, and an update without a version gets one here.
  */
 export class ClusterStorage<T extends KubernetesObject = KubernetesObject> implements Storage<T> {
   readonly kind: Kind<T>;
@@ -70,12 +73,13 @@ export class ClusterStorage<T extends KubernetesObject = KubernetesObject> imple
   }
 
   update(context: RequestContext, object: T): Promise<Stored<T>> {
-    return this.#client.update(this.kind, object, optionsOf(context));
+    return this.#replace(context, object, (next) => this.#client.update(this.kind, next, optionsOf(context)));
   }
 
   async updateSubResource(context: RequestContext, name: string, object: T): Promise<Stored<T>> {
     this.#expectSubResource(name);
-    return this.#client.subResource(name).update(this.kind, object, optionsOf(context));
+    const { update } = this.#client.subResource(name);
+    return this.#replace(context, object, (next) => update(this.kind, next, optionsOf(context)));
   }
 
   async patch(context: RequestContext, key: ObjectKey, patch: MergePatch, subResource?: string): Promise<Stored<T>> {
@@ -92,6 +96,23 @@ export class ClusterStorage<T extends KubernetesObject = KubernetesObject> imple
   delete(context: RequestContext, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
     const { propagationPolicy, uid, resourceVersion } = options;
     return this.#client.delete(this.kind, key, { propagationPolicy, uid, resourceVersion, ...optionsOf(context) });
+  }
+
+  /** Kubernetes requires a version for custom resources. Without one, this names the present version until no other writer is faster. */
+  async #replace(context: RequestContext, object: T, put: (next: T) => Promise<Stored<T>>): Promise<Stored<T>> {
+    const { metadata } = object;
+    if (metadata.resourceVersion !== undefined) return put(object);
+    const attempt = async (): Promise<Stored<T> | undefined> => {
+      const { uid, resourceVersion } = (await this.get(context, keyOf(object))).metadata;
+      if (metadata.uid !== undefined && metadata.uid !== uid) return undefined;
+      return put({ ...object, metadata: { ...metadata, resourceVersion } });
+    };
+    const written = await retryConflicts(attempt, { signal: context.signal });
+    if (written !== undefined) return written;
+    throw new SluiceError(
+      'Conflict',
+      `cannot update ${this.kind.kind} ${JSON.stringify(metadata.name)}: it is not the object with the uid ${metadata.uid} any more; read it again`,
+    );
   }
 
   #expectSubResource(name: string): void {
