@@ -116,7 +116,7 @@ function byIndex(search: Search): Outcome | undefined {
     return takenBy(search, range) ?? given(state, range, claim, 'index');
   }
   const names = pools.map(({ pool }) => poolText(pool)).join(', ');
-  return refusedFor('InvalidClaim', `spec.index ${claim.index} is outside of every matching pool: ${names}`);
+  return refusedFor('InvalidClaim', `spec.index ${claim.index} is outside every matching pool: ${names}`);
 }
 
 /** The block at the index of the claim; undefined where the pool ends before. */

@@ -55,7 +55,7 @@ describe('conditions in a Kptfile', () => {
     expect(warnings).toEqual([
       `conditions in the Kptfile are kept and open no gate, since edith may not update packagerevisions/status: ${TYPE}`,
     ]);
-    await expect(world.store.update(key.name, { action: 'propose' }, ANNA)).rejects.toThrow('give the condition again');
+    await expect(world.store.update(key.name, { action: 'propose' }, ANNA)).rejects.toThrow('set the condition again');
     // Nor after she pushes it again, or other files.
     await push(user('edith'), kptfile(`${TRUE}info:\n  description: more\n`));
     expect((await gate())?.state).toBe('Unproven');

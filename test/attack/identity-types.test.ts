@@ -71,14 +71,14 @@ describe('condition types that people could take for another one', () => {
     };
     await look();
     await at.push(repo, { 'app/Kptfile': kptfile([type, REVIEW], [REVIEW]) }, 'drafts/app/w1', 'refs/heads/main');
-    const told = [
+    const reported = [
       expect.stringMatching(
-        /^LookalikeType: a push brought .* to apps\.app\.w1 that opens no gate: {2}the condition type/,
+        /^LookalikeType: a push added a condition or gate to apps\.app\.w1 that opens no gate: {2}the condition type/,
       ),
     ];
-    expect(await look()).toEqual(told);
+    expect(await look()).toEqual(reported);
     await at.push(repo, { 'app/a.yaml': 'a: 1\n' }, 'drafts/app/w1');
-    expect(await look()).toEqual(told);
+    expect(await look()).toEqual(reported);
   });
 
   test('one that is pushed opens nothing, and its gate says why', async () => {

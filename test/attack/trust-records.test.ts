@@ -131,7 +131,7 @@ describe('after the ledger was lost', () => {
     });
     await world.ok('repo', 'sync', 'apps');
     expect(await world.outOfBand(published)).toBeUndefined();
-    await expectClosed(draft, 'no record proves for which content; give the condition again');
+    await expectClosed(draft, 'no record proves for which content; set the condition again');
     await world.ok('rpkg', 'condition', 'set', draft, 'tested', 'True');
     await world.ok('rpkg', 'propose', draft);
   });

@@ -69,7 +69,7 @@ describe('kubectl and an empty up', skipFor(!hasKubectl() && 'kubectl is not ins
     const newer = 'get events.v1.events.k8s.io --field-selector regarding.name=edge-east,reason=Delivered';
     expect(await kubectl.ok(`${newer} --no-headers`)).toMatch(/Normal +Delivered +deliverytarget\/edge-east +commit /);
     expect(await kubectl.ok('explain events.regarding.kind --api-version=events.k8s.io/v1')).toContain(
-      'Kind of the object.',
+      'Kind of the referenced object.',
     );
   });
 

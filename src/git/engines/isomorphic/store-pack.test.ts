@@ -170,7 +170,7 @@ describe('nothing is written for', () => {
       '',
     ],
     ['a thin pack', () => packOf(['main', '^main~1'], '--thin'), ''],
-    ['more than was announced', () => handmade(1, blob, blob), 'more than it announces'],
+    ['more than was announced', () => handmade(1, blob, blob), 'more objects than it announces'],
     ['less than was announced', () => handmade(2, blob), 'ends in the middle'],
     ['the same object twice', () => handmade(2, blob, blob), 'twice'],
     ['an object that inflates to more than it claims', () => handmade(1, bomb), 'cannot be inflated'],
