@@ -207,7 +207,7 @@ describe('as a pre-receive hook', () => {
     [
       'a record that goes',
       () => [':refs/sluice/records/db/v1'],
-      'must stay as long as refs/heads/drafts/db/v1 is there',
+      'must stay as long as refs/heads/drafts/db/v1 exists',
     ],
     ['a commit on main', () => [`${forge('x', undefined, 'main')}:refs/heads/main`], 'it carries no signed statement'],
     ['a rewritten main', () => ['+refs/heads/main~1:refs/heads/main'], 'it rewrites the main branch'],
