@@ -196,7 +196,7 @@ describe('conditions that expire', () => {
     clock.advance(3_600_000);
     expect(await wake()).toBeUndefined();
     expect(await world.events(name)).toEqual([
-      'GateExpired: gate tested is closed: given by anna at 2026-01-02T03:04:05Z, which counted until 2026-01-02T04:04:05Z',
+      'GateExpired: gate tested is closed: issued by anna at 2026-01-02T03:04:05Z, which counted until 2026-01-02T04:04:05Z',
     ]);
     await expect(as('berta').approve(name)).rejects.toThrow('which counted until 2026-01-02T04:04:05Z');
     await give();

@@ -125,7 +125,7 @@ describe('one package from init to deletion', () => {
     expect((await cli.run('rpkg', 'propose', name)).stdout).toBe(`${name} is already proposed\n`);
     const open = await cli.run('why', name);
     expect(open.stdout).toContain('1 of 1 open');
-    expect(open.stdout).toContain('given by    anna');
+    expect(open.stdout).toContain('issued by   anna');
     expect(open.stdout).toContain(`sluice rpkg approve ${name}`);
     const other = await cli.run('rpkg', 'approve', name, '--commit', '0'.repeat(40));
     expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('the request is for 0000') });

@@ -80,7 +80,7 @@ describe('the state of a gate', () => {
     ).toBe('the condition is False (PoolExhausted: no address left)');
     expect(
       gateOf(facts({}, [verdict({ inputs: { content: 'c0', 'file:a.yaml': 'f0', 'object:x': 'o0' } })]))?.explanation,
-    ).toBe(`given by ann at ${T}, but the content of the package and the file a.yaml and the object x changed since`);
+    ).toBe(`issued by ann at ${T}, but the content of the package and the file a.yaml and the object x changed since`);
     expect(gateOf(facts({}, [verdict()], 'c2'))?.changed).toEqual(['content']);
   });
 });
@@ -118,7 +118,7 @@ describe('a verdict that may expire', () => {
     const affirmed = verdict({ since: '2020-01-01T00:00:00Z' });
     expect(gateOf(facts({}, [affirmed]), hour, T)?.state).toBe('Open');
     expect(gateOf(facts({}, [affirmed]), hour, later(2 * HOUR))?.explanation).toBe(
-      'given by ann at 2026-01-01T00:00:00Z, which counted until 2026-01-01T01:00:00Z',
+      'issued by ann at 2026-01-01T00:00:00Z, which counted until 2026-01-01T01:00:00Z',
     );
   });
 
