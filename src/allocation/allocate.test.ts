@@ -134,7 +134,7 @@ describe('what an owner holds', () => {
     ]);
   });
 
-  test('the published value goes before that of a draft', () => {
+  test('the published value takes precedence over that of a draft', () => {
     const mine = claim('n3');
     const draft = holding(mine, '10.0.0.5/24', { published: false, since: 0 });
     expect(prefixOf(run([lan], mine, [draft, holding(mine, '10.0.0.9/24')]))).toBe('10.0.0.9/24');
@@ -215,7 +215,7 @@ describe('fixed values', () => {
     expect(value(run(pools, block, [holding(block, '10.8.0.0/24')]))).toEqual(['10.8.0.0/25', undefined, 'fixed']);
   });
 
-  test('in a batch fixed values go before free choice', () => {
+  test('in a batch fixed values are allocated first', () => {
     const claims = [claim('a'), claim('b', { prefix: '10.0.0.2' })];
     const { outcomes } = allocateAll(deriveTable([lan], [], options), claims, NOW);
     expect(outcomes.map((outcome) => outcome.allocated?.prefix)).toEqual(['10.0.0.3/24', '10.0.0.2/24']);
@@ -361,7 +361,7 @@ describe('released values', () => {
     });
   });
 
-  test('come back to their owner', () => {
+  test('are allocated to their former owner again', () => {
     expect(value(run([tiny], claim('gone'), [removed]))).toEqual(['10.0.0.2/30', '10.0.0.1', 'held']);
   });
 

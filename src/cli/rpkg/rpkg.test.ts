@@ -200,7 +200,7 @@ describe('one package from init to deletion', () => {
     expect(cli.git('packages.git', 'tag')).toBe('');
   });
 
-  test('a name that is not there comes with those that may have been meant', async () => {
+  test('an unknown name is reported with similar ones', async () => {
     await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
     expect((await cli.run('why', 'packages.wbe.v1')).stderr).toContain('did you mean packages.web.v1?');
     expect((await cli.run('why', 'package.web.v1')).stderr).toContain('did you mean packages.web.v1?');

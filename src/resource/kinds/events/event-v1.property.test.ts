@@ -45,7 +45,7 @@ test('every selectable field of a core event is one of the newer event', () => {
   expect(paths).toEqual(eventKind.selectableFields.map(({ path }) => path));
 });
 
-test('what the recorder of client-go writes', () => {
+test('objects of the recorder of client-go', () => {
   const metadata = { name: 'web.17a8b9c0d1e2f3a4', namespace: 'default', creationTimestamp: null };
   const regarding = {
     kind: 'PackageRevision',
