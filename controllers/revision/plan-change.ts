@@ -8,7 +8,7 @@ import type { RevisionChange } from '../../src/package/plan/edit/change.ts';
 import { issueRendered } from '../../src/package/plan/edit/render.ts';
 import type { Rendering } from '../../src/package/plan/ports/renderer.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
-import type { Face } from '../../src/resource/object/request-context.ts';
+import type { EntryPoint } from '../../src/resource/object/request-context.ts';
 import type { RunOutcome } from './run-resolvers.ts';
 import { RENDERER } from './run-state.ts';
 import { isMarked, settlementOf } from './settlement.ts';
@@ -153,7 +153,7 @@ function needsIssuing(
   if (by === RENDERER) return issueRendered(record, given, outcome.package.inputs, timestamp(now), policy) !== record;
   if (![resolverActor(by), CONTROLLER_ACTOR].includes(verdict.by)) return true;
   const issuer = { name: verdict.by, ...(verdict.groups === undefined ? {} : { groups: verdict.groups }) };
-  const face = verdict.face as Face;
+  const face = verdict.face as EntryPoint;
   const isRefused = refuseIssuer(policy, given.type, issuer, face) !== undefined;
   if (face !== 'controller' || isRefused) return true;
   const wholeContent = bindsContent(policy, given.type);

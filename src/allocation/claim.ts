@@ -35,7 +35,7 @@ export interface Claim {
 }
 
 /** A value that is allocated in a revision, according to the status of an IPClaim. */
-export interface Holding {
+export interface Assignment {
   readonly owner: OwnerKey;
   readonly networkInstance: string;
   readonly range: Range;

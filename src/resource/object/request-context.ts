@@ -6,12 +6,12 @@ export interface Actor {
 }
 
 /** The interface through which a request arrived; `git` is a push by another Git client. */
-export type Face = 'cli' | 'api' | 'controller' | 'git';
+export type EntryPoint = 'cli' | 'api' | 'controller' | 'git';
 
 /** The context of every call of a storage, so that the caller, the face and the reason are recorded. */
 export interface RequestContext {
   readonly actor: Actor;
-  readonly face: Face;
+  readonly face: EntryPoint;
   /** Reason that the caller gives, for instance for a rejection. */
   readonly reason?: string;
   /** If true, validates a write and returns the object that it would store, without storing it. */

@@ -207,7 +207,7 @@ export class IndexState {
       yield;
     }
     for (const uid of uids) {
-      const candidate = this.#candidates.shown(uid);
+      const candidate = this.#candidates.chosen(uid);
       if (candidate !== undefined) changes.push(...this.#put(candidate));
       yield;
     }

@@ -1,7 +1,7 @@
 import type { Condition } from '../../../../kptfile-schema/index.ts';
 import { timestamp } from '../../../foundation/time/clock.ts';
 import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
-import type { Face } from '../../../resource/object/request-context.ts';
+import type { EntryPoint } from '../../../resource/object/request-context.ts';
 import { CONTENT_INPUT, changedInputs, type PackageInputs } from '../content/inputs.ts';
 import { bindsContent, type EffectivePolicy, matchesPattern, refuseIssuer } from '../policy/policy.ts';
 import { type RevisionRecord, type Verdict, verdictOf } from '../record/record.ts';
@@ -127,7 +127,7 @@ function evaluateGate(
     };
   }
   for (const { name, groups = [], face } of issuersOf(verdict)) {
-    const refused = refuseIssuer(policy, type, { name, groups }, face as Face);
+    const refused = refuseIssuer(policy, type, { name, groups }, face as EntryPoint);
     const functions = name === verdict.by ? '' : `, for functions that ${name} may have changed`;
     if (refused !== undefined)
       return { state: 'NotAllowed', explanation: `issued by ${verdict.by}${functions}: ${refused}` };
@@ -181,7 +181,7 @@ export function needsRenewal(
   policy: Pick<EffectivePolicy, 'validFor'>,
   record: RevisionRecord,
   type: string,
-  face: Face,
+  face: EntryPoint,
   now: string,
 ): boolean {
   const verdict = verdictOf(record, type);
