@@ -18,7 +18,7 @@ export interface Duplicate {
 
 export interface PoolUsage {
   readonly pool: Pool;
-  /** Addresses that may be given out: without network, broadcast and gateway addresses and more specific pools. */
+  /** Addresses that can be allocated: without network, broadcast and gateway addresses and more specific pools. */
   readonly total: number;
   readonly free: number;
 }

@@ -82,7 +82,7 @@ export type RawResponse = HttpResponse;
  * - `as` impersonates another user, for which the user of the connection needs the right.
  * - A watch ends without an error when the server ends it, usually after 5 to 10 minutes. Watch again from the last
  *   received version.
- * - The server applies a patch as one step, and retries it by itself after concurrent writes.
+ * - The server applies a patch as one step, and retries it after concurrent writes.
  * - Unsupported means that the server does not serve the kind at all. For other errors see `Connection`.
  */
 export class HttpClient implements Client {

@@ -152,7 +152,7 @@ class Http2Response extends Http2ServerResponse {
   }
 }
 
-// The compatibility API lacks these, or has them with another meaning than HTTP/1. TypeScript lets no accessor override a property.
+// The compatibility API lacks these, or has them with another meaning than HTTP/1. TypeScript does not permit that an accessor overrides a property.
 defineGetters(Http2Request.prototype, {
   headersDistinct: (request) => distinctHeaders(request.rawHeaders),
   // Also if there is no body, and so nothing reads it.

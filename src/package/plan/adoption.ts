@@ -21,7 +21,7 @@ import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import { formatStatement, STATEMENT_VERSION } from '../trust/statement/statement.ts';
 import { markOf, type RepositoryContext, signatures, writeRecord } from './ports/repository-context.ts';
 
-/** A tag, or the tombstone of a deleted one, that adoption would let count. */
+/** A tag, or the tombstone of a deleted one, that would count after adoption. */
 export interface AdoptableTag {
   readonly ref: string;
   readonly oid: Oid;
@@ -213,12 +213,7 @@ function migratedRecord(
   };
 }
 
-function metadataOf({
-  labels,
-  annotations,
-  ownerReferences,
-  finalizers,
-}: RevisionRecord): AdoptableRecord['metadata'] {
+function metadataOf({ labels, annotations, ownerReferences, finalizers }: RevisionRecord): AdoptableRecord['metadata'] {
   return {
     ...(labels === undefined ? {} : { labels }),
     ...(annotations === undefined ? {} : { annotations }),

@@ -6,7 +6,7 @@ export type Responder = (request: ApiRequest) => Promise<ApiResponse | StreamedR
 
 /**
  * One step in the processing of a request. It returns the response of `next`, and may act before and after that; it returns a response
- * of its own, so that later filters never see the request; or it rejects.
+ * of its own, so that later filters do not get the request; or it rejects.
  */
 export type Filter = (
   request: ApiRequest,

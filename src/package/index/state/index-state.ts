@@ -24,7 +24,7 @@ interface StateView extends TrustView {
 
 const NONE: readonly string[] = [];
 
-/** The refs of a repository and the revisions that they come to. */
+/** The refs of a repository and the revisions derived from them. */
 export class IndexState {
   readonly refs = new Map<string, Oid>();
   readonly rows = new Map<string, PackageRevision>();

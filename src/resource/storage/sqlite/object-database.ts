@@ -253,7 +253,7 @@ export class ObjectDatabase implements Committer {
 
   #rollBack({ undos }: Batch): void {
     for (const undo of undos.toReversed()) undo();
-    // After some errors SQLite has rolled back by itself.
+    // After some errors SQLite has already rolled back.
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
     this.#journal.drop();
   }
