@@ -31,7 +31,7 @@ export function resolverActor(name: string): string {
   return name === RENDERER || name === '' ? CONTROLLER_ACTOR : `resolver:${name}`;
 }
 
-/** Compares the outcome of a run with what is in Git. `now` in milliseconds since the epoch. */
+/** Compares the outcome of a run with the state in Git. `now` in milliseconds since the epoch. */
 export function planRoundWrite(evaluation: RevisionEvaluation, outcome: RunOutcome, now: number): Plan {
   const parts = outcome.unsettled === undefined ? partsOf(evaluation, outcome, now) : new Parts();
   const own = outcome.partial ? undefined : settlementOf(evaluation, outcome);

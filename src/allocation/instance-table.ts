@@ -4,7 +4,7 @@ import { contains, type Range, rangeKey, rangeOf, sizeOf } from './ipv4.ts';
 import { comparePools, compareText, GATEWAY_LABEL, hostAddress, type Pool, type PrefixKind } from './pool.ts';
 import { RangeMap } from './range-map.ts';
 
-/** A pool with what can never be given out from it and what is taken. */
+/** A pool with its reserved and its allocated addresses. */
 export interface PoolState {
   readonly pool: Pool;
   /** Free but for reserved addresses and more specific pools inside this one. */

@@ -57,7 +57,7 @@ const networkInstance = z.object({
   spec: z.object({ prefixes: z.array(z.object({ prefix: z.string(), labels: labels.optional() })).optional() }),
 });
 
-/** The pool of an IPPrefix object, or what is wrong with the object. */
+/** The pool of an IPPrefix object, or the problem of the object. */
 export function poolFromPrefix(object: unknown): Pool | Problem {
   const parsed = ipPrefix.safeParse(object);
   if (!parsed.success) return { problem: describe(parsed.error) };

@@ -157,7 +157,7 @@ defineGetters(Http2Request.prototype, {
   headersDistinct: (request) => distinctHeaders(request.rawHeaders),
   // Also if there is no body, and so nothing reads it.
   complete: ({ readableEnded, stream }) => readableEnded || stream.endAfterHeaders || stream.destroyed,
-  // One object for all requests of a connection, so that what is known of its certificate is cached.
+  // One object for all requests of a connection, so that the data of its certificate is cached.
   socket: ({ stream }) => stream.session?.socket,
 });
 defineGetters(Http2Response.prototype, {

@@ -38,7 +38,7 @@ export interface RegisteredRepositoriesOptions {
 export interface OpenOptions {
   /** Makes a copy of another repository a separate repository. */
   readonly newId?: boolean;
-  /** Reads what was fetched last. */
+  /** Reads the state of the last fetch. */
   readonly offline?: boolean;
 }
 

@@ -63,7 +63,7 @@ export interface PipelineEvent {
   readonly selected?: number;
 }
 
-/** Renders packages; see `runPipeline` for what that is. Never rejects for what a function does. */
+/** Renders packages; see `runPipeline`. Never rejects because of a function. */
 export interface PipelineRunner {
   /** Rejects with the signal's reason, and with Unavailable if it cannot run anything at all. */
   run(input: PipelineInput, signal: AbortSignal, onEvent?: (event: PipelineEvent) => void): Promise<PipelineOutcome>;

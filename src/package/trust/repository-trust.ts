@@ -321,7 +321,7 @@ export class RepositoryTrust {
     }
     const key = this.#trustedKeys().get(fact.signer ?? '');
     if (key?.revocation === undefined) return undefined;
-    // A revoked key can still sign: only what was known before counts.
+    // A revoked key can still sign: only statements in the ledger from before count.
     if (mark !== undefined && mark.digest === fact.digest && mark.order <= key.revocation.order) return undefined;
     if (key.revocation.statements?.has(fact.digest) === true) return undefined;
     return revoked(key);

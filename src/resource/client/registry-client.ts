@@ -19,7 +19,7 @@ export class RegistryClient implements Client {
   readonly #registry: Registry;
   readonly #warn: RequestContext['warn'];
 
-  /** `warn` is called with what was done otherwise than requested. */
+  /** `warn` is called with deviations from the request. */
   constructor(registry: Registry, actor: Actor, face: EntryPoint, warn?: (message: string) => void) {
     this.#registry = registry;
     this.actor = actor;

@@ -1,4 +1,4 @@
-/** The caller. Always recorded with what was done. */
+/** The caller. Sluice records it with each change. */
 export interface Actor {
   /** A user's or a controller's name, such as `anna` or `controller:approval`. */
   readonly name: string;
@@ -32,6 +32,6 @@ export interface RequestContext {
   readonly namesNoVersion?: boolean;
   /** Aborts the call where the storage can still do so without half a change. */
   readonly signal?: AbortSignal;
-  /** Called with what was done otherwise than requested, as a sentence for a person. */
+  /** Called with a human-readable sentence about a deviation from the request. */
   readonly warn?: (message: string) => void;
 }

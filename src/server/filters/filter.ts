@@ -1,7 +1,7 @@
 import type { ApiResponse, StreamedResponse } from '../http/answer.ts';
 import type { ApiRequest } from '../request/api-request.ts';
 
-/** Produces the response of a request, or rejects with what it failed with. */
+/** Produces the response of a request, or rejects with its error. */
 export type Responder = (request: ApiRequest) => Promise<ApiResponse | StreamedResponse>;
 
 /**

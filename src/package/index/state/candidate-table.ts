@@ -62,7 +62,7 @@ export class CandidateTable {
     if (placeholder !== undefined) yield placeholder.uid;
   }
 
-  /** Sets or removes what a ref shows, and adds the ids that this concerns to `touched`. */
+  /** Sets or removes the candidate of a ref, and adds the affected ids to `touched`. */
   setAtRef(ref: string, candidate: Candidate | undefined, touched: Set<string>): void {
     this.#replace(this.#byRef.get(ref), candidate, touched);
     if (candidate === undefined) this.#byRef.delete(ref);

@@ -151,7 +151,7 @@ export class ObjectDatabase implements Committer {
     }
   }
 
-  /** Commits what is queued and closes the file. */
+  /** Commits queued writes and closes the file. */
   close(): void {
     if (this.#closed) return;
     if (this.#scheduled || this.#failed) this.#flush();
