@@ -204,11 +204,7 @@ describe('as a pre-receive hook', () => {
     ],
     ['a forged record', () => [`${forge('x\n\n{"version":1}')}:refs/sluice/records/web/eve`], 'no signed statement'],
     ['a copied record', () => ['refs/sluice/records/db/v1:refs/sluice/records/web/eve'], 'was made for db/v1'],
-    [
-      'a record that goes',
-      () => [':refs/sluice/records/db/v1'],
-      'must stay as long as refs/heads/drafts/db/v1 exists',
-    ],
+    ['a record that goes', () => [':refs/sluice/records/db/v1'], 'must stay as long as refs/heads/drafts/db/v1 exists'],
     ['a commit on main', () => [`${forge('x', undefined, 'main')}:refs/heads/main`], 'it carries no signed statement'],
     ['a rewritten main', () => ['+refs/heads/main~1:refs/heads/main'], 'it rewrites the main branch'],
     ['no main', () => [':refs/heads/main'], 'the main branch must stay'],
