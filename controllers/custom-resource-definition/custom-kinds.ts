@@ -59,7 +59,7 @@ export class CustomKinds {
   }
 
   /** Returns all kinds except those of the definition itself. */
-  others(name: string): Kind[] {
+  kindsExcept(name: string): Kind[] {
     const own = new Set(this.#served.get(name)?.views.map((view) => view.kind));
     return this.#options.registry.kinds().filter((kind) => !own.has(kind));
   }

@@ -81,7 +81,7 @@ function bench() {
 }
 
 describe('a definition', () => {
-  test('is served, reports it, and is kept until its objects are gone', async () => {
+  test('is served, reports it, and is kept until its objects are deleted', async () => {
     await using at = bench();
     const { manager } = at;
     await manager.start();
@@ -135,7 +135,7 @@ describe('a definition', () => {
     expect(at.errors).toEqual([]);
   });
 
-  test('goes with its objects, their dependents, and its kind', async () => {
+  test('is deleted with its objects, their dependents, and its kind', async () => {
     await using at = bench();
     const { manager, client, registry, clock, recorder } = at;
     manager.addController(garbageCollectionController({ client, registry, clock, recorder }));
@@ -172,7 +172,7 @@ describe('a definition', () => {
     expect((await client.list(at.kind())).items).toEqual([]);
   });
 
-  test('that lost its finalizer goes with its objects all the same', async () => {
+  test('without its finalizer is also deleted with its objects', async () => {
     await using at = bench();
     const { manager, client } = at;
     await manager.start();
@@ -276,7 +276,7 @@ describe('versions', () => {
 });
 
 describe('names', () => {
-  test('that another definition uses are refused until that one is gone', async () => {
+  test('that another definition uses are refused until that one is deleted', async () => {
     await using at = bench();
     const { manager } = at;
     await manager.start();

@@ -60,7 +60,7 @@ export function customResourceDefinitionController(options: CustomResourceDefini
   async function establish(given: Definition): Promise<void> {
     const { name } = given.metadata;
     const definition = await withFinalizer(given);
-    const conflict = nameConflict(definition, kinds.others(name));
+    const conflict = nameConflict(definition, kinds.kindsExcept(name));
     if (conflict === undefined) {
       refused.delete(name);
       kinds.serve(definition);
@@ -101,7 +101,8 @@ export function customResourceDefinitionController(options: CustomResourceDefini
     const { name, finalizers = [] } = definition.metadata;
     refused.delete(name);
     if (!finalizers.includes(CLEANUP_FINALIZER)) return undefined;
-    if (kinds.isServed(name) || nameConflict(definition, kinds.others(name)) === undefined) kinds.serve(definition);
+    if (kinds.isServed(name) || nameConflict(definition, kinds.kindsExcept(name)) === undefined)
+      kinds.serve(definition);
     const left = await kinds.removeObjects(name, { actor: ACTOR, face: 'controller' });
     if (left > 0) {
       const message = `CustomResource deletion is in progress: ${left} remaining`;
@@ -119,7 +120,7 @@ export function customResourceDefinitionController(options: CustomResourceDefini
     return undefined;
   }
 
-  /** A user removed the finalizer: its objects are deleted all the same. */
+  /** A user removed the finalizer: its objects are deleted nevertheless. */
   async function forget(name: string): Promise<ReconcileResult | undefined> {
     refused.delete(name);
     const left = await kinds.removeObjects(name, { actor: ACTOR, face: 'controller' });

@@ -22,8 +22,8 @@ export class VersionView extends TranslatedStorage<KubernetesObject, KubernetesO
 
   constructor({ kind, objects, storedAs, isClosing }: VersionViewOptions) {
     super(kind, objects, {
-      show: (object) => withVersion(object, kind.apiVersion),
-      keep: (object) => withVersion(object, storedAs),
+      fromStored: (object) => withVersion(object, kind.apiVersion),
+      toStored: (object) => withVersion(object, storedAs),
     });
     this.verbs = isClosing ? ALL_VERBS.filter((verb) => verb !== 'create') : ALL_VERBS;
   }

@@ -81,7 +81,7 @@ function remainingPackages(
     const key = packageKey(refusal);
     const { repository, package: path } = refusal;
     const known = knownOf.get(key);
-    // A folder that a user removed was delivered all the same.
+    // A folder that a user removed also counts as delivered.
     const revision = folderOf.has(key) ? folderOf.get(key)?.revision : known?.revision;
     if (revision === undefined) return [];
     return known?.revision === revision ? known : { repository, package: path, revision, commit: '', tree: '' };

@@ -57,7 +57,7 @@ export class KnownMarks {
   }
 }
 
-/** The branch that a target delivers into: reads its files, and commits on top of what was read. */
+/** The branch of a target: reads its files, and commits on top of the commit that was read. */
 export class TargetBranch {
   readonly #git: GitRepository;
   readonly #remote: GitRemote | undefined;

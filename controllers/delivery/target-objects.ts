@@ -40,13 +40,13 @@ export class TargetObjects {
   readonly #byTarget = new Map<string, Contents>();
   readonly #listeners = new Set<(changes: ShippedChanges) => void>();
 
-  /** Calls the listener whenever a delivery changes what a target ships. */
+  /** Calls the listener whenever a delivery changes the objects of a target. */
   subscribe(listener: (changes: ShippedChanges) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Notes what a target delivers now. It costs as much as the packages and the objects of those that changed. */
+  /** Records the current objects of a target. The cost is proportional to its packages and the objects of those that changed. */
   async set(target: TargetName, chosen: ReadonlyMap<string, DesiredRevision>): Promise<void> {
     const key = keyText(keyOf(target));
     const known = this.#byTarget.get(key);

@@ -236,7 +236,7 @@ function toDeliver(
     ...choice,
     ...(outOfBand === undefined ? {} : { outOfBand: outOfBand.message }),
     ...{ sourceCommit: row.commit, sourceTree, built },
-    // This is computed only for what is committed.
+    // This is computed only for revisions that are committed.
     get gates() {
       return verdictsOf(row, repository);
     },

@@ -34,7 +34,7 @@ function bench(options: Partial<GarbageCollectionOptions> = {}, time: Clock = sy
 }
 
 describe('background', () => {
-  test('an object is deleted when the last of its owners is gone, with its own dependents', async () => {
+  test('an object is deleted with its last owner, and its own dependents too', async () => {
     await using at = bench();
     const { create, remove, names, owners, manager, errors } = at;
     const [a, b] = [await create('a'), await create('b')];
@@ -131,7 +131,7 @@ describe('foreground', () => {
   });
 });
 
-test('orphans forget their owner and stay', async () => {
+test('orphans stay without a reference to their owner', async () => {
   await using at = bench();
   const { create, remove, names, owners, manager } = at;
   const a = await create('a');

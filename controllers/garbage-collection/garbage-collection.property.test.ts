@@ -34,7 +34,7 @@ class Model {
   }
 }
 
-test('in the end exactly the objects without living owners are gone, and the others refer to living owners only', async () => {
+test('in the end exactly the objects without existing owners are deleted, and the others refer to existing owners only', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(object, object, fc.boolean()), { maxLength: 16 }),

@@ -6,7 +6,7 @@ export interface PollIntervals {
   readonly first: number;
   /** Without changes, and without a webhook. */
   readonly longest: number;
-  /** With a webhook: polls only find what it misses. */
+  /** With a webhook: polls only find pushes that it did not report. */
   readonly longestWithWebhook: number;
 }
 

@@ -66,7 +66,7 @@ export interface RepositoryControllerOptions
   readonly saveInterval?: number;
   /** Milliseconds between two packings of objects and refs, unless thresholds require one earlier. Default 6 hours. */
   readonly maintainInterval?: number;
-  /** Bytes that mirrors and hosted repositories may use before less is kept. Default: no limit. */
+  /** Bytes that mirrors and hosted repositories may use before unreachable objects are removed sooner. Default: no limit. */
   readonly diskBudget?: number;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
@@ -222,7 +222,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
 
   async function sync(object: Stored<Repository>, state: OpenRepository, signal: AbortSignal): Promise<void> {
     const { git, index, layout } = state.repository;
-    // Without its folder a repository would look like an empty one, and all its packages like deleted ones.
+    // A repository without its folder would count as empty, and all its packages as deleted.
     if (localPath(object.spec.git?.repo ?? '') !== undefined) expectFolder(git.path);
     const look = () => state.sync(object, signal);
     const findings = await repairs.around(state.repository, look, signal, (repair) => recordRepair(object, repair));

@@ -11,7 +11,7 @@ const resolver = (name: string, claims: string[], waitsFor: string[] = []): Reso
 const names = (resolvers: readonly Resolver[]) => resolvers.map(({ name }) => name);
 
 describe('arrangeResolvers', () => {
-  test('a resolver comes after all that it waits for, others by name', () => {
+  test('a resolver runs after all that it waits for, others by name', () => {
     const given = [
       resolver('a', ['A'], ['z/*']),
       resolver('y', ['z/y'], ['M']),

@@ -28,7 +28,7 @@ function blockingOf(gates: readonly GateExplanation[], lifecycle: string): GateE
   return gates.filter((gate) => !gate.open && (lifecycle === 'Proposed' || !gate.approveOnly));
 }
 
-/** A command stands for itself; words need the gate that they are about. */
+/** A command contains its gate; other next steps get its name. */
 function stepFor({ type, next }: GateExplanation): string[] {
   if (next === undefined) return [];
   return [next.startsWith('sluice ') ? next : `gate ${type}: ${next}`];

@@ -8,7 +8,7 @@ import type { RevisionChange } from '../../src/package/plan/edit/change.ts';
 import { issueRendered } from '../../src/package/plan/edit/render.ts';
 import type { Rendering } from '../../src/package/plan/ports/renderer.ts';
 import type { RevisionEvaluation } from '../../src/package/store/revision-store.ts';
-import type { Face } from '../../src/resource/object/request-context.ts';
+import type { EntryPoint } from '../../src/resource/object/request-context.ts';
 import type { RunOutcome } from './run-resolvers.ts';
 import { RENDERER } from './run-state.ts';
 import { isMarked, settlementOf } from './settlement.ts';
@@ -31,7 +31,7 @@ export function resolverActor(name: string): string {
   return name === RENDERER || name === '' ? CONTROLLER_ACTOR : `resolver:${name}`;
 }
 
-/** Compares the outcome of a run with what is in Git. `now` in milliseconds since the epoch. */
+/** Compares the outcome of a run with the state in Git. `now` in milliseconds since the epoch. */
 export function planRoundWrite(evaluation: RevisionEvaluation, outcome: RunOutcome, now: number): Plan {
   const parts = outcome.unsettled === undefined ? partsOf(evaluation, outcome, now) : new Parts();
   const own = outcome.partial ? undefined : settlementOf(evaluation, outcome);
@@ -153,7 +153,7 @@ function needsIssuing(
   if (by === RENDERER) return issueRendered(record, given, outcome.package.inputs, timestamp(now), policy) !== record;
   if (![resolverActor(by), CONTROLLER_ACTOR].includes(verdict.by)) return true;
   const issuer = { name: verdict.by, ...(verdict.groups === undefined ? {} : { groups: verdict.groups }) };
-  const face = verdict.face as Face;
+  const face = verdict.face as EntryPoint;
   const isRefused = refuseIssuer(policy, given.type, issuer, face) !== undefined;
   if (face !== 'controller' || isRefused) return true;
   const wholeContent = bindsContent(policy, given.type);

@@ -14,7 +14,7 @@ const conditionOnly = (name: string, status: 'True' | 'False' = 'True'): Resolut
 });
 
 describe('runResolvers', () => {
-  test('each resolver sees the edits of those before it, objects and conditions included', async () => {
+  test('each resolver gets the edits of earlier ones, including objects and conditions', async () => {
     const seen: unknown[] = [];
     const outcome = await runOf(draftOf({}), [
       resolverOf('a', () => ({
@@ -42,7 +42,7 @@ describe('runResolvers', () => {
     expect(calls).toEqual(['a', 'b']);
   });
 
-  test('a resolver that appends for ever is stopped, and reported with its file', async () => {
+  test('a resolver that never stops appending is stopped, and reported with its file', async () => {
     const calls: string[] = [];
     const grow = resolverOf('grow', ({ files }) => edit('n.txt', `${files.get('n.txt') ?? ''}-1`), { calls });
     const outcome = await runOf(draftOf({}), [grow]);

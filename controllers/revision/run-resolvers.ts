@@ -28,7 +28,7 @@ export interface RunOptions {
   readonly renderer?: Renderer | undefined;
   /** Namespace of the repository. */
   readonly namespace: string;
-  /** Milliseconds that one resolver may take. */
+  /** Timeout of one resolver in milliseconds. */
   readonly timeout: number;
   /** Name of the only resolver to run. */
   readonly only?: string | undefined;

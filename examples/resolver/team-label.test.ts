@@ -27,7 +27,7 @@ test('the gate opens when the last Deployment has a team', async () => {
   const corrected = Buffer.from(deployment('back', '  labels: {team: core}\n'));
   await store.change(name, { files: new Map([['back.yaml', corrected]]) }, ANNA);
   await run(name);
-  expect(await gates()).toEqual([expect.stringMatching(/^Open: given by resolver:team-label/)]);
+  expect(await gates()).toEqual([expect.stringMatching(/^Open: issued by resolver:team-label/)]);
   expect(store.get(name).record?.settled?.resolvers).toEqual(['team-label']);
 
   const other = await world.draft('apps/config/w1', { 'config.yaml': 'apiVersion: v1\nkind: ConfigMap\n' });

@@ -26,7 +26,7 @@ function errorOf(text: string, edit: KptfileEdit): KptfileEditError {
 const TRUE_A: KptfileEdit = { op: 'setCondition', condition: { type: 'A', status: 'True' } };
 
 describe('style of what is added', () => {
-  test('a condition in an own list, with kpt in mind: the status is quoted', () => {
+  test('a condition in a new list: the status is quoted, as kpt requires', () => {
     const edit: KptfileEdit = {
       op: 'setCondition',
       condition: {
@@ -45,7 +45,7 @@ describe('style of what is added', () => {
 `);
   });
 
-  test('a further condition takes order, dash, quotes and line breaks from its neighbours', () => {
+  test('a further condition gets order, dash, quotes and line breaks of the existing ones', () => {
     const text =
       `${HEAD}status:\n  conditions:\n  -   message: done\n      status: 'True'\n      type: B # last`.replaceAll(
         '\n',
@@ -55,12 +55,12 @@ describe('style of what is added', () => {
     expect(result).toBe(`${text}\r\n  -   message: m\r\n      status: 'True'\r\n      type: A`);
   });
 
-  test('the list style of the file goes for new lists', () => {
+  test('new lists have the list style of the file', () => {
     const compact = `${HEAD}pipeline:\n  mutators:\n  - image: a\n`;
     expect(editKptfile(compact, [TRUE_A])).toBe(`${compact}status:\n  conditions:\n  - type: A\n    status: "True"\n`);
   });
 
-  test('fields go where kpt has them', () => {
+  test('fields have the positions of kpt', () => {
     const text = `${HEAD}pipeline: {}\n`;
     expect(editKptfile(text, [{ op: 'addGate', conditionType: 'A' }])).toBe(
       `${HEAD}info:\n  readinessGates:\n    - conditionType: A\npipeline: {}\n`,
@@ -131,7 +131,7 @@ describe('changes in place', () => {
     expect(set('short')).toBe(`${HEAD}info:\n  description: short # long\n  site: x\n`);
   });
 
-  test('duplicates of a condition that is set go away, unknown fields of the first stay', () => {
+  test('duplicates of a condition that is set are removed, unknown fields of the first stay', () => {
     const text = `${HEAD}status:\n  conditions:\n    - type: A\n      status: "False"\n      since: now\n    - type: B\n      status: "True"\n    - type: A\n      status: "True"\n`;
     expect(editKptfile(text, [{ op: 'setCondition', condition: { type: 'A', status: 'Unknown' } }])).toBe(
       `${HEAD}status:\n  conditions:\n    - type: A\n      status: "Unknown"\n      since: now\n    - type: B\n      status: "True"\n`,
@@ -164,7 +164,7 @@ describe('removing', () => {
     );
   });
 
-  test('a comment that would become part of the block text above goes with the lines before it', () => {
+  test('a comment that would become part of the block text above is removed with the lines before it', () => {
     const text = `${HEAD}  annotations:\n    a: |\n      text\n    b: x\n      # deep\n    # shallow\n`;
     expect(editKptfile(text, [{ op: 'removeAnnotation', key: 'b' }])).toBe(
       `${HEAD}  annotations:\n    a: |\n      text\n    # shallow\n`,
@@ -237,7 +237,7 @@ describe('refusals', () => {
   });
 });
 
-test('control characters, line separators and names of object methods survive', () => {
+test('control characters, line separators and names of object methods are preserved', () => {
   for (const value of [
     '\u0000\u001b[31m',
     'a\u0085b\u2028c',

@@ -8,7 +8,7 @@ export interface Splice {
   readonly text: string;
 }
 
-/** The changes of one text, collected before any is made, together with what is needed to place and write them. */
+/** The changes of one text, collected before any is made, together with the data to place and write them. */
 export class SpliceSheet {
   readonly layout: YamlLayout;
   readonly style: YamlStyle;

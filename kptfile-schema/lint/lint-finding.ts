@@ -24,7 +24,7 @@ export type LintCode =
   | 'UpdateStrategy';
 
 export interface LintFinding {
-  /** An error is what kpt refuses too; a warning is what it accepts and causes problems later. */
+  /** kpt rejects errors too; it accepts warnings, which cause problems later. */
   readonly severity: 'error' | 'warning';
   readonly code: LintCode;
   readonly message: string;

@@ -95,7 +95,7 @@ describe('lintKptfile', () => {
     expect(findings[0]?.message).toMatch(/\.$|\?$/);
   });
 
-  test('says nothing about a fresh Kptfile or one that uses every kind of image reference', () => {
+  test('reports nothing for a new Kptfile or one that uses every kind of image reference', () => {
     expect(lintKptfile(newKptfile({ name: 'a' }))).toEqual([]);
     for (const image of [
       'a',
@@ -108,12 +108,12 @@ describe('lintKptfile', () => {
     }
   });
 
-  test('suggests the field that was probably meant', () => {
+  test('suggests a similar field', () => {
     expect(lintKptfile(`${HEAD}pipeline: {mutator: []}\n`)[0]?.message).toContain('Did you mean mutators?');
     expect(lintKptfile(`${HEAD}info: {title: x}\n`)[0]?.message).not.toContain('Did you mean');
   });
 
-  test('findings come in the order of the file', () => {
+  test('findings are in the order of the file', () => {
     const text = `${HEAD}extra: 1\npipeline: {mutators: [{image: "A B"}]}\nother: 2\n`;
     expect(lintKptfile(text).map(({ line }) => line)).toEqual([5, 6, 7]);
   });

@@ -32,7 +32,7 @@ export const KPTFILE_ERROR_CODES = [
 
 export type KptfileErrorCode = (typeof KPTFILE_ERROR_CODES)[number];
 
-/** Says what is wrong and how to repair it. Line and column count from 1; columns in UTF-16 units. */
+/** Describes the problem and the next step. Line and column count from 1; columns in UTF-16 units. */
 export interface KptfileError {
   readonly code: KptfileErrorCode;
   readonly message: string;

@@ -56,7 +56,7 @@ export class YamlLayout {
     return node.tagStart === -1 ? node.start : Math.min(node.tagStart, node.start);
   }
 
-  /** Offset after the last character of the entry, without a comment behind it. */
+  /** Offset after the last character of the entry, without a comment after it. */
   entryEnd(entry: Entry): number {
     if (entry.value.kind !== 'scalar' || entry.value.form !== 'absent') {
       return this.endOf(entry.value, this.#colon(entry) ?? entry.key.end);

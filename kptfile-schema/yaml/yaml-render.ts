@@ -2,7 +2,7 @@ import type { FieldShape } from '../model/field-shape.ts';
 import { literalBlock, renderString } from './yaml-scalar.ts';
 import type { MappingNode, ScalarForm, YamlNode } from './yaml-tree.ts';
 
-/** How the file at hand is written, so that new lines look like their neighbours. */
+/** The style of the file, so that new lines have the style of existing ones. */
 export interface YamlStyle {
   /** Spaces by which a nested mapping is indented. */
   readonly step: number;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { runs } from '../../test/support/runs.ts';
 import { allocate, allocateAll } from './allocate.ts';
 import { AllocationTable, deriveTable } from './allocation-table.ts';
-import type { Claim, Holding } from './claim.ts';
+import type { Assignment, Claim } from './claim.ts';
 import { contains, parsePrefix, type Range } from './ipv4.ts';
 import { type Pool, poolFromPrefix } from './pool.ts';
 
@@ -44,7 +44,7 @@ function makeClaim(name: string, shape: Partial<Claim>): Claim {
   return { owner, networkInstance: 'default/n', kind: 'network', matchLabels: {}, ...shape };
 }
 
-function holdingOf(claim: Claim, range: Range, since: number): Holding {
+function assignmentOf(claim: Claim, range: Range, since: number): Assignment {
   return { owner: claim.owner, networkInstance: claim.networkInstance, range, published: false, since };
 }
 
@@ -59,8 +59,8 @@ describe('allocation', () => {
     fc.assert(
       fc.property(steps, (sequence) => {
         const table = new AllocationTable(POOLS, options);
-        const held = new Map<string, Holding>();
-        const released: Holding[] = [];
+        const held = new Map<string, Assignment>();
+        const released: Assignment[] = [];
         sequence.forEach((step, now) => {
           if ('release' in step) {
             const victim = [...held.values()][step.release % Math.max(1, held.size)];
@@ -84,7 +84,7 @@ describe('allocation', () => {
           );
           const before = held.get(step.owner.name);
           if (before !== undefined) table.remove(before);
-          const after = holdingOf(step, range, now);
+          const after = assignmentOf(step, range, now);
           table.add(after);
           held.set(step.owner.name, after);
         });
@@ -94,7 +94,7 @@ describe('allocation', () => {
     );
   });
 
-  test('does not depend on the order of pools, holdings and claims, and is sticky', () => {
+  test('does not depend on the order of pools, assignments and claims, and is sticky', () => {
     const held = fc.record({ claim: claims, at: fc.integer({ min: 0, max: 1023 }), published: fc.boolean() });
     const distinct = fc.uniqueArray(claims, { selector: (claim) => claim.owner.name, maxLength: 12 });
     fc.assert(
@@ -104,8 +104,8 @@ describe('allocation', () => {
         fc.infiniteStream(fc.nat()),
         (existing, batch, random) => {
           const base = parsePrefix('10.0.0.0/22')?.range.base ?? 0;
-          const holdings = existing.map(({ claim, at, published }) => ({
-            ...holdingOf(claim, { base: base + at, length: 32 }, at),
+          const assignments = existing.map(({ claim, at, published }) => ({
+            ...assignmentOf(claim, { base: base + at, length: 32 }, at),
             published,
           }));
           const shuffle = <T>(list: readonly T[]): T[] =>
@@ -122,10 +122,10 @@ describe('allocation', () => {
               ]),
             );
           };
-          const table = deriveTable(POOLS, holdings, options);
+          const table = deriveTable(POOLS, assignments, options);
           const duplicates = table.duplicates();
           const first = answer(table, batch);
-          const other = deriveTable(shuffle(POOLS), shuffle(holdings), options);
+          const other = deriveTable(shuffle(POOLS), shuffle(assignments), options);
           expect(other.duplicates()).toEqual(duplicates);
           expect(answer(other, shuffle(batch))).toEqual(first);
           expect(answer(table, shuffle(batch))).toEqual(first);

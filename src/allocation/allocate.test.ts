@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { allocate, allocateAll } from './allocate.ts';
 import { deriveTable } from './allocation-table.ts';
-import { type Claim, claimedRange, type Holding } from './claim.ts';
+import { type Assignment, type Claim, claimedRange } from './claim.ts';
 import { parsePrefix } from './ipv4.ts';
 import type { Outcome } from './outcome.ts';
 import { type Pool, poolFromPrefix } from './pool.ts';
@@ -24,14 +24,14 @@ function claim(name: string, more: Partial<Claim> = {}): Claim {
   return { owner, networkInstance: 'default/ran', kind: 'network', matchLabels: {}, ...more };
 }
 
-function holding(of: Claim, value: string, more: Partial<Holding> = {}): Holding {
+function assignment(of: Claim, value: string, more: Partial<Assignment> = {}): Assignment {
   const range = claimedRange(of, value);
   if (range === undefined) throw new Error(value);
   return { owner: of.owner, networkInstance: of.networkInstance, range, published: true, since: NOW - HOUR, ...more };
 }
 
-function run(pools: readonly Pool[], of: Claim, holdings: readonly Holding[] = [], now = NOW): Outcome {
-  return allocate(deriveTable(pools, holdings, options), of, now);
+function run(pools: readonly Pool[], of: Claim, assignments: readonly Assignment[] = [], now = NOW): Outcome {
+  return allocate(deriveTable(pools, assignments, options), of, now);
 }
 
 function prefixOf(outcome: Outcome): string | undefined {
@@ -84,13 +84,13 @@ describe('network addresses', () => {
     const claims = [...expected, 'one too many'].map((name) => claim(name));
     const given = allocateAll(table, claims, NOW).outcomes.map((outcome) => outcome.allocated?.prefix);
     expect(given.filter((prefix) => prefix !== undefined).sort()).toEqual(expected);
-    expect(run([pool('p', 'network', prefix)], claim('x'), allHoldings(expected)).refused?.message).toContain(
+    expect(run([pool('p', 'network', prefix)], claim('x'), allAssignments(expected)).refused?.message).toContain(
       `0 of ${expected.length} free`,
     );
   });
 
-  function allHoldings(values: readonly string[]): Holding[] {
-    return values.map((text) => holding(claim(text), text));
+  function allAssignments(values: readonly string[]): Assignment[] {
+    return values.map((text) => assignment(claim(text), text));
   }
 
   test('spills over to the next matching pool, by priority and then by name', () => {
@@ -121,62 +121,62 @@ describe('network addresses', () => {
 describe('what an owner holds', () => {
   test('it keeps, whatever is lower', () => {
     const mine = claim('n3');
-    expect(value(run([lan], mine, [holding(mine, '10.0.0.77/24')]))).toEqual(['10.0.0.77/24', '10.0.0.1', 'held']);
+    expect(value(run([lan], mine, [assignment(mine, '10.0.0.77/24')]))).toEqual(['10.0.0.77/24', '10.0.0.1', 'held']);
   });
 
   test('it loses when it no longer fits the selector', () => {
     const west = pool('west', 'network', '10.9.0.1/24', { site: 'west' });
     const mine = claim('n3', { matchLabels: { site: 'west' } });
-    expect(value(run([lan, west], mine, [holding(mine, '10.0.0.77/24')]))).toEqual([
+    expect(value(run([lan, west], mine, [assignment(mine, '10.0.0.77/24')]))).toEqual([
       '10.9.0.2/24',
       '10.9.0.1',
       'lowest',
     ]);
   });
 
-  test('the published value goes before that of a draft', () => {
+  test('the published value takes precedence over that of a draft', () => {
     const mine = claim('n3');
-    const draft = holding(mine, '10.0.0.5/24', { published: false, since: 0 });
-    expect(prefixOf(run([lan], mine, [draft, holding(mine, '10.0.0.9/24')]))).toBe('10.0.0.9/24');
+    const draft = assignment(mine, '10.0.0.5/24', { published: false, since: 0 });
+    expect(prefixOf(run([lan], mine, [draft, assignment(mine, '10.0.0.9/24')]))).toBe('10.0.0.9/24');
   });
 
   test('a duplicate stays with the published, then the oldest, then the first owner; the other moves', () => {
     const [a, b] = [claim('a'), claim('b')];
-    const inDraft = holding(a, '10.0.0.5/24', { published: false, since: 0 });
-    const published = holding(b, '10.0.0.5/24');
+    const inDraft = assignment(a, '10.0.0.5/24', { published: false, since: 0 });
+    const published = assignment(b, '10.0.0.5/24');
     expect(prefixOf(run([lan], a, [inDraft, published]))).toBe('10.0.0.2/24');
     expect(prefixOf(run([lan], b, [inDraft, published]))).toBe('10.0.0.5/24');
 
-    const older = holding(b, '10.0.0.5/24', { since: NOW - 2 * HOUR });
-    expect(prefixOf(run([lan], b, [holding(a, '10.0.0.5/24'), older]))).toBe('10.0.0.5/24');
-    expect(prefixOf(run([lan], a, [holding(a, '10.0.0.5/24'), published]))).toBe('10.0.0.5/24');
+    const older = assignment(b, '10.0.0.5/24', { since: NOW - 2 * HOUR });
+    expect(prefixOf(run([lan], b, [assignment(a, '10.0.0.5/24'), older]))).toBe('10.0.0.5/24');
+    expect(prefixOf(run([lan], a, [assignment(a, '10.0.0.5/24'), published]))).toBe('10.0.0.5/24');
   });
 
   test('duplicates are listed with keeper and others, blocks inside blocks too', () => {
     const [a, b, c] = [claim('a'), claim('b'), claim('c', { kind: 'pool' })];
-    const holdings = [
-      holding(b, '10.0.0.5/24', { published: false }),
-      holding(a, '10.0.0.5/24'),
-      holding(a, '10.0.0.5/24', { published: false }),
-      holding(c, '10.0.0.64/28', { since: 0 }),
-      holding(a, '10.0.0.70/24'),
+    const assignments = [
+      assignment(b, '10.0.0.5/24', { published: false }),
+      assignment(a, '10.0.0.5/24'),
+      assignment(a, '10.0.0.5/24', { published: false }),
+      assignment(c, '10.0.0.64/28', { since: 0 }),
+      assignment(a, '10.0.0.70/24'),
     ];
-    expect(deriveTable([lan], holdings, options).duplicates()).toEqual([
+    expect(deriveTable([lan], assignments, options).duplicates()).toEqual([
       { networkInstance: 'default/ran', prefix: '10.0.0.5/32', keeper: a.owner, others: [b.owner] },
       { networkInstance: 'default/ran', prefix: '10.0.0.70/32', keeper: c.owner, others: [a.owner] },
     ]);
-    expect(deriveTable([lan], [...holdings, ...holdings].slice(1, 3), options).duplicates()).toEqual([]);
+    expect(deriveTable([lan], [...assignments, ...assignments].slice(1, 3), options).duplicates()).toEqual([]);
   });
 
   test('the same address in another network instance is another address', () => {
     const other = { ...claim('x'), networkInstance: 'default/core' };
-    expect(prefixOf(run([lan], claim('n3'), [holding(other, '10.0.0.2/24')]))).toBe('10.0.0.2/24');
+    expect(prefixOf(run([lan], claim('n3'), [assignment(other, '10.0.0.2/24')]))).toBe('10.0.0.2/24');
   });
 
   test('the same claim in another package is another owner', () => {
     const mine = claim('n3');
     const other = { ...mine, owner: { ...mine.owner, packagePath: 'upf-2' } };
-    expect(prefixOf(run([lan], other, [holding(mine, '10.0.0.2/24')]))).toBe('10.0.0.3/24');
+    expect(prefixOf(run([lan], other, [assignment(mine, '10.0.0.2/24')]))).toBe('10.0.0.3/24');
   });
 });
 
@@ -186,7 +186,7 @@ describe('fixed values', () => {
   });
 
   test('a conflict names the holder', () => {
-    const { refused } = run([lan], claim('n3', { prefix: '10.0.0.10' }), [holding(claim('n6'), '10.0.0.10/24')]);
+    const { refused } = run([lan], claim('n3', { prefix: '10.0.0.10' }), [assignment(claim('n6'), '10.0.0.10/24')]);
     expect(refused).toEqual({
       reason: 'AddressConflict',
       message: '10.0.0.10 is held by IPClaim default/n6 of package packages/upf',
@@ -209,13 +209,13 @@ describe('fixed values', () => {
 
   test('a change of the fixed value moves the owner, inside what it holds as well', () => {
     const mine = claim('n3', { prefix: '10.0.0.11' });
-    expect(value(run([lan], mine, [holding(mine, '10.0.0.10/24')]))).toEqual(['10.0.0.11/24', '10.0.0.1', 'fixed']);
+    expect(value(run([lan], mine, [assignment(mine, '10.0.0.10/24')]))).toEqual(['10.0.0.11/24', '10.0.0.1', 'fixed']);
     const block = claim('dnn', { kind: 'pool', prefix: '10.8.0.0/25' });
     const pools = [pool('p', 'pool', '10.8.0.0/16')];
-    expect(value(run(pools, block, [holding(block, '10.8.0.0/24')]))).toEqual(['10.8.0.0/25', undefined, 'fixed']);
+    expect(value(run(pools, block, [assignment(block, '10.8.0.0/24')]))).toEqual(['10.8.0.0/25', undefined, 'fixed']);
   });
 
-  test('in a batch fixed values go before free choice', () => {
+  test('in a batch fixed values are allocated first', () => {
     const claims = [claim('a'), claim('b', { prefix: '10.0.0.2' })];
     const { outcomes } = allocateAll(deriveTable([lan], [], options), claims, NOW);
     expect(outcomes.map((outcome) => outcome.allocated?.prefix)).toEqual(['10.0.0.3/24', '10.0.0.2/24']);
@@ -226,7 +226,7 @@ describe('status and index', () => {
   test('a free value of the status is taken, one that another claim holds is not', () => {
     const mine = claim('n3', { hint: '10.0.0.40/24' });
     expect(value(run([lan], mine))).toEqual(['10.0.0.40/24', '10.0.0.1', 'status']);
-    expect(prefixOf(run([lan], mine, [holding(claim('n6'), '10.0.0.40/24')]))).toBe('10.0.0.2/24');
+    expect(prefixOf(run([lan], mine, [assignment(claim('n6'), '10.0.0.40/24')]))).toBe('10.0.0.2/24');
   });
 
   test.each(['172.2.0.0/16', '10.0.0.0/24', '10.0.0.1/24', 'nonsense'])('status %s is not taken', (hint) => {
@@ -242,15 +242,15 @@ describe('status and index', () => {
       'index',
     ]);
     expect(run([lan], claim('n3', { index: 0 })).refused?.message).toContain('network address');
-    expect(run([lan], claim('n3', { index: 256 })).refused?.message).toContain('outside every matching pool');
-    expect(run([lan], claim('n3', { index: 9 }), [holding(claim('x'), '10.0.0.9/24')]).refused?.reason).toBe(
+    expect(run([lan], claim('n3', { index: 256 })).refused?.message).toContain('outside of every matching pool');
+    expect(run([lan], claim('n3', { index: 9 }), [assignment(claim('x'), '10.0.0.9/24')]).refused?.reason).toBe(
       'AddressConflict',
     );
   });
 
   test('a changed index moves the owner', () => {
     const mine = claim('n3', { index: 100 });
-    expect(prefixOf(run([lan], mine, [holding(mine, '10.0.0.5/24')]))).toBe('10.0.0.100/24');
+    expect(prefixOf(run([lan], mine, [assignment(mine, '10.0.0.5/24')]))).toBe('10.0.0.100/24');
   });
 });
 
@@ -292,7 +292,7 @@ describe('prefixes', () => {
 
   test('exhaustion distinguishes blocks from addresses', () => {
     const pools = [pool('p', 'pool', '10.8.0.0/24')];
-    const { refused } = run(pools, dnn('a'), [holding(claim('x'), '10.8.0.7')]);
+    const { refused } = run(pools, dnn('a'), [assignment(claim('x'), '10.8.0.7')]);
     expect(refused).toEqual({
       reason: 'PoolExhausted',
       message: 'no free /24 in network instance default/ran: IPPrefix p (10.8.0.0/24): 255 of 256 free',
@@ -346,7 +346,7 @@ describe('no pool', () => {
 
 describe('released values', () => {
   const tiny = pool('tiny', 'network', '10.0.0.1/30');
-  const removed = holding(claim('gone'), '10.0.0.2/30', { released: NOW - HOUR / 2 });
+  const removed = assignment(claim('gone'), '10.0.0.2/30', { released: NOW - HOUR / 2 });
 
   test('are kept back for the grace period, and reported so', () => {
     expect(run([tiny], claim('n3'), [removed]).refused).toMatchObject({
@@ -361,7 +361,7 @@ describe('released values', () => {
     });
   });
 
-  test('come back to their owner', () => {
+  test('are allocated to their former owner again', () => {
     expect(value(run([tiny], claim('gone'), [removed]))).toEqual(['10.0.0.2/30', '10.0.0.1', 'held']);
   });
 
@@ -370,14 +370,14 @@ describe('released values', () => {
   });
 
   test('are not free while another revision has them', () => {
-    const still = holding(claim('gone'), '10.0.0.2/30', { published: false });
+    const still = assignment(claim('gone'), '10.0.0.2/30', { published: false });
     expect(run([tiny], claim('n3'), [removed, still], NOW + 10 * HOUR).refused?.reason).toBe('PoolExhausted');
   });
 });
 
 test('a table follows additions and removals', () => {
   const table = deriveTable([lan], [], options);
-  const first = holding(claim('a'), '10.0.0.2/24');
+  const first = assignment(claim('a'), '10.0.0.2/24');
   table.add(first);
   table.add(first);
   table.remove(first);

@@ -1,6 +1,6 @@
 import { timestamp } from '../foundation/time/clock.ts';
 import type { AllocationTable } from './allocation-table.ts';
-import { type Claim, claimedRange, describeOwner, type Holding, ownerText, wantsPrefix } from './claim.ts';
+import { type Assignment, type Claim, claimedRange, describeOwner, ownerText, wantsPrefix } from './claim.ts';
 import type { InstanceTable, PoolState } from './instance-table.ts';
 import { contains, formatAddress, formatRange, type Range, rangeOf, sizeOf } from './ipv4.ts';
 import { checkClaim, mismatches, noMatchingPool, sortByKind } from './matching.ts';
@@ -29,19 +29,19 @@ export interface BatchResult {
   /** In the order of the claims given. */
   readonly outcomes: readonly Outcome[];
   /**
-   * Holdings that were added to the table. The caller removes them if it does not write them, or when it adds the written
+   * Assignment that were added to the table. The caller removes them if it does not write them, or when it adds the written
    * revision.
    */
-  readonly taken: readonly Holding[];
+  readonly taken: readonly Assignment[];
 }
 
 /**
- * Allocates for several claims and adds the new holdings to the table. Fixed values go first, then those bound to an index or a
+ * Allocates for several claims and adds the new assignments to the table. Fixed values go first, then those bound to an index or a
  * status, then all others, each by owner, so that the order of the claims does not matter.
  */
 export function allocateAll(table: AllocationTable, claims: readonly Claim[], now: number): BatchResult {
   const outcomes: Outcome[] = new Array(claims.length);
-  const taken: Holding[] = [];
+  const taken: Assignment[] = [];
   const order = claims.map((claim, place) => ({ claim, place, rank: rankOf(claim), owner: ownerText(claim.owner) }));
   order.sort((a, b) => a.rank - b.rank || compareText(a.owner, b.owner));
   for (const { claim, place } of order) {
@@ -49,9 +49,9 @@ export function allocateAll(table: AllocationTable, claims: readonly Claim[], no
     outcomes[place] = outcome;
     if (outcome.allocated === undefined || outcome.allocated.how === 'held') continue;
     const { owner, networkInstance } = claim;
-    const holding = { owner, networkInstance, range: outcome.allocated.range, published: false, since: now };
-    table.add(holding);
-    taken.push(holding);
+    const assignment = { owner, networkInstance, range: outcome.allocated.range, published: false, since: now };
+    table.add(assignment);
+    taken.push(assignment);
   }
   return { outcomes, taken };
 }

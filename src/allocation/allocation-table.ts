@@ -1,5 +1,5 @@
-import type { Holding, OwnerKey } from './claim.ts';
-import { type AllocationEntry, compareTenures, InstanceTable, type Tenure } from './instance-table.ts';
+import type { Assignment, OwnerKey } from './claim.ts';
+import { type AllocationEntry, comparePrecedence, InstanceTable, type OwnerAssignments } from './instance-table.ts';
 import { contains, formatRange, type Range } from './ipv4.ts';
 import { compareText, type Pool } from './pool.ts';
 
@@ -18,21 +18,21 @@ export interface Duplicate {
 
 export interface PoolUsage {
   readonly pool: Pool;
-  /** Addresses that may be given out: without network, broadcast and gateway addresses and more specific pools. */
+  /** Addresses that can be allocated: without network, broadcast and gateway addresses and more specific pools. */
   readonly total: number;
   readonly free: number;
 }
 
 /**
- * The holdings of each network instance. The table is derived from the claims in all revisions and never stored; `add` and
- * `remove` keep a long-lived table current at a cost that does not depend on its size. Holdings of one owner with the same value
+ * The assignments of each network instance. The table is derived from the claims in all revisions and never stored; `add` and
+ * `remove` keep a long-lived table current at a cost that does not depend on its size. Assignment of one owner with the same value
  * count as one.
  */
 export class AllocationTable {
   readonly #instances = new Map<string, InstanceTable>();
   readonly #gracePeriod: number;
-  /** Released holdings, the last to become free first. */
-  readonly #expiring: { readonly at: number; readonly holding: Holding }[] = [];
+  /** Released assignments, the last to become free first. */
+  readonly #expiring: { readonly at: number; readonly assignment: Assignment }[] = [];
 
   constructor(pools: Iterable<Pool>, options: TableOptions) {
     this.#gracePeriod = options.gracePeriod;
@@ -40,38 +40,38 @@ export class AllocationTable {
       this.#instances.set(key, new InstanceTable(list));
   }
 
-  /** Adds a holding of one revision. Call it once for each revision that has the holding. */
-  add(holding: Holding): void {
-    let instance = this.#instances.get(holding.networkInstance);
+  /** Adds an assignment of one revision. Call it once for each revision that has the assignment. */
+  add(assignment: Assignment): void {
+    let instance = this.#instances.get(assignment.networkInstance);
     if (instance === undefined) {
       instance = new InstanceTable([]);
-      this.#instances.set(holding.networkInstance, instance);
+      this.#instances.set(assignment.networkInstance, instance);
     }
-    instance.add(holding);
-    if (holding.released === undefined) return;
-    const at = holding.released + this.#gracePeriod;
+    instance.add(assignment);
+    if (assignment.released === undefined) return;
+    const at = assignment.released + this.#gracePeriod;
     let [low, high] = [0, this.#expiring.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
       if ((this.#expiring[middle]?.at ?? 0) > at) low = middle + 1;
       else high = middle;
     }
-    this.#expiring.splice(low, 0, { at, holding });
+    this.#expiring.splice(low, 0, { at, assignment });
   }
 
-  /** Undoes one `add` of an equal holding. Without such an `add` it does nothing. */
-  remove(holding: Holding): void {
-    this.#instances.get(holding.networkInstance)?.remove(holding);
+  /** Undoes one `add` of an equal assignment. Without such an `add` it does nothing. */
+  remove(assignment: Assignment): void {
+    this.#instances.get(assignment.networkInstance)?.remove(assignment);
   }
 
   /**
-   * Drops holdings that were released before the grace period began. The caller never passes an earlier time than
+   * Drops assignments that were released before the grace period began. The caller never passes an earlier time than
    * before.
    */
   expire(now: number): void {
     for (let last = this.#expiring.at(-1); last !== undefined && last.at <= now; last = this.#expiring.at(-1)) {
       this.#expiring.pop();
-      this.remove(last.holding);
+      this.remove(last.assignment);
     }
   }
 
@@ -81,18 +81,18 @@ export class AllocationTable {
    */
   nextRelease(networkInstance: string, blocks: readonly Range[]): number | undefined {
     return this.#expiring.findLast(
-      ({ holding }) =>
-        holding.networkInstance === networkInstance && blocks.some((block) => contains(block, holding.range)),
+      ({ assignment }) =>
+        assignment.networkInstance === networkInstance && blocks.some((block) => contains(block, assignment.range)),
     )?.at;
   }
 
   /**
-   * Returns the time at which a tenure ends, so that other owners can be allocated the block; undefined while it is
+   * Returns the time at which an allocation ends, so that other owners can be allocated the block; undefined while it is
    * active.
    */
-  freeAt(tenure: Tenure): number | undefined {
+  freeAt(assignments: OwnerAssignments): number | undefined {
     let last = 0;
-    for (const { released } of tenure.records) {
+    for (const { released } of assignments.records) {
       if (released === undefined) return undefined;
       last = Math.max(last, released);
     }
@@ -117,13 +117,13 @@ export class AllocationTable {
       for (const entry of instance.entries()) {
         while (around.length > 0 && !contains((around.at(-1) as AllocationEntry).range, entry.range)) around.pop();
         around.push(entry);
-        const tenures = new Map<string, Tenure>();
-        for (const { tenures: holders } of around)
-          for (const [key, tenure] of holders) {
-            const known = tenures.get(key);
-            if (known === undefined || compareTenures(tenure, known) < 0) tenures.set(key, tenure);
+        const byOwner = new Map<string, OwnerAssignments>();
+        for (const { byOwner: holders } of around)
+          for (const [key, assignments] of holders) {
+            const known = byOwner.get(key);
+            if (known === undefined || comparePrecedence(assignments, known) < 0) byOwner.set(key, assignments);
           }
-        const [keeper, ...others] = [...tenures.values()].sort(compareTenures).map(({ owner }) => owner);
+        const [keeper, ...others] = [...byOwner.values()].sort(comparePrecedence).map(({ owner }) => owner);
         if (keeper !== undefined && others.length > 0)
           found.push({ networkInstance, prefix: formatRange(entry.range), keeper, others });
       }
@@ -142,13 +142,13 @@ export class AllocationTable {
   }
 }
 
-/** The table of these holdings. The order of holdings and pools does not matter. */
+/** The table of these assignments. The order of assignments and pools does not matter. */
 export function deriveTable(
   pools: Iterable<Pool>,
-  holdings: Iterable<Holding>,
+  assignments: Iterable<Assignment>,
   options: TableOptions,
 ): AllocationTable {
   const table = new AllocationTable(pools, options);
-  for (const holding of holdings) table.add(holding);
+  for (const assignment of assignments) table.add(assignment);
   return table;
 }

@@ -35,7 +35,7 @@ export interface Claim {
 }
 
 /** A value that is allocated in a revision, according to the status of an IPClaim. */
-export interface Holding {
+export interface Assignment {
   readonly owner: OwnerKey;
   readonly networkInstance: string;
   readonly range: Range;
@@ -67,7 +67,7 @@ const ipClaim = z.object({
   status: z.object({ prefix: z.string().optional() }).optional().catch(undefined),
 });
 
-/** The claim in an IPClaim object of a package, or what is wrong with the object. */
+/** The claim in an IPClaim object of a package, or the problem of the object. */
 export function claimFromObject(object: unknown, repository: string, packagePath: string): Claim | Problem {
   const parsed = ipClaim.safeParse(object);
   if (!parsed.success) return { problem: describe(parsed.error) };

@@ -1,10 +1,10 @@
-import { type Holding, type OwnerKey, ownerText } from './claim.ts';
+import { type Assignment, type OwnerKey, ownerText } from './claim.ts';
 import { FreeSpace } from './free-space.ts';
 import { contains, type Range, rangeKey, rangeOf, sizeOf } from './ipv4.ts';
 import { comparePools, compareText, GATEWAY_LABEL, hostAddress, type Pool, type PrefixKind } from './pool.ts';
 import { RangeMap } from './range-map.ts';
 
-/** A pool with what can never be given out from it and what is taken. */
+/** A pool with its reserved and its allocated addresses. */
 export interface PoolState {
   readonly pool: Pool;
   /** Free but for reserved addresses and more specific pools inside this one. */
@@ -15,15 +15,15 @@ export interface PoolState {
 }
 
 /** The records of one owner for one block: one for each revision that contains it. */
-export interface Tenure {
+export interface OwnerAssignments {
   readonly owner: OwnerKey;
-  readonly records: Holding[];
+  readonly records: Assignment[];
 }
 
-/** An allocated block. More than one tenure is a duplicate. */
+/** An allocated block. More than one owner is a duplicate. */
 export interface AllocationEntry {
   readonly range: Range;
-  readonly tenures: Map<string, Tenure>;
+  readonly byOwner: Map<string, OwnerAssignments>;
 }
 
 /** The pools of one network instance and the allocations in them. */
@@ -56,37 +56,37 @@ export class InstanceTable {
     }
   }
 
-  add(holding: Holding): void {
-    const key = ownerText(holding.owner);
-    let entry = this.#entries.get(holding.range);
+  add(assignment: Assignment): void {
+    const key = ownerText(assignment.owner);
+    let entry = this.#entries.get(assignment.range);
     if (entry === undefined) {
-      entry = { range: holding.range, tenures: new Map() };
-      this.#entries.set(holding.range, entry);
-      for (const { space, block } of this.#spacesOf(holding.range)) space.take(block);
+      entry = { range: assignment.range, byOwner: new Map() };
+      this.#entries.set(assignment.range, entry);
+      for (const { space, block } of this.#spacesOf(assignment.range)) space.take(block);
     }
-    const tenure = entry.tenures.get(key) ?? { owner: holding.owner, records: [] };
-    tenure.records.push(holding);
-    entry.tenures.set(key, tenure);
+    const assignments = entry.byOwner.get(key) ?? { owner: assignment.owner, records: [] };
+    assignments.records.push(assignment);
+    entry.byOwner.set(key, assignments);
     const owned = this.#byOwner.get(key) ?? new Map<number, AllocationEntry>();
-    owned.set(rangeKey(holding.range), entry);
+    owned.set(rangeKey(assignment.range), entry);
     this.#byOwner.set(key, owned);
   }
 
-  remove(holding: Holding): void {
-    const key = ownerText(holding.owner);
-    const entry = this.#entries.get(holding.range);
-    const tenure = entry?.tenures.get(key);
-    const place = tenure?.records.findIndex((record) => sameRecord(record, holding)) ?? -1;
-    if (entry === undefined || tenure === undefined || place < 0) return;
-    tenure.records.splice(place, 1);
-    if (tenure.records.length > 0) return;
-    entry.tenures.delete(key);
+  remove(assignment: Assignment): void {
+    const key = ownerText(assignment.owner);
+    const entry = this.#entries.get(assignment.range);
+    const assignments = entry?.byOwner.get(key);
+    const place = assignments?.records.findIndex((record) => sameRecord(record, assignment)) ?? -1;
+    if (entry === undefined || assignments === undefined || place < 0) return;
+    assignments.records.splice(place, 1);
+    if (assignments.records.length > 0) return;
+    entry.byOwner.delete(key);
     const owned = this.#byOwner.get(key);
-    owned?.delete(rangeKey(holding.range));
+    owned?.delete(rangeKey(assignment.range));
     if (owned?.size === 0) this.#byOwner.delete(key);
-    if (entry.tenures.size > 0) return;
-    this.#entries.delete(holding.range);
-    for (const { space, block } of this.#spacesOf(holding.range)) space.release(block);
+    if (entry.byOwner.size > 0) return;
+    this.#entries.delete(assignment.range);
+    for (const { space, block } of this.#spacesOf(assignment.range)) space.release(block);
   }
 
   /** Returns the blocks of an owner, the best first. */
@@ -95,27 +95,27 @@ export class InstanceTable {
     const entries = [...(this.#byOwner.get(key)?.values() ?? [])];
     return entries.sort(
       (a, b) =>
-        compareTenures(a.tenures.get(key), b.tenures.get(key)) ||
+        comparePrecedence(a.byOwner.get(key), b.byOwner.get(key)) ||
         a.range.base - b.range.base ||
         a.range.length - b.range.length,
     );
   }
 
   /** Returns the other owners of addresses in a block, in the order of precedence. */
-  otherOwnersIn(range: Range, owner: OwnerKey): Tenure[] {
+  otherOwnersIn(range: Range, owner: OwnerKey): OwnerAssignments[] {
     const key = ownerText(owner);
-    const others: Tenure[] = [];
+    const others: OwnerAssignments[] = [];
     for (const entry of this.#entries.overlapping(range))
-      for (const [holder, tenure] of entry.tenures) if (holder !== key) others.push(tenure);
-    return others.sort(compareTenures);
+      for (const [holder, assignments] of entry.byOwner) if (holder !== key) others.push(assignments);
+    return others.sort(comparePrecedence);
   }
 
   /** True if the owner has the block and takes precedence over every other owner of one of its addresses. */
   hasPrecedence(owner: OwnerKey, range: Range): boolean {
-    const mine = this.#entries.get(range)?.tenures.get(ownerText(owner));
+    const mine = this.#entries.get(range)?.byOwner.get(ownerText(owner));
     if (mine === undefined) return false;
     const strongest = this.otherOwnersIn(range, owner)[0];
-    return strongest === undefined || compareTenures(mine, strongest) < 0;
+    return strongest === undefined || comparePrecedence(mine, strongest) < 0;
   }
 
   /** Returns all allocated blocks, larger ones before those inside them. */
@@ -132,9 +132,9 @@ export class InstanceTable {
 }
 
 /** Active before released, published before not, older before younger, then by owner: the first keeps the value. */
-export function compareTenures(a: Tenure | undefined, b: Tenure | undefined): number {
+export function comparePrecedence(a: OwnerAssignments | undefined, b: OwnerAssignments | undefined): number {
   if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
-  const [left, right] = [standingOf(a), standingOf(b)];
+  const [left, right] = [precedenceOf(a), precedenceOf(b)];
   return (
     Number(right.active) - Number(left.active) ||
     Number(right.published) - Number(left.published) ||
@@ -143,15 +143,15 @@ export function compareTenures(a: Tenure | undefined, b: Tenure | undefined): nu
   );
 }
 
-function standingOf(tenure: Tenure): { active: boolean; published: boolean; since: number } {
-  const live = tenure.records.filter((record) => record.released === undefined);
-  const records = live.length > 0 ? live : tenure.records;
+function precedenceOf(assignments: OwnerAssignments): { active: boolean; published: boolean; since: number } {
+  const live = assignments.records.filter((record) => record.released === undefined);
+  const records = live.length > 0 ? live : assignments.records;
   let since = Number.POSITIVE_INFINITY;
   for (const record of records) since = Math.min(since, record.since);
   return { active: live.length > 0, published: records.some((record) => record.published), since };
 }
 
-function sameRecord(a: Holding, b: Holding): boolean {
+function sameRecord(a: Assignment, b: Assignment): boolean {
   return a.published === b.published && a.since === b.since && a.released === b.released;
 }
 

@@ -58,7 +58,7 @@ export function noMatchingPool(table: AllocationTable, claim: Claim, around?: Ra
   return refusedFor('NoMatchingPool', `no IPPrefix of network instance ${claim.networkInstance} ${what}${nearest}`);
 }
 
-/** Returns what is invalid about the claim itself, independent of the pools. */
+/** Returns the problem of the claim itself, independent of the pools. */
 export function checkClaim(claim: Claim): Outcome | undefined {
   const problem = problemOf(claim);
   return problem === undefined ? undefined : refusedFor('InvalidClaim', problem);

@@ -4,7 +4,7 @@ import { formatRange, type Prefix, parsePrefix, rangeOf } from './ipv4.ts';
 export const PREFIX_KINDS = ['network', 'loopback', 'pool', 'aggregate'] as const;
 export type PrefixKind = (typeof PREFIX_KINDS)[number];
 
-/** On an IPPrefix: `"true"`: its host address is the gateway of its subnet; `"none"`: addresses are given out without a gateway. */
+/** On an IPPrefix: `"true"`: its host address is the gateway of its subnet; `"none"`: addresses are allocated without a gateway. */
 export const GATEWAY_LABEL = 'nephio.org/gateway';
 /** Annotation of an IPPrefix: a whole number; pools with a lower one are used first. 0 where it is missing. */
 export const PRIORITY_ANNOTATION = 'sluice.dev/pool-priority';
@@ -57,7 +57,7 @@ const networkInstance = z.object({
   spec: z.object({ prefixes: z.array(z.object({ prefix: z.string(), labels: labels.optional() })).optional() }),
 });
 
-/** The pool of an IPPrefix object, or what is wrong with the object. */
+/** The pool of an IPPrefix object, or the problem of the object. */
 export function poolFromPrefix(object: unknown): Pool | Problem {
   const parsed = ipPrefix.safeParse(object);
   if (!parsed.success) return { problem: describe(parsed.error) };

@@ -32,7 +32,7 @@ export class RangeMap<Value> {
       path.push(next);
     }
     (path[range.length] as Node<Value>).value = undefined;
-    // Empty nodes go, so that memory follows what is stored now and not what ever was.
+    // Empty nodes are removed, so that memory is proportional to the current entries.
     for (let depth = range.length - 1; depth >= 0 && isEmpty(path[depth + 1] as Node<Value>); depth--) {
       const parent = path[depth] as Node<Value>;
       if (isHigh(range.base, depth)) parent.high = undefined;

@@ -17,7 +17,7 @@ function* leaves(command: Command, path: readonly string[] = []): Generator<[str
   }
 }
 
-test('docs/cli.md speaks of every command', () => {
+test('docs/cli.md describes every command', () => {
   const sink = { write: () => true };
   const program = buildProgram({ terminal: new Terminal(sink, sink, {}), environment: {} }, () => undefined);
   const text = page('cli.md');

@@ -98,7 +98,7 @@ describe('command line', () => {
     }
   });
 
-  test('errors have a next step and no stack, unless asked for', async () => {
+  test('errors have a next step, and a stack only on request', async () => {
     const quiet = await runCli(['rpkg', 'get', '--data', '/nonexistent/place']);
     expect(quiet.code).toBe(1);
     expect(quiet.stderr).toContain('sluice repo reg');
@@ -114,7 +114,7 @@ describe('command line', () => {
     expect(stderr).not.toContain('defect');
   });
 
-  test('who asks: --as, then SLUICE_USER, then the user of the system', () => {
+  test('the actor is --as, then SLUICE_USER, then the user of the system', () => {
     expect(actorOf({ as: 'eve', asGroup: ['ops'] }, { SLUICE_USER: 'anna' })).toEqual({ name: 'eve', groups: ['ops'] });
     expect(actorOf({}, { SLUICE_USER: 'anna' })).toEqual({ name: 'anna' });
     expect(actorOf({}, {}).name).not.toBe('');

@@ -73,7 +73,7 @@ export interface FailingItem {
   readonly message: string;
 }
 
-/** A queue, the sources that fill it, and workers that reconcile what comes out. */
+/** A queue, the sources that fill it, and workers that reconcile its items. */
 export class Controller<Request = ObjectKey> {
   readonly name: string;
   readonly #options: ControllerOptions<Request>;
@@ -178,7 +178,7 @@ export class Controller<Request = ObjectKey> {
     for (let taken = 1; ; taken += 1) {
       const request = await this.#queue.take();
       if (request === undefined) return;
-      // Work that never waits for anything outside would keep timers, signals and requests from being served.
+      // Work without I/O would block timers, signals and requests.
       if (taken % MAX_ROUNDS_WITHOUT_PAUSE === 0) await yieldToEventLoop();
       try {
         await this.#reconcileOne(request);

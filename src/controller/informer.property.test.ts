@@ -42,7 +42,7 @@ const versions = (widgets: readonly Widget[]) =>
   new Map(widgets.map((widget) => [keyText(keyOf(widget)), widget.metadata.resourceVersion]));
 
 describe('Informer', () => {
-  test('lists, then follows; a late handler gets what is there', async () => {
+  test('lists, then watches; a late handler gets the current objects', async () => {
     const { client, informer } = setUp();
     await client.create(widgetKind, { metadata: { name: 'a' }, spec: { color: 'red' } });
     const held = mirror(informer);
@@ -64,7 +64,7 @@ describe('Informer', () => {
     await informer.stop();
   });
 
-  test('a handler that throws disturbs neither the store nor other handlers', async () => {
+  test('a handler that throws affects neither the store nor other handlers', async () => {
     const { client, informer, errors } = setUp();
     informer.addHandler(() => {
       throw new Error('from a handler');
@@ -97,7 +97,7 @@ describe('Informer', () => {
     await informer.stop();
   });
 
-  test('a name that went to another object is a deletion and an addition', async () => {
+  test('a name that another object takes is a deletion and an addition', async () => {
     const { clock, client, widgets, informer } = setUp();
     await client.create(widgetKind, { metadata: { name: 'a' }, spec: {} });
     informer.start();
@@ -199,7 +199,7 @@ describe('Informer', () => {
     await informer.stop();
   });
 
-  test('against random faults the store comes to equal the storage, and handlers get events without gaps', async () => {
+  test('despite random faults the store becomes equal to the storage, and handlers get events without gaps', async () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd');
     const step = fc.oneof(
       fc.record({ kind: fc.constant('put' as const), name, size: fc.nat(5) }),

@@ -17,7 +17,7 @@ export interface InformerOptions<T extends KubernetesObject> {
   readonly random?: () => number;
   /** A watch without an event or a bookmark for this long counts as broken. Milliseconds, default 60,000. */
   readonly watchTimeoutMs?: number;
-  /** Called with every failed list and watch, and what a handler throws; the informer retries by itself. */
+  /** Called with the error of each failed list, watch and handler; the informer retries. */
   readonly onError?: (error: unknown) => void;
   /** Called after every change of the store or of the informer's state. */
   readonly onChange?: () => void;
@@ -128,7 +128,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     const abort = signal === undefined ? {} : { signal };
     const { items, resourceVersion } = await client.list(kind, { ...selection, ...abort });
     const wentBack = before !== undefined && isOlder(resourceVersion, before);
-    // While the list was under way, the watch or another list may have brought what is newer.
+    // During the list, the watch or another list may have received newer objects.
     if (!wentBack && this.#reached !== undefined && isOlder(resourceVersion, this.#reached)) return;
     this.#refreshed = resourceVersion;
     this.#replace(items);
@@ -175,7 +175,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     const refreshed = this.#refreshed;
     const { items, resourceVersion } = await client.list(kind, { ...selection, signal });
     if (signal.aborted) return resourceVersion;
-    // A refresh meanwhile may have brought a newer list; the watch from here delivers again what that showed.
+    // A refresh may have read a newer list meanwhile; the watch from here delivers its changes again.
     const isBehind =
       this.#refreshed !== undefined && this.#refreshed !== refreshed && isOlder(resourceVersion, this.#refreshed);
     if (!isBehind) {

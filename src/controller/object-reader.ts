@@ -13,7 +13,7 @@ export interface ObjectReaderOptions<T extends KubernetesObject> {
   readonly clock: Clock;
   /** Milliseconds that a refresh waits for the storage. Default 10,000. */
   readonly refreshTimeoutMs?: number;
-  /** Called with every failed list and watch; the reader retries by itself. */
+  /** Called with every failed list and watch; the reader retries. */
   readonly onError?: (error: unknown) => void;
 }
 

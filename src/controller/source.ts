@@ -21,7 +21,7 @@ export interface SourceContext<Request> {
 
 /** A source of requests for a controller. */
 export interface Source<Request> {
-  /** Begins to enqueue; what it returns is called when the controller stops. */
+  /** Begins to enqueue; the returned function is called when the controller stops. */
   start(context: SourceContext<Request>): () => void;
 }
 

@@ -22,13 +22,13 @@ async function drain(queue: WorkQueue<string>): Promise<string[]> {
 }
 
 describe('WorkQueue', () => {
-  test('an item that is added twice comes out once, in the order of the first add', async () => {
+  test('an item that is added twice is returned once, in the order of the first add', async () => {
     const { queue } = setUp();
     for (const item of ['a', 'b', 'a']) queue.add(item);
     expect(await drain(queue)).toEqual(['a', 'b']);
   });
 
-  test('an item that is added while it is worked on comes again, after the others', async () => {
+  test('an item that is added while it is processed is queued again, after the others', async () => {
     const { queue } = setUp();
     queue.add('a');
     expect(await queue.take()).toBe('a');
@@ -39,7 +39,7 @@ describe('WorkQueue', () => {
     expect(await drain(queue)).toEqual(['b', 'a']);
   });
 
-  test('of two delays the earlier holds, whichever comes first', async () => {
+  test('of two delays the earlier one applies, in either order', async () => {
     for (const delays of [
       [100, 50],
       [50, 100],
@@ -162,7 +162,7 @@ describe('WorkQueue', () => {
     );
   });
 
-  test('every add is followed by a take, and one item is never in two hands', async () => {
+  test('every add is followed by a take, and no item is processed twice at the same time', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.nat(4), { maxLength: 40 }),

@@ -128,7 +128,7 @@ export class WorkQueue<Item> {
     this.#options.onChange?.();
   }
 
-  /** Drops all that is ready or waits, refuses what is added, and ends `take`. Work that runs is not touched. */
+  /** Drops all items, refuses new ones, and ends `take`. Running work continues. */
   close(): void {
     this.#closed = true;
     for (const waiting of this.#waiting.values()) waiting.cancel();

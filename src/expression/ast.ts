@@ -16,7 +16,7 @@ export interface AstProblem {
 /** Names of types, as in `type(x) == int`. */
 const TYPE_NAMES = new Set('bool int uint double string bytes list map null_type type google'.split(' '));
 
-/** Finds what the limits forbid and names that are no variables; undefined if there is neither. */
+/** Returns a violation of the limits, or a name that is not a variable; undefined if there is neither. */
 export function inspect(
   root: Ast,
   variables: readonly string[],

@@ -50,8 +50,8 @@ export interface Expression {
   readonly text: string;
   readonly variables: readonly string[];
   /**
-   * The value for these bindings: plain JavaScript values in and out. Whole numbers count as CEL ints and come back as
-   * numbers (as bigint beyond 2^53), other numbers as doubles; times and durations come back as text. A variable that is
+   * The value for these bindings: its variables and its result are plain JavaScript values. Whole numbers count as CEL ints and are returned as
+   * numbers (as bigint beyond 2^53), other numbers as doubles; times and durations are returned as text. A variable that is
    * not bound, a missing field, wrong types are InvalidInput, an expression that costs too much is LimitExceeded; both
    * with ExpressionErrorDetails.
    */

@@ -28,7 +28,7 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES;
 
 /**
- * The one error type of Sluice. The message states what is wrong and, where it helps, what to do next;
+ * The one error type of Sluice. The message states the problem and, where it helps, the next step;
  * it never contains a secret. `details` carries what a program needs to react (a ref, a field, positions).
  */
 export class SluiceError<Details = unknown> extends Error {

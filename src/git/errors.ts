@@ -35,7 +35,7 @@ export class PushRefusedError extends SluiceError<PushRefusal> {
   }
 }
 
-/** For a repository without a remote; Sluice repairs a mirror by itself. */
+/** For a repository without a remote; Sluice repairs mirrors automatically. */
 export const HOW_TO_REPAIR =
   'Fetch what is missing from a clone (git fetch --refetch <clone>), or restore a backup; "git fsck" lists all that is damaged';
 

@@ -63,7 +63,7 @@ export interface GitRepository {
    */
   diffTrees(before: Oid | undefined, after: Oid | undefined): Promise<TreeChange[]>;
 
-  /** Writes one blob; writing what exists is harmless. The data is copied before the promise resolves. */
+  /** Writes one blob; writing an existing blob has no effect. The data is copied before the promise resolves. */
   writeBlob(data: Uint8Array): Promise<Oid>;
   /**
    * Creates a tree from `base` (a tree or commit; undefined is the empty tree) with the edits applied: a path gets a blob, an

@@ -128,7 +128,7 @@ export function registerObjects(subject: Subject): void {
         await expect(subject.repository.writeTag(bad)).rejects.toMatchObject({ code: 'InvalidInput' });
     });
 
-    test('thousands of reads in one call come back in order', async () => {
+    test('thousands of reads in one call are returned in order', async () => {
       const { repository } = subject;
       const edits = new Map(Array.from({ length: 90 }, (_, n) => [`f${n}`, { data: Buffer.from(`content ${n}`) }]));
       const tree = await repository.editTree(undefined, edits);
@@ -149,7 +149,7 @@ export function registerObjects(subject: Subject): void {
       expect((await repository.readObjects([`${oid}:a\rb`, oid]))[1]?.oid).toBe(oid);
     });
 
-    test('an object above the bound has a size and is not read; other reads go on', async () => {
+    test('an object above the limit has a size and is not read; other reads continue', async () => {
       const { repository, git, path } = subject;
       const size = 64 * 1024 * 1024 + 1;
       const large = git(path, ['hash-object', '-w', '--stdin'], Buffer.alloc(size));

@@ -212,7 +212,7 @@ export function registerRefs(subject: Subject): void {
       expect(subject.refsOf(path).size).toBe(0);
     });
 
-    test('a listing sees a transaction as a whole or not at all', async () => {
+    test('a listing contains a transaction completely or not at all', async () => {
       const { repository } = subject;
       await repository.transaction([create('refs/heads/drafts/p'), create('refs/tags/keep')]);
       let running = true;

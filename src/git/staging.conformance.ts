@@ -139,7 +139,7 @@ export function registerStaging(subject: Subject): void {
       subject.fsck(path);
     });
 
-    test('go to the disk early when they are too many', async () => {
+    test('are written early when they are too many', async () => {
       const { repository, path } = subject;
       const oids: Oid[] = [];
       for (let number = 0; number < 20; number += 1)

@@ -98,7 +98,7 @@ describe('objects', () => {
     await expect(move).rejects.toThrow('a patch cannot change name or namespace');
   });
 
-  test('unknown fields survive a change, and defaults that the server left out are filled in', async () => {
+  test('a change keeps unknown fields, and defaults that the server omitted are set', async () => {
     const hostile = JSON.parse('{"__proto__": {"polluted": true}, "constructor": 5}');
     const foreign = wireWidget('a', '1', {
       spec: { parts: [{ name: 'x', weight: 3 }], future: { deep: [1, { a: null }] }, ...{} },
@@ -158,7 +158,7 @@ describe('objects', () => {
 });
 
 describe('lists', () => {
-  test('come page by page, sorted, with selectors', async () => {
+  test('are read page by page, sorted, with selectors', async () => {
     for (let index = 0; index < 7; index += 1)
       await client.create(widgetKind, {
         metadata: { name: `w${6 - index}`, labels: { odd: String(index % 2) } },

@@ -16,7 +16,7 @@ import {
   type ObjectMeta,
   type Stored,
 } from '../resource/object/object.ts';
-import type { Actor, Face } from '../resource/object/request-context.ts';
+import type { Actor, EntryPoint } from '../resource/object/request-context.ts';
 import type { MergePatch } from '../resource/patch/merge-patch.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import type {
@@ -44,7 +44,7 @@ const APPLY_PATCH = 'application/apply-patch+yaml';
 
 export interface HttpClientOptions {
   readonly connection: Connection;
-  readonly face: Face;
+  readonly face: EntryPoint;
   /** The user to impersonate, if not the user of the kubeconfig, who needs the right to impersonate. */
   readonly impersonate?: Actor | undefined;
   /** See `WatchStreamOptions`. Default 90,000 ms. */
@@ -82,12 +82,12 @@ export type RawResponse = HttpResponse;
  * - `as` impersonates another user, for which the user of the connection needs the right.
  * - A watch ends without an error when the server ends it, usually after 5 to 10 minutes. Watch again from the last
  *   received version.
- * - The server applies a patch as one step, and retries it by itself after concurrent writes.
+ * - The server applies a patch as one step, and retries it after concurrent writes.
  * - Unsupported means that the server does not serve the kind at all. For other errors see `Connection`.
  */
 export class HttpClient implements Client {
   readonly actor: Actor;
-  readonly face: Face;
+  readonly face: EntryPoint;
   readonly #options: HttpClientOptions;
   readonly #connection: Connection;
   readonly #headers: RequestHeaders;
@@ -107,7 +107,7 @@ export class HttpClient implements Client {
     return this.#connection.clock;
   }
 
-  as(actor: Actor, face: Face = this.face): HttpClient {
+  as(actor: Actor, face: EntryPoint = this.face): HttpClient {
     return new HttpClient({ ...this.#options, impersonate: actor, face });
   }
 

@@ -90,7 +90,7 @@ async function change(): Promise<void> {
   await api.delete('a');
 }
 
-describe('an informer survives', () => {
+describe('an informer continues after', () => {
   test.each<[string, (response: Parameters<Handler>[1]) => void]>([
     ['a watch that the server ends', (response) => response.end()],
     ['a watch that is reset', (response) => response.socket?.resetAndDestroy()],

@@ -146,7 +146,7 @@ describe('one object', () => {
     expect(await json(patch(`${WIDGETS}/a?fieldValidation=Strickt`, {}))).toMatchObject({ code: 422 });
   });
 
-  test('a dry run judges and writes nothing', async () => {
+  test('a dry run validates and writes nothing', async () => {
     expect((await send(api, 'POST', `${WIDGETS}?dryRun=All`, widgetBody('a'))).status).toBe(201);
     expect((await api.fetch(`${WIDGETS}/a`)).status).toBe(404);
     await createWidget(api, 'a');
@@ -240,7 +240,7 @@ describe('patches', () => {
 });
 
 describe('deletion', () => {
-  test('an object with finalizers stays, and goes with the last of them', async () => {
+  test('an object with finalizers stays until the last of them is removed', async () => {
     await createWidget(api, 'a', {}, { finalizers: ['example.org/hold'] });
     const marked = await json(api.fetch(`${WIDGETS}/a`, { method: 'DELETE' }));
     expect(marked).toMatchObject({ kind: 'Widget', metadata: { deletionTimestamp: expect.any(String) } });
@@ -248,7 +248,7 @@ describe('deletion', () => {
     expect((await api.fetch(`${WIDGETS}/a`)).status).toBe(404);
   });
 
-  test('options come in the body or in the URL', async () => {
+  test('options are read from the body or from the URL', async () => {
     await createWidget(api, 'a');
     const wrong = { preconditions: { uid: 'another' } };
     expect(await json(send(api, 'DELETE', `${WIDGETS}/a`, wrong))).toMatchObject({ code: 409, reason: 'Conflict' });
@@ -317,7 +317,7 @@ describe('methods and places', () => {
   });
 });
 
-test('admission sees every write before the storage does, and can refuse it', async () => {
+test('admission gets every write before the storage, and can refuse it', async () => {
   await api.stop();
   const seen: string[] = [];
   const admit = async ({ operation, object, old, subResource, user }: PlannedWrite) => {

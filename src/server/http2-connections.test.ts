@@ -76,7 +76,7 @@ async function answer(stream: ClientHttp2Stream): Promise<{ status: number; text
   return { status, text };
 }
 
-test('requests on one connection are handled at the same time, and look as those of HTTP/1', async () => {
+test('requests on one connection are handled concurrently, with the same form as in HTTP/1', async () => {
   const one = await session();
   const open = send(one, '/open');
   await once(open, 'response');
@@ -136,7 +136,7 @@ test('the rest of a body that is refused is not sent', async () => {
   expect(await answer(send(one, '/b'))).toMatchObject({ status: 200 });
 });
 
-test('a response that the client does not read is given up', async () => {
+test('a response that the client does not read is aborted', async () => {
   // The window of each stream has no room for a body.
   const socket = await rawConnection(Buffer.from([0, 4, 0, 0, 0, 0]));
   socket.resume();

@@ -152,12 +152,12 @@ class Http2Response extends Http2ServerResponse {
   }
 }
 
-// The compatibility API lacks these, or has them with another meaning than HTTP/1. TypeScript lets no accessor override a property.
+// The compatibility API lacks these, or has them with another meaning than HTTP/1. TypeScript does not permit that an accessor overrides a property.
 defineGetters(Http2Request.prototype, {
   headersDistinct: (request) => distinctHeaders(request.rawHeaders),
   // Also if there is no body, and so nothing reads it.
   complete: ({ readableEnded, stream }) => readableEnded || stream.endAfterHeaders || stream.destroyed,
-  // One object for all requests of a connection, so that what is known of its certificate is cached.
+  // One object for all requests of a connection, so that the data of its certificate is cached.
   socket: ({ stream }) => stream.session?.socket,
 });
 defineGetters(Http2Response.prototype, {

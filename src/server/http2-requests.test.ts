@@ -101,7 +101,7 @@ test('a client certificate names the user of each request', async () => {
   expect((await answer(send(await session(), 'GET', WIDGETS, { user: '' }))).status).toBe(401);
 });
 
-test('a repeated header cannot name another user than the one that is judged', async () => {
+test('a repeated header cannot name another user than the authorised one', async () => {
   await start();
   const one = await session();
   const headers = { 'impersonate-user': ['anna', 'berta'] } as unknown as Record<string, string>;
@@ -109,7 +109,7 @@ test('a repeated header cannot name another user than the one that is judged', a
   expect([status, text]).toEqual([400, expect.stringContaining('at most one header impersonate-user')]);
 });
 
-test('the storage gets an abort when a client cancels its request or leaves, and other requests of the connection go on', async () => {
+test('the storage gets an abort when a client cancels its request or disconnects, and other requests of the connection continue', async () => {
   const contexts: RequestContext[] = [];
   const release = Promise.withResolvers<void>();
   class Slow extends MemoryStorage {

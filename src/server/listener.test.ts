@@ -69,7 +69,7 @@ describe('peers who are slow or silent', () => {
     return text;
   }
 
-  test('a TLS handshake that never begins ends the connection', async () => {
+  test('a connection without a TLS handshake is closed', async () => {
     const socket = connect(listener.port, '127.0.0.1').on('error', () => undefined);
     await closed(socket);
   });

@@ -21,7 +21,7 @@ const json = async (response: Promise<Response> | Response) =>
   (await response).json() as Promise<Record<string, never>>;
 
 describe('lists', () => {
-  test('come in pages of one state', async () => {
+  test('are paged over one snapshot', async () => {
     for (const name of ['a', 'b', 'c']) await createWidget(api, name);
     const first = await json(api.fetch(`${WIDGETS}?limit=2`));
     expect(first).toMatchObject({ kind: 'WidgetList', metadata: { remainingItemCount: 1 } });
@@ -116,7 +116,7 @@ describe('forms', () => {
   });
 });
 
-test('long lists come in parts, to those who read them and to those who leave', async () => {
+test('long lists are written in parts, also to clients that disconnect', async () => {
   const storage = api.registry.storage(widgetKind);
   const spec = { size: 1, note: 'x'.repeat(500) };
   for (let number = 0; number < 2500; number += 1)

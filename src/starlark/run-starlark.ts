@@ -41,7 +41,7 @@ export interface StarlarkOptions {
 
 /**
  * Runs a script: Starlark according to its specification, with sets, recursion, `while`, and control flow and reassignment outside
- * of functions. A script has access to nothing of the host except these options. Returns its global variables.
+ * of functions. A script cannot access the host except through these options. Returns its global variables.
  *
  * Throws InvalidInput for an error of the script, and LimitExceeded when it is stopped at a limit; both with
  * `StarlarkErrorDetails`.

@@ -10,7 +10,7 @@ const users = useUsers();
 const clientOf = (user: string) => users.current.as(user);
 const create = (path: string, body: object) => users.current.create(path, body);
 
-describe('nobody becomes somebody else', () => {
+describe('no user can act as another one', () => {
   const asks = (client: KubeApi, headers: Record<string, string | string[]>) =>
     client.get(`/api/v1/namespaces/${HERE}/secrets`, headers);
   const FRONT_PROXY = {
@@ -98,7 +98,7 @@ describe('nobody becomes somebody else', () => {
   });
 });
 
-describe('nobody gets more than he has', () => {
+describe('no user can gain rights', () => {
   const roles = `${RBAC}/namespaces/${HERE}/roles`;
   const bindings = `${RBAC}/namespaces/${HERE}/rolebindings`;
   const all = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
@@ -194,7 +194,7 @@ describe('nobody gets more than he has', () => {
   });
 });
 
-describe('nobody says whose signature is whose without the right to', () => {
+describe('mapping signatures to users requires a right', () => {
   const maps = `/api/v1/namespaces/${HERE}/configmaps`;
   const list = (text: string) => ({ data: { allowed_signers: text } });
   const refused = {

@@ -258,7 +258,7 @@ describe('definitions', () => {
       await refused('POST', DEFINITIONS, definition(spec));
   });
 
-  test('whose rules and patterns take for ever are refused, or are given up', async () => {
+  test('whose rules and patterns do not end are refused or aborted', async () => {
     const spec = {
       type: 'object',
       properties: {

@@ -32,7 +32,7 @@ const storage = () => world.registry.storage(packageRevisionKind);
 const object = () => storage().get(BOB, KEY);
 const lifecycle = async () => (await object()).spec.lifecycle;
 
-describe('an approval is meant for what was proposed', () => {
+describe('an approval applies to the proposed content', () => {
   /** Eve adds a file to the proposal. */
   async function pushed(): Promise<string> {
     await world.draft('apps/web/v1');
@@ -51,7 +51,7 @@ describe('an approval is meant for what was proposed', () => {
     });
   };
 
-  test('a push after it is published only by an approval that names what it judged', async () => {
+  test('a later push is published only by an approval that names the reviewed commit', async () => {
     const before = git('rev-parse', 'main');
     const tip = await pushed();
     const refusal = approve(BOB);
@@ -124,8 +124,8 @@ describe('who may not approve does not change what clusters have', () => {
   });
 });
 
-describe('names that a push brings are claims', () => {
-  test('a deletion that a push proposes is not said to be the approver, nor one that it takes back', async () => {
+describe('names in pushes are claims', () => {
+  test('a deletion that a push proposes or withdraws is not attributed to the approver', async () => {
     await world.draft('apps/web/v1');
     await world.publish('apps.web.v1');
     const changes: IndexChange[] = [];

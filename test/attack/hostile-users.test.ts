@@ -77,7 +77,7 @@ describe('a user who sends slowly or much', () => {
     await up.api.delete(`${MAPS}/victim`);
   });
 
-  test('is told what is too large', async () => {
+  test('gets an error that names the limit', async () => {
     const body = { metadata: { name: 'large' }, data: { a: 'x'.repeat(7 * MEBIBYTE) } };
     const { status, body: answer } = await mallory.post(MAPS, body);
     expect([status, answer]).toMatchObject([
@@ -93,7 +93,7 @@ describe('a user who sends slowly or much', () => {
     );
   });
 
-  test('is told so by kubectl', skipFor(!hasKubectl() && 'kubectl is not installed'), async () => {
+  test('gets the same error through kubectl', skipFor(!hasKubectl() && 'kubectl is not installed'), async () => {
     const file = join(folder, 'large.json');
     const object = {
       apiVersion: 'v1',
@@ -176,7 +176,7 @@ describe('a package', () => {
     expect([proposal.status, proposal.text]).toEqual([403, expect.stringContaining('cannot be read')]);
   });
 
-  test('that is too large is refused by the server, and the command says so', async () => {
+  test('that is too large is refused by the server, and the command reports it', async () => {
     const task = { type: 'init', init: { description: 'x' } };
     const spec = { repository: 'packages', packageName: 'big', workspaceName: 'v1', tasks: [task] };
     const made = await eventually(

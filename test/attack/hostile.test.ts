@@ -51,7 +51,7 @@ class RawGit {
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: x\n';
 
-test('hostile trees are listed, read without harm, and cannot be written further', async () => {
+test('hostile trees are listed, can be read, and cannot be written further', async () => {
   await using scratch = await scratchRepository();
   const raw = new RawGit(scratch);
   const kptfile = { mode: '100644', name: 'Kptfile', oid: raw.blob(KPTFILE) };

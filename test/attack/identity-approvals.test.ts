@@ -48,7 +48,7 @@ async function policy(spec: Record<string, unknown>): Promise<void> {
   await settle();
 }
 
-describe('where nobody may approve what they changed', () => {
+describe('with forbidSelfApproval', () => {
   test('the example of docs/gates.md: its author does not get a package past it by letting a controller propose it', async () => {
     await policy({
       selector: { repositories: ['apps'] },
@@ -118,7 +118,7 @@ describe('where nobody may approve what they changed', () => {
     expect(history.map(({ action, by }) => `${action} ${by}`)).toContain('approval carla');
   });
 
-  test('an approval that comes too late is told by whom it was published', async () => {
+  test('an approval after the publication reports who published it', async () => {
     const { name } = await world.draft('apps/app/w1', { Kptfile: KPTFILE });
     await world.publish(name);
     const carla = as('carla');
@@ -196,7 +196,7 @@ describe('conditions that expire', () => {
     clock.advance(3_600_000);
     expect(await wake()).toBeUndefined();
     expect(await world.events(name)).toEqual([
-      'GateExpired: gate tested is closed: given by anna at 2026-01-02T03:04:05Z, which counted until 2026-01-02T04:04:05Z',
+      'GateExpired: gate tested is closed: issued by anna at 2026-01-02T03:04:05Z, which counted until 2026-01-02T04:04:05Z',
     ]);
     await expect(as('berta').approve(name)).rejects.toThrow('which counted until 2026-01-02T04:04:05Z');
     await give();

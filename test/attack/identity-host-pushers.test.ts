@@ -149,7 +149,7 @@ test('a pusher whom the host reports is a contributor: one other person approves
   expect(await world.ok('rpkg', 'history', 'apps.shop.v1')).toContain('eve');
 });
 
-test('a report that comes after the push was recorded counts too, also in the object', async () => {
+test('a report after the push was recorded counts too, also in the object', async () => {
   const pushed = await drafted('late');
   await world.ok('rpkg', 'propose', 'apps.late.v1', '--as', 'carl');
   const contributors = async () =>
@@ -162,7 +162,7 @@ test('a report that comes after the push was recorded counts too, also in the ob
   expect(await world.ok('rpkg', 'approve', 'apps.late.v1', '--as', 'bob')).toBe('apps.late.v1 approved\n');
 });
 
-test('an approval that a pusher gave before the report came does not hold', async () => {
+test('an approval by a pusher before the report does not count', async () => {
   const pushed = await drafted('first');
   const name = 'apps.first.v1';
   await expectUnknown(name);
@@ -220,7 +220,7 @@ test('a report through the webhook of another registration attributes nothing he
   await expectUnknown('apps.elsewhere.v1');
 });
 
-test('a report about another repository of the host attributes nothing, and the log says so', async () => {
+test('a report about another repository of the host attributes nothing, and is logged', async () => {
   const pushed = await drafted('fork');
   expect((await report({ ...pushed, user: 'anna-h', named: 'fork-of-apps' })).status).toBe(202);
   await world.said(/a webhook reports a push to \S+\/fork-of-apps, and the repository is .*: its pusher is not used/);
@@ -340,7 +340,7 @@ test('a user of the host who is not listed stays unknown, whatever the name', as
   }
 });
 
-test('where a Repository does not ask for them, reports attribute nothing', async () => {
+test('if a Repository does not enable them, reports attribute nothing', async () => {
   const pushed = await drafted('quiet', 1, 'silent');
   expect((await report({ ...pushed, named: 'silent' }, { to: 'silent' })).status).toBe(202);
   await expectUnknown('silent.quiet.v1');

@@ -68,7 +68,7 @@ async function gateOf(files: Readonly<Record<string, string>>) {
   return gate;
 }
 
-test('exactly the validator that a policy pins opens the gate, whoever wrote the package', async () => {
+test('exactly the validator that a policy pins opens the gate, for any author of the package', async () => {
   const gate = await gateOf({ Kptfile: validators(KUBECONFORM), 'a.yaml': GOOD });
   expect(gate).toMatchObject({ state: 'Open', verdict: { by: 'controller:render', pinned: true } });
 });
@@ -78,7 +78,7 @@ test('the pinned validator closes it if it finds something', async () => {
   expect(gate).toMatchObject({ state: 'NotTrue', condition: { status: 'False' } });
 });
 
-describe('what stands in its place opens nothing', () => {
+describe('a replacement of it opens no gate', () => {
   test.each([
     ['a no-op of its name', '    - name: kubeconform\n      image: starlark:v0.5.5\n      configPath: noop.yaml\n'],
     ['another version', '    - image: kubeconform:v0.1.0\n'],
@@ -92,7 +92,7 @@ describe('what stands in its place opens nothing', () => {
     expect(['Missing', 'NotTrue', 'NotAllowed']).toContain(gate?.state);
   });
 
-  test('in a nested package it sees nothing of the rest', async () => {
+  test('in a nested package it gets only that package', async () => {
     const files = { Kptfile: HEAD, 'a.yaml': `${GOOD}data: 5\n`, 'sub/Kptfile': validators(KUBECONFORM) };
     expect((await gateOf(files))?.state).toBe('Missing');
   });
@@ -117,7 +117,7 @@ describe('what stands in its place opens nothing', () => {
   });
 });
 
-test('without a pin the contributors answer for what their functions say: all of them', async () => {
+test("without a pin all contributors count as issuers of their functions' conditions", async () => {
   policy = {
     ...policy,
     pinnedValidators: [],

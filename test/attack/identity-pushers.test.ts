@@ -129,7 +129,7 @@ test('a signature that was taken from another commit is nobody', async () => {
   expect(await contributors('apps.app.w2')).toEqual(['push']);
 });
 
-test('a condition in a signed commit is given by its author; an unsigned one on top is not, and counts its pusher too', async () => {
+test('a condition in a signed commit is issued by its author; an unsigned one on top is not, and its pusher is a contributor too', async () => {
   await policy({
     requiredGates: [{ conditionType: TYPE }],
     givers: [{ conditionType: TYPE, actors: ['anna'] }],
@@ -175,7 +175,7 @@ test('a branch that is taken back to a signed commit is pushed by an unknown per
   expect(await contributors()).toContain('push');
 });
 
-test('a key counts while its line lets it: not when it expired, nor with a date that was set back', async () => {
+test('a key counts while its line permits it: not when it expired, nor with a backdated commit', async () => {
   await list(`anna valid-before="20260101Z" ${key('anna')}\n`);
   await push(draft, { 'app/Kptfile': kptfile() }, 'anna');
   expect(await contributors()).toEqual(['push']);
@@ -200,7 +200,7 @@ test.each([
   expect(problems).toEqual([expect.stringContaining(why)]);
 });
 
-test('a file that cannot be read identifies nobody, and a key belongs to one person', () => {
+test('an invalid file identifies no user, and a key belongs to one person', () => {
   expect(peopleOf(`anna ${key('anna')}\nnonsense\n`)).toMatchObject({
     signers: [],
     problems: [expect.stringContaining('line 2')],

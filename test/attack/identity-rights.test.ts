@@ -64,7 +64,7 @@ describe('conditions in a Kptfile', () => {
     expect(await gate()).toMatchObject({ state: 'Open', verdict: { by: 'tess' } });
   });
 
-  test('that a verdict stands behind stay proven when the whole package is pushed as it is, and not when she changes them', async () => {
+  test('with a verdict stay proven when the whole package is pushed unchanged, and not when she changes them', async () => {
     await world.store.change(key.name, { conditions: [{ type: TYPE, status: 'True' }] }, ANNA);
     const text = (await world.store.content(key.name)).files.get('Kptfile')?.toString() ?? '';
     await push(user('edith'), text);
@@ -77,7 +77,7 @@ describe('conditions in a Kptfile', () => {
   });
 });
 
-describe('annotations that ask for an approval', () => {
+describe('annotations that request an approval', () => {
   async function annotate(context: RequestContext, annotations: Record<string, string>): Promise<PackageRevision> {
     const storage = world.registry.storage(packageRevisionKind);
     const object = (await storage.get(context, key)) as Stored<PackageRevision>;

@@ -48,7 +48,7 @@ describe('condition types that people could take for another one', () => {
     await expect(policy({ givers: [{ conditionType: type, actors: ['x'] }] }, 'more')).rejects.toThrow();
   });
 
-  test('a word of another script is refused where it looks like a type that a policy names', async () => {
+  test('a word of another script is refused if it resembles a type that a policy names', async () => {
     await policy({ requiredGates: [{ conditionType: 'ace' }] });
     const { name } = await world.draft('apps/app/w1', { Kptfile: kptfile() });
     const conditions = [{ type: '\u0430\u0441\u0435', status: 'True' }] as const;
@@ -81,7 +81,7 @@ describe('condition types that people could take for another one', () => {
     expect(await look()).toEqual(reported);
   });
 
-  test('one that is pushed opens nothing, and its gate says why', async () => {
+  test('a pushed one opens no gate, and the gate has the reason', async () => {
     await policy({ requiredGates: [{ conditionType: REVIEW }] });
     const [lookalike = ''] = LOOKALIKES;
     await world.push(branch, { 'app/Kptfile': kptfile([lookalike], [lookalike]) }, 'drafts/app/w1', 'refs/heads/main');
@@ -108,7 +108,7 @@ describe('a condition whose type resembles the name of an object', () => {
     await world.store.change('apps.app.w1', { conditions: [{ type: CLAIM, status: 'True' }] }, ANNA);
   }
 
-  test('counts for the whole content where a policy requires it: a small object of that name lets nothing else through', async () => {
+  test('counts for the whole content where a policy requires it: a small object of that name does not cover other changes', async () => {
     await policy({ requiredGates: [{ conditionType: CLAIM }] });
     await given();
     expect(await state()).toBe('Open');
@@ -116,7 +116,7 @@ describe('a condition whose type resembles the name of an object', () => {
     expect(await state()).toBe('Stale');
   });
 
-  test('that was given for the object before the policy came has to be given again', async () => {
+  test('that was issued for the object before the policy has to be issued again', async () => {
     await given();
     await policy({ requiredGates: [{ conditionType: CLAIM }] });
     expect(await state()).toBe('Unproven');
@@ -124,7 +124,7 @@ describe('a condition whose type resembles the name of an object', () => {
     expect(await state()).toBe('Open');
   });
 
-  test('counts for the object where the policy says so, as its scalars are written', async () => {
+  test('counts for the object if the policy sets it, as its scalars are written', async () => {
     await policy({ requiredGates: [{ conditionType: CLAIM, boundTo: 'object' }] });
     await given();
     await write('app.yaml', 'a: other\n');

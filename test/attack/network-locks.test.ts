@@ -56,7 +56,7 @@ test('of tokens that several processes make at once none is lost, whatever a kil
   expect(users.sort()).toEqual([...expected, 'admin'].sort());
 });
 
-test('the lock of a process that was killed is free at once, whatever machine it says it was on', async () => {
+test('the lock of a killed process is free at once, independent of the host name in it', async () => {
   const path = join(folder, 'up-lock');
   const holder = start(`
     const { ProcessLock } = await load('foundation/files/process-lock.ts');

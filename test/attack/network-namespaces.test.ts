@@ -60,7 +60,7 @@ async function register(namespace: string, name: string, repo: string, annotatio
   await session.client.updateStatus(repositoryKind, { ...object, status: { ...object.status, lastFullSyncTime } });
 }
 
-test('two namespaces have each a repository of one name, and each finds its own packages', async () => {
+test('two namespaces each have a repository of one name, and each lists its own packages', async () => {
   await register('team-a', 'packages', await bare('one', 'shop'));
   await register('team-b', 'packages', await bare('two', 'shop'));
   const init = { spec: { repository: 'packages', packageName: 'web', workspaceName: 'v1', tasks: [] } };
@@ -80,7 +80,7 @@ test('two namespaces have each a repository of one name, and each finds its own 
   expect(() => session.store.find('packages.web.v1')).toThrow(/several namespaces/);
 });
 
-test('the policies of one namespace are not gone around by registering its repository in another one', async () => {
+test('registering a repository in another namespace does not bypass the policies of the first', async () => {
   const repo = await bare('shared');
   await register('team-a', 'packages', repo);
   await session.client.create(packagePolicyKind, {
@@ -332,7 +332,7 @@ test('in one namespace an alias of an address is the same repository, and is ref
     });
 });
 
-test('a target that names a repository of another namespace does not learn under which name it is registered there', async () => {
+test('a target that names a repository of another namespace does not reveal its name there', async () => {
   const repo = await bare('shared');
   await register('team-a', 'secret-name', repo);
   const repositories = (await session.client.list(repositoryKind)).items;

@@ -43,7 +43,7 @@ test('plain http needs the permission', async () => {
   expect(await at.up(url, ['--allow-git-host', host])).toMatchObject({ code: 0 });
 });
 
-test('what cannot be permitted or trusted is said before anything is written', async () => {
+test('invalid permissions and authorities are reported before anything is written', async () => {
   expect(await at.up('https://git.example.com/a.git', ['--allow-git-host', 'http://x'])).toMatchObject({
     code: 2,
     output: expect.stringContaining('HOST:PORT'),

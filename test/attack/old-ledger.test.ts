@@ -62,7 +62,7 @@ async function restored(check: (other: Fixture) => Promise<void>): Promise<void>
   }
 }
 
-test('a verdict that was withdrawn does not come back with a ledger from before it was given', async () => {
+test('a withdrawn verdict is not restored by an older ledger', async () => {
   await keep();
   await give('web', 'True');
   const given = seen();
@@ -78,7 +78,7 @@ test('a verdict that was withdrawn does not come back with a ledger from before 
   });
 });
 
-test('nor does one of another revision, where the ledger is seen to be old', async () => {
+test('nor is one of another revision, if the ledger is detected as old', async () => {
   await give('web', 'True');
   const given = seen();
   await keep();

@@ -73,7 +73,7 @@ describe('a statement counts in the commit that it was made for, and in no other
     expect(flawOf('apps.web.v1')).toBe('OtherCommit');
   });
 
-  test('a publication that an operator adopted does not come back after it was deleted', async () => {
+  test('an adopted publication cannot be restored after its deletion', async () => {
     const commit = await world.push(bare, {
       'old/Kptfile': 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: old\n',
     });

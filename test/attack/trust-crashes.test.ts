@@ -75,7 +75,7 @@ test('a deletion that ended before it was in the ledger is noted by the next pro
   await next.close();
 });
 
-test('also where the tag is back before the next process looks', async () => {
+test('also if the tag is restored before the next process syncs', async () => {
   const tag = await deleteWithoutLedger();
   git('update-ref', TAG, tag);
   const next = await open(trust, 'next');
@@ -83,7 +83,7 @@ test('also where the tag is back before the next process looks', async () => {
   await next.close();
 });
 
-test('another server learns of a deletion that it did not see', async () => {
+test('another server detects a deletion that it did not make', async () => {
   const other = newServerTrust();
   const { fingerprint, publicKey } = trust.signer();
   other.ledger.addKey({ fingerprint, publicKey, comment: '', origin: 'added', addedAt: '2026-01-01T00:00:00Z' });
@@ -103,7 +103,7 @@ test('another server learns of a deletion that it did not see', async () => {
   await onOther.close();
 });
 
-test('a write whose marks could not be noted says so, and they are noted with the next look', async () => {
+test('a write whose marks could not be recorded reports it, and the next sync records them', async () => {
   const { name } = await world.draft('apps/web/w1', { 'cm.yaml': 'a: b\n' });
   const record = git('rev-parse', 'refs/sluice/records/web/w1');
   const draft = git('rev-parse', 'refs/heads/drafts/web/w1');

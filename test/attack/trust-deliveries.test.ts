@@ -94,7 +94,7 @@ test.each(['foreign', 'revoked'])(
   },
 );
 
-test('a Secret whose values only look encrypted is not delivered', async () => {
+test('a Secret whose values only resemble encrypted ones is not delivered', async () => {
   await using world = await fixture(new ManualClock(), newServerTrust());
   await world.register('apps');
   const looks = 'ENC[plain]';

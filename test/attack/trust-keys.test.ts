@@ -62,7 +62,7 @@ test('a revoked key approves nothing once "key revoke" returned: what the server
   expect(world.store.get(name).lifecycle).toBe('Proposed');
 });
 
-test('a record that comes after the revocation does not count at the first look, and nothing is decided by it', async () => {
+test('a record after the revocation does not count at the first sync, and no decision uses it', async () => {
   const other = statementSigner(generateSshKey('other'));
   beside.addKey({ ...other, comment: 'other', origin: 'added', addedAt: AT });
   clock.advance(100);

@@ -43,7 +43,7 @@ test('a proposal that a push gives other content and a False condition is not ap
   expect(text).toContain('tested');
 });
 
-test('a proposal whose gate a push takes away still has it', async () => {
+test('a proposal whose gate a push removes still has it', async () => {
   const revision = await proposed('ungated');
   const text = await expectNotApproved(revision, 'ungated', {
     'ungated/Kptfile': UNGATED,
@@ -52,7 +52,7 @@ test('a proposal whose gate a push takes away still has it', async () => {
   expect(text).toContain('tested');
 });
 
-test('a condition that a push says is True does not hold for what it pushed', async () => {
+test('a condition that a push sets to True does not count for its content', async () => {
   const revision = await proposed('again');
   const text = await expectNotApproved(revision, 'again', {
     'again/Kptfile': kptfile('again', 'True'),
@@ -61,14 +61,14 @@ test('a condition that a push says is True does not hold for what it pushed', as
   expect(text).toContain('tested');
 });
 
-test('a draft that is pushed as a proposal was asked for no gate, and is asked for them at the approval', async () => {
+test('a draft that is pushed as a proposal passed no gate, and the approval requires them', async () => {
   const tip = world.edit('apps', 'origin/main', { 'direct/Kptfile': kptfile('direct', 'True') });
   await world.push('apps', `${tip}:refs/heads/proposed/direct/v1`);
   expect(await world.refused('rpkg', 'approve', 'apps.direct.v1', '--as', 'bob')).toContain('tested');
   expect((await world.revision('apps.direct.v1')).spec.lifecycle).toBe('Proposed');
 });
 
-test('an approval that does not name what was pushed is meant for what was proposed', async () => {
+test('an approval that does not name the pushed commit applies to the proposed content', async () => {
   await world.ok('rpkg', 'init', 'plain', '--repository', 'apps', '--workspace', 'v1');
   await world.ok('rpkg', 'propose', 'apps.plain.v1');
   world.fetch('apps');

@@ -55,14 +55,14 @@ async function publishAs(
 }
 
 describe('what eve pushes is no publication', () => {
-  test('a tag by hand', async () => {
+  test('a manual tag', async () => {
     const commit = world.edit('apps', 'origin/main', { 'hand/Kptfile': kptfile('hand') });
     await world.push('apps', `${commit}:refs/heads/main`, `${commit}:refs/tags/hand/v1`);
     await expectOutOfBand('apps.hand.v1', 'NotAnApproval', 'hand/v1 points to a commit without a signed approval');
     await world.said(/hand\/v1 points to a commit without a signed approval/);
   });
 
-  test('a tag by hand with the statement of another one', async () => {
+  test('a manual tag with the statement of another one', async () => {
     world.fetch('apps');
     const message = world.message('apps', 'refs/all/tags/web/v1');
     const commit = world.edit('apps', 'refs/all/heads/main', { 'web/Kptfile': kptfile('web') }, message);
@@ -82,7 +82,7 @@ describe('what eve pushes is no publication', () => {
     expect(await world.outOfBand(web)).toBeUndefined();
   });
 
-  test('one that was deleted in order, and that she brings back', async () => {
+  test('one that was deleted through Sluice, and that she restores', async () => {
     const name = await world.publish('apps', 'gone');
     world.fetch('apps');
     const good = world.git('apps', 'rev-parse', 'refs/all/tags/gone/v1');

@@ -97,7 +97,7 @@ describe('a record that eve pushes opens no gate', () => {
     await expectClosed(name, 'its record was replaced by an older or another one');
   });
 
-  test('nor does taking the record away bring back what was there before', async () => {
+  test('nor does removing the record restore an earlier state', async () => {
     const name = await world.gated('apps', 'removed');
     await world.ok('rpkg', 'condition', 'set', name, 'tested', 'True');
     world.fetch('apps');

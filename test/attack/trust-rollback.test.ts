@@ -93,7 +93,7 @@ describe('a number that is given again', () => {
     expect(shown()).toBe('b');
   });
 
-  test('nothing that was deleted comes back, however often the number was used', async () => {
+  test('a deleted publication cannot be restored, however often its number was used', async () => {
     const first = await publish('a');
     await remove('a');
     const second = await publish('b');
@@ -104,7 +104,7 @@ describe('a number that is given again', () => {
     expect(shown()).toBe(`RolledBack: a push set web/v1 back: the publication at ${second} is deleted since`);
   });
 
-  test('a server that only looks on notices it too', async () => {
+  test('a server that only reads detects it too', async () => {
     const onlooker = await openTrust(await mkdtemp(join(folder, 'onlooker-')), { clock });
     const other = await fixture(clock, onlooker);
     try {
@@ -137,7 +137,7 @@ describe('a number that is given again', () => {
     }
   });
 
-  test('a publication that an operator adopted does not come back after it was deleted, until it is adopted again', async () => {
+  test('an adopted publication cannot be restored after its deletion, until it is adopted again', async () => {
     const commit = await world.push(bare, {
       'web/Kptfile': 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\n',
     });
@@ -177,7 +177,7 @@ describe('a statement in a tag', () => {
     expect(shown()).toBe('a');
   });
 
-  test('that was seen before its key was revoked stays valid, and another one like it is not', async () => {
+  test('that was read before its key was revoked stays valid, and a similar later one does not', async () => {
     const other = newSigner();
     trust.ledger.addKey({ ...other, comment: '', origin: 'added', addedAt: AT });
     clock.advance(100);

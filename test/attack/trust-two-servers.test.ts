@@ -9,7 +9,7 @@ import { newServerTrust } from '../support/trust.ts';
 
 const AT = '2026-01-01T00:00:00Z';
 
-test('verdicts that one server gave count at another one that trusts it, on drafts since its first look', async () => {
+test('verdicts of one server count at another one that trusts it, on drafts since its first sync', async () => {
   const [a, b] = [newServerTrust(), newServerTrust()];
   for (const [server, other] of [
     [a, b],

@@ -51,7 +51,7 @@ describe('commands on the data folder of a running up use its server', () => {
     expect(stderr).toMatch(/^using https:\/\/127\.0\.0\.1:\d+ \("sluice up" on \S+\)$/m);
   });
 
-  test('repositories and packages go through their lifecycle', async () => {
+  test('repositories and packages complete their lifecycle', async () => {
     // Repositories: reg waits until packages can be used; an invalid one is reported at once.
     {
       const reg = await ok(

@@ -149,7 +149,7 @@ describe('sluice verify', () => {
     expect(whole.code).toBe(0);
   });
 
-  test('a repository that lost its id is a finding', async () => {
+  test('a repository without its id is a finding', async () => {
     const copy = join(folder, 'no-id.git');
     execFileSync('git', ['clone', '--quiet', '--mirror', source, copy]);
     git(copy, 'config', '--remove-section', 'remote.origin');

@@ -23,7 +23,7 @@ async function owners(of: string): Promise<string[]> {
 }
 
 describe('ownership', () => {
-  test('comes with what is applied, and goes with what is not applied any more', async () => {
+  test('is added by an apply, and removed by a later apply without it', async () => {
     const first = await apply('own', 'one', { a: '1', b: '1' });
     expect(first.status).toBe(201);
     expect(first.body.metadata.managedFields).toEqual([
@@ -38,7 +38,7 @@ describe('ownership', () => {
     expect(second.body.data).not.toHaveProperty('a');
   });
 
-  test('is shared by those who want the same', async () => {
+  test('is shared by managers that apply the same value', async () => {
     made(await apply('shared', 'one', { a: '1', b: '1' }));
     made(await apply('shared', 'two', { a: '1', c: '1' }));
     expect(await owners(path('shared'))).toEqual(['one Apply', 'two Apply']);
@@ -64,7 +64,7 @@ describe('ownership', () => {
     expect(second.metadata.managedFields).toEqual(first.metadata.managedFields);
   });
 
-  test('can be given up', async () => {
+  test('can be released', async () => {
     made(await apply('given', 'one', { a: '1' }));
     const none = { metadata: { managedFields: [{}] } };
     expect(made(await place.api.patch(path('given'), none)).metadata).not.toHaveProperty('managedFields');
@@ -171,7 +171,7 @@ describe('what is applied', () => {
     expect(made(await place.api.apply(path('yaml'), 'one', yaml)).data).toEqual({ a: 'two\nlines\n' });
   });
 
-  test('names its kind and says nothing of owners', async () => {
+  test('names its kind and has no managed fields', async () => {
     const { kind: _kind, ...kindless } = configMap('kindless');
     expect(await place.api.apply(path('kindless'), 'one', kindless)).toMatchObject({ status: 400 });
     const owned = configMap('owned', {}, { managedFields: [{ manager: 'x', operation: 'Apply' }] });

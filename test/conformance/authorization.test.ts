@@ -21,7 +21,7 @@ async function grant(name: string, rules: object[]): Promise<void> {
 }
 
 describe('who has no rights', () => {
-  test('learns what the refusal is about', async () => {
+  test('gets the reason of the refusal', async () => {
     const get = (path: string) => place.api.get(path, as('unbound'));
     const { namespace } = place;
     expect(await get(place.path('configmaps'))).toEqual(
@@ -47,7 +47,7 @@ describe('who has no rights', () => {
     );
   });
 
-  test('learns from no other response what exists', async () => {
+  test('cannot detect objects by other responses', async () => {
     made(await place.api.post(place.path('configmaps'), configMap('there')));
     for (const name of ['there', 'not-there']) {
       expect((await place.api.get(place.path('configmaps', name), as('unbound'))).status).toBe(403);
@@ -60,7 +60,7 @@ describe('who has no rights', () => {
 });
 
 describe('a role', () => {
-  test('grants what it says, in its namespace', async () => {
+  test('grants its rules, in its namespace', async () => {
     await grant('reader', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] }]);
     const list = (path: string) => place.api.get(path, as('reader'));
     await eventually(
@@ -152,7 +152,7 @@ describe('reviews', () => {
     });
   const attributes = () => ({ verb: 'list', resource: 'configmaps', namespace: place.namespace });
 
-  test('say what one may do oneself', async () => {
+  test('report the rights of the caller', async () => {
     const own = await review('selfsubjectaccessreviews', { resourceAttributes: { ...attributes(), verb: '*' } });
     expect(own).toMatchObject({ status: 201, body: { kind: 'SelfSubjectAccessReview', status: { allowed: true } } });
     const refused = await review(
@@ -188,7 +188,7 @@ describe('reviews', () => {
     );
   });
 
-  test('say who one is', async () => {
+  test('report the identity of the caller', async () => {
     const answer = await place.api.send('POST', pathOf('authentication.k8s.io/v1/selfsubjectreviews'), {
       body: {},
       headers: { 'content-type': 'application/json', ...as('someone', 'a-group', 'system:authenticated') },

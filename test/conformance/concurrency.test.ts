@@ -6,7 +6,7 @@ const place = usePlace();
 const path = (name = '') => place.path('configmaps', ...(name === '' ? [] : [name]));
 
 describe('an update of another version than the present one', () => {
-  test('is a conflict, in the words that clients look for', async () => {
+  test('is a conflict, with the text that clients match', async () => {
     const first = made(await place.api.post(path(), configMap('stale', { a: 'b' })));
     made(await place.api.put(path('stale'), { ...first, data: { a: 'c' } }));
     const conflict = failure(409, 'Conflict', {

@@ -5,7 +5,7 @@ import { configMapProtobuf } from './support/protobuf.ts';
 const place = usePlace();
 const path = (name = '') => place.path('configmaps', ...(name === '' ? [] : [name]));
 
-test('YAML is understood and spoken', async () => {
+test('YAML requests and responses are supported', async () => {
   const yaml = 'metadata:\n  name: yaml\n  labels: {a: "1"}\ndata:\n  text: |\n    two\n    lines\n  number: "1"\n';
   const headers = { 'content-type': 'application/yaml' };
   const created = await place.api.send('POST', path(), { body: yaml, headers });
@@ -28,7 +28,7 @@ test('the protobuf of clients written in Go is understood', async () => {
   expect((await place.api.send('POST', path(), { body: body.subarray(0, 20), headers })).status).toBe(400);
 });
 
-test('who wants protobuf and would take JSON gets one of them', async () => {
+test('a client that prefers protobuf and accepts JSON gets one of them', async () => {
   made(await place.api.post(path(), configMap('either')));
   const accept = 'application/vnd.kubernetes.protobuf,application/json';
   const { status, headers } = await place.api.get(path('either'), { accept });

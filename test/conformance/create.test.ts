@@ -80,7 +80,7 @@ describe('unknown fields', () => {
     expect(patch).toEqual(failure(422, 'Invalid', { message: expect.stringContaining('unknown field "dat"') }));
   });
 
-  test('are warned of if the client says nothing, or wants to be warned', async () => {
+  test('cause warnings by default, or on request', async () => {
     for (const query of ['', '?fieldValidation=Warn']) {
       const answer = await place.api.post(`${path()}${query}`, unknown(`warned${query.length}`));
       expect(answer).toMatchObject({ status: 201, headers: { warning: '299 - "unknown field \\"dat\\""' } });

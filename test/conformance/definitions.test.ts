@@ -16,7 +16,7 @@ interface Condition {
 }
 
 describe('a definition', () => {
-  test('says what is served of it', async () => {
+  test('reports what is served', async () => {
     const { status, spec } = made(await place.api.get(widgets.definitionPath));
     const { conditions, acceptedNames, storedVersions } = status as Record<string, unknown> & {
       conditions: Condition[];
@@ -118,7 +118,7 @@ describe('the schema of a definition', () => {
     );
   });
 
-  test('lets null stand where it may, and takes it for nothing elsewhere', async () => {
+  test('keeps null where it is permitted, and drops it elsewhere', async () => {
     const { spec } = made(await create('nulls', { empty: null, size: null }));
     expect(spec).toEqual({ empty: null, size: 1 });
     expect(made(await create('nulls-2', { color: null })).spec).toEqual({ size: 1 });

@@ -42,7 +42,7 @@ describe('one object', () => {
     expect((await place.api.get(path('held'))).status).toBe(404);
   });
 
-  test('is only deleted if it is the one that is meant', async () => {
+  test('is only deleted if the preconditions match', async () => {
     const first = await create('meant');
     const changed = made(await place.api.patch(path('meant'), { data: { a: 'b' } }));
     const { uid } = first.metadata;
@@ -86,7 +86,7 @@ describe('dependents', () => {
     ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: metadata.name, uid: metadata.uid, ...more }],
   });
 
-  test('go in the background after their owner', async () => {
+  test('are deleted in the background after their owner', async () => {
     const owner = await create('background');
     await create('background-child', ownedBy(owner));
     made(await place.api.delete(path('background'), { propagationPolicy: 'Background' }));
@@ -94,7 +94,7 @@ describe('dependents', () => {
     await gone(place.api, path('background-child'));
   });
 
-  test('go before their owner in the foreground', async () => {
+  test('are deleted before their owner in the foreground', async () => {
     const owner = await create('foreground');
     await create('foreground-child', { ...ownedBy(owner, { blockOwnerDeletion: true }), finalizers: [HOLD] });
     const deleted = made(await place.api.delete(path('foreground'), { propagationPolicy: 'Foreground' }));
@@ -130,7 +130,7 @@ describe('dependents', () => {
     await gone(place.api, path('of-two'));
   });
 
-  test('of an owner that never was go too', async () => {
+  test('of an owner that never existed are deleted too', async () => {
     const owner = { metadata: { name: 'never', uid: '00000000-0000-4000-8000-000000000000' } } as KubeObject;
     await create('of-none', ownedBy(owner));
     await gone(place.api, path('of-none'));
@@ -140,7 +140,7 @@ describe('dependents', () => {
 describe('a namespace', () => {
   const NAMESPACES = '/api/v1/namespaces';
 
-  test('is active, and goes with all that is in it', async () => {
+  test('is active, and is deleted with its objects', async () => {
     const { metadata, status, spec } = made(
       await place.api.post(NAMESPACES, { metadata: { generateName: 'conformance-gone-' } }),
     );

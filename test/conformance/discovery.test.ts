@@ -76,7 +76,7 @@ describe('discovery', () => {
     expect((await place.api.get('/apis/coordination.k8s.io/v99')).status).toBe(404);
   });
 
-  test('all groups come in one document to clients that request it, and only if it changed', async () => {
+  test('all groups are in one document for clients that request it, and only if it changed', async () => {
     for (const path of ['/api', '/apis']) {
       const answer = await place.api.get<KubeList>(path, { accept: `${AGGREGATED},application/json` });
       expect(answer.headers['content-type']).toBe(AGGREGATED);
@@ -117,7 +117,7 @@ describe('discovery', () => {
     expect(settled(aggregated)).toEqual(settled(plain));
   });
 
-  test('what discovery says can be listed is listed, as lists of its kind', async () => {
+  test('all kinds that are listable by discovery can be listed, as lists of the kind', async () => {
     const paths = ['/api/v1', ...(await groupVersions()).map((groupVersion) => `/apis/${groupVersion}`)];
     let listed = 0;
     for (const path of paths.filter((one) => !one.includes('.conformance.example.com'))) {

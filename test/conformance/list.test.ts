@@ -126,7 +126,7 @@ describe('pages', () => {
 });
 
 describe('versions', () => {
-  test('a list names the version that a watch goes on from', async () => {
+  test('a list contains the version from which a watch resumes', async () => {
     const { metadata } = made(await place.api.list(path()));
     expect(metadata.resourceVersion).toMatch(/./);
     const again = made(await place.api.list(path(`?resourceVersion=${metadata.resourceVersion}`)));

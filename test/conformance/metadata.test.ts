@@ -6,7 +6,7 @@ const place = usePlace();
 const widgets = useWidgets(place);
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-test('the server says when an object was made and which one it is', async () => {
+test('the server sets the time of creation and the uid', async () => {
   const claimed = {
     ...{ uid: 'mine', creationTimestamp: '2001-01-01T00:00:00Z', generation: 7, selfLink: '/x' },
     deletionTimestamp: '2001-01-01T00:00:00Z',
@@ -18,7 +18,7 @@ test('the server says when an object was made and which one it is', async () => 
   expect(metadata).not.toHaveProperty('deletionTimestamp');
 });
 
-test('an object that comes again under its name is another one', async () => {
+test('an object that is created again has another uid', async () => {
   const path = place.path('configmaps');
   const first = made(await place.api.post(path, configMap('again')));
   made(await place.api.delete(`${path}/again`));
@@ -29,7 +29,7 @@ test('an object that comes again under its name is another one', async () => {
   ).toEqual(failure(409, 'Conflict'));
 });
 
-test('what the server set stays as it is, whatever an update says', async () => {
+test('an update cannot change fields of the server', async () => {
   const path = place.path('configmaps');
   const first = made(await place.api.post(path, configMap('fixed', { a: 'b' })));
   const { creationTimestamp: _left, ...metadata } = first.metadata;
@@ -76,7 +76,7 @@ test('the generation counts changes of what is wanted', async () => {
   expect(await generation({ spec: { color: 'red' } })).toBe(3);
 });
 
-test('who wrote which fields stands in the metadata', async () => {
+test('the metadata contain the owners of fields', async () => {
   const { metadata } = made(
     await place.api.post(`${place.path('configmaps')}?fieldManager=me`, configMap('owned', { a: 'b' })),
   );

@@ -54,7 +54,7 @@ describe('names', () => {
     expect(long.metadata.name).toMatch(/^l{58}[a-z0-9]{5}$/);
   });
 
-  test('a namespace has the name of a host, a role what can stand in a path', async () => {
+  test('a namespace has a DNS label as name, a role a path segment', async () => {
     expect(await place.api.post('/api/v1/namespaces', { metadata: { name: 'a.b' } })).toEqual(invalid('metadata.name'));
     expect(await place.api.post('/api/v1/namespaces', { metadata: { name: 'a'.repeat(64) } })).toEqual(
       invalid('metadata.name'),
@@ -85,7 +85,7 @@ describe('names', () => {
 });
 
 describe('namespaces', () => {
-  test('the object is in the namespace of the path, whatever it says, or nowhere', async () => {
+  test('an object is stored in the namespace of the path, or refused', async () => {
     expect(made(await create(configMap('here'))).metadata.namespace).toBe(place.namespace);
     expect(await create(configMap('there', {}, { namespace: 'elsewhere' }))).toEqual(failure(400, 'BadRequest'));
     const other = place.path('configmaps').replace(place.namespace, `${place.namespace}-none`);
@@ -114,7 +114,7 @@ describe('namespaces', () => {
     expect(await create({ metadata: { name: 'bare' } })).toMatchObject({ status: 201, body: { kind: 'ConfigMap' } });
   });
 
-  test('what belongs to no namespace is not there in one', async () => {
+  test('cluster-scoped resources are not served in a namespace', async () => {
     const path = place.path('rbac.authorization.k8s.io/v1/clusterroles');
     expect((await place.api.get(path)).status).toBe(404);
     expect((await place.api.get('/api/v1/configmaps/x')).status).toBe(404);

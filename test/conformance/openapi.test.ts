@@ -58,7 +58,7 @@ test('version 2 is one document, and is not sent again to those who have it', as
   await expectNotModified(place.api, '/openapi/v2', answer);
 });
 
-test('schemas say whose list fields are sets and maps, for those who merge by them', async () => {
+test('schemas define which list fields are sets and maps', async () => {
   const { text } = await place.api.get('/openapi/v2');
   expect(text).toContain('"x-kubernetes-patch-merge-key":"uid"');
   expect(text).toContain('"x-kubernetes-patch-strategy":"merge"');

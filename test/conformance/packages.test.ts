@@ -68,7 +68,7 @@ describe('packages', skipFor(await whyNoPackages()), () => {
     );
   });
 
-  test('a package goes from draft to published and away again', async () => {
+  test('a package is published from a draft, and deleted', async () => {
     const name = nameOf('v1');
     const created = made(await place.api.post(revisions(), revision('v1', init)));
     expect(created).toMatchObject({ metadata: { name }, spec: { lifecycle: 'Draft', packageName: 'web' } });
@@ -129,7 +129,7 @@ describe('packages', skipFor(await whyNoPackages()), () => {
     expect(Object.keys(await filesOf(name))).toContain('Kptfile');
   });
 
-  test('a patch of files takes none away that it does not name', async () => {
+  test('a patch of files removes only files that it names', async () => {
     const name = nameOf('v1', 'patched');
     made(await place.api.post(revisions(), revision('v1', init, 'patched')));
     made(await place.api.patch(resources(name), { spec: { resources: { 'b.yaml': 'b: 1\n' } } }));

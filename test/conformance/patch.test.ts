@@ -63,7 +63,7 @@ describe('JSON patch', () => {
 });
 
 describe('merge patch', () => {
-  test('puts values over values, and takes away what is null', async () => {
+  test('replaces values, and removes nulls', async () => {
     await create('merge', { a: '1', b: '2' }, { labels: { x: 'y' } });
     const patch = { data: { a: null, c: '3' }, metadata: { labels: null } };
     const patched = made(await place.api.patch(path('merge'), patch));
@@ -90,7 +90,7 @@ describe('merge patch', () => {
 });
 
 describe('strategic merge patch', () => {
-  test('merges what stands in lists by what it is', async () => {
+  test('merges items of lists by their keys', async () => {
     const owner = async (name: string) => {
       const { metadata } = made(await place.api.post(place.path('configmaps'), configMap(name)));
       return { apiVersion: 'v1', kind: 'ConfigMap', name, uid: metadata.uid };
@@ -112,7 +112,7 @@ describe('strategic merge patch', () => {
     expect(removed.metadata.ownerReferences).toEqual([second]);
   });
 
-  test('replaces a map if it says so', async () => {
+  test('replaces a map with the replace directive', async () => {
     await create('replaced', { a: '1', b: '2' });
     const patch = { data: { $patch: 'replace', c: '3' } };
     expect(made(await place.api.patch(path('replaced'), patch, STRATEGIC_PATCH)).data).toEqual({ c: '3' });

@@ -31,7 +31,7 @@ test('the object is not written with the status', async () => {
   expect(made(await place.api.get(`${widgets.path('b')}/status`))).toEqual(patched.body);
 });
 
-test('the status is judged, and is written by version', async () => {
+test('the status is validated, and its version is checked', async () => {
   const live = made(await place.api.post(widgets.path(), widgets.body('c')));
   expect(await place.api.patch(`${widgets.path('c')}/status`, { status: { ready: 'yes' } })).toEqual(
     failure(422, 'Invalid'),

@@ -48,7 +48,7 @@ test('rows contain the object, or nothing, if the client requests it', async () 
   expect((await rows('Metadata'))[0]?.object).not.toHaveProperty('data');
 });
 
-test('one object is a table of one row, and a page a table that goes on', async () => {
+test('one object is a table of one row, and a page a table with a continue token', async () => {
   const one = made(await place.api.get<Table>(`${path()}/a`, TABLE));
   expect(one.rows.map(({ cells }) => cells[0])).toEqual(['a']);
   const page = made(await place.api.get<Table>(path('?limit=1'), TABLE));
@@ -67,7 +67,7 @@ test('the columns of a defined kind are those of its definition', async () => {
   expect(table.rows[0]?.cells).toEqual(['w', 7, null]);
 });
 
-test('metadata alone is given to those who want no more', async () => {
+test('metadata alone is returned on request', async () => {
   const one = made(await place.api.get(`${path()}/a`, PARTIAL));
   expect(one).toMatchObject({ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: { name: 'a' } });
   expect(one).not.toHaveProperty('data');
@@ -77,6 +77,6 @@ test('metadata alone is given to those who want no more', async () => {
   expect(list.items[0]).not.toHaveProperty('data');
 });
 
-test('a failure is a Status, also for those who want a table', async () => {
+test('a failure is a Status, also for clients that request a table', async () => {
   expect(await place.api.get(`${path()}/missing`, TABLE)).toEqual(failure(404, 'NotFound'));
 });

@@ -39,7 +39,7 @@ describe('a watch', () => {
     expect(events[3]?.object).toMatchObject({ kind: 'ConfigMap', apiVersion: 'v1', data: { x: '1' } });
   });
 
-  test('goes on from any version', async () => {
+  test('resumes from any version', async () => {
     const { label, selector, name } = topic();
     const start = await versionNow();
     const versions = [start];
@@ -102,7 +102,7 @@ describe('a watch', () => {
     expect((await watch.change()).object.metadata.namespace).toBe(place.namespace);
   });
 
-  test('ends when the client said it should', async () => {
+  test('ends after the timeout of the client', async () => {
     using watch = await place.api.watch(path(`?timeoutSeconds=1&resourceVersion=${await versionNow()}`));
     expect((await watch.rest()).filter(({ type }) => type === 'ERROR')).toEqual([]);
   });

@@ -30,7 +30,7 @@ function withEdits({ files }: CorpusPackage, edits: KptfileEdit[]): Map<string, 
 const environment = { SLUICE_ALLOW_GIT_HOST: '127.0.0.1' };
 
 describe('real packages', skipFor(corpusMissing), () => {
-  test('go from a pushed draft to Published and delivered, over smart HTTP; the others have an explanation', async () => {
+  test('are published and delivered from a pushed draft, over smart HTTP; the others have an explanation', async () => {
     await using scratch = await scratchRepository();
     const server = await startGitServer({ root: scratch.folder });
     try {

@@ -10,7 +10,7 @@ import { PACKAGE_KINDS } from '../../resource/kinds/index.ts';
 import type { ObjectKey } from '../../resource/object/object.ts';
 import type { Session } from '../session/session.ts';
 
-/** Controllers that keep the objects of a server in order; a run that ends by itself has no use for them. */
+/** Controllers that maintain the objects of a server; `--until-idle` does not run them. */
 export const HOUSEKEEPERS = ['custom-resource-definition', 'namespace', 'garbage-collection', 'event-expiry'] as const;
 
 /** Owners of packages that are remembered. */

@@ -61,7 +61,7 @@ export class ObjectSet {
     }
   }
 
-  /** Adds a kind, with what the database has of it. */
+  /** Adds a kind, with its objects in the database. */
   add<T extends KubernetesObject>(kind: Kind<T>): ObjectStorage<T> {
     const storage = this.database.storage(kind, this.log);
     this.#storages.set(idOf(kind), storage as unknown as ObjectStorage);

@@ -90,7 +90,7 @@ export class OnDemandStorage<T extends KubernetesObject> implements Storage<T> {
     try {
       return await write();
     } catch (error) {
-      // A client that tries again reads the object first, and must find what the other writer made of it.
+      // A client that retries reads the object first, and must get the changes of the other writer.
       if (isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy')) this.#outdated.add(repositoryOf(key));
       throw error;
     }

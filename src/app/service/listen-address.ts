@@ -24,7 +24,7 @@ export function listenAddress(text: string): ListenAddress {
   return { host, port, tls };
 }
 
-/** Reads `--webhook-listen`, whose address is served without TLS: signatures keep what comes there honest. Throws InvalidInput. */
+/** Reads `--webhook-listen`, whose address is served without TLS: messages are authenticated by signatures. Throws InvalidInput. */
 export function webhookAddress(text: string): ListenAddress {
   const { host, port, scheme } = parse('--webhook-listen', text);
   if (scheme === 'https://')

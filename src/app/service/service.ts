@@ -144,7 +144,7 @@ export class Service {
       clock,
       onMessage: (repository, scope) => this.#requests.add(repository, scope),
       onPush: async (repository, push) => {
-        // The message is a hint to look at the repository all the same.
+        // The message triggers a sync of the repository in any case.
         const problem = await attributePush(session, repository, push).catch(messageOf);
         if (problem !== undefined) this.#warn('Problem', keyText(repository), problem);
       },
@@ -220,7 +220,7 @@ export class Service {
     };
     this.#unsubscribe.push(policies.addHandler(handle));
     isNews = true;
-    // The modules for serving are loaded only if they are needed: a run that ends by itself does not serve.
+    // The modules for serving are loaded only if they are needed: `--until-idle` does not serve.
     const [{ serveApi }, { measure }, { NO_LOAD }] = await Promise.all([
       import('./serve-api.ts'),
       import('./measure.ts'),

@@ -28,7 +28,7 @@ export interface RegisteredRepositoriesOptions {
   readonly store: RevisionStore;
   readonly readers: ObjectReaders;
   readonly renderer: SessionRenderer;
-  /** How long, in milliseconds, a request that looks at several repositories waits for a remote one. */
+  /** Time in milliseconds for which a request on several repositories waits for a remote one. */
   readonly patience: number;
   readonly onNote: (text: string | undefined) => void;
   readonly onWarning: ((text: string) => void) | undefined;
@@ -36,9 +36,9 @@ export interface RegisteredRepositoriesOptions {
 }
 
 export interface OpenOptions {
-  /** Makes a copy of another repository one of its own. */
+  /** Makes a copy of another repository a separate repository. */
   readonly newId?: boolean;
-  /** Reads what was fetched last. */
+  /** Reads the state of the last fetch. */
   readonly offline?: boolean;
 }
 
@@ -159,7 +159,7 @@ export class RegisteredRepositories {
     return this.#allReached;
   }
 
-  /** As `open`, for requests that look at many: a remote that does not answer is given up after a while, with Timeout. */
+  /** As `open`, for requests on several repositories: throws Timeout if a remote does not respond in time. */
   async #openSoon(id: string): Promise<void> {
     const { patience } = this.#options;
     const signal = AbortSignal.timeout(patience);

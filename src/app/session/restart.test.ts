@@ -58,7 +58,7 @@ const propose = async (session: Session, name: string) => {
   await session.client.update(packageRevisionKind, { ...object, spec: { ...object.spec, lifecycle: 'Proposed' } });
 };
 
-test('package revisions keep their versions over a restart, and a watch goes on where it was', async () => {
+test('package revisions keep their versions over a restart, and a watch resumes', async () => {
   const first = await start();
   const before = await versions(first);
   await propose(first, 'packages.one.v1');
@@ -100,7 +100,7 @@ test('the server cannot report what others deleted in Git while it was down, so 
   await second.close();
 });
 
-test('a repository that is empty or unregistered when the server comes back ends the watches too', async () => {
+test('a repository that is empty or unregistered after a restart ends the watches too', async () => {
   const first = await start();
   const { resourceVersion } = await versions(first);
   await first.close();

@@ -252,7 +252,7 @@ export class Session {
     };
   }
 
-  /** From now on others may look at lists: a revision that arrives later is news to them. */
+  /** From now on clients may list revisions: a revision that arrives later is an event for them. */
   endInitialPhase(): void {
     if (this.#memory !== undefined) this.#memory.versions.quiet = false;
     const registered = new Set(this.readers.repositories.list().map((object) => keyText(keyOf(object))));
@@ -261,7 +261,7 @@ export class Session {
     this.#revisions.startEvaluations();
   }
 
-  /** Policies changed, and with them what opens a gate. */
+  /** Changed policies may open or close gates. */
   repeatEvaluations(): void {
     this.#revisions.repeatEvaluations();
   }
@@ -277,7 +277,7 @@ export class Session {
     return known !== undefined && BigInt(known.resourceVersion) <= this.#startVersion;
   }
 
-  /** Passes a note on, once. */
+  /** Forwards a note once. */
   note(text: string | undefined): void {
     if (text === undefined || this.#notes.has(text)) return;
     this.#notes.add(text);

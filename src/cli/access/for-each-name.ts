@@ -7,7 +7,7 @@ import { isExpected } from '../program/report-error.ts';
 import type { Access } from './access.ts';
 
 /**
- * Does one thing for each name, one after the other, and goes on after a failure: `<name> proposed` on stdout,
+ * Runs one operation for each name, one after the other, and continues after a failure: `<name> proposed` on stdout,
  * `<name> failed (<error>)` on stderr, exit code 1. Errors are not repeated at the end, as porchctl does. The server that was asked is
  * named after them. With `options`, lines with the next commands follow a refusal that names none.
  */

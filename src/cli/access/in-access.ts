@@ -7,7 +7,7 @@ import { nextCommands } from '../program/next-commands.ts';
 import type { Access } from './access.ts';
 import { openAccess } from './open-access.ts';
 
-/** Runs a command on the server or the data folder that its command line means, and closes what it opened, whatever happens. */
+/** Runs a command on the server or the data folder that its command line means, and always closes what it opened. */
 export async function inAccess<Result>(
   options: PlaceOptions & ActorOptions,
   invocation: Invocation,

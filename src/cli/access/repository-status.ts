@@ -49,13 +49,13 @@ export async function withStatus(
   return ready?.status === 'False' ? { object, problem: ready.message } : { object };
 }
 
-/** Waits for a status. A Ready condition that says no, and did not say so before, is the answer as well. */
+/** Waits for a status. A Ready condition that became False is a result too. */
 async function until(
   { client, server }: Api,
   object: Stored<Repository>,
   before: Condition | undefined,
   done: Done,
-  // A process without a server reads by itself, and stops to when it ends.
+  // A process without a server reads the repository itself, until it ends.
   patience = server === undefined ? undefined : PATIENCE,
 ): Promise<Stored<Repository>> {
   const { name, namespace } = keyOf(object);

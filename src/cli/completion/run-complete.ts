@@ -1,6 +1,6 @@
 import { completeNames } from './complete-names.ts';
 
-/** A shell waits for it: what takes longer, in milliseconds, is given up. */
+/** Timeout in milliseconds, since a shell waits for it. */
 const PATIENCE_MS = 2000;
 
 /** `sluice __complete <kind> <current> <words of the line…>`, which completion scripts run. It prints only names, even if it fails. */

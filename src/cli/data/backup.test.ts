@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => cli[Symbol.asyncDispose]());
 
-test('objects are backed up and brought back; packages stay where they are', async () => {
+test('objects are backed up and restored; packages do not change', async () => {
   const file = join(cli.folder, 'backup.db');
   expect(await cli.run('backup', file)).toMatchObject({ code: 1, stderr: expect.stringContaining('no data folder') });
   await cli.run('repo', 'reg', cli.bare('one.git'));
@@ -37,7 +37,7 @@ test('objects are backed up and brought back; packages stay where they are', asy
   expect((await cli.run('repo', 'get', '-o', 'name')).stdout).toContain('two\n');
 });
 
-test('the trust ledger goes with the objects, and loses nothing when it comes back', async () => {
+test('the trust ledger is part of a backup, and a restore loses no entry', async () => {
   const ledgerOf = () => SqliteTrustLedger.open({ path: ledgerPath(cli.data) });
   const file = join(cli.folder, 'backup.db');
   await cli.run('repo', 'reg', cli.bare('one.git'));

@@ -9,7 +9,7 @@ test('docs/functions.md describes every built-in function; "npm run functions" r
   expect(page).toBe(withFunctionTable(page, builtIns));
 });
 
-test('what a function says of itself stays in its row', () => {
+test('the description of a function stays in its row', () => {
   const page =
     '<!-- built-in functions: written by `npm run functions` -->\nold\n<!-- end of built-in functions -->\nafter\n';
   const doc = { summary: 'a | b\nc', description: '', examples: [], differences: ['one', 'two'] };

@@ -55,7 +55,7 @@ describe('key show', () => {
     expect(yaml).toEqual(await shown());
   });
 
-  test('without a data folder, or with a key that others may read, says what to do', async () => {
+  test('without a data folder, or with a key that others may read, prints the next step', async () => {
     expect(await cli.run('key', 'show', '--data', '/nonexistent/place')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('there is no data folder'),
@@ -71,7 +71,7 @@ describe('key show', () => {
     expect((await cli.run('key', 'show', '--no-headers')).stdout).toMatch(/^SHA256:/);
   });
 
-  test('shows a key that is provided by an option or the environment, wherever the option stands', async () => {
+  test('shows a key that is provided by an option in any position or the environment', async () => {
     const file = join(cli.folder, 'ci-key');
     const text = generateSshKey('ci');
     writeFileSync(file, text, { mode: 0o600 });

@@ -29,7 +29,7 @@ async function written(text: string): Promise<string> {
 }
 
 describe('Kptfile of a folder', () => {
-  test('gates: the exit code says whether all are open', async () => {
+  test('gates: the exit code reports whether all are open', async () => {
     const closed = await runCli(['kptfile', 'gates', await written(KPTFILE)]);
     expect(closed).toMatchObject({ code: 3, stderr: '' });
     expect(closed.stdout).toMatch(/^closed +Tested +False +Waiting +not yet$/m);
@@ -99,7 +99,7 @@ describe('Kptfile of a folder', () => {
     expect(stderr).toMatch(/Kptfile:\d+:\d+: .*readinesGates/);
   });
 
-  test('what a Kptfile says does not steer the terminal', async () => {
+  test('the content of a Kptfile does not control the terminal', async () => {
     const hostile = KPTFILE.replace('message: not yet', 'message: "\\e[31mred\\nforged line"');
     const { stdout } = await runCli(['kptfile', 'gates', await written(hostile)]);
     expect(stdout).not.toContain('\u001b');

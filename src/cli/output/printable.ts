@@ -1,6 +1,6 @@
 /**
  * Control characters (which steer a terminal) and the marks that reorder text. Package names, messages of commits and
- * conditions come from repositories that anyone may have written.
+ * conditions come from repositories that untrusted users can write.
  */
 const DANGEROUS =
   /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;

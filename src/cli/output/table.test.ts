@@ -43,7 +43,7 @@ describe('table', () => {
   });
 });
 
-test('names that were meant, the nearest first', () => {
+test('similar names, the nearest first', () => {
   const names = ['packages.web-shop.v1', 'packages.upf-edge.v1', 'packages.web-shop.v2'];
   expect(nearMisses('packages.webshop.v1', names)).toEqual(['packages.web-shop.v1', 'packages.web-shop.v2']);
   expect(nearMisses('web-shop', names)).toEqual(['packages.web-shop.v1', 'packages.web-shop.v2']);
@@ -53,7 +53,7 @@ test('names that were meant, the nearest first', () => {
 describe('structured output', () => {
   const hostile = { name: 'a\u202e\u009b\u2028b\u001b' };
 
-  test('says the same and steers nothing', () => {
+  test('prints the same text and does not control the terminal', () => {
     for (const text of [toJson(hostile), toYaml(hostile)]) {
       expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2028]/);
       expect(JSON.parse(text)).toEqual(hostile);

@@ -31,7 +31,7 @@ export class Terminal {
     this.out.write(`${text}\n`);
   }
 
-  /** Writes one line to stderr: what a program that reads stdout must not see. Commands in it can be copied under npm too. */
+  /** Writes one line to stderr, for output that programs must not read from stdout. Commands in it can be copied under npm too. */
   note(text: string): void {
     this.err.write(`${this.copyable(text)}\n`);
   }

@@ -5,7 +5,7 @@ import { placedCommand } from './command-for.ts';
 const sink = { write: () => true };
 const invocation = { terminal: new Terminal(sink, sink, {}), environment: {} };
 
-test('a command for a data folder acts for the user that is meant, and one for a server is for that user to run', () => {
+test('a command for a data folder names its user with --as, one for a server does not', () => {
   const command = "sluice rpkg condition set a.b.v1 x/Y True --as-group security --as 'Jane Doe'";
   expect(placedCommand({ data: 'd' }, invocation)(command)).toBe(`${command} --data d`);
   expect(placedCommand({ kubeconfig: 'k' }, invocation, true)(command)).toBe(

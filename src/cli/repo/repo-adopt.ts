@@ -107,9 +107,9 @@ function print(
   terminal.line(adopted ? `adopted: ${what}` : `would adopt: ${what}; nothing was changed, --yes does it`);
 }
 
-function describe({ revision, isMigrated }: AdoptableRecord): [string, string] {
+function describe({ revision, metadata }: AdoptableRecord): [string, string] {
   if (revision === undefined) return ['-', 'nothing: it belongs to no revision here, and stays'];
-  const { labels, annotations, ownerReferences, finalizers } = isMigrated;
+  const { labels, annotations, ownerReferences, finalizers } = metadata;
   const parts = [
     ...Object.entries(labels ?? {}).map(([key, value]) => `label ${key}=${value}`),
     ...Object.entries(annotations ?? {}).map(([key, value]) => `annotation ${key}=${value}`),

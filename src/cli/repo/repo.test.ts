@@ -62,7 +62,7 @@ describe('registered repositories', () => {
     expect((await cli.run('repo', 'get', '-o', 'name')).stdout).toBe('repository.config.porch.kpt.dev/one\n');
   });
 
-  test('credentials go into a secret and not into the object or any output', async () => {
+  test('credentials are stored in a Secret, not in the object or any output', async () => {
     const file = join(cli.folder, 'token');
     await writeFile(file, 's3cr3t\n');
     const reg = await cli.run(
@@ -121,7 +121,7 @@ describe('registered repositories', () => {
     });
   });
 
-  test('for ssh the key and the keys of the host go into the secret', async () => {
+  test('for ssh the key and the host keys are stored in the Secret', async () => {
     const file = async (name: string, text: string) => {
       await writeFile(join(cli.folder, name), text);
       return join(cli.folder, name);
@@ -148,7 +148,7 @@ describe('registered repositories', () => {
     expect(await secretOf('edge-auth')).toMatchObject({ type: 'Opaque', data: Object.fromEntries(encoded) });
   });
 
-  test('the secret of a webhook goes into a Secret that the object names, and goes with it', async () => {
+  test('the secret of a webhook is stored in a Secret that the object names, and is deleted with the object', async () => {
     const file = join(cli.folder, 'hook');
     await writeFile(file, 'too short\n');
     const short = await cli.run('repo', 'reg', cli.bare('one.git'), '--webhook-secret-file', file);

@@ -4,7 +4,7 @@ import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 
 /**
- * The revisions that stand for packages on the main branch and are the last of their packages after these were deleted. As in Porch, the
+ * The placeholder revisions of packages on the main branch that are the last of their packages after these were deleted. As in Porch, the
  * folder stays on that branch, and the package stays listed, until this revision is deleted too.
  */
 export async function leftOnMain(

@@ -49,7 +49,7 @@ test('get -o wide shows why kpt rejects a Kptfile, with the gates before it wher
   expect(await reason()).toMatch(/^False +1\/1 kpt rejects the Kptfile: /);
 });
 
-test('condition set warns of a type that no gate has, and names the one that was meant', async () => {
+test('condition set warns of a type without a gate, and names a similar one', async () => {
   await push((text) => text.replace('info:\n', 'info:\n  readinessGates:\n    - conditionType: example.com/Tested\n'));
   const warning = (type: string) =>
     `warning: ${NAME} has no gate of type ${type}, so this condition opens none; did you mean example.com/Tested?\n`;

@@ -44,7 +44,7 @@ export function rpkgPush(
         for (const line of after.notes) invocation.terminal.note(printable(line));
         const { namespace = access.namespace, uid } = revision.metadata;
         await replaceMetadata(folder, { name, namespace, uid, state: after.state });
-        // The files are saved; the caller has to know all the same that they could not be rendered.
+        // The files are saved; the caller is notified that they could not be rendered.
         if (after.failure !== undefined) throw after.failure;
         return 'pushed';
       },

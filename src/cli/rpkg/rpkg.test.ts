@@ -125,7 +125,7 @@ describe('one package from init to deletion', () => {
     expect((await cli.run('rpkg', 'propose', name)).stdout).toBe(`${name} is already proposed\n`);
     const open = await cli.run('why', name);
     expect(open.stdout).toContain('1 of 1 open');
-    expect(open.stdout).toContain('given by    anna');
+    expect(open.stdout).toContain('issued by   anna');
     expect(open.stdout).toContain(`sluice rpkg approve ${name}`);
     const other = await cli.run('rpkg', 'approve', name, '--commit', '0'.repeat(40));
     expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('the request is for 0000') });
@@ -200,7 +200,7 @@ describe('one package from init to deletion', () => {
     expect(cli.git('packages.git', 'tag')).toBe('');
   });
 
-  test('a name that is not there comes with those that may have been meant', async () => {
+  test('an unknown name is reported with similar ones', async () => {
     await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
     expect((await cli.run('why', 'packages.wbe.v1')).stderr).toContain('did you mean packages.web.v1?');
     expect((await cli.run('why', 'package.web.v1')).stderr).toContain('did you mean packages.web.v1?');

@@ -83,22 +83,22 @@ function printUsers(terminal: Terminal, { contributors, approvals }: Explanation
 
 function printGate(terminal: Terminal, gate: GateExplanation, now: number): void {
   const word = terminal.style(gate.open ? 'green' : 'yellow', gate.open ? 'open  ' : 'closed');
-  const status = gate.condition?.status ?? 'not given';
+  const status = gate.condition?.status ?? 'not set';
   const sinceText = gate.since === undefined ? '' : `, since ${printable(gate.since)} (${age(gate.since, now)})`;
   terminal.line(`  ${word}  ${terminal.style('bold', printable(gate.type))}`);
   const detail = (label: string, text: string) => terminal.line(`          ${label.padEnd(11)} ${printable(text)}`);
   const message = [gate.condition?.reason, gate.condition?.message].filter((text) => text !== undefined && text !== '');
   detail('condition', `${status}${sinceText}${message.length === 0 ? '' : `: ${message.join(': ')}`}`);
   if (!gate.open) detail('why closed', gate.explanation);
-  detail('asked by', `${gate.requiredBy.join(', ')}${gate.approveOnly ? ', at approval only' : ''}`);
+  detail('required by', `${gate.requiredBy.join(', ')}${gate.approveOnly ? ', at approval only' : ''}`);
   if (gate.boundTo.length > 0) {
     const stale = gate.changed.length === 0 ? 'unchanged since' : `changed since: ${gate.changed.join(', ')}`;
-    detail('given for', `${gate.boundTo.join(', ')} (${stale})`);
+    detail('issued for', `${gate.boundTo.join(', ')} (${stale})`);
   }
   for (const { source, id, value, time } of gate.external ?? []) {
-    detail('rests on', `${id} at ${source}: ${value}, as of ${time}`);
+    detail('based on', `${id} at ${source}: ${value}, as of ${time}`);
   }
-  if (gate.givenBy !== undefined) detail('given by', `${gate.givenBy} at ${gate.givenAt}`);
+  if (gate.givenBy !== undefined) detail('issued by', `${gate.givenBy} at ${gate.givenAt}`);
   if (gate.expires !== undefined) detail('valid until', gate.expires);
   detail('settled by', gate.settledBy);
   if (gate.deadline !== undefined) {

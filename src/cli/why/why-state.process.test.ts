@@ -57,7 +57,7 @@ async function published(path: string): Promise<string> {
   return name;
 }
 
-test('no delivery is promised that the target refuses', async () => {
+test('no delivery is predicted that the target refuses', async () => {
   await register(site());
   const file = join(cli.folder, 'own.yaml');
   await writeFile(file, 'a: b\n');
@@ -74,7 +74,7 @@ test('no delivery is promised that the target refuses', async () => {
   ]);
 });
 
-test('for a tag that is gone the commit is named, and the command that brings it back', async () => {
+test('for a missing tag the commit is named, and the command that restores it', async () => {
   await register(site());
   const name = await published('aaa');
   await up();
@@ -88,7 +88,7 @@ test('for a tag that is gone the commit is named, and the command that brings it
   expect(delivery).toMatchObject([{ target: 'site', state: 'Delivered' }]);
 });
 
-test('a tag that is gone is named where a branch is left that has the name of its revision', async () => {
+test('a missing tag is reported if a branch with the name of its revision remains', async () => {
   const name = await draft({ a: 'b' });
   await cli.run('rpkg', 'propose', name);
   const proposed = cli.git('packages.git', 'rev-parse', 'proposed/web/v1').trim();

@@ -7,7 +7,7 @@ useRepository();
 describe('approval annotations', () => {
   const policy = 'approval.nephio.org/policy';
 
-  test('initial has no effect on a second revision, and says so', async () => {
+  test('initial has no effect on a second revision, and the output gives this reason', async () => {
     const first = await draft({ [policy]: 'initial' });
     await up();
     const { stdout } = await cli.run('rpkg', 'get', first);
@@ -22,7 +22,7 @@ describe('approval annotations', () => {
   });
 });
 
-test('a proposed deletion says who proposed it and why, and the placeholder names no last actor', async () => {
+test('a proposed deletion names its proposer and reason, and the placeholder names no last actor', async () => {
   const name = await draft({ a: 'b' });
   for (const step of ['propose', 'approve']) expect((await cli.run('rpkg', step, name)).code).toBe(0);
   await cli.run('rpkg', 'propose-delete', name, '--reason', 'end of life', '--as', 'carl');
@@ -104,7 +104,7 @@ test('with gates: warn, approve prints the closed gates and why keeps reporting 
   expect(stdout).not.toContain('deadline');
 });
 
-test('a delivered revision whose tag was moved is held, and a draft whose record is gone says so', async () => {
+test('a delivered revision whose tag was moved is held, and a draft without its record is reported', async () => {
   await register(
     `apiVersion: sluice.dev/v1alpha1\nkind: DeliveryTarget\nmetadata: {name: site}\nspec: {selector: {}, git: {repo: ${cli.bare('site.git')}}}\n`,
   );

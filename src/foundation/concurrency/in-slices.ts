@@ -13,7 +13,7 @@ export function yieldToEventLoop(): Promise<void> {
   return setImmediate();
 }
 
-/** Lets everything that the process has received by now be handled: callbacks that are ready first, then what the sockets hold. */
+/** Yields until all pending input is handled: ready callbacks first, then data in the sockets. */
 export async function handleReceived(): Promise<void> {
   await setImmediate();
   await setImmediate();

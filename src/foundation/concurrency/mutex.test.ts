@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { KeyedMutex } from './mutex.ts';
 
-test('sections of one key run one after the other, those of others beside them, and nothing is kept afterwards', async () => {
+test('sections of one key run one after the other, those of other keys concurrently, and nothing is retained', async () => {
   const mutex = new KeyedMutex();
   const log: string[] = [];
   const section = (name: string) => async () => {

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { abandonedFolders, makeOwnFolder } from './own-folder.ts';
 
-test('only folders of processes that are gone are abandoned', async () => {
+test('only folders of ended processes are abandoned', async () => {
   const parent = await mkdtemp(join(tmpdir(), 'sluice-own-'));
   const { pid: removed } = spawnSync('true');
   expect(basename(await makeOwnFolder(parent, 'work-'))).toMatch(new RegExp(`^work-${process.pid}-`));

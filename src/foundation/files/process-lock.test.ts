@@ -34,7 +34,7 @@ describe('process lock', () => {
     expect((await readdir(folder)).filter((name) => name.startsWith('0-'))).toEqual(['0-lock']);
   });
 
-  test('of many who want it at once each gets it once, one after the other, while others read the holder', async () => {
+  test('concurrent callers acquire it once each, one after the other, while others read the holder', async () => {
     const path = fresh();
     let inside = 0;
     let most = 0;

@@ -41,7 +41,7 @@ export class ManualClock implements Clock {
     return next === undefined ? undefined : Math.max(0, next.due - this.#now);
   }
 
-  /** Moves time on and runs what comes due, in order, each at its own time. Timers set meanwhile run too if due. */
+  /** Advances the time and runs due timers, in order, each at its own time. Timers set meanwhile run too if due. */
   advance(milliseconds: number): void {
     const end = this.#now + milliseconds;
     for (let next = this.#next(); next !== undefined && next.due <= end; next = this.#next()) {

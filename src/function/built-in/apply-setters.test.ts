@@ -171,7 +171,7 @@ test('reports what it set, where, and unused setters', async () => {
   ]);
 });
 
-test('what looks like a secret is in no message', async () => {
+test('values that look like secrets are in no message', async () => {
   const { files, messages } = await runFunction(
     applySetters,
     'apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\nstringData:\n  a: x # kpt-set: ${a}\n---\napiVersion: v1\nkind: A\nmetadata:\n  name: a\nspec:\n  b: x # kpt-set: ${db-password}\n',

@@ -60,7 +60,7 @@ export const enableGcpServices: KrmFunction = {
   },
 };
 
-/** The services of a set, or what is wrong with them. */
+/** The services of a set, or the problem with them. */
 function servicesOf(set: Resource): string[] | string {
   const services = set.get(['spec', 'services']);
   if (!Array.isArray(services) || services.length === 0)

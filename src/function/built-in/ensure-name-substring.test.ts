@@ -222,7 +222,7 @@ describe('the namespace of a subject that is a service account', () => {
     );
   });
 
-  test('stays open if several accounts could be meant, or none', async () => {
+  test('stays unresolved if several accounts match, or none', async () => {
     const open = binding('ClusterRoleBinding', 'dev-b', 'dev-bot\n');
     expect(await last(account('dev-bot', 'one'), account('dev-bot', 'two'), open)).toBe(open);
     expect(await last(account('other', 'one'), open)).toBe(open);

@@ -23,7 +23,7 @@ import { setStandardLabels } from './set-standard-labels.ts';
 import { starlark } from './starlark.ts';
 import { upsertResource } from './upsert-resource.ts';
 
-/** The functions that come with Sluice. */
+/** The built-in functions of Sluice. */
 export const builtIns: readonly KrmFunction[] = [
   applyReplacements,
   applySetters,

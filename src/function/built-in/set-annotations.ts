@@ -48,7 +48,7 @@ export const setAnnotations: KrmFunction = {
     ],
     differences: [
       'Results have the severity `info` and name the resource.',
-      'Deployments and the like are those of Kubernetes, not kinds of the same name in other groups.',
+      'Only the workload kinds of Kubernetes are handled, not kinds of the same name in other groups.',
     ],
   },
   run({ items, results, config: given }) {

@@ -49,7 +49,7 @@ spec:
   expect(messages).toEqual(['info: set 6 labels in total']);
 });
 
-test('labels the templates of workloads and what goes by them', async () => {
+test('labels the templates of workloads and the selectors for them', async () => {
   const { files, messages } = await runFunction(
     setLabels,
     `apiVersion: apps/v1

@@ -26,7 +26,7 @@ export const setLabels: KrmFunction = {
       'Local-config resources do not change, as since v0.2.0; v0.1 labels them.',
       'Pod affinities are set too, which v0.2 intends to do and does not.',
       '`additionalLabelFields` works as in v0.1; v0.2 removed it.',
-      'Deployments and the like are those of Kubernetes, not kinds of the same name in other groups.',
+      'Only the workload kinds of Kubernetes are handled, not kinds of the same name in other groups.',
     ],
     compared: 'v0.1.5 and v0.2.0, in part, by their sources',
   },

@@ -241,7 +241,7 @@ test.each(['v0.1.3', 'v0.4.1', 'latest'])('%s fails of a configuration without a
   await expect(runFunction(setNamespace, BOAT, {}, tag)).rejects.toThrow('`data.namespace` should not be empty');
 });
 
-test('goes by the definitions of the package for custom resources', async () => {
+test('uses the definitions of the package for custom resources', async () => {
   const definition = (kind: string, scope: string) => `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:

@@ -111,7 +111,7 @@ function settingsOf(list: ResourceList): Settings {
   return { namespace, matcher: at('namespaceMatcher') };
 }
 
-/** Counts what is changed, and decides what is. */
+/** Selects the fields to change, and counts them. */
 class Changes {
   readonly #settings: Settings;
   readonly #old = new Set<string>();

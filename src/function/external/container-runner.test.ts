@@ -31,7 +31,7 @@ describe('arguments', () => {
     memoryBytes: MIB,
   } as const;
 
-  test('take every right away, and end with the image', () => {
+  test('remove all privileges, and end with the image', () => {
     const words = containerArguments(run).join(' ');
     for (const part of [
       ...['--network none', '--read-only', '--cap-drop ALL', '--security-opt no-new-privileges', '--user 65534:65534'],

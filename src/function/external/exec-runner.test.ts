@@ -45,7 +45,7 @@ test('an exit code is a result, and a signal has the code of shells', async () =
   expect(await runner().run('killed', '', never())).toMatchObject({ exitCode: 143 });
 });
 
-test('the environment holds nothing of this process, and the folder is fresh and goes away', async () => {
+test('the environment is empty, and the folder is new and is removed', async () => {
   process.env.SLUICE_TEST_SECRET = 'hush';
   try {
     await programs.add('show', 'env; pwd; touch left-behind; mkdir -p a/b/c');
@@ -137,7 +137,7 @@ test('the caller can stop it', async () => {
   await expect(runner().run('waits', '', controller.signal)).rejects.toBe(reason);
 });
 
-test('what a killed process left running, and its folder, go with the first run of the next one', async () => {
+test('programs and folders of a killed process are removed by the first run of the next one', async () => {
   const { pid: removed } = spawnSync('true');
   const left = join(tmpdir(), `sluice-exec-${removed}-abcdef`);
   await mkdir(join(left, 'deep'), { recursive: true });
@@ -169,7 +169,7 @@ test('only executable files inside of the folder run', async () => {
   );
 });
 
-test('where every program is allowed, names are looked up in PATH, but never in the folder of the package', async () => {
+test('if every program is allowed, names are resolved in PATH, but never in the folder of the package', async () => {
   await programs.add('good', 'true');
   const allowed = { anyFrom: programs.path, path: `:.:/usr/bin:/bin` };
   const anything = runner({ allowed });

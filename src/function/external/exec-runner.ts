@@ -110,7 +110,7 @@ async function endStrays(variable: string): Promise<void> {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // ESRCH: it has ended by itself.
+        // ESRCH: it has already ended.
       }
     }
   }

@@ -10,7 +10,7 @@ export interface ExternalFunctionsOptions {
   readonly containers: ContainerOptions | string;
 }
 
-/** Runs what a pipeline names by `exec` as a program, and what it names by `image` as a container. */
+/** Runs `exec` entries of a pipeline as programs, and `image` entries as containers. */
 export function externalFunctions({ programs, containers }: ExternalFunctionsOptions): ExternalRunner {
   const execs = typeof programs === 'string' ? refusing('exec', 'programs', programs) : new ExecRunner(programs);
   const images =

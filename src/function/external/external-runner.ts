@@ -9,7 +9,7 @@ export interface ExternalCall {
 
 export interface ExternalResult {
   readonly exitCode: number;
-  /** A ResourceList as YAML, if the function did what it should. */
+  /** A ResourceList as YAML, if the function succeeded. */
   readonly stdout: string;
   /** Its standard error, up to a bound. */
   readonly stderr: string;

@@ -20,7 +20,7 @@ export interface ProcessRun {
   readonly outputBytes: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Ends what the process started and what is no longer in its process group. Runs after every end. */
+  /** Ends child processes that left the process group. Runs after every end. */
   readonly endStrays?: () => Promise<void>;
 }
 

@@ -18,7 +18,7 @@ test.each(['', '   ', '""', "fn 'open", 'fn "open', 'fn a\0b'])('%j cannot be re
   expect(() => splitCommand(command)).toThrow(/^exec .* cannot be read: /);
 });
 
-test('words in single quotes come back as they are', () => {
+test('words in single quotes are unchanged', () => {
   const word = fc.string({ minLength: 1 }).filter((text) => !/['\0]/.test(text));
   fc.assert(
     fc.property(fc.array(word, { minLength: 1 }), (words) => {

@@ -2,7 +2,7 @@ import type { KptFunction, PipelineStepResult } from '../../../kptfile-schema/in
 import type { PinnedValidator } from '../../package/model/policy/policy.ts';
 import type { FunctionRules } from './function-rules.ts';
 
-/** A package to be rendered: plain data, so that it can go to another thread. */
+/** A package to be rendered: plain data, so that it can be sent to another thread. */
 export interface PipelineInput {
   /** Its YAML files and Kptfiles by path below the package folder, nested packages included. */
   readonly files: ReadonlyMap<string, string>;
@@ -33,7 +33,7 @@ export interface PipelineStep {
   readonly result: PipelineStepResult;
   /** The condition type that its findings are to become, if the package or a policy requires one. Validators only. */
   readonly conditionType?: string;
-  /** True for a validator that a policy pins and that saw the whole package. */
+  /** True for a validator that a policy pins and that got the whole package. */
   readonly pinned?: boolean;
   /** True if the function could not be run here, so that its failure is not one of the package. */
   readonly unavailable?: boolean;
@@ -63,7 +63,7 @@ export interface PipelineEvent {
   readonly selected?: number;
 }
 
-/** Renders packages; see `runPipeline` for what that is. Never rejects for what a function does. */
+/** Renders packages; see `runPipeline`. Never rejects because of a function. */
 export interface PipelineRunner {
   /** Rejects with the signal's reason, and with Unavailable if it cannot run anything at all. */
   run(input: PipelineInput, signal: AbortSignal, onEvent?: (event: PipelineEvent) => void): Promise<PipelineOutcome>;

@@ -26,7 +26,7 @@ export class PackageMembers {
     return this.#all;
   }
 
-  /** Passes the members of a package to a visitor, and keeps what it changed. */
+  /** Passes the members of a package to a visitor, and stores its changes. */
   async within<Result>(
     { path }: PipelinePackage,
     action: (members: Members) => Promise<Result> | Result,

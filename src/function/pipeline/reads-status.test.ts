@@ -9,7 +9,7 @@ const catalog = new Catalog([blind, { ...blind, name: 'curious', readsStatus: tr
 const asks = (entry: string, rules: FunctionRules = []) =>
   readsStatus({ files: new Map([['a/Kptfile', kptfile(`  validators:\n    - ${entry}\n`)]]), rules }, catalog);
 
-test('a package is rendered again for a new condition if one of its functions could see it', () => {
+test('a package is rendered again for a new condition if one of its functions could read it', () => {
   expect(asks('{image: blind}')).toBe(false);
   expect(asks('{image: curious}')).toBe(true);
   expect(asks('{image: unknown}')).toBe(true);

@@ -17,7 +17,7 @@ export interface FunctionRun {
   readonly exitCode: number;
   /** Its human-readable output, or the reason of its failure. */
   readonly stderr?: string;
-  /** Reason why it did not end by itself. */
+  /** Reason why it was ended. */
   readonly executionError?: string;
   /** True if it could not be run here. */
   readonly unavailable?: boolean;

@@ -84,7 +84,7 @@ test('mutators run before validators, and the first failure ends the pipeline', 
   expect(edits.size).toBe(0);
 });
 
-test('a validator changes nothing, not even what a later validator sees', async () => {
+test('a validator changes nothing, not even the input of a later validator', async () => {
   const { edits, steps } = await render({
     Kptfile: kptfile(
       `  validators:\n${mark('V')}    - image: make\n      configMap: {name: made}\n    - image: remove\n      configMap: {name: a}\n    - image: report-files\n`,
@@ -109,7 +109,7 @@ test('new resources get files below the package whose function made them, remove
   expect(edits.get('a/x.yaml')).toBe(`${configMap('x')}---\n${configMap('again')}`);
 });
 
-test('what a function made goes through the functions after it', async () => {
+test('later functions get the resources that a function creates', async () => {
   const { edits } = await render({
     Kptfile: kptfile(`  mutators:\n    - image: make\n      configMap: {name: made}\n${mark('M')}`),
   });
@@ -172,7 +172,7 @@ test('a condition type that no function may issue is refused', async () => {
   }
 });
 
-test('`when` sees the resources that the function would get', async () => {
+test('`when` gets the input resources of the function', async () => {
   const when = (condition: string, more = '') =>
     render({
       Kptfile: kptfile(`  mutators:\n${mark('M', `      when: ${JSON.stringify(condition)}\n${more}`)}`),
@@ -252,7 +252,7 @@ test('files that are no resources stay as they are and are noted', async () => {
   expect(notes).toHaveLength(2);
 });
 
-test('the same package gives the same again, and rendering what came out changes nothing more', async () => {
+test('the same package has the same result, and rendering the result changes nothing', async () => {
   const once = testFunction('once', ({ items }) => {
     if (!items.some(({ name }) => name === 'made'))
       items.push(Resource.parse(configMap('made'), { file: '', index: 0 }));
@@ -267,7 +267,7 @@ test('the same package gives the same again, and rendering what came out changes
   expect((await render({ ...files, ...texts }, { functions })).edits.size).toBe(0);
 });
 
-test('a built-in function learns the version that is pinned, prints to stderr, and may pass with errors', async () => {
+test('a built-in function gets the pinned version, prints to stderr, and may succeed with errors', async () => {
   const versions: unknown[] = [];
   const pinned = testFunction('pinned', (list, { version }) => {
     versions.push(version);

@@ -94,7 +94,7 @@ function renderedCondition(failure: string | undefined): IssuedCondition {
 
 /** One condition for each type that was requested of validators. */
 function validatorConditions(steps: readonly PipelineStep[], failure: string | undefined): IssuedCondition[] {
-  // The validator has not seen what a later mutator changed.
+  // The validator did not get the changes of a later mutator.
   const sawFinalPackage = (step: PipelineStep) =>
     step.pinned === true && !steps.slice(steps.indexOf(step)).some(({ list }) => list === 'mutators');
   const byType = Map.groupBy(steps, ({ conditionType }) => conditionType);

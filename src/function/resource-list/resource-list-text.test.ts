@@ -75,7 +75,7 @@ functionConfig:
   expect(notes).toEqual(['values.yaml:1: not a KRM resource: it has no kind']);
 });
 
-test('what goes through a function that changes nothing comes back byte for byte', () => {
+test('a function without changes returns its input byte for byte', () => {
   const config = 'kind: A\nmetadata:\n  annotations:\n    config.kubernetes.io/path: kept.yaml\n';
   const files = { 'a/web.yaml': `${DEPLOYMENT}---\nkind: Bare\n`, 'b.yaml': config.replaceAll('\n', '\r\n') };
   expect(sendBack(files, (text) => text).edits).toEqual(new Map());
@@ -119,7 +119,7 @@ test('numbers of many digits are distinguished, others are not rewritten', () =>
   expect(edits.get('a.yaml')).toBe('kind: A\nbig: 12345678901234567891\nsmall: 1.0\n');
 });
 
-test('resources come, go and move', () => {
+test('resources are added, removed and moved', () => {
   const files = { 'a.yaml': 'kind: A\nmetadata:\n  name: a # one\n---\nkind: B\nmetadata:\n  name: b\n' };
   const { edits } = sendBack(files, (text) => {
     const items = plainListOf(text) as { items: Record<string, unknown>[] };

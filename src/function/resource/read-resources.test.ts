@@ -61,7 +61,7 @@ test('byte order marks, Windows line ends and a missing last line end', () => {
   expect(placesOf('\ufeff---\nkind: A\n')).toEqual(['a.yaml 0 A']);
 });
 
-test('what looks like a separator inside of a text is none', () => {
+test('a line in a text that looks like a separator does not separate documents', () => {
   expect(placesOf('kind: A\nx: "a\u2028--- b"\ny: |\n  ---\n  kind: B\n')).toEqual(['a.yaml 0 A']);
 });
 

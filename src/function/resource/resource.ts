@@ -226,7 +226,7 @@ export class Resource {
 }
 
 function pairOf(map: YAMLMap, key: string): Pair<unknown, Node | null> | undefined {
-  // Functions look up fields all the time, in small mappings.
+  // Functions look up fields frequently, in small mappings.
   for (const pair of map.items as Pair<Scalar, Node | null>[]) {
     if (pair.key.value === key || (pair.key.value === null && key === 'null')) return pair;
   }

@@ -153,7 +153,7 @@ test('fields that change places are written in their new order, and the others s
   expect(text).toBe('kind: A\nb:   2\nc:   3\n# about a\na: 1 # one\n');
 });
 
-test('comments below the entries of a collection go where it goes', () => {
+test('comments below the entries of a collection move with it', () => {
   const text = 'kind: A\na:\n  b: c\n  # below b\nd: e\n';
   expect(edited(text, (resource) => resource.delete(['a']))).toBe('kind: A\nd: e\n');
   expect(edited(text, (resource) => resource.delete(['a', 'b']))).toBe('kind: A\na: {} # below b\nd: e\n');
@@ -206,7 +206,7 @@ test('removed documents vanish, and a file with the last of them', () => {
   });
 });
 
-test('new resources get a file, are appended, or go to the place of their annotations', () => {
+test('new resources get a file, are appended, or are written to the path of their annotations', () => {
   const a = (index: number) => ({ file: 'a.yaml', index });
   expect(
     written({ 'a.yaml': 'kind: A\n---\nkind: B' }, (resources) => [

@@ -2,7 +2,7 @@ import type { StructuralSchema } from '../../resource/schema/structural/structur
 
 /**
  * The kinds of Kubernetes in a compact form. Types of fields are `string`, `integer`, `int32`, `number`, `boolean`, `time`, `any`, `intOrString`,
- * `quantity` and names of types; `[T]` is a list and `{T}` a map of them; a `!` behind it marks a required field.
+ * `quantity` and names of types; `[T]` is a list and `{T}` a map of them; a `!` after it marks a required field.
  */
 export interface KubernetesTypes {
   /** Of Kubernetes: `1.36`. */

@@ -103,7 +103,7 @@ test.each(['aborted', 'closed'])('a program that a rendering waits for ends with
   expect(await gone(pids)).toBe(true);
 });
 
-test('workers end with the process that started them, however it ends, and keep none alive', async () => {
+test('workers end with the process that started them, and do not keep it running', async () => {
   await using programs = await programFolder();
   const script = (then: string) => `
     import { writeFileSync } from 'node:fs';

@@ -73,7 +73,7 @@ test('events report the progress', async () => {
   ]);
 });
 
-test('functions see nothing of the environment of this process, and what they print goes nowhere', async () => {
+test('functions get an empty environment, and their output is discarded', async () => {
   process.env.SLUICE_TEST_SECRET = 'hush';
   try {
     const runner = open();

@@ -7,7 +7,7 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import { withMemoryBound } from '../external/memory-bound.ts';
 import type { FromWorker, ToWorker } from './messages.ts';
 
-/** The folder of this installation with `src/`, or with what is built from it. */
+/** The folder of this installation with `src/`, or with its build output. */
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 export interface WorkerOptions {

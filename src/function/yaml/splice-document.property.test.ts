@@ -136,7 +136,7 @@ function apply(
   return resource;
 }
 
-test('what was set and deleted reads back as meant, and untouched lines stay', { timeout: 120_000 }, () => {
+test('set and deleted values are read back, and other lines stay', { timeout: 120_000 }, () => {
   fc.assert(
     fc.property(value, style, fc.array(change, { maxLength: 6 }), (data, options, changes) => {
       const source = written(data, options);

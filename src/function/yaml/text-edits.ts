@@ -11,7 +11,7 @@ export class TextEdits {
     this.#edits.push({ from, to, text });
   }
 
-  /** Forgets what was added since `length` was that. */
+  /** Removes the edits that were added since `length` had this value. */
   truncate(length: number): void {
     this.#edits.length = length;
   }

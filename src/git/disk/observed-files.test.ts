@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-test('a file is as old as this process knows it, whatever its times say', async () => {
+test('the age of a file is the time since this process first observed it, independent of its timestamps', async () => {
   utimesSync(file, new Date(0), new Date(0));
   expect(await met.age(file)).toBe(0);
   time += 500;

@@ -24,7 +24,7 @@ export async function writeCommitGraph(
   if (code !== 0) throw new SluiceError('Internal', `git commit-graph failed: ${stderr.trim().slice(0, 500)}`);
 }
 
-/** Call before commits are removed: git takes it for granted that what a graph names exists. */
+/** Call before commits are removed: git assumes that the commits in a graph exist. */
 export async function dropCommitGraph(gitDir: string): Promise<void> {
   for (const name of ['commit-graph', 'commit-graphs'])
     await rm(join(gitDir, 'objects/info', name), { recursive: true, force: true });

@@ -83,7 +83,7 @@ describe('objects that no ref leads to', () => {
     fsck(path);
   });
 
-  test('stay as long as no process has seen them for a while, whatever the clock says', async () => {
+  test('stay until a process has observed them for a while, independent of the clock', async () => {
     await run();
     clock.advance(366 * DAY);
     const patient = await openRepository(path, { engine: 'native', clock, timeouts: { leftBehind: PAUSE } });
@@ -95,7 +95,7 @@ describe('objects that no ref leads to', () => {
     expect(isThere(garbage)).toBe(true);
   });
 
-  test('stay when the clock went back behind them', async () => {
+  test('stay when the clock is set back', async () => {
     await rounds(1);
     for (const name of files('objects/pack'))
       utimesSync(
@@ -203,7 +203,7 @@ describe('objects that no ref leads to', () => {
     fsck(path);
   });
 
-  test('a temporary file that is being written to is kept, whatever the clock says', async () => {
+  test('a temporary file that is being written is kept, independent of the clock', async () => {
     const file = join(path, 'objects/pack/tmp_pack_abc');
     writeFileSync(file, 'x');
     clock.advance(366 * DAY);

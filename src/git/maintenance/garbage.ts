@@ -115,7 +115,7 @@ async function putAside(options: GarbageOptions, packs: readonly Pack[]): Promis
   await expectComplete(options, packs);
 }
 
-/** Deletes what was set aside, if the repository is still complete without it. */
+/** Deletes the packs that were set aside, if the repository is complete without them. */
 async function deleteAside(options: GarbageOptions, packs: readonly Pack[]): Promise<void> {
   const { gitDir, observed, pause } = options;
   for (const { name, parts } of packs) {
@@ -127,7 +127,7 @@ async function deleteAside(options: GarbageOptions, packs: readonly Pack[]): Pro
     for (const part of parts) await removeFile(join(gitDir, ASIDE, `${name}.${part}`));
 }
 
-/** Restores packs, and determines again what is garbage, if refs lead to what is in them. False if that was so. */
+/** Restores packs, and searches for garbage again, if their objects are reachable from refs. False if that was so. */
 async function expectComplete(options: GarbageOptions, packs: readonly Pack[]): Promise<boolean> {
   const { gitDir } = options;
   try {

@@ -27,7 +27,7 @@ for (const [network, prefix] of LOCAL_IPV4) localIpv4.addSubnet(network, prefix,
 
 /**
  * True for an IP address, without brackets, that leads to this machine or to a network that is not public: loopback, private,
- * link-local, reserved. IPv6 addresses that carry an IPv4 address count as that one. True for what is no IP address.
+ * link-local, reserved. IPv6 addresses that carry an IPv4 address count as that one. True for other texts.
  */
 export function isLocalAddress(address: string): boolean {
   const [plain = ''] = address.split('%', 1);

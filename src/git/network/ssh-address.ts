@@ -25,7 +25,7 @@ const IPV6 = /^\[[0-9a-f:.]{2,45}\]$/;
 /** Letters and digits of all scripts, and no character with a meaning for a shell inside or outside of single quotes. */
 const PATH = /^[/~][\p{L}\p{M}\p{N}._~/+@=,:()% -]*$/u;
 
-/** True for what is meant as an address for ssh, be it a good one or not. */
+/** True for a text in the form of an ssh address, valid or not. */
 export function looksLikeSsh(text: string): boolean {
   return /^ssh:/i.test(text) || SHORT_FORM.test(text);
 }

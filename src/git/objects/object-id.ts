@@ -9,7 +9,7 @@ export function isOid(value: string): boolean {
   return OID.test(value);
 }
 
-/** Throws InvalidInput for what is not an object id; `what` names it in the message. The zero id names no object. */
+/** Throws InvalidInput for other texts; `what` names it in the message. The zero id names no object. */
 export function checkOid(value: string, what: string): Oid {
   if (!OID.test(value) || value === '0'.repeat(40))
     throw new SluiceError('InvalidInput', `${what}: ${JSON.stringify(value.slice(0, 80))} is not an object id`);

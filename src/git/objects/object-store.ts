@@ -78,7 +78,7 @@ export class ObjectStore {
       await this.#writePack(objects);
       return true;
     } catch (error) {
-      // Files are smaller than a pack of all of them. Anything else is thrown: where packs fail for good, every write would leave dozens
+      // Files are smaller than a pack of all of them. Anything else is thrown: if packs fail permanently, every write would leave dozens
       // of files behind and hide why.
       if (isTooLarge(error)) return false;
       throw error;

@@ -24,7 +24,7 @@ describe('staged objects', () => {
     expect(stage.waiting().map(({ data }) => Buffer.from(data).toString())).toEqual(['a', 'b']);
   });
 
-  test('of the past are forgotten, what waits is not', () => {
+  test('that were written are evicted, pending ones are not', () => {
     const time = new ManualClock();
     const stage = new StagedObjects(time);
     const [old, young, waiting] = [blob('old'), blob('young'), blob('waiting')];
@@ -39,7 +39,7 @@ describe('staged objects', () => {
     expect(stage.waiting()).toHaveLength(1);
   });
 
-  test('are full by number and by size, and never forget what waits', () => {
+  test('are limited by number and by size, and never evict pending ones', () => {
     const many = new StagedObjects(clock);
     const objects = Array.from({ length: 10_001 }, (_, number) => blob(`${number}`));
     many.add(objects.slice(0, 10_000));

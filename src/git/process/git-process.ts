@@ -148,7 +148,7 @@ function signalGroup(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
   }
 }
 
-/** Collects what a process writes to standard error, up to a bound. The function returned takes it. */
+/** Collects the standard error of a process, up to a limit. The returned function returns it. */
 export function collectStderr(child: ChildProcess): () => string {
   let text = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {

@@ -3,7 +3,7 @@ import type { Endpoint, HostRules } from '../network/host-rules.ts';
 /** Addresses of a host that are tried. */
 const MAX_ADDRESSES = 4;
 
-/** The result of an attempt: what it returned, or what it threw. */
+/** The result of an attempt: its value or its error. */
 export type Outcome<Result> = { readonly result: Result } | { readonly error: unknown };
 
 /** True for the message of ssh about an address that does not answer: another address of the host may. */

@@ -4,7 +4,7 @@ const MAX_KEY_CHARACTERS = 64 * 1024;
 const ARMOUR = /^-----BEGIN ((?:[A-Z0-9]+ )*)PRIVATE KEY-----\n([A-Za-z0-9+/=:,\-.\s]*?)\n-----END \1PRIVATE KEY-----$/;
 
 /**
- * Checks a private key as ssh reads it from a file. Throws InvalidInput, with nothing of the key in the message, for other text and for
+ * Checks a private key as ssh reads it from a file. Throws InvalidInput, without a part of the key in the message, for other text and for
  * a key with a passphrase, since no user is present to enter one.
  */
 export function checkPrivateKey(text: string): string {

@@ -35,7 +35,7 @@ describe('loose refs', () => {
     writeFileSync(join(path, name), `${oid}\n`);
   };
 
-  test('changes by git are seen in every listing, whatever is cached', async () => {
+  test('every listing contains changes by git, independent of the cache', async () => {
     const step = fc.record({
       name: fc.constantFrom(...NAMES),
       value: fc.integer({ min: -1, max: 2 }),

@@ -34,7 +34,7 @@ describe('the folders of changed refs', () => {
     return synced.sort();
   }
 
-  test('are synced with all above them at first, later only as far up as something is new or gone', async () => {
+  test('are synced with all parents at first, later only up to the highest changed one', async () => {
     make('refs/heads/drafts/a');
     expect(await syncedBy(create('refs/heads/drafts/a/v1'))).toEqual([
       'refs',

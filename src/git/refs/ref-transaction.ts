@@ -103,7 +103,7 @@ export class RefTransaction {
     await packed.replace(refs.with(values, peeled), lastLook);
   }
 
-  /** Packs loose refs as they are, and returns what is packed then. A crash on the way changes no value. */
+  /** Packs loose refs, and returns the packed refs. A crash in between changes no value. */
   async #packLoose(loose: readonly LockedRef[], packed: LockedPackedRefs): Promise<PackedRefs> {
     if (loose.length === 0) return packed.refs;
     const { gitDir } = this.#refs;

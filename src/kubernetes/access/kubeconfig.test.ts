@@ -324,7 +324,7 @@ describe('login plugins', () => {
   });
 });
 
-test('a pod finds its cluster', async () => {
+test('a pod connects to its cluster', async () => {
   const environment = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' };
   const clock = new ManualClock();
   expect(await inClusterAccess({}, clock, folder)).toBeUndefined();

@@ -145,7 +145,7 @@ describe('limits', () => {
 
   test('a response that is too large is refused', async () => {
     inTurn((_request, response) => void response.end('x'.repeat(1001)));
-    await expect(get(connect({ limits: { answerBytes: 1000 } }))).rejects.toMatchObject({ code: 'LimitExceeded' });
+    await expect(get(connect({ limits: { responseBytes: 1000 } }))).rejects.toMatchObject({ code: 'LimitExceeded' });
   });
 
   test('an abort ends a call, also between two attempts', async () => {

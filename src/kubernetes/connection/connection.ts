@@ -54,7 +54,7 @@ export interface ConnectionLimits {
   /** Before the second attempt where the server sends no Retry-After; doubled before each further one. Milliseconds. */
   readonly retry: number;
   /** The largest response that is read. Bytes. */
-  readonly answerBytes: number;
+  readonly responseBytes: number;
 }
 
 const LIMITS: ConnectionLimits = {
@@ -64,7 +64,7 @@ const LIMITS: ConnectionLimits = {
   body: 60_000,
   call: 300_000,
   retry: 100,
-  answerBytes: 256 * 1024 * 1024,
+  responseBytes: 256 * 1024 * 1024,
 };
 const MAX_ERROR_BYTES = 1024 * 1024;
 const MAX_ATTEMPTS = 4;
@@ -169,7 +169,7 @@ export class Connection {
     const response = await this.#send(call, signal);
     const { statusCode: status, headers } = response;
     if (status < 300) {
-      const text = await this.#read(response.body, this.#limits.answerBytes);
+      const text = await this.#read(response.body, this.#limits.responseBytes);
       return { status, contentType: String(headers['content-type'] ?? ''), text };
     }
     const error = await this.#errorOf(response);

@@ -44,7 +44,7 @@ export interface ReadDelta {
   readonly backlog: readonly Unchecked[];
 }
 
-/** Reads from Git what ref changes come to, before the index changes. */
+/** Reads the effects of ref changes from Git, before the index changes. */
 export class DeltaReader {
   readonly #origin: Origin;
   readonly #layout: RepositoryLayout;

@@ -83,7 +83,7 @@ test('an edit evaluates no other publication, however many there are', async () 
   expect(costs[1]).toEqual(costs[0]);
 });
 
-test('the highest publication that counts to the package is the latest, whichever goes and comes back', async () => {
+test('the highest publication that counts is the latest, after removals and restorations', async () => {
   await using at = await setUp();
   const commits = await publish(at, 4);
   const { index, refresh } = server(at.git);
@@ -106,7 +106,7 @@ test('the highest publication that counts to the package is the latest, whicheve
   }
 });
 
-test('a mark that is raised without a change of its ref is seen at the next look', async () => {
+test('a mark that is raised without a change of its ref is read at the next sync', async () => {
   await using at = await setUp();
   const [first = ''] = await publish(at, 3);
   const { index, refresh, ledger } = server(at.git);

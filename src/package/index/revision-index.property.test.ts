@@ -70,7 +70,7 @@ const step = fc.record({
   failure: fc.option(fc.nat(4)),
 });
 
-test('changes taken in one after the other give the same index as a fresh look', async () => {
+test('incremental changes lead to the same index as a new one', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
       await transact(await clear());

@@ -71,7 +71,7 @@ test('what is kept in memory follows what is there, not what has been there', as
   expect(at.index.get('r.shop.v1')?.commit).toBe(old);
 });
 
-test('packages of one commit are read together as they are read alone, whatever lies at their paths', async () => {
+test('packages of one commit are read together with the same result as alone, for any objects at their paths', async () => {
   await using scratch = await scratchRepository();
   await using at = await open(scratch.path);
   const names = Array.from({ length: 40 }, (_, number) => (number % 2 === 0 ? `p${number}` : `team/é/p${number}`));
@@ -106,7 +106,7 @@ test('packages of one commit are read together as they are read alone, whatever 
   }
 });
 
-test('many changes are seen all or not at all', async () => {
+test('many changes become visible together', async () => {
   await using scratch = await scratchRepository();
   await using at = await open(scratch.path);
   const old = await commitFiles(at.git, { 'shop/Kptfile': KPTFILE }, 0, { branch: 'drafts/shop/v0' });

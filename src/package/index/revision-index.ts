@@ -71,7 +71,7 @@ export class RevisionIndex {
     git: GitRepository;
     cache: FactCache;
     trust: RepositoryTrust;
-    /** True if the ledger did not know the repository before. */
+    /** True if the repository was not in the ledger before. */
     isFirstLook: boolean;
   }) {
     const { repository, namespace, layout, trust, git, cache } = options;
@@ -151,7 +151,7 @@ export class RevisionIndex {
     return this.#state.rules.isAdopted(ref, oid);
   }
 
-  /** Marks that keep the publications which count now, where the main branch is accepted as it was rewritten. */
+  /** Marks that preserve the publications which count now, when a rewritten main branch is accepted. */
   marksOfKept(): NewMark[] {
     const marks: NewMark[] = [];
     for (const candidate of this.#state.candidates.values()) {
@@ -268,7 +268,7 @@ export class RevisionIndex {
    * results. One call at a time.
    */
   async *checkBacklog(): AsyncGenerator<ReadonlySet<string>> {
-    // First: what was deleted must not count in between.
+    // First, so that a deleted publication does not count in between.
     yield* this.#publications.evaluateBacklog(() => this.#state);
     while (this.#backlog.length > 0) {
       const slice = this.#backlog.slice(0, CHECK_BATCH_SIZE);
@@ -293,7 +293,7 @@ export class RevisionIndex {
     yield new Set(this.#state.namesByPackage.keys());
   }
 
-  /** A push does not change the identity of the repository; but an operator should know of the attempt. */
+  /** A push does not change the identity of the repository; but the attempt is reported to the operator. */
   async #noteId(change: RefChange | undefined): Promise<void> {
     if (change === undefined) return;
     const { after } = change;

@@ -21,7 +21,7 @@ export interface ApprovalStatus {
   readonly given: readonly Approval[];
   /** Namespaces whose users have to approve as well, with the approvals there that count. */
   readonly elsewhere: readonly { readonly namespace: string; readonly given: readonly Approval[] }[];
-  /** Actors who must not approve it, and why; `push` stands for a push by an unknown person. */
+  /** Actors who must not approve it, and why; `push` is a push by an unknown person. */
   readonly barred: readonly { readonly name: string; readonly because: 'proposed' | 'changed' }[];
   /** True if an unknown pusher changed the content or proposed the revision. */
   readonly isUnknown: boolean;

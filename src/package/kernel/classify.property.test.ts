@@ -247,7 +247,7 @@ describe('the table', () => {
     });
   });
 
-  test('at the first look nothing has moved', () => {
+  test('at the first sync there are no moves', () => {
     const after = new Map([
       [MAIN, 'm'],
       [DRAFT, 'a'],
@@ -260,7 +260,7 @@ describe('the table', () => {
     ]);
   });
 
-  test('refs of other directories, tools and people say nothing', () => {
+  test('refs of other directories, tools and people are ignored', () => {
     const scoped = { ...root, directory: 'net' };
     const after = new Map(
       [
@@ -343,7 +343,7 @@ describe('after random sequences', () => {
 
   const RUNS = runs(4000);
 
-  test('nothing that the kernel decided is out of band, at whatever moments one looks', () => {
+  test('nothing that the kernel decided is out of band, at any time of a sync', () => {
     const kinds = new Map<string, number>();
     fc.assert(
       fc.property(seed, fc.array(seed, { minLength: 4, maxLength: 24, size: 'max' }), (start, steps) => {

@@ -15,11 +15,11 @@ import { evaluatePublication, type PublicationFacts, type PublicationFlaw } from
 /*
  * Classifies ref changes that the kernel did not make: pushes, merges, other tools, other processes of Sluice.
  *
- * `in band` means that the kernel would have come to the same, or is known to have decided it (`decided`).
+ * `in band` means that the kernel would have made the same change, or is known to have decided it (`decided`).
  *
  * | before → after                        | finding             | in band                                                   |
  * |---------------------------------------|---------------------|-----------------------------------------------------------|
- * | – → draft                             | DraftCreated        | yes; no if it stands beside a proposed branch of its name |
+ * | – → draft                             | DraftCreated        | yes; no if there is a proposed branch of its name |
  * | draft → other commit                  | DraftPushed         | yes                                                       |
  * | draft → commit that is no descendant  | DraftRewritten      | yes                                                       |
  * | draft → –                             | DraftRemoved        | yes                                                       |
@@ -35,11 +35,11 @@ import { evaluatePublication, type PublicationFacts, type PublicationFlaw } from
  * | main → other commit, – → main         | MainMoved           | only if decided; see below                                |
  * | main → –                              | MainRemoved         | only if decided, which the kernel never does              |
  * | – → record, record → other commit     | RecordChanged       | only if decided, or trusted and on top of the one before  |
- * | record → –                            | RecordRemoved       | only if decided, or its draft is gone too                 |
+ * | record → –                            | RecordRemoved       | only if decided, or its draft is removed too              |
  *
  * A draft or proposed branch that ends because a tag of its workspace appears is part of that `Published`. If `before` has no
- * refs at all, this is the first look, and a main branch that is there has not moved. The caller leaves a main branch out that moved on
- * along its line: what its commits hold is judged by package, see `MainDiffers`. Refs without a meaning in the layout are
+ * refs at all, this is the first sync, and an existing main branch has not moved. The caller leaves a main branch out that moved on
+ * along its line: the content of its commits is evaluated by package, see `MainDiffers`. Refs without a meaning in the layout are
  * ignored. Findings only report; whether an out-of-band draft is used is decided where gates are evaluated, at the next request.
  */
 export type FindingKind =

@@ -196,7 +196,7 @@ describe('single cases', () => {
   const approval = (subject: string, content = 'x') => ({ subject, content, tree: 't', at: NOW, face: 'api' });
   const refusalsOf = (decision: Decision) => (decision.allowed ? [] : decision.refusals);
 
-  test('approval is one plan: main and the tag on one new commit, the branch gone', () => {
+  test('approval is one plan: main and the tag on one new commit, the branch removed', () => {
     const siblings = [
       { name: 'a', lifecycle: 'Published', revision: 7 },
       { name: 'main', lifecycle: 'Published', revision: -1 },
@@ -246,7 +246,7 @@ describe('single cases', () => {
     );
   });
 
-  test('a closed gate is reported with its name, since when and what the condition says', () => {
+  test('a closed gate is reported with its name, its time and the message of the condition', () => {
     const verdict = {
       type: 'G',
       status: 'False' as const,
@@ -356,7 +356,7 @@ describe('single cases', () => {
         NOW,
       );
 
-    test('lets an actor whom a policy names pass closed gates, with a reason, and says so', () => {
+    test('permits an actor whom a policy names to pass closed gates with a reason, and records it', () => {
       const decision = at({});
       expect(decision).toMatchObject({
         allowed: true,

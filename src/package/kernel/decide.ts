@@ -148,7 +148,7 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
 
 const MAX_SHOWN_FILES = 5;
 
-/** An approval that names no commit is meant for what was proposed. */
+/** An approval that names no commit applies to the proposed content. */
 function refuseUnseen({ name, commit }: RevisionState, { proposed, files }: PushedSince): Refusal {
   const shown = files?.slice(0, MAX_SHOWN_FILES).join(', ');
   const more = (files?.length ?? 0) > MAX_SHOWN_FILES ? ` and ${(files?.length ?? 0) - MAX_SHOWN_FILES} more` : '';

@@ -138,7 +138,7 @@ export class RecordReplay {
     this.#record = start;
     this.#known = before;
     this.isAttributable = isWhole && !tip.isRecordDistrusted;
-    // The contributors of a draft whose record was lost are not known any more, and anyone can write that Sluice made a commit.
+    // The contributors of a draft whose record was lost are not known any more, and any user who may push can claim that Sluice made a commit.
     if (!this.isAttributable) this.#contributeUnknown(tip.time, tip.commit, undefined);
   }
 
@@ -151,7 +151,7 @@ export class RecordReplay {
     const pusher = signer ?? PUSH_ACTOR;
     this.#pusher = pusher;
     const { recordedAt } = this.#start;
-    // A commit that is older than what is known of this draft was signed for another one.
+    // A commit that is older than the record of this draft was signed for another draft.
     const isForThis = recordedAt !== undefined && time >= Date.parse(recordedAt);
     const context = contextOf(pusher);
     if (signer === undefined) this.#contributeUnknown(time, commit, this.isAttributable ? commit : undefined);

@@ -92,7 +92,7 @@ export function gateFactsFrom(
   return { gates, proposed, conditions, record, inputs };
 }
 
-/** The person who proposed what is proposed now. A push that moved the branch since was proposed by no person that Sluice knows of. */
+/** The user who proposed the current content. A push that moved the branch since was proposed by no person that Sluice knows of. */
 export function proposerOf(record: RevisionRecord): string | undefined {
   const last = record.steps.at(-1);
   if (last?.action === 'propose') return last.by;

@@ -103,7 +103,7 @@ describe('lists with keys', () => {
     expect(merged).toBe(list(container('app', 'a:1'), '    - name: log\n      tty: true\n'));
   });
 
-  test('ports by number and protocol, which is TCP where it is not said', () => {
+  test('ports by number and protocol, which is TCP by default', () => {
     const service = 'apiVersion: v1\nkind: Service';
     const merged = mergeSpec(
       '  ports:\n    - port: 80\n      protocol: TCP\n      nodePort: 30080\n    - port: 80\n      protocol: UDP\n',

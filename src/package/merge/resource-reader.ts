@@ -5,7 +5,7 @@ import { type ResourceText, readResourceFile } from './resource-file.ts';
 const MAX_BYTES = 6 * 1024 * 1024;
 const MAX_RESOURCES = 5_000;
 
-/** Reads files once for one merge, up to a bound; files behind it count as texts. */
+/** Reads files once for one merge, up to a limit; files beyond it count as texts. */
 export class ResourceReader {
   readonly #read = new Map<PackageFile, ResourceText[] | undefined>();
   #bytes = 0;

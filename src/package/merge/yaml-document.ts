@@ -32,7 +32,7 @@ export function readYamlDocument(text: string): (Document & { contents: YAMLMap 
     const options = { schema: 'failsafe', customTags: NULL_TAG, logLevel: 'silent', uniqueKeys: false } as const;
     document = parseDocument(text, options) as Document;
   } catch {
-    // The parser gives up on documents that nest too deep.
+    // The parser rejects documents that nest too deep.
     return undefined;
   }
   const { contents } = document;

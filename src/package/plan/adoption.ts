@@ -21,7 +21,7 @@ import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import { formatStatement, STATEMENT_VERSION } from '../trust/statement/statement.ts';
 import { markOf, type RepositoryContext, signatures, writeRecord } from './ports/repository-context.ts';
 
-/** A tag, or the tombstone of a deleted one, that adoption would let count. */
+/** A tag, or the tombstone of a deleted one, that would count after adoption. */
 export interface AdoptableTag {
   readonly ref: string;
   readonly oid: Oid;
@@ -40,7 +40,7 @@ export interface AdoptableRecord {
   readonly oid: Oid;
   /** Undefined if it belongs to no revision of this registration; then it is not adopted. */
   readonly revision: string | undefined;
-  readonly isMigrated: Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>;
+  readonly metadata: Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>;
 }
 
 export interface Adoptable {
@@ -78,7 +78,7 @@ export async function findAdoptable(repo: RepositoryContext, only?: string): Pro
     if (row !== undefined && !isWanted(`${row.path}/${row.key.workspace}`)) continue;
     const record = (await readRecordAt(repo.git, oid))?.record;
     if (record === undefined) continue;
-    records.push({ ref, oid, revision: row?.name, isMigrated: metadataOf(record) });
+    records.push({ ref, oid, revision: row?.name, metadata: metadataOf(record) });
   }
   for (const { name: ref, oid } of await repo.git.listRefs([tombstonePrefix(repo.layout)])) {
     const place = deletedIn(repo.layout, ref);
@@ -213,12 +213,7 @@ function migratedRecord(
   };
 }
 
-function metadataOf({
-  labels,
-  annotations,
-  ownerReferences,
-  finalizers,
-}: RevisionRecord): AdoptableRecord['isMigrated'] {
+function metadataOf({ labels, annotations, ownerReferences, finalizers }: RevisionRecord): AdoptableRecord['metadata'] {
   return {
     ...(labels === undefined ? {} : { labels }),
     ...(annotations === undefined ? {} : { annotations }),

@@ -19,7 +19,7 @@ export async function stateOf(repo: RepositoryContext, revision: PackageRevision
   return (await readState(repo, revision)).state;
 }
 
-/** The state of a revision, and what it was read from. */
+/** The state of a revision, and its sources. */
 export interface StateReading {
   readonly state: RevisionState;
   readonly record: RevisionRecord;

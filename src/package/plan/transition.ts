@@ -162,7 +162,7 @@ async function commitFor(
     const removal: RecordStatement = {
       ...{ statement: STATEMENT_VERSION, kind: 'record', repository: repo.trust.repository, ...scope },
       ...repo.trust.next(scope, revision.statement),
-      // For this head only: the package may come back later.
+      // For this head only: the package may be restored later.
       record: { ...record, commit: head, verdicts: [] },
     };
     const { signed } = await repo.trust.sign(removal);

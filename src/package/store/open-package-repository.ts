@@ -46,7 +46,7 @@ export interface OpenOptions
   readonly onRepair?: (repair: MirrorRepair) => void;
 }
 
-/** Opens what a Repository object names, up to a readable index. Throws with what to do if it cannot be used. */
+/** Opens the repository of a Repository object, up to a readable index. Throws an error with the next step if it cannot be used. */
 export async function openPackageRepository(
   object: DeepReadonly<Repository>,
   options: OpenOptions,

@@ -146,14 +146,14 @@ async function readId(git: GitRepository, ref: string): Promise<WrittenId | unde
   }
 }
 
-/** The id that counts: what the ledger knows, unless a trusted key signed another one that follows it. */
+/** The id that counts: that of the ledger, unless a trusted key signed a later one. */
 async function acceptedId(
   options: OpenTrustOptions,
   signed: SignedStatement<RepositoryIdStatement> | undefined,
   known: string | undefined,
 ): Promise<string | undefined> {
   if (signed === undefined || signed.statement.repository === known) return known;
-  // The first look believes what it finds: a foreign id makes no statement count that was not signed for it.
+  // The first sync accepts the id that it finds: with a foreign id, only statements that were signed for it count.
   if (known === undefined) return signed.statement.repository;
   const trust = trustOf(options, known);
   const signer = await trust.signerOf(signed);

@@ -31,7 +31,7 @@ for (const [kind, open] of [
   ['on the repository itself', (scratch: Scratch) => scratch.open()],
   ['through mirrors', openMirror],
 ] as const) {
-  test(`two processes ${kind}: whatever is asked at the same time, both see in the end what Git holds`, async () => {
+  test(`two processes ${kind}: after concurrent requests both have the state of Git`, async () => {
     const batches = fc.array(fc.array(request, { minLength: 1, maxLength: 8 }), { minLength: 3, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(batches, async (rounds) => {

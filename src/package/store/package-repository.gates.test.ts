@@ -14,7 +14,7 @@ describe('a Kptfile that kpt rejects', () => {
   const misspelt =
     'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\ninfo:\n  readinesGates:\n    - conditionType: tested\n';
 
-  test('is taken with a warning that names the place and the field that was meant, and cannot be proposed', async () => {
+  test('is accepted with a warning that names the position and a similar field, and cannot be proposed', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open();
     const name = await draft(store);
@@ -47,7 +47,7 @@ describe('a Kptfile that kpt rejects', () => {
 });
 
 describe('gates', () => {
-  test('a condition counts for the content that it was given for, and can be affirmed', async () => {
+  test('a condition counts for the content that it was issued for, and can be affirmed', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open();
     const name = await draft(store);
@@ -123,7 +123,7 @@ describe('gates', () => {
     expect(await state()).toBe('Stale');
   });
 
-  test('a plain push gives conditions for the content it brings, and a later push makes them stale', async () => {
+  test('a plain push issues conditions for its content, and a later push makes them stale', async () => {
     await using scratch = await scratchRepository();
     const { store, repository } = await scratch.open();
     const git = await openRepository(scratch.path);
@@ -145,7 +145,7 @@ describe('gates', () => {
     await git.close();
   });
 
-  test('conditions of a push that was taken in are not bound to what the next push brings', async () => {
+  test('conditions of a recorded push are not bound to the content of the next push', async () => {
     await using scratch = await scratchRepository();
     const { store, repository } = await scratch.open();
     const git = await openRepository(scratch.path);
@@ -217,7 +217,7 @@ describe('gates', () => {
     expect(await scratch.git('for-each-ref')).toBe(refs);
   });
 
-  test('without enforcement a closed gate passes, and the trail says so', async () => {
+  test('without enforcement a step with a closed gate succeeds, and the history records it', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open({ policyFor: () => ({ ...DEFAULT_POLICY, enforcement: 'warn' }) });
     const name = await draft(store);

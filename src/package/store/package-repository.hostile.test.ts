@@ -20,7 +20,7 @@ async function push(scratch: Scratch, files: Record<string, string | null>, bran
 }
 
 describe('a package on the main branch', () => {
-  test('can be deleted and labelled by what was seen of it, though other packages moved the branch since', async () => {
+  test('can be deleted and labelled by the version that was read, although other packages moved the branch', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open();
     await published(store);
@@ -36,7 +36,7 @@ describe('a package on the main branch', () => {
     expect(await scratch.git('ls-tree', '--name-only', 'main')).toBe('README.md\nweb\nwiki');
   });
 
-  test('is refused to those who have not seen its last change', async () => {
+  test('is refused to callers that have not read its last change', async () => {
     await using scratch = await scratchRepository();
     const { store, repository } = await scratch.open();
     await published(store);
@@ -48,7 +48,7 @@ describe('a package on the main branch', () => {
     );
   });
 
-  test('can be read after the history that it was seen in is gone', async () => {
+  test('can be read after its earlier history was removed', async () => {
     await using scratch = await scratchRepository();
     const name = await published((await scratch.open()).store);
     const { store, repository } = await scratch.open();
@@ -92,7 +92,7 @@ describe('a Kptfile with more gates and conditions than allowed', () => {
   const gates = (count: number) =>
     `${HEAD}info:\n  readinessGates:\n${lines(count, (index) => `    - conditionType: t${index}\n`)}`;
 
-  test('stays as it was pushed, with a problem that says why, and cannot be proposed', async () => {
+  test('stays as pushed, with a problem that gives the reason, and cannot be proposed', async () => {
     await using scratch = await scratchRepository();
     const { store, repository } = await scratch.open();
     const text = conditions(501);
@@ -132,7 +132,7 @@ describe('a Kptfile with more gates and conditions than allowed', () => {
 });
 
 describe('gates', () => {
-  test('can be added to what is proposed, and not taken away from it', async () => {
+  test('can be added to a proposal, and not removed from it', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open();
     const name = await draft(store);

@@ -83,7 +83,7 @@ describe('the Git layout is that of Porch', () => {
     ]);
   });
 
-  test('what Porch wrote is read: its approval commits, tags of other forms, tags by hand', async () => {
+  test('data of Porch is read: its approval commits, tags of other forms, manual tags', async () => {
     await using scratch = await scratchRepository();
     const git = await openRepository(scratch.path);
     const time = scratch.clock.now();
@@ -150,7 +150,7 @@ describe('writes', () => {
     expect(events).toEqual([]);
   });
 
-  test('a listener that fails does not make the outcome of a write unknown; the next look throws what it threw', async () => {
+  test('a listener that fails does not make the outcome of a write unknown; the next sync throws its error', async () => {
     await using scratch = await scratchRepository();
     const { store, repository } = await scratch.open();
     const name = await draft(store);
@@ -210,7 +210,7 @@ describe('writes', () => {
     expect([file?.toString(), store.get(name).record?.labels]).toEqual(['a: 1\n', { value: 'x' }]);
   });
 
-  test('two processes at once on one revision: one wins, the other gets a conflict and sees the truth', async () => {
+  test('two processes at once on one revision: one wins, the other gets a conflict and reads the new state', async () => {
     await using scratch = await scratchRepository();
     const first = await scratch.open();
     const name = await draft(first.store);
@@ -253,7 +253,7 @@ describe('writes', () => {
     expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
   });
 
-  test('the expected commit is what is judged', async () => {
+  test('the expected commit is evaluated', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open();
     const name = await draft(store);

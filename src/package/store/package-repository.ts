@@ -47,7 +47,7 @@ export interface PackageRepositoryOptions {
   readonly trust: RepositoryTrust;
   /** True if the repository was unknown before: its records may be older than the last ones. */
   readonly isFirstLook: boolean;
-  /** Set if `git` is a mirror: writes go to the remote first and count only when it took them. */
+  /** Set if `git` is a mirror: writes go to the remote first and count only when it accepted them. */
   readonly remote?: GitRemote;
   /** File of the index cache; undefined keeps it in memory. */
   readonly cacheFile?: string;
@@ -148,7 +148,7 @@ export class PackageRepository implements RepositoryContext {
     return repository;
   }
 
-  /** Who pushed a revision that is gone does not explain who pushes the same commit again. */
+  /** The pusher of a deleted revision is not the pusher of the same commit in a later push. */
   #supersedePushes(changes: readonly IndexChange[]): void {
     const refs = changes.flatMap(({ before, after }) =>
       before === undefined || after !== undefined || isPublished(before) || isPlaceholder(before)
@@ -223,7 +223,7 @@ export class PackageRepository implements RepositoryContext {
     return this.#options.remote !== undefined;
   }
 
-  /** Makes a damaged mirror whole; see `GitRepository.repair`. Writes wait meanwhile. */
+  /** Repairs a damaged mirror; see `GitRepository.repair`. Writes wait meanwhile. */
   repair(signal?: AbortSignal): Promise<MirrorRepair> {
     const { remote } = this.#options;
     if (remote === undefined)
@@ -237,7 +237,7 @@ export class PackageRepository implements RepositoryContext {
     return findAdoptable(this, only);
   }
 
-  /** Adopts what `adoptable` found: one signed statement, and old records as signed ones, in one transaction. */
+  /** Adopts the result of `adoptable`: one signed statement, and old records as signed ones, in one transaction. */
   async adopt(adoptable: Adoptable, context: RequestContext): Promise<void> {
     await this.refreshPolicies();
     this.trust.expectOwnKey();
@@ -273,7 +273,7 @@ export class PackageRepository implements RepositoryContext {
         return this.#queue.add({
           ...{ package: packageName, urgent: false, plan },
           wholePackage: source.type === 'init' || source.type === 'clone',
-          // Another package can have come into being meanwhile.
+          // Another package may have been created meanwhile.
           check: () => checkPlace(this, wanted),
         });
       });

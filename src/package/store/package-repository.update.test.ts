@@ -102,7 +102,7 @@ test('rendering a package without a pipeline leaves its condition, last and once
   expect((await store.evaluate(name)).gates).toMatchObject([{ type: 'Rendered', state: 'Open' }]);
 });
 
-test('a package with a pipeline, its own or that of a package inside, is not said to be rendered', async () => {
+test('a package with a pipeline, its own or that of a nested package, does not become Rendered', async () => {
   await using scratch = await scratchRepository();
   const { store } = await scratch.open();
   const pipeline = `${KPTFILE_HEAD}pipeline:\n  mutators:\n    - image: set-labels\n`;
@@ -141,7 +141,7 @@ test('a copy of what was pushed without rendering is rendered, and keeps its ver
   ]);
 });
 
-test('updates in sequence come to one update a ref', () => {
+test('sequential updates combine into one update for each ref', () => {
   const [a, b, c] = ['a', 'b', 'c'].map((digit) => digit.repeat(40)) as [string, string, string];
   const ref = 'refs/heads/x';
   expect(inSequence([{ type: 'update', ref, old: a, new: b }], [{ type: 'delete', ref, old: b }])).toEqual([

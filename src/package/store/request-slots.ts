@@ -1,7 +1,7 @@
 import { Limiter } from '../../foundation/concurrency/limiter.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import type { Face, RequestContext } from '../../resource/object/request-context.ts';
+import type { EntryPoint, RequestContext } from '../../resource/object/request-context.ts';
 
 /** Creations and edits that are planned at a time: a burst of them must not keep lifecycle steps from the objects that those read. */
 const MAX_PLANS = 16;
@@ -27,7 +27,7 @@ export class RequestSlots {
   /** Runs creations and edits, from their plans to their commits. */
   readonly requests: Limiter;
   /** Requests that are under way, by the revision. */
-  readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
+  readonly #busy = new Map<string, { readonly face: EntryPoint; readonly over: Promise<void> }>();
 
   constructor({ namespace, clock, maxWrites }: RequestSlotsOptions) {
     this.#namespace = namespace;

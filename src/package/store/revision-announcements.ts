@@ -46,7 +46,7 @@ export class RevisionAnnouncements {
     return isArriving() && this.#arriving.delete(id);
   }
 
-  /** Announces the end of what was announced of a repository, to the listeners that know of it. */
+  /** Announces the removal of the announced revisions of a repository to its listeners. */
   async leave(repository: PackageRepository): Promise<void> {
     const revisions = [...this.of(repository)];
     this.#arriving.delete(repository.id);
@@ -100,7 +100,7 @@ export class RevisionAnnouncements {
     return this.#arriving.has(id);
   }
 
-  /** True for a revision that the listeners know. */
+  /** True for a revision that was announced to the listeners. */
   has(id: string, name: string): boolean {
     return this.#arriving.get(id)?.has(name) ?? true;
   }

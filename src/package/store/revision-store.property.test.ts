@@ -81,7 +81,7 @@ function bySortedName(known: ReadonlyMap<string, string>): [string, string][] {
   return [...known].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-test('property: a listener knows at every time what is found, whatever changes while a repository comes and goes', async () => {
+test('property: a listener has the current revisions at any time, while repositories are opened and closed', async () => {
   const step = fc.record({
     what: fc.constantFrom('turn', 'look', 'move', 'move'),
     place: fc.nat(CHANGED.length - 1),
@@ -185,7 +185,7 @@ test('opening and closing a repository yields to other work between two parts', 
   expect(turns).toBeGreaterThanOrEqual(calls.length - 1);
 });
 
-test('a wait for a repository lasts until all of it was announced, and ends for one that goes', async () => {
+test('a wait for a repository ends when all of it was announced, or when it is closed', async () => {
   const store = new RevisionStore();
   const { known } = observed(store);
   const { signal } = new AbortController();

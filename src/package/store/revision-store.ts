@@ -56,7 +56,7 @@ export interface RevisionStoreOptions {
     revision: PackageRevision,
     files: ReadonlyMap<string, Buffer>,
   ) => { readonly type: string; readonly message: string } | undefined;
-  /** True for the id of a repository that is registered and will be opened by itself. Default: none is. */
+  /** True for the id of a repository that is registered and will be opened automatically. Default: none is. */
   readonly isComing?: (repository: string) => boolean;
   /** Opens a repository that a request needs, by its id, if it is not open. Default: repositories are opened apart from requests. */
   readonly open?: (repository: string, purpose: OpenPurpose) => Promise<void>;
@@ -64,7 +64,7 @@ export interface RevisionStoreOptions {
   readonly openAll?: () => Promise<void>;
 }
 
-/** `look`: what was read of a repository last will do where its remote does not answer. */
+/** `look`: the last known state suffices if the remote does not respond. */
 export type OpenPurpose = 'use' | 'look';
 
 /**
@@ -259,7 +259,7 @@ export class RevisionStore {
     return this.repositoryOf(revision).files(revision);
   }
 
-  /** Judges a revision as the kernel would: its gates with the verdicts that hold at this content. */
+  /** Evaluates a revision as the kernel would: its gates with the verdicts that count for this content. */
   async evaluate(name: string): Promise<RevisionEvaluation> {
     await this.repositoryOf(this.get(name)).refreshPolicies();
     const revision = this.get(name);
@@ -382,7 +382,7 @@ export class RevisionStore {
   }
 }
 
-/** Without the namespace, for messages to callers who know theirs. */
+/** Without the namespace, for messages to callers in one namespace. */
 function ownName(id: string): string {
   return id.slice(id.indexOf('/') + 1);
 }

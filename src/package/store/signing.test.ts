@@ -147,7 +147,7 @@ describe('signed repositories', () => {
   }
 
   test(
-    'so it is over HTTP, of publications that go out together',
+    'the same applies over HTTP to publications in one push',
     skipFor(!isInstalled('ssh-keygen') && 'ssh-keygen is not installed'),
     async () => {
       const { privateKey, verify } = sshKey(keys.path, 'ed25519', ['-C', 'http']);
@@ -202,7 +202,7 @@ describe('signed repositories', () => {
     expect(await world.events(name)).toEqual([]);
   });
 
-  test('without the key nothing is written, packages can be read, and a key that comes later counts at once', async () => {
+  test('without the key nothing is written, packages can be read, and a key that is added later counts at once', async () => {
     const { privateKey } = await lasting;
     await world.push(path, { 'db/Kptfile': 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: db\n' });
     await register();

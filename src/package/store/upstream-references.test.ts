@@ -15,7 +15,7 @@ const kptfile = (directory: string, ref = 'base/v1') =>
   `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\nupstream:\n  type: git\n  git:\n    repo: ${path}\n    directory: ${directory}\n    ref: ${ref}\n`;
 const dependents = (name: string) => world.store.dependentsOf(world.store.get(name));
 
-test('revisions that come from a package are found as they come, change and go', async () => {
+test('revisions of an upstream are found as they are created, changed and deleted', async () => {
   const { name: base } = await world.draft('apps/base/v1');
   await world.publish(base);
   expect(dependents(base)).toEqual([]);
@@ -40,7 +40,7 @@ test('revisions that come from a package are found as they come, change and go',
   expect(world.store.list()).toEqual([]);
 });
 
-test('every revision is looked at once, whether in the background or by the first who needs it', async () => {
+test('every revision is read once, in the background or by the first caller', async () => {
   await world.push(path, { 'one/Kptfile': kptfile('base'), 'two/Kptfile': kptfile('base') });
   const { index } = world.store.repository('apps');
   await world.store.repository('apps').refresh();

@@ -6,7 +6,7 @@ import type { Planned } from './gather-batch.ts';
 export interface SplitBatch<Write> {
   /** They fail with the error of the batch. */
   readonly failed: readonly Write[];
-  /** They go out again, each group by itself. */
+  /** They are sent again, each group separately. */
   readonly again: readonly (readonly Write[])[];
   /** They were overtaken on the main branch, and are in one of the groups. */
   readonly overtaken: readonly Write[];

@@ -93,7 +93,7 @@ export class TrackedRefs implements WriteTarget {
     return changed;
   }
 
-  /** Brings the mirror up to date with the remote, then the index. Writes go on meanwhile. */
+  /** Updates the mirror from the remote, then the index. Writes continue meanwhile. */
   async sync(scope: SyncScope, signal: AbortSignal | undefined): Promise<IndexChange[]> {
     const { remote } = this.#options;
     if (remote !== undefined)
@@ -178,7 +178,7 @@ export class TrackedRefs implements WriteTarget {
     });
   }
 
-  /** Throws what listeners threw when they were notified of a write. */
+  /** Throws the errors of listeners that were notified of a write. */
   #throwListenerProblem(): void {
     const problem = this.#listenerProblem;
     this.#listenerProblem = undefined;
@@ -210,7 +210,7 @@ export class TrackedRefs implements WriteTarget {
     await this.#options.git.fetch(remote, { ...refs, prune: true, ...options });
   }
 
-  /** Pushes, and finds out what became of a push whose response was lost. */
+  /** Pushes, and determines the outcome of a push whose response was lost. */
   async #push(remote: GitRemote, updates: readonly RefUpdate[]): Promise<void> {
     let unknown: SluiceError | undefined;
     for (let attempt = 0; ; attempt += 1) {

@@ -136,7 +136,7 @@ function publish(queue: WriteQueue, number: number, signal?: AbortSignal): Promi
   return queue.add({ package: `p${number}`, wholePackage: true, urgent: true, plan, signal });
 }
 
-test('what is ready together goes out together, and the first one does not wait', async () => {
+test('operations that are ready together share a push, and the first one does not wait', async () => {
   const remote = new Remote();
   const queue = new WriteQueue(remote, NO_PAUSE);
   await Promise.all(Array.from({ length: 41 }, (_, number) => (number % 2 === 0 ? create : publish)(queue, number)));
@@ -157,7 +157,7 @@ test('one culprit that no error names costs the others a number of requests that
   }
 });
 
-test('a lifecycle step waits for two requests at most, whatever came before it, and the rest is not forgotten', async () => {
+test('a lifecycle step waits for two requests at most, and the other operations are not starved', async () => {
   const remote = new Remote();
   const queue = new WriteQueue(remote, NO_PAUSE);
   const drafts = Array.from({ length: 1000 }, (_, number) => create(queue, number));
@@ -256,7 +256,7 @@ test('a write that was committed and cannot be shown is not reported as failed',
   expect(remote.refs.get(draftRef(0))).toBe('d0');
 });
 
-test('marks are raised after the request and before anyone sees it, on disk where one write takes something back', async () => {
+test('marks are raised after the request and before it is published, durably if a write withdraws something', async () => {
   for (const revokes of [false, true]) {
     const remote = new Remote();
     const queue = new WriteQueue(remote, NO_PAUSE);

@@ -18,7 +18,7 @@ export interface WriteTarget extends RefView {
   readonly mutex: Mutex;
   /** Commits updates, all or none. */
   commit(updates: readonly RefUpdate[]): Promise<void>;
-  /** Notes how far statements have come; on disk, or in the cluster, when it resolves if `durable`. */
+  /** Records the last statements; on disk, or in the cluster, when it resolves if `durable`. */
   raiseMarks(marks: readonly NewMark[], durable: boolean): void | Promise<void>;
   /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was committed. */
   notePush(revision: string, refusal: string | undefined): void;
@@ -40,7 +40,7 @@ const MAX_WAITING_WRITES = 10_000;
 /** So long, in milliseconds, closing waits for the request that is under way. */
 const CLOSE_TIMEOUT_MS = 2000;
 export interface WriteQueueOptions {
-  /** At most so many writes go out in one request. Default MOST_WRITES. */
+  /** Maximum number of writes in one request. Default MOST_WRITES. */
   readonly maxWrites?: number;
   /** Waits for a number of milliseconds. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
@@ -117,7 +117,7 @@ export class WriteQueue {
 
   async #rounds(): Promise<void> {
     while (this.#waiting.length > 0 || this.#groups.length > 0) {
-      // Servers that collided on the main branch must not meet again; writes that wait already go first.
+      // A random pause prevents that two servers collide on the main branch again; queued writes go first.
       const races = this.#waiting.length > 0 ? 0 : Math.max(0, ...this.#groups.flat().map((entry) => entry.races));
       if (races > 0) await this.#pause(conflictDelayMs(races));
       await this.#target.mutex.run(this.#round);
@@ -184,7 +184,7 @@ export class WriteQueue {
     const { failed, again, overtaken, changed } = splitRefusedBatch(error, planned, this.#target.main);
     if (isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Timeout'))
       this.#most = Math.max(1, Math.floor(planned.length / 2));
-    // Whatever was not as expected is read again, so that the next look shows the truth.
+    // Refs with unexpected values are read again, so that the next attempt uses the current state.
     if (changed || (failed.length > 0 && isSluiceError(error, 'Conflict')))
       await this.#target.refetch(error instanceof RefConflictError ? error.details?.ref : undefined);
     const lost = new Set(failed);
@@ -236,7 +236,7 @@ function notReadError(error: unknown): SluiceError<UnknownOutcome> {
   );
 }
 
-/** The error of writes that come too late. */
+/** The error of writes after the queue is closed. */
 export function closingError(): SluiceError {
   return new SluiceError(
     'Unavailable',

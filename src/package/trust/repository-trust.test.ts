@@ -123,7 +123,7 @@ describe('which statement is known to be the last', () => {
     expect(isProven(trust, factOf(7))).toBe(true);
   });
 
-  test('none on top of what was there at a first look, but what this process signs', () => {
+  test('none on top of the records at a first sync, except those that this process signs', () => {
     const { trust, raise } = setUp();
     raise(markOf(factOf(3), false));
     expect([3, 5].map((sequence) => isProven(trust, factOf(sequence)))).toEqual([false, false]);
@@ -173,7 +173,7 @@ describe('two servers that trust each other', () => {
     return { a, onA, onB, at: (time: number) => (now = time) };
   }
 
-  test('a draft that the other one made since the first look is proven, one from before is not', () => {
+  test('a draft that the other one made since the first sync is proven, an earlier one is not', () => {
     const { onA, onB, at } = servers(1000);
     at(2000);
     const made = factOf(onA.next(SCOPE, undefined).sequence, 'a');
@@ -214,7 +214,7 @@ describe('the next statement', () => {
     expect(trust.next(SCOPE, undefined)).toEqual({ sequence: 5, previous: fourth.digest });
   });
 
-  test('stands above everything of a chain whose end is not known', () => {
+  test('is above every record of a chain whose end is unknown', () => {
     const { trust, raise } = setUp(() => 1000);
     expect(trust.next(SCOPE, undefined)).toEqual({ sequence: 1000, previous: null });
     raise(markOf(factOf(3), false));

@@ -86,11 +86,11 @@ export interface RepositoryTrustOptions {
   readonly problems?: (() => readonly string[]) | undefined;
 }
 
-/** Scope of the mark whose sequence is the time of the first look; no statement has it. */
+/** Scope of the mark whose sequence is the time of the first sync; no statement has it. */
 const FIRST_LOOK = { package: '', workspace: 'first/look' } as const;
 /** Statements of a revision that are remembered when they are signed: a write whose outcome is not known is planned again. */
 const MAX_ANNOUNCED = 4;
-/** Every integer below this number of digits is kept by JSON. Also found inside of strings, which does no harm. */
+/** JSON preserves every integer below this number of digits. The pattern also matches inside strings, which has no effect. */
 const LONG_NUMBER = /\d{16}/;
 
 /** The trust of one repository: signs statements, and evaluates those in Git. Evaluation reads no Git objects. */
@@ -142,7 +142,7 @@ export class RepositoryTrust {
     this.#options.pushes?.supersede({ repository: this.repository, registration }, refs);
   }
 
-  /** Keeps that a commit of an unknown pusher was read as the tip of a branch. */
+  /** Records that a commit of an unknown pusher was read as the tip of a branch. */
   noteLook(registration: string, ref: string, commit: string): void {
     this.#options.pushes?.noteSync({ repository: this.repository, registration, ref, commit });
   }
@@ -195,7 +195,7 @@ export class RepositoryTrust {
     return { signed: { payload, signature }, fact: { head: statement, digest, signer: signer.fingerprint } };
   }
 
-  /** A process may end between a write and its mark: then the ledger knows all the same that a statement is its own. */
+  /** A process may end between a write and its mark. The ledger recognises the statement as its own nevertheless. */
   #announce(scope: Pick<StatementHead, 'package' | 'workspace'>, digest: string): void {
     const announced = announcedScope(scope);
     const before = this.mark(announced);
@@ -205,7 +205,7 @@ export class RepositoryTrust {
   }
 
   /**
-   * True for a statement that this server signed and its ledger knows nothing of: the ledger is older than the statement, as after
+   * True for a statement that this server signed and that is not in its ledger: the ledger is older than the statement, as after
    * restoring a copy of its file. Then its last statements may be outdated.
    */
   isBeyondLedger({ head, digest, signer }: StatementFact, isOwn = false): boolean {
@@ -321,7 +321,7 @@ export class RepositoryTrust {
     }
     const key = this.#trustedKeys().get(fact.signer ?? '');
     if (key?.revocation === undefined) return undefined;
-    // A revoked key can still sign: only what was known before counts.
+    // A revoked key can still sign: only statements in the ledger from before count.
     if (mark !== undefined && mark.digest === fact.digest && mark.order <= key.revocation.order) return undefined;
     if (key.revocation.statements?.has(fact.digest) === true) return undefined;
     return revoked(key);
@@ -349,7 +349,7 @@ export class RepositoryTrust {
    * True for a record that is known to be the last one: this ledger knows the chain of statements that it ends. False for what was there
    * when the repository was first seen or after the ledger was lost, and for all that is found on top of that: an older record can be
    * put there later too. A chain of which the ledger knows nothing began after the first look if its sequence says so, which is a time
-   * then: another server made it. `isOwn` says that this process signed it: before its mark is raised, as in a dry run, it is the last one too.
+   * then: another server made it. `isOwn` means that this process signed it: before its mark is raised, as in a dry run, it is the last one too.
    */
   isProven(scope: Omit<StatementScope, 'repository'>, fact: StatementFact, isOwn = false): boolean {
     const mark = this.mark(scope);
@@ -382,7 +382,7 @@ export class RepositoryTrust {
     return { key, head: this.#headAt(key.revocation), order: key.revocation.order };
   }
 
-  /** Returns why pushed statements that a revoked key signed do not count: the ledger did not know them before. */
+  /** Returns why pushed statements that a revoked key signed do not count: they were not in the ledger before. */
   revocationOfNew(signer: Signer): Distrust | undefined {
     const revocation = this.revocationOf(signer);
     return revocation === undefined ? undefined : revoked(revocation.key);

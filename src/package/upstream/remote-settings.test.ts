@@ -9,11 +9,11 @@ function settings(annotations: Record<string, string>) {
   });
 }
 
-test('the own client is used where nothing else is said, and nothing goes along with a push', () => {
+test('the default is the own client, without push options', () => {
   expect(settings({})).toEqual({ transport: 'auto', pushOptions: [] });
 });
 
-test('options of a push stand one a line, with commas and spaces as they are', () => {
+test('push options are one per line, with commas and spaces unchanged', () => {
   expect(settings({ 'sluice.dev/push-options': 'ci.skip\nmerge_request.title=a, b c\n' }).pushOptions).toEqual([
     'ci.skip',
     'merge_request.title=a, b c',

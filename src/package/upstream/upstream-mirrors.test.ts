@@ -164,7 +164,7 @@ test('each request sends the credentials of its caller, and no mirror gives what
   expect(wrong + refused).not.toMatch(/a-secret-word|wrong-word/);
 });
 
-test('a remote that does not answer is given up', async () => {
+test('a request to a remote that does not respond is aborted', async () => {
   await using w = await world();
   await w.push('one\n');
   w.server.behaviour.hang = 'all';

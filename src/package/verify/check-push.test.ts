@@ -99,7 +99,7 @@ function pair(line: string): [string, string] {
 }
 
 describe('the hook on deletions', () => {
-  test('lets in what the server deletes', async () => {
+  test('accepts deletions by the server', async () => {
     await publishNext(world, source, 'w2', '2');
     const deletion = await pushOf(() => remove(world, 'apps.web.w2'));
     expect(Object.keys(deletion)).toEqual(expect.arrayContaining([TOMBSTONE, 'refs/tags/web/v2']));
@@ -140,7 +140,7 @@ describe('the hook on deletions', () => {
     expect(await hook({ [TOMBSTONE]: earlier })).toEqual([`${TOMBSTONE}: refs/tags/web/v2 is still there`]);
   });
 
-  test('a publication that was deleted does not come back, and its number can be given again', async () => {
+  test('a deleted publication cannot be restored, and its number can be reused', async () => {
     await publishNext(world, source, 'w2', '2');
     const tag = oid('refs/tags/web/v2');
     await remove(world, 'apps.web.w2');

@@ -1,7 +1,7 @@
 import type { Ref } from '../../git/git-repository.ts';
 import { RECORD_REFS, type RepositoryLayout, recordPrefixIn } from '../model/identity/layout.ts';
 
-/** The refs of the repository as far as they are here, and what is missing. */
+/** The refs of the repository that the clone has, and the missing ones. */
 export interface FoundRefs {
   readonly refs: readonly Ref[];
   readonly notes: readonly string[];

@@ -21,7 +21,7 @@ interface Published {
 /**
  * Names of publications in whose place a later one stands on the main branch, with the commit of that one. A number is given again only after its
  * publication was deleted, and a push can set the tag back to it. A ledger has marks of that; where there is none, the main branch proves
- * it. What was deleted, and whose number was not given again, is not found this way, nor a statement that stands in a tag.
+ * it. It does not find a deleted publication whose number was not reused, nor a statement in a tag.
  */
 export async function findLaterPublications(
   { git, trust, branch, head }: MainBranch,
@@ -29,7 +29,7 @@ export async function findLaterPublications(
 ): Promise<ReadonlyMap<string, Oid>> {
   const wanted = Map.groupBy(published, ({ commit }) => commit);
   const names = new Set(published.map(({ name }) => name));
-  /** The last publication of each name on the branch, until the walk comes to the one that the tag shows. */
+  /** The last publication of each name on the branch, until the walk reaches the one that the tag points to. */
   const last = new Map<string, Oid>();
   const found = new Map<string, Oid>();
   for (let oid = head; oid !== undefined && wanted.size > 0; ) {

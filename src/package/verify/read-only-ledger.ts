@@ -76,6 +76,6 @@ export class ReadOnlyLedger implements TrustLedger {
   }
 
   close(): void {
-    // The caller closes what is behind it.
+    // The caller closes the underlying ledger.
   }
 }

@@ -62,7 +62,7 @@ describe('field sets', () => {
     );
   });
 
-  test('go to FieldsV1 and back', () => {
+  test('round-trip through FieldsV1', () => {
     fc.assert(
       fc.property(paths, (given) => {
         const set = setOf(given);

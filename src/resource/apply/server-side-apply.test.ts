@@ -81,7 +81,7 @@ describe('what is applied', () => {
     expect(object.metadata.managedFields).toMatchObject([{ manager: 'a', fieldsV1: { 'f:spec': { 'f:color': {} } } }]);
   });
 
-  test('null counts as not given, where the schema lets nothing be null', () => {
+  test('null counts as absent where the schema does not permit it', () => {
     const scene = new Scene();
     scene.apply('a', { spec: { color: null, mode: null, size: 1 } });
     expect(scene.fields).toEqual({ spec: { color: null, size: 1 } });
@@ -190,7 +190,7 @@ describe('conflicts', () => {
     );
   });
 
-  test('change nothing; forced, they take the field away', () => {
+  test('change nothing; forced, they take ownership of the field', () => {
     const scene = new Scene();
     scene.apply('a', { spec: { color: 'red', size: 1 } });
     const before = scene.object;
@@ -277,7 +277,7 @@ describe('the status', () => {
 });
 
 describe('an object that was never tracked', () => {
-  test('belongs to what came before the first apply', () => {
+  test('is owned by before-first-apply', () => {
     const scene = new Scene();
     scene.object = gadget({ spec: { color: 'red', size: 1 } });
     expect(() => scene.apply('a', { spec: { color: 'blue' } })).toThrow(
@@ -312,7 +312,7 @@ describe('what cannot be applied', () => {
     expect(() => new Scene().apply('a', { spec: { free: deep } })).toThrow('spec.free.deep: Too deep');
   });
 
-  test('duplicates in the live object are left alone until an apply names them', () => {
+  test('duplicates in the live object stay until an apply names them', () => {
     const scene = new Scene();
     scene.object = gadget({
       spec: { tags: ['a', 'b', 'a'], ports: [{ port: 1 }, { port: 1, note: 'x' }, { port: 2 }] },
@@ -328,7 +328,7 @@ describe('what cannot be applied', () => {
   });
 });
 
-test('a value that can no longer be shared belongs as a whole to all who owned something in it', () => {
+test('a value that can no longer be shared is owned as a whole by all owners of its parts', () => {
   const applied = gadget({ spec: { tags: ['a'], free: { list: 1 }, color: 'red' } });
   const request = { apiVersion: 'v1', now: '2026-01-01T00:00:00Z', hasStatus: true, force: false };
   const { object: live } = serverSideApply({

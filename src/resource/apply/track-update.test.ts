@@ -85,7 +85,7 @@ describe('trackUpdate', () => {
       return scene;
     };
 
-    test('are taken, and then judged by what changes', () => {
+    test('are accepted, and then validated by the changes', () => {
       expect(sent([entry]).object?.metadata.managedFields).toEqual([entry]);
       expect(sent([entry], { color: 'blue' }).owners).toEqual({
         'kubectl Apply': { 'f:spec': { 'f:size': {} } },
@@ -116,7 +116,7 @@ describe('trackUpdate', () => {
       });
     });
 
-    test('a migration of kubectl from client-side to server-side apply goes through', () => {
+    test('kubectl can migrate from client-side to server-side apply', () => {
       const scene = new Scene();
       const fields = { metadata: { annotations: { last: 'x' } }, spec: { color: 'red', size: 1 } };
       scene.update('kubectl-client-side-apply', fields);

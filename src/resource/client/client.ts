@@ -1,5 +1,5 @@
 import type { KubernetesObject, ObjectKey, Stored } from '../object/object.ts';
-import type { Actor, Face } from '../object/request-context.ts';
+import type { Actor, EntryPoint } from '../object/request-context.ts';
 import type { MergePatch } from '../patch/merge-patch.ts';
 import type { Kind } from '../schema/kind.ts';
 import type { FieldSelector } from '../selector/field-selector.ts';
@@ -56,7 +56,7 @@ export interface SubResourceClient {
  */
 export interface Client {
   readonly actor: Actor;
-  readonly face: Face;
+  readonly face: EntryPoint;
 
   get<T extends KubernetesObject>(kind: Kind<T>, key: ObjectKey, options?: CallOptions): Promise<Stored<T>>;
   /** Like get, with undefined in place of NotFound. */
@@ -95,5 +95,5 @@ export interface Client {
   ): Promise<Stored<T>>;
 
   /** The same objects for another actor; the face stays if none is given. */
-  as(actor: Actor, face?: Face): Client;
+  as(actor: Actor, face?: EntryPoint): Client;
 }

@@ -60,7 +60,7 @@ describe('readManifests', () => {
     expect(problemsOf('- a')[0]).toContain('expected an object');
   });
 
-  test('finds an object that stands in two files', () => {
+  test('finds an object that is in two files', () => {
     const text = repository('blue', '    repo: /x\n');
     const files = ['a.yaml', 'b.yaml'].map((path) => ({ path, text }));
     expect(() => readManifests(files, OBJECT_KINDS)).toThrow(

@@ -100,7 +100,7 @@ function readFile(
   return manifests;
 }
 
-/** The documents, or what is wrong with the text as a whole. */
+/** The documents, or the problem of the whole text. */
 function parseDocuments(text: string, lineCounter: LineCounter): Document[] | string {
   const markers = text.match(/^(?:---|\.\.\.)/gm)?.length ?? 0;
   if (markers > MAX_DOCUMENTS) return `the file has more than ${MAX_DOCUMENTS} documents`;

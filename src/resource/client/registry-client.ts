@@ -2,7 +2,7 @@ import { retryConflicts } from '../../foundation/concurrency/retry-conflicts.ts'
 import { SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { invalidObject, invalidValue } from '../object/invalid-object.ts';
 import { DEFAULT_NAMESPACE, deepFreeze, type KubernetesObject, type ObjectKey, type Stored } from '../object/object.ts';
-import type { Actor, Face, RequestContext } from '../object/request-context.ts';
+import type { Actor, EntryPoint, RequestContext } from '../object/request-context.ts';
 import { applyMergePatch, type MergePatch } from '../patch/merge-patch.ts';
 import type { Kind } from '../schema/kind.ts';
 import type { KindIdentity } from '../schema/kind-identity.ts';
@@ -15,19 +15,19 @@ import type { CallOptions, Client, SelectOptions, SubResourceClient, WatchCallOp
 /** The client of a registry in the same process. */
 export class RegistryClient implements Client {
   readonly actor: Actor;
-  readonly face: Face;
+  readonly face: EntryPoint;
   readonly #registry: Registry;
   readonly #warn: RequestContext['warn'];
 
-  /** `warn` is called with what was done otherwise than requested. */
-  constructor(registry: Registry, actor: Actor, face: Face, warn?: (message: string) => void) {
+  /** `warn` is called with deviations from the request. */
+  constructor(registry: Registry, actor: Actor, face: EntryPoint, warn?: (message: string) => void) {
     this.#registry = registry;
     this.actor = actor;
     this.face = face;
     this.#warn = warn;
   }
 
-  as(actor: Actor, face: Face = this.face): Client {
+  as(actor: Actor, face: EntryPoint = this.face): Client {
     return new RegistryClient(this.#registry, actor, face, this.#warn);
   }
 

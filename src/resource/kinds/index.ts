@@ -48,5 +48,5 @@ export const OBJECT_KINDS: readonly Kind[] = [
 /** Kinds whose objects are a view of the packages in Git. */
 export const PACKAGE_KINDS: readonly Kind[] = [packageRevisionKind, packageRevisionResourcesKind, porchPackageKind];
 
-/** Kinds that clients only read: what the server itself does. */
+/** Read-only kinds about the server itself. */
 export const SERVER_KINDS: readonly Kind[] = [apiServiceKind, podKind];

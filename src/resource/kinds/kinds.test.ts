@@ -86,7 +86,7 @@ describe('roles and bindings', () => {
     });
   });
 
-  test('subjects are judged by their kind', () => {
+  test('subjects are validated by their kind', () => {
     const judge = (subject: object) =>
       thrownCauses(() => roleBindingKind.parse({ metadata: { name: 'b' }, roleRef: ref, subjects: [subject] }));
     expect(judge({ kind: 'ServiceAccount', name: 'bot', namespace: '../x' })[0]).toContain(
@@ -151,7 +151,7 @@ describe('immutable data', () => {
   });
 });
 
-describe('what client-go writes', () => {
+describe('objects of client-go', () => {
   test('an event of a recorder', () => {
     const event = {
       apiVersion: 'v1',

@@ -1,4 +1,4 @@
-/** The own value of a key: never what a prototype has. */
+/** The own value of a key, never one of a prototype. */
 export function ownValue(object: object, key: string): unknown {
   return Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined;
 }

@@ -1,4 +1,4 @@
-/** The caller. Always recorded with what was done. */
+/** The caller. Sluice records it with each change. */
 export interface Actor {
   /** A user's or a controller's name, such as `anna` or `controller:approval`. */
   readonly name: string;
@@ -6,12 +6,12 @@ export interface Actor {
 }
 
 /** The interface through which a request arrived; `git` is a push by another Git client. */
-export type Face = 'cli' | 'api' | 'controller' | 'git';
+export type EntryPoint = 'cli' | 'api' | 'controller' | 'git';
 
 /** The context of every call of a storage, so that the caller, the face and the reason are recorded. */
 export interface RequestContext {
   readonly actor: Actor;
-  readonly face: Face;
+  readonly face: EntryPoint;
   /** Reason that the caller gives, for instance for a rejection. */
   readonly reason?: string;
   /** If true, validates a write and returns the object that it would store, without storing it. */
@@ -32,6 +32,6 @@ export interface RequestContext {
   readonly namesNoVersion?: boolean;
   /** Aborts the call where the storage can still do so without half a change. */
   readonly signal?: AbortSignal;
-  /** Called with what was done otherwise than requested, as a sentence for a person. */
+  /** Called with a human-readable sentence about a deviation from the request. */
   readonly warn?: (message: string) => void;
 }

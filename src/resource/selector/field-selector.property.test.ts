@@ -51,7 +51,7 @@ describe('field selectors', () => {
     );
   });
 
-  test('values with special characters survive the text form', () => {
+  test('values with special characters round-trip through the text form', () => {
     const value = fc.string().filter((text) => text.trim() === text);
     fc.assert(
       fc.property(

@@ -85,7 +85,7 @@ export function describeStorage<T extends KubernetesObject>(
       for (const object of [made, await get(made), ...items]) expectFrozen(object);
     });
 
-    test('what was given can change afterwards without effect', async () => {
+    test('later changes of an argument have no effect', async () => {
       const labels = { a: 'b' };
       const made = await create(1, { labels });
       labels.a = 'changed';
@@ -297,7 +297,7 @@ export function describeStorage<T extends KubernetesObject>(
       expect((await storage.list(context)).items).toEqual([]);
     });
 
-    test('watch from a list sees every change after it, in order, each once', async () => {
+    test('watch from a list returns every change after it, in order, each once', async () => {
       const before = await create(1);
       const { resourceVersion } = await storage.list(context);
       const second = await create(2);

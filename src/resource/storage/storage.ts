@@ -31,7 +31,7 @@ export interface ListResult<T extends KubernetesObject> {
    */
   readonly items: readonly Stored<T>[];
   /**
-   * The version of the state of `items`, on every page the same. A watch from here misses nothing and repeats nothing.
+   * The version of the state of `items`, on every page the same. A watch from this version omits and repeats no event.
    */
   readonly resourceVersion: string;
   /** Given if there are more items. */
@@ -163,7 +163,7 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
 
   /**
    * Yields every change after `options.resourceVersion`, in order, each once. It starts at the first `next()`, without
-   * losing changes. Ends quietly when the signal aborts or the storage closes. Throws Expired if the version is unknown
+   * losing changes. Ends without an error when the signal aborts or the storage closes. Throws Expired if the version is unknown
    * or too old, or if the watcher fell behind the bounded buffer: then list again and watch from there. Any other error:
    * watch again from the last received version. Sends a BOOKMARK periodically, even without changes, so that a client can
    * detect a broken watch.

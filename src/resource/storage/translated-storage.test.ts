@@ -37,8 +37,8 @@ describeStorage('TranslatedStorage', { finalizers: true }, async () => {
   const clock = new ManualClock();
   const widgets = new MemoryStorage(widgetKind, { clock, log: new EventLog({ clock, maxEvents: 50 }) });
   const storage = new TranslatedStorage(newerKind, widgets, {
-    show: (object) => ({ ...object, apiVersion: newerKind.apiVersion }),
-    keep: (object) => ({ ...object, apiVersion: widgetKind.apiVersion }),
+    fromStored: (object) => ({ ...object, apiVersion: newerKind.apiVersion }),
+    toStored: (object) => ({ ...object, apiVersion: widgetKind.apiVersion }),
   });
   return {
     storage,

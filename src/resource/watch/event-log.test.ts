@@ -66,7 +66,7 @@ test('a bookmark reports how far the log is when nothing happens', async () => {
   expect(clock.pending).toBe(0);
 });
 
-test('a version that lies ahead, as after a lost log, is Expired', async () => {
+test('a version in the future, as after a lost log, is Expired', async () => {
   const { storage } = setUp();
   for (const resourceVersion of ['5', '-1', '', '1.5', '99999999999999999999999']) {
     const watch = storage.watch(context, { resourceVersion, signal: new AbortController().signal });

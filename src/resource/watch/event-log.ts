@@ -127,7 +127,7 @@ export class EventLog {
     return this.#version;
   }
 
-  /** Shows a change with a reserved version to the watchers. Versions of one kind must come in order. */
+  /** Sends a change with a reserved version to the watchers. Versions of one kind must be in order. */
   publish(topic: string, entry: LogEntry): void {
     const log = this.#topic(topic);
     log.entries.push(entry);

@@ -1,7 +1,7 @@
 import type { KubernetesObject, Stored } from '../object/object.ts';
 import type { IndexKey } from './index-key.ts';
 
-/** A change as the log keeps it: what the object was before and what it is after; one of them may be missing. */
+/** A change in the log: the object before and after; one of them may be missing. */
 export interface LoggedChange<T extends KubernetesObject = KubernetesObject> {
   readonly before: Stored<T> | undefined;
   readonly after: Stored<T> | undefined;

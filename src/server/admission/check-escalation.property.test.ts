@@ -94,7 +94,7 @@ test('a binding gives what its writer holds, or takes the verb bind on the role'
   expect(() => check({ ...old, subjects: [...(old.subjects ?? []), { kind: 'User', name: 'bob' }] }, old)).toThrow();
 });
 
-test('a binding to a role that does not exist yet is refused: it might come to hold anything', () => {
+test('a binding to a role that does not exist yet is refused, since its rules are unknown', () => {
   expect(() => check(binding('a', 'x', 'Role/later', ANNA))).toThrow(
     expect.objectContaining({ code: 'NotFound', message: 'roles.rbac.authorization.k8s.io "later" not found' }),
   );
@@ -110,7 +110,7 @@ test('roles that are too large to be compared are refused soon', () => {
   expect(() => check(role('a', 'huge', huge))).toThrow('too many to be compared');
 });
 
-test('only the four kinds of the group are judged', () => {
+test('only the four kinds of the group are checked', () => {
   expect(isRbacKind({ group: GROUP, kind: 'RoleBinding' })).toBe(true);
   expect(isRbacKind({ group: GROUP, kind: 'constructor' })).toBe(false);
   expect(isRbacKind({ group: '', kind: 'Role' })).toBe(false);

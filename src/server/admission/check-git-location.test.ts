@@ -81,7 +81,7 @@ test('a host that the operator did not permit is refused to all users, if its te
   }
 });
 
-test('that right may be given for one address, in one namespace', async () => {
+test('that right can be granted for one address, in one namespace', async () => {
   for (const kind of KINDS) {
     await check(kind, { repo: 'sluice:///team-a.git' });
     await check(kind, { repo: '/srv/git/a.git' }, undefined, user('root', 'system:masters'));
@@ -102,7 +102,7 @@ test('a Secret is sent to an address by those only who may read it', async () =>
   }
 });
 
-test('what does not change is not judged again; a Secret that goes to another address is', async () => {
+test('unchanged fields are not checked again; a Secret for another address is', async () => {
   const theirs = { repo: REMOTE, secretRef: { name: 'theirs' } };
   for (const kind of KINDS) {
     await check(kind, theirs, theirs);

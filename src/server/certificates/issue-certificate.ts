@@ -21,7 +21,7 @@ export interface CertificateRequest {
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
-/** Makes an ECDSA P-256 key and a certificate for it, signed by `issuer`, or by itself if there is none. */
+/** Creates an ECDSA P-256 key and a certificate for it, signed by `issuer`, or self-signed without one. */
 export async function issueCertificate(request: CertificateRequest, issuer?: KeyPair): Promise<KeyPair> {
   const x509 = await loadX509();
   const keys = await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);

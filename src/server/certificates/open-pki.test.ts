@@ -147,7 +147,7 @@ test('client certificates take names that a certificate can hold, and no others'
     await expect(pki.issueClient(user, groups, DAY)).rejects.toMatchObject({ code: 'InvalidInput' });
 });
 
-test('server names are those of loopback, the machine and the listener, without those that stand for all', () => {
+test('server names are those of loopback, the machine and the listener, without wildcard addresses', () => {
   const base = ['localhost', '127.0.0.1', '::1'];
   expect(serverNames('127.0.0.1', 'Box.Example.org')).toEqual([...base, 'box.example.org']);
   expect(serverNames('0.0.0.0', 'not_a_dns_name')).toEqual(base);

@@ -21,7 +21,7 @@ export interface DocumentCacheOptions {
   readonly platform: string;
 }
 
-/** One form of what is at a path. */
+/** One form of the document at a path. */
 interface Form {
   accepts(clause: MediaType): boolean;
   /** Builds the document on the first call. */
@@ -38,7 +38,7 @@ const PROTOBUF_V2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 const PROTOBUF_V2_TYPES = [PROTOBUF_V2, 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'];
 
 /**
- * The documents that describe to clients what is served: discovery, OpenAPI and the version. Each is built for the first request and kept
+ * The documents that describe the API to clients: discovery, OpenAPI and the version. Each is built for the first request and kept
  * until what is served changes.
  */
 export class DocumentCache {

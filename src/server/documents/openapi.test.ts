@@ -61,7 +61,7 @@ describe('OpenAPI v3', () => {
     );
   });
 
-  test('a patch says that the server judges fields, which kind it changes, and which forms it may have', () => {
+  test('a patch operation documents field validation, its kind and its media types', () => {
     const { patch } = v3Of('test.sluice.dev').paths[`${widgets}/{name}`];
     expect(patch['x-kubernetes-group-version-kind']).toEqual({
       group: 'test.sluice.dev',

@@ -24,7 +24,7 @@ test('filters run from the first to the last, and return in the opposite order',
   expect(steps).toEqual(['a begins', 'b begins', 'handler', 'b ends', 'a ends']);
 });
 
-test('later filters never see a request that one rejects', async () => {
+test('later filters do not get a request that an earlier one rejects', async () => {
   const refuse: Filter = async () => Promise.reject(new Error('refused'));
   const respond = composeFilters([refuse], () => expect.unreachable());
   await expect(respond(request())).rejects.toThrow('refused');

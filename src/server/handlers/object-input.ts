@@ -51,7 +51,7 @@ export async function prepareObject({ resource: { kind } }: ApiRequest, value: u
   if (kind.compilesRules === true) await inSlices(compileRules(value), () => undefined);
 }
 
-/** Values that a body may have: an object that a client read comes back with the owners of its fields. */
+/** Values that a body may have: a client sends an object that it read with the owners of its fields. */
 export function maxBodyValues({ maxValues }: Kind): number | undefined {
   return maxValues === undefined ? undefined : 3 * maxValues;
 }

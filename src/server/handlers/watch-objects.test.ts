@@ -28,7 +28,7 @@ const change = (name: string, spec: object) => send(api, 'PATCH', `${WIDGETS}/${
 const remove = (name: string) => api.fetch(`${WIDGETS}/${name}`, { method: 'DELETE' });
 
 describe('where a watch begins', () => {
-  test('without a version, and with "0", the present state comes first', async () => {
+  test('without a version, and with "0", a watch starts with the current state', async () => {
     await createWidget(api, 'a');
     for (const query of ['watch=true', 'watch=1&resourceVersion=0']) {
       const watch = await openWatch(api, query);
@@ -37,7 +37,7 @@ describe('where a watch begins', () => {
     }
   });
 
-  test('after a version come the changes since then', async () => {
+  test('from a version, a watch returns the changes since then', async () => {
     const { metadata } = await createWidget(api, 'a');
     await change('a', { size: 2 });
     await createWidget(api, 'b');
@@ -196,7 +196,7 @@ describe('how a watch ends', () => {
     expect((await open('otto')).status).toBe(429);
   });
 
-  test('the list that a watch starts with is let go once it is sent', async () => {
+  test('the initial list of a watch is released once it is sent', async () => {
     await api.stop();
     const lists: WeakRef<object>[] = [];
     class Remembering extends MemoryStorage {

@@ -3,7 +3,7 @@ import { textResponse } from '../http/answer.ts';
 import { isOn } from '../http/request-path.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 
-/** Throws, or rejects, with what is wrong. Quick, and without side effects: any client may cause it at any rate. */
+/** Throws, or rejects, with the problem. Quick, and without side effects: any client may cause it at any rate. */
 export type HealthCheck = () => void | Promise<void>;
 
 /** The purpose of a check: whether the process works, or whether it can serve requests now. */

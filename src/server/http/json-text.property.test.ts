@@ -13,7 +13,7 @@ test('any JSON is read as JSON.parse reads it, and has no key twice', () => {
   );
 });
 
-test('keys that stand twice are named with their place, also behind escapes and in lists', () => {
+test('duplicate keys are reported with their path, also with escapes and in lists', () => {
   const text = '{"a": {"x": "\\"{[,", "x": 1}, "b": [{"c": 1}, {"c": 1, "\\u0063": 2}], "a": "\\\\"}';
   expect(decodeJson(text)).toEqual({ value: JSON.parse(text), duplicates: ['a.x', 'b[1].c', 'a'] });
 });

@@ -85,7 +85,7 @@ test('a selector that cannot be read names no object', () => {
   expect(parseRequestPath('GET', '/api/v1/secrets?fieldSelector=%3D%3D').info.name).toBe('');
 });
 
-test('switches are on unless they say otherwise', () => {
+test('switches are on unless set otherwise', () => {
   const query = new URLSearchParams('a&b=true&c=1&d=false&e=0&f=False');
   expect(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => isOn(query, name))).toEqual([
     true,

@@ -62,7 +62,7 @@ describe('a full queue', () => {
     expect(await enter('b', 'b2')).toBe('TooManyRequests');
   });
 
-  test('does not let one wait for ever, or for a client that left', async () => {
+  test('rejects a request that waits too long, and drops one whose client disconnected', async () => {
     const { queue, clock, enter, leave, started } = open({ maxRunning: 1 });
     await enter('a', 'a1');
     const leaver = new AbortController();

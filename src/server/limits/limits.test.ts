@@ -182,7 +182,7 @@ describe('bodies', () => {
   });
 
   test.each(['Content-Length', 'chunked'])(
-    'that are too large get an answer which clients read that send all before they look: %s',
+    'that are too large get a response, also for clients that read it only after they have sent everything: %s',
     async (form) => {
       api = await startTestServer({ limits: { maxBodyBytes: 64 * 1024 } });
       const chunk = Buffer.alloc(256 * 1024, 0x20);

@@ -14,7 +14,7 @@ export class GenerationCache<Value> {
     this.#weigh = weigh;
   }
 
-  /** The cached value, without an effect on what is dropped. */
+  /** The cached value, without an effect on eviction. */
   peek(key: object): Value | undefined {
     return this.#young.get(key) ?? this.#old.get(key);
   }

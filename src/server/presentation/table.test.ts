@@ -49,7 +49,7 @@ describe('tableOf', () => {
     expect(table.rows[0]?.cells).toEqual(['a', null]);
   });
 
-  test('a kind whose columns show no name has it in front; a time that is none is said so', () => {
+  test('a kind without a name column gets one in front; an invalid time is shown as such', () => {
     const kind = defineKind({
       group: 'x.example',
       version: 'v1',

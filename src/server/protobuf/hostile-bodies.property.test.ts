@@ -41,7 +41,7 @@ function attempt(bytes: Uint8Array): 'read' | 'refused' {
   }
 }
 
-describe('whatever comes is read or refused', () => {
+describe('every input is either read or refused', () => {
   test('any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => attempt(bytes) === 'refused'),

@@ -22,7 +22,7 @@ test('a body that would exceed the memory of all disconnects the oldest senders,
   expect(bodies.bytes).toBe(0);
 });
 
-test('one body alone may be what is given up', () => {
+test('a single body can be the one that is discarded', () => {
   const bodies = new ArrivingBodies(40 * KIB);
   const large = request();
   const body = bodies.begin(large, 64 * KIB);

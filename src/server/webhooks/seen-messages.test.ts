@@ -15,7 +15,7 @@ test('messages are remembered for a time, and at most so many', () => {
   expect([seen.add('f'), seen.add('c')]).toEqual([false, true]);
 });
 
-test('a clock that is set back forgets what seems to lie ahead', () => {
+test('a clock that is set back removes entries with later times', () => {
   const now = { value: 1_000_000 };
   const seen = new SeenMessages({ now: () => now.value, schedule: () => () => undefined }, 1000, 10);
   seen.add('a');

@@ -178,7 +178,7 @@ test('a captured message has no effect under another delivery, event or kind of 
   expect(hasReported).toEqual(['default/apps branches']);
 });
 
-test('signed times, and the ids beside a token, tell messages with the same content apart', async () => {
+test('signed times, and the ids beside a token, distinguish messages with the same content', async () => {
   const sluice = (time: number) => {
     const hex = createHmac('sha256', SECRET).update(`${time}.x`).digest('hex');
     return { 'X-Sluice-Timestamp': `${time}`, 'X-Sluice-Signature': `sha256=${hex}` };

@@ -38,11 +38,11 @@ export interface WebhookOptions {
   readonly maxArrivingBytes?: number;
 }
 
-/** The most that GitHub sends. A body is not kept while it is verified. */
+/** The maximum that GitHub sends. A body is not stored while it is verified. */
 const MAX_BODY_BYTES = 25 * 1024 * 1024;
 /** A body up to this length is kept to read the name of the ref in it. */
 const KEPT_BYTES = 1024 * 1024;
-/** Milliseconds for a body to arrive; forges give up on us after as long. */
+/** Milliseconds for a body to arrive; Git hosts have about the same timeout. */
 const BODY_TIMEOUT = 10_000;
 /** Maximum memory of all bodies that arrive, in bytes. */
 const MAX_ARRIVING_BYTES = 64 * 1024 * 1024;
@@ -130,7 +130,7 @@ async function readThrough(request: IncomingMessage, clock: Clock, take: (chunk:
   const cancel = clock.schedule(BODY_TIMEOUT, () => request.destroy());
   let length = 0;
   try {
-    // Leaving the loop must not tear down the socket: the answer still has to go through it.
+    // Leaving the loop must not destroy the socket: the response still has to be sent.
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       length += chunk.length;
       if (length > MAX_BODY_BYTES) throw tooLarge();

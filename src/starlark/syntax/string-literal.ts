@@ -23,7 +23,7 @@ const CODES: ReadonlyMap<string, number> = new Map([
 
 export interface StringLiteral {
   readonly value: string;
-  /** Offset behind it. */
+  /** Offset after it. */
   readonly end: number;
   /** Lines that it spans, and where the last one begins. */
   readonly newlines: number;

@@ -1,9 +1,9 @@
 import { allocate, allocateAll } from '../../../../src/allocation/allocate.ts';
 import { AllocationTable } from '../../../../src/allocation/allocation-table.ts';
 import {
+  type Assignment,
   type Claim,
   claimFromObject,
-  type Holding,
   type OwnerKey,
   ownerText,
   statusRange,
@@ -48,7 +48,7 @@ interface Reservations {
   readonly until: number;
   /** The commit of the draft for which the values were allocated. While the draft is at it, they cannot have been written. */
   readonly commit: string | undefined;
-  readonly holdings: readonly Holding[];
+  readonly assignments: readonly Assignment[];
 }
 
 /**
@@ -61,11 +61,11 @@ export class Allocator {
   readonly #mutex = new Mutex();
   /** Ids of revisions that changed since they were read. */
   readonly #changed: Set<string>;
-  readonly #holdings = new Map<string, readonly Holding[]>();
+  readonly #assignments = new Map<string, readonly Assignment[]>();
   /** Ids of revisions whose objects are damaged, by name: their addresses are unknown until the repository is repaired. */
   readonly #damaged = new Map<string, string>();
   readonly #reserved = new Map<string, Reservations>();
-  #released: Holding[] = [];
+  #released: Assignment[] = [];
   #releases = 0;
   #table: AllocationTable;
   #poolVersion = '';
@@ -85,7 +85,7 @@ export class Allocator {
 
   /** True if a revision has or reserves a value, so that a change of it may release one. */
   hasValues(revision: string): boolean {
-    return this.#holdings.has(revision) || this.#reserved.has(revision);
+    return this.#assignments.has(revision) || this.#reserved.has(revision);
   }
 
   /** Names of revisions that cannot be read because their repository is damaged. */
@@ -139,18 +139,20 @@ export class Allocator {
     }
     const { outcomes, taken } = allocateAll(this.#table, claims, now);
     const wanted = new Set(claims.flatMap((claim, place) => this.#keys(claim.owner, outcomes[place])));
-    const kept = (this.#reserved.get(revision)?.holdings ?? []).filter((holding) => wanted.has(keyOf(holding)));
-    const holdings = [...kept, ...taken, ...this.#reclaimed(claims, outcomes, now)];
-    this.#reserve(revision, holdings, now);
+    const kept = (this.#reserved.get(revision)?.assignments ?? []).filter((assignment) =>
+      wanted.has(keyOf(assignment)),
+    );
+    const assignments = [...kept, ...taken, ...this.#reclaimed(claims, outcomes, now)];
+    this.#reserve(revision, assignments, now);
     return outcomes;
   }
 
   /** Frees a value that was allocated to a claim and cannot be written. */
   cancel(revision: string, owner: OwnerKey): void {
-    const holdings = this.#reserved.get(revision)?.holdings ?? [];
+    const assignments = this.#reserved.get(revision)?.assignments ?? [];
     this.#reserve(
       revision,
-      holdings.filter((holding) => ownerText(holding.owner) !== ownerText(owner)),
+      assignments.filter((assignment) => ownerText(assignment.owner) !== ownerText(owner)),
     );
   }
 
@@ -168,30 +170,34 @@ export class Allocator {
   }
 
   /** Released values that their former owner claims again. */
-  #reclaimed(claims: readonly Claim[], outcomes: readonly Outcome[], now: number): Holding[] {
+  #reclaimed(claims: readonly Claim[], outcomes: readonly Outcome[], now: number): Assignment[] {
     return claims.flatMap((claim, place) => {
       const given = outcomes[place]?.allocated;
       const { owner, networkInstance } = claim;
       if (given === undefined || this.#isLive(networkInstance, owner, given.range)) return [];
-      const holding = { owner, networkInstance, range: given.range, published: false, since: now };
-      this.#table.add(holding);
-      return [holding];
+      const assignment = { owner, networkInstance, range: given.range, published: false, since: now };
+      this.#table.add(assignment);
+      return [assignment];
     });
   }
 
   #isLive(networkInstance: string, owner: OwnerKey, range: Range): boolean {
     const entries = this.#table.instance(networkInstance)?.entriesOf(owner) ?? [];
-    const tenure = entries.find((entry) => rangeKey(entry.range) === rangeKey(range))?.tenures.get(ownerText(owner));
-    return tenure !== undefined && this.#table.freeAt(tenure) === undefined;
+    const assignments = entries
+      .find((entry) => rangeKey(entry.range) === rangeKey(range))
+      ?.byOwner.get(ownerText(owner));
+    return assignments !== undefined && this.#table.freeAt(assignments) === undefined;
   }
 
   #usePools({ pools, version }: Pools): void {
     if (version === this.#poolVersion) return;
     this.#poolVersion = version;
     this.#table = new AllocationTable(pools, this.#options);
-    for (const holdings of this.#holdings.values()) for (const holding of holdings) this.#table.add(holding);
-    for (const { holdings } of this.#reserved.values()) for (const holding of holdings) this.#table.add(holding);
-    for (const holding of this.#released) this.#table.add(holding);
+    for (const assignments of this.#assignments.values())
+      for (const assignment of assignments) this.#table.add(assignment);
+    for (const { assignments } of this.#reserved.values())
+      for (const assignment of assignments) this.#table.add(assignment);
+    for (const assignment of this.#released) this.#table.add(assignment);
   }
 
   async #reread(name: string): Promise<void> {
@@ -203,15 +209,17 @@ export class Allocator {
     // Its values must count as allocated.
     if (claims === undefined) return;
     this.#damaged.delete(name);
-    const next = revision === undefined ? [] : claims.flatMap((object) => holdingOf(revision, object));
-    const before = this.#holdings.get(name) ?? [];
-    for (const holding of next) this.#table.add(holding);
-    for (const holding of before) this.#table.remove(holding);
-    if (next.length === 0) this.#holdings.delete(name);
-    else this.#holdings.set(name, next);
+    const next = revision === undefined ? [] : claims.flatMap((object) => assignmentOf(revision, object));
+    const before = this.#assignments.get(name) ?? [];
+    for (const assignment of next) this.#table.add(assignment);
+    for (const assignment of before) this.#table.remove(assignment);
+    if (next.length === 0) this.#assignments.delete(name);
+    else this.#assignments.set(name, next);
     const written = new Set(next.map(keyOf));
     const isDraft = revision?.lifecycle === 'Draft';
-    const open = this.#reserved.get(name)?.holdings.filter((holding) => isDraft && !written.has(keyOf(holding)));
+    const open = this.#reserved
+      .get(name)
+      ?.assignments.filter((assignment) => isDraft && !written.has(keyOf(assignment)));
     if (open !== undefined) this.#reserve(name, open);
     this.#release(before);
   }
@@ -220,26 +228,26 @@ export class Allocator {
    * Replaces the reservations of a draft; with `now` the time of all restarts. A dropped value may have been written and
    * overwritten before the draft was read again, so it is released unless the draft is unchanged.
    */
-  #reserve(name: string, holdings: readonly Holding[], now?: number): void {
+  #reserve(name: string, assignments: readonly Assignment[], now?: number): void {
     const old = this.#reserved.get(name);
     const commit = this.#options.store.find(name)?.commit;
-    const dropped = (old?.holdings ?? []).filter((holding) => !holdings.includes(holding));
-    for (const holding of dropped) this.#table.remove(holding);
-    if (holdings.length === 0) this.#reserved.delete(name);
-    else if (now !== undefined) this.#reserved.set(name, { until: now + RESERVATION_MS, commit, holdings });
-    else if (old !== undefined) this.#reserved.set(name, { ...old, holdings });
+    const dropped = (old?.assignments ?? []).filter((assignment) => !assignments.includes(assignment));
+    for (const assignment of dropped) this.#table.remove(assignment);
+    if (assignments.length === 0) this.#reserved.delete(name);
+    else if (now !== undefined) this.#reserved.set(name, { until: now + RESERVATION_MS, commit, assignments });
+    else if (old !== undefined) this.#reserved.set(name, { ...old, assignments });
     if (old?.commit !== commit) this.#release(dropped);
   }
 
   /** Starts the grace period of values without a holder. */
-  #release(holdings: readonly Holding[]): void {
-    const lost = new Map(holdings.map((holding) => [keyOf(holding), holding]));
-    for (const holding of lost.values()) {
-      const { networkInstance, owner, range } = holding;
+  #release(assignments: readonly Assignment[]): void {
+    const lost = new Map(assignments.map((assignment) => [keyOf(assignment), assignment]));
+    for (const assignment of lost.values()) {
+      const { networkInstance, owner, range } = assignment;
       const others = this.#table.instance(networkInstance)?.otherOwnersIn(range, owner) ?? [];
-      const isHeld = others.some((tenure) => this.#table.freeAt(tenure) === undefined);
+      const isHeld = others.some((assignments) => this.#table.freeAt(assignments) === undefined);
       if (isHeld || this.#isLive(networkInstance, owner, range)) continue;
-      const released = { ...holding, released: this.#options.clock.now() };
+      const released = { ...assignment, released: this.#options.clock.now() };
       this.#released.push(released);
       this.#releases += 1;
       this.#table.add(released);
@@ -247,7 +255,7 @@ export class Allocator {
   }
 
   #unreserve(name: string): void {
-    for (const holding of this.#reserved.get(name)?.holdings ?? []) this.#table.remove(holding);
+    for (const assignment of this.#reserved.get(name)?.assignments ?? []) this.#table.remove(assignment);
     this.#reserved.delete(name);
   }
 
@@ -286,7 +294,7 @@ function keyOf({ owner, range }: { readonly owner: OwnerKey; readonly range: Ran
 }
 
 /** Returns the value of a claim in a revision, according to its status. */
-function holdingOf(revision: PackageRevision, object: KrmObject): Holding[] {
+function assignmentOf(revision: PackageRevision, object: KrmObject): Assignment[] {
   const claim = claimFromObject(object.value, ownerRepository(revision), revision.key.package);
   const range = 'problem' in claim ? undefined : statusRange(claim);
   if ('problem' in claim || range === undefined) return [];
@@ -295,7 +303,7 @@ function holdingOf(revision: PackageRevision, object: KrmObject): Holding[] {
 }
 
 /**
- * Returns the start of the holding: the time of the verdict if there is one, since each commit updates the time of a
+ * Returns the start of the assignment: the time of the verdict if there is one, since each commit updates the time of a
  * draft.
  */
 function sinceOf(revision: PackageRevision, object: KrmObject): number {

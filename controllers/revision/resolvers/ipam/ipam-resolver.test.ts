@@ -162,7 +162,7 @@ describe('ipam resolver', () => {
     expect(await at.addresses(other)).toEqual({ 'smf-n3': '10.0.0.3/24' });
   });
 
-  test('a claim keeps its address when its pool is gone', async () => {
+  test('a claim keeps its address when its pool is deleted', async () => {
     await at.pool('n3', '10.0.0.1/24');
     const name = await draft('a', { 'c.yaml': claimText('c') });
     await at.reconciler()(name);

@@ -89,7 +89,7 @@ describe('many drafts share the pools', () => {
     expect(await at.addresses(b)).toEqual({ c: '10.0.1.2/24' });
   });
 
-  test('an address is free again when its last revision is gone and the grace period has passed', async () => {
+  test('an address is free again when its last revision is deleted and the grace period has passed', async () => {
     await at.pool('tiny', '10.0.0.1/30');
     const { store, manager } = world;
     const first = await draft('a', { 'c.yaml': claimText('c') });
@@ -198,7 +198,7 @@ describe('many drafts share the pools', () => {
     expect(await all()).toEqual(given);
   });
 
-  test('property: no address ever has two owners, and none is allocated again within the grace period', async () => {
+  test('property: no address has two owners at any time, and none is allocated again within the grace period', async () => {
     type Step = readonly ['draft' | 'remove' | 'publish' | 'drop' | 'wait' | 'restart', number];
     const step = fc.tuple(
       fc.constantFrom<Step[0]>('draft', 'draft', 'remove', 'publish', 'drop', 'wait', 'restart'),

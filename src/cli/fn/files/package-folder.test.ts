@@ -60,7 +60,7 @@ describe('files of a package folder for functions', () => {
     expect(await readdir(join(path, 'new'))).toEqual(['c.yaml']);
   });
 
-  test('what a killed process left goes with the next write, also with one that changes nothing', async () => {
+  test('leftovers of a killed process are removed by the next write, also by one that changes nothing', async () => {
     const { pid: gone } = spawnSync('true');
     const path = await folder({ 'a.yaml': 'a', [`.sluice-write-${gone}-abcdef/0`]: 'half' });
     await writePackageFolder(path, new Map());

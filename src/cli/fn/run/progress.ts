@@ -12,7 +12,7 @@ export interface ProgressOptions {
   readonly now: () => number;
 }
 
-/** Reports on stderr what a pipeline does, in the lines of kpt. */
+/** Reports the progress of a pipeline on stderr, in the format of kpt. */
 export class Progress {
   readonly #terminal: Terminal;
   readonly #options: ProgressOptions;

@@ -6,7 +6,7 @@ import { completeImage } from '../../../function/catalog/image-name.ts';
 import type { SingleFunction } from '../../../function/model/pipeline.ts';
 import { printable } from '../../output/printable.ts';
 
-/** The entry of a pipeline that a function of a command line comes to. Its configuration must be a file of the package, if it has one. */
+/** The entry of a pipeline for a function of a command line. Its configuration must be a file of the package, if it has one. */
 export async function pipelineEntry(
   only: SingleFunction,
   configFile: string | undefined,

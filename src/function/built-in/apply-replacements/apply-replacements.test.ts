@@ -161,7 +161,7 @@ test('an error names file, resource and field', async () => {
   ]);
 });
 
-test('a replacement sees what the ones before it did', async () => {
+test('a replacement gets the results of earlier ones', async () => {
   const resources = `${thing('from', 'a: x\nb: y\nc: z\n')}`;
   const one = (source: string, target: string) =>
     `- source: {name: from, fieldPath: ${source}}\n  targets: [{select: {name: from}, fieldPaths: [${target}]}]\n`;

@@ -63,7 +63,7 @@ const found = (results: Awaited<ReturnType<typeof runFunction>>['results']) =>
     ({ severity, message, resourceRef }) => `${severity} ${resourceRef?.kind} ${resourceRef?.name}: ${message}`,
   );
 
-test('rules with selectors judge what they select', async () => {
+test('rules with selectors apply to the selected resources', async () => {
   const config = validator(`validations:
   - expression: object.spec.replicas <= 5
     message: at most 5 replicas

@@ -208,7 +208,7 @@ test.each([
   expect(fields(results)).toEqual(expected);
 });
 
-test('the metadata of custom resources are judged', async () => {
+test('the metadata of custom resources are validated', async () => {
   const text = pipe('{length: 3}').replace('name: p', 'name: p\n  annotations:\n    a: 1\n  nmespace: x');
   const { results } = await runFunction(kubeconform, `${DEFINITION}---\n${text}`, { strict: 'true' });
   expect(fields(results)).toEqual([
@@ -260,7 +260,7 @@ test('a definition with an unusable schema is reported once', async () => {
   ]);
 });
 
-test('rules that only a kube-apiserver can judge are no errors', async () => {
+test('rules that only a kube-apiserver can evaluate are no errors', async () => {
   const rule = DEFINITION.replace(
     "self.colour != 'blue' || self.length < 10",
     'quantity(self.colour).isGreaterThan(1)',
@@ -315,7 +315,7 @@ test('reports keys without effect, and invalid values', async () => {
   );
 });
 
-test('hostile resources are bounded and harmless', async () => {
+test('hostile resources are validated within limits', async () => {
   const deep = `${'{a: '.repeat(90)}1${'}'.repeat(90)}`;
   const proto = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  __proto__: 1\n  constructor: x\n__proto__: {}\nconstructor: {}\n`;
   const { results } = await runFunction(

@@ -7,7 +7,7 @@ import { PathPattern } from './path-pattern.ts';
 
 const KEYS = ['by-value', 'by-value-regex', 'by-path', 'by-file-path', 'put-value', 'put-comment'];
 
-/** The matchers, and what is written. */
+/** The matchers, and the values to write. */
 export class Search {
   readonly putValue: string | undefined;
   readonly putComment: string | undefined;

@@ -14,7 +14,7 @@ export class PackIndex {
   readonly #bytes: Buffer;
   readonly #count: number;
 
-  /** Throws Corrupt for what is no such index. */
+  /** Throws Corrupt for any other data. */
   constructor(bytes: Buffer, path: string) {
     const count = bytes.length < IDS_AT ? 0 : bytes.readUInt32BE(IDS_AT - 4);
     const least = IDS_AT + count * (OID_BYTES + CRC_BYTES + OFFSET_BYTES) + CHECKSUMS_BYTES;

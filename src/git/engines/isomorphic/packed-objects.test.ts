@@ -61,7 +61,7 @@ test('reads what git packs, repacks and removes while the repository is open', a
   await reader.close();
 });
 
-test('what a reader does to an object is not seen by the next one', async () => {
+test('changes of a returned object do not affect the next reader', async () => {
   git(path, ['repack', '-adfq']);
   git(path, ['prune-packed', '-q']);
   await repository.close();

@@ -129,7 +129,7 @@ export class CatFile implements ProcessOwner {
     this.#process ??= this.#start();
     this.#watch();
     const lines = requests.map((request) => `${request.command} ${request.specification}\0`);
-    // Without --buffer Git would write each answer by itself, which costs more than reading the objects.
+    // Without --buffer Git would write each response separately, which costs more than reading the objects.
     this.#process.child.stdin?.write(`${lines.join('')}flush\0`);
   }
 

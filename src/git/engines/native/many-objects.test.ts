@@ -43,7 +43,7 @@ test('many objects of one transaction are written as a pack, which every git rea
   }
 });
 
-test('a pack that cannot be written fails the transaction, says why, and is written once it can be', async () => {
+test('a pack that cannot be written fails the transaction with the reason, and is written once this is possible', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-many-'));
   const path = join(folder, 'r.git');
   const repository = await initRepository(path);

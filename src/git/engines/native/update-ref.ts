@@ -127,7 +127,7 @@ export class UpdateRef implements ProcessOwner {
     return process;
   }
 
-  /** Closes the input of the process, so that it ends by itself. */
+  /** Closes the input of the process, so that it ends. */
   #end(process: Process): void {
     this.#forget(process);
     process.child.stdin?.end();

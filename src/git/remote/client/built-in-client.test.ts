@@ -302,7 +302,7 @@ describe('the own client over HTTP', () => {
       await other.close();
     });
 
-    test('a repository with SHA-256 ids is refused, and the message says so', async () => {
+    test('a repository with SHA-256 ids is refused with that reason', async () => {
       const sha256 = join(folder.path, 'sha256.git');
       execFileSync('git', ['init', '--quiet', '--bare', '--object-format=sha256', sha256], { env: GIT_ENVIRONMENT });
       const target = { url: `${server.url}/sha256.git` };

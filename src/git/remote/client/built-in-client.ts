@@ -77,7 +77,7 @@ export class BuiltInClient {
     );
   }
 
-  /** Throws what a push would throw before anything is sent. */
+  /** Throws the errors of a push that are detected before anything is sent. */
   async checkPush(remote: GitRemote, signal: AbortSignal | undefined): Promise<void> {
     await this.#within('reading its capabilities', 'listRemote', remote, signal, (call) => this.#offers(call));
   }
@@ -217,7 +217,7 @@ export class BuiltInClient {
     return { ours, updates: planUpdates(mappings, theirs, ours, prune) };
   }
 
-  /** Fetches what is not here and changes the refs. */
+  /** Fetches missing objects and changes the refs. */
   async #bring(call: Call, { ours, updates }: RefDelta, prune: boolean): Promise<RefChange[] | GitFallback> {
     const wants = await this.#absent(updates);
     const { withoutGit } = this.#local;
@@ -347,7 +347,7 @@ export class BuiltInClient {
     report: PushReport,
   ): Promise<'done' | readonly RefUpdate[]> {
     const { rejections, words } = report;
-    // Always listed first: a server may report a rule before it compares values, and a rule may reject what is done already.
+    // Always listed first: a server may report a rule before it compares values, and a rule may reject a change that was already applied.
     if ((await this.#server.readProblem(call)) !== undefined) throw rejectionError(rejections, updates, words);
     const names = updates.map(({ ref }) => ref);
     const refs = await this.#server.listRefs(call, names);

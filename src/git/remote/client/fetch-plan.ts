@@ -8,7 +8,7 @@ export interface Mapping {
   readonly target: string;
 }
 
-/** Local refs that are sent as what is here, beside those that change. */
+/** Local refs that are sent as present objects, beside those that change. */
 const MAX_OTHER_HAVES = 64;
 const MAX_CHANGED_HAVES = 512;
 

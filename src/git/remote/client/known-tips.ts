@@ -27,7 +27,7 @@ export class KnownTips {
     if (this.#oids.size > MAX_TIPS) this.#oids = undefined;
   }
 
-  /** The guess was wrong; what the refs of the remote point to is the truth. */
+  /** The assumption was wrong; the refs of the remote determine its objects. */
   replace(oids: Iterable<Oid>): void {
     this.#oids = new Set(oids);
   }

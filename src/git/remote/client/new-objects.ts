@@ -174,7 +174,7 @@ class Collector {
   async #files(pairs: readonly Pair[]): Promise<void> {
     const wanted = pairs.filter(({ oid }) => this.#isNew(oid));
     const oids = [...new Set(wanted.map(({ oid }) => oid))];
-    // Checked first: what is too much must not be read.
+    // Checked first, so that no data beyond the limit is read.
     const sizes = (await this.#reader.statObjects(oids)).map((stat) => stat?.size ?? 0);
     if (sizes.reduce((sum, size) => sum + size, this.#bytes) > MAX_BYTES) throw new LimitReached();
     const objects = await this.#read(oids);

@@ -194,7 +194,7 @@ export class GitTransport {
   }
 }
 
-/** For a host that only a proxy knows: git must not find it by itself either. This address leads nowhere (RFC 5737). */
+/** For a host that only a proxy can resolve: git must not resolve it either. This address is not routed (RFC 5737). */
 const NOWHERE = '192.0.2.1';
 
 /** Settings that make git connect to the addresses that were checked. Throws Refused for a local host. */

@@ -23,7 +23,7 @@ export interface Exchange<Result> {
  */
 export interface Connection {
   readonly url: string;
-  /** True if a body may come with an encoding. */
+  /** True if a body may have an encoding. */
   readonly compresses: boolean;
   /** True if each exchange begins with what the service advertises. */
   readonly advertisesFirst: boolean;

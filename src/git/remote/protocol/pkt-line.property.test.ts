@@ -6,7 +6,7 @@ import { ProtocolError } from './protocol-error.ts';
 
 const text = (packet: Packet) => (typeof packet === 'string' ? packet : packet.toString('utf8'));
 
-test('lines come out as they went in, wherever the stream is cut', () => {
+test('lines round-trip for every split of the stream', () => {
   const packet = fc.oneof(fc.constantFrom('flush' as const, 'delimiter' as const), fc.uint8Array({ maxLength: 300 }));
   fc.assert(
     fc.property(fc.array(packet, { maxLength: 30 }), fc.array(fc.integer({ min: 1, max: 50 })), (packets, cuts) => {

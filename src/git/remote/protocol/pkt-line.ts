@@ -24,7 +24,7 @@ export class PktLineParser {
   #size = 0;
   #needed = HEADER_BYTES;
 
-  /** All packets that are complete with this piece. Throws ProtocolError for what is no packet. */
+  /** All packets that are complete with this piece. Throws ProtocolError for other data. */
   push(piece: Uint8Array): Packet[] {
     this.#pieces.push(Buffer.from(piece.buffer, piece.byteOffset, piece.length));
     this.#size += piece.length;

@@ -32,7 +32,7 @@ async function read(
   return { text, before, kept };
 }
 
-test('however it is cut, what follows the first flush comes through, and what is before it is kept if wanted', async () => {
+test('for every split of the stream, data after the first flush is passed on, and data before it is kept if requested', async () => {
   const lines = fc.array(fc.string({ minLength: 1, maxLength: 20 }), { maxLength: 5 });
   const cuts = fc.array(fc.nat(200), { maxLength: 12 });
   await fc.assert(

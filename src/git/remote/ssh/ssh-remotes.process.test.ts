@@ -104,7 +104,7 @@ describe.each(['auto', 'git'] as const)(`${title} (%s)`, skipFor(problem), (tran
     expect(repository.remoteNote?.message).toContain(transport === 'auto' ? 'push by own client' : 'push by git');
   });
 
-  test('the connection goes to the address that was checked, and the key is that of the host by its name', async () => {
+  test('the connection uses the address that was checked, and the host key is looked up by name', async () => {
     const lookups: string[] = [];
     const addresses = ['127.0.0.254', '127.0.0.1'].map((address) => ({ address, family: 4 }));
     const resolve = async (host: string) => {
@@ -356,7 +356,7 @@ describe.each(['auto', 'git'] as const)(`${title} (%s)`, skipFor(problem), (tran
   }
 });
 
-describe(`${title}, on a server that lets no version be asked for`, skipFor(problem), () => {
+describe(`${title}, on a server that does not accept a protocol version`, skipFor(problem), () => {
   test('the own client pushes, and git reads', async () => {
     const folder = temporaryFolder();
     const server = await startSshServer({ folder: folder.path, acceptsProtocol: false });

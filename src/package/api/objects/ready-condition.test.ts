@@ -78,7 +78,7 @@ test('a gate of this type is never open', async () => {
   expect((await store.evaluate(key.name)).gates[0]?.state).toBe('NotAllowed');
 });
 
-test('an evaluation that comes later reaches watchers, and is no conflict for a client that read the object before', async () => {
+test('a later evaluation is sent to watchers, and is no conflict for a client that read the object before', async () => {
   await using scratch = await scratchRepository();
   let policy: EffectivePolicy = DEFAULT_POLICY;
   const { client, revisions } = await packageKinds(scratch, { policyFor: () => policy });
@@ -122,7 +122,7 @@ test('a gate that expires closes the condition at that moment', async () => {
   });
 });
 
-test('what cannot be evaluated says why, and an evaluation of a closed repository is nothing', async () => {
+test('a failed evaluation has a reason, and an evaluation of a closed repository is ignored', async () => {
   await using scratch = await scratchRepository();
   let isBroken = false;
   const policyFor = () => {

@@ -79,7 +79,7 @@ export function breakGlassOf({ metadata }: RevisionObject): string | undefined {
     : undefined;
 }
 
-/** The type of the condition that is given again as it is; undefined if the request names none. */
+/** The type of the condition that is affirmed; undefined if the request names none. */
 export function affirmedTypeOf({ metadata }: RevisionObject): string | undefined {
   const { annotations } = metadata;
   return annotations !== undefined && Object.hasOwn(annotations, AFFIRM_ANNOTATION)
@@ -209,7 +209,7 @@ function refusePublished(context: RequestContext, { metadata, spec }: RevisionOb
   );
 }
 
-/** Metadata without what the server itself puts there. */
+/** Metadata without the fields that the server sets. */
 export function ownMetadata(object: RevisionObject) {
   const { [LATEST_REVISION_LABEL]: _latest, ...labels } = object.metadata.labels ?? {};
   const {

@@ -53,7 +53,7 @@ describe('files that are applied again', () => {
     expect((await apply({ Kptfile: KPTFILE.replace('Gates', 'GatesX') })).spec.resources?.Kptfile).toContain('GatesX');
   });
 
-  test('are refused after the draft where they say something new', async () => {
+  test('are refused with changes once the revision is no longer a draft', async () => {
     await using scratch = await scratchRepository();
     const { store, apply } = await applied(scratch);
     await store.change(name, { conditions: [{ type: 'tested', status: 'True' }] }, anna);
@@ -68,7 +68,7 @@ describe('files that are applied again', () => {
     expect(await outcomeOf(apply({ Kptfile: gates }))).toMatch(/^Refused/);
   });
 
-  test('are an edit where a patch or an update means them', async () => {
+  test('are an edit in a patch or an update', async () => {
     await using scratch = await scratchRepository();
     const { client, controlled, answer } = await applied(scratch);
     const patched = await client.patch(kind, { name }, { spec: { resources: files } });

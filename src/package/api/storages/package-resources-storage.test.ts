@@ -344,7 +344,7 @@ test('an edit of the Kptfile keeps its bytes', async () => {
   expect(written).toContain('reason: RenderSuccess');
 });
 
-test('lists are read in pages and hold what can be held; what cannot be read says why', async () => {
+test('lists are paged within size limits; unreadable items have a reason', async () => {
   await using scratch = await scratchRepository();
   const { store, client, resources } = await shop(scratch);
   for (const packageName of ['web', 'db']) await draft(store, packageName);

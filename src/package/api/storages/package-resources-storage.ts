@@ -146,7 +146,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
       },
     };
     const { revision } = entry;
-    // A client that applies the same files again and again does not revert what controllers made of them, nor edit what is published.
+    // A client that applies the same files repeatedly does not revert changes of controllers, nor edit published revisions.
     if (isApplied(metadata, revision.lifecycle) && (await isAppliedBefore(entry.repository, revision, whole))) {
       context.warn?.(
         `${revision.name} (${revision.lifecycle}) was left as it is: it was made from these files already`,

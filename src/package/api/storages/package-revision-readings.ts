@@ -17,7 +17,7 @@ import type { RevisionEntry } from '../objects/revision-entry.ts';
 import type { RevisionTable } from '../table/revision-table.ts';
 import { diffBases } from './diff-base.ts';
 
-/** Explains why a revision is where it is. NotFound if there is none, with what is known of one that was. */
+/** Explains the state of a revision. NotFound if there is none, with the facts about a deleted one. */
 export type ExplainRevision = (context: RequestContext, key: ObjectKey) => Promise<Explanation>;
 
 const GROUP = 'sluice.dev';

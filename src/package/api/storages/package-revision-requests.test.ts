@@ -48,7 +48,7 @@ describe('requests on one package revision at the same time', () => {
 });
 
 describe('create', () => {
-  test('takes no name from the client, and says so', async () => {
+  test('ignores the name of the client, with a warning', async () => {
     await using scratch = await scratchRepository();
     const { revisions } = await packageKinds(scratch);
     const warnings: string[] = [];
@@ -188,7 +188,7 @@ describe('update', () => {
   });
 });
 
-test('clients that do not know spec.packageMetadata take nothing away, and one that writes it does', async () => {
+test('clients that do not know spec.packageMetadata remove nothing, and one that writes it does', async () => {
   await using scratch = await scratchRepository();
   const { revisions } = await packageKinds(scratch);
   const labels = { tier: 'front' };
@@ -201,7 +201,7 @@ test('clients that do not know spec.packageMetadata take nothing away, and one t
   expect(cleared.spec.packageMetadata?.labels).toBeUndefined();
 });
 
-test('a condition that is affirmed counts for the content at hand, without a commit and without closing its gate', async () => {
+test('an affirmed condition counts for the current content, without a commit and without closing its gate', async () => {
   await using scratch = await scratchRepository();
   const { revisions, store } = await packageKinds(scratch);
   const spec = { readinessGates: [{ conditionType: 'Tested' }] };
@@ -291,7 +291,7 @@ describe('owners of fields', () => {
     fieldsV1: { 'f:metadata': {} },
   });
 
-  test('come and go with the object, one event with what they came with', async () => {
+  test('are created and deleted with the object, in one event', async () => {
     await using scratch = await scratchRepository();
     const { revisions, store, log } = await packageKinds(scratch);
     const made = await revisions.create(anna, revision('shop', 'v1', { metadata: { managedFields: [entry('a')] } }));
@@ -347,7 +347,7 @@ describe('owners of fields', () => {
   });
 });
 
-test('lists come in pages of one state and are selected by index', async () => {
+test('lists are paged over one snapshot and selected by index', async () => {
   await using scratch = await scratchRepository();
   const { revisions, client, store } = await packageKinds(scratch);
   for (const packageName of ['c', 'a', 'b']) await draft(store, packageName);
@@ -390,7 +390,7 @@ describe('rights that are decided by a query', () => {
     expect((await revisions.list(anna, {})).items).toEqual([before]);
   });
 
-  test('an approval annotation that goes while the right is decided does not come back', async () => {
+  test('an approval annotation that is removed during authorisation is not restored', async () => {
     await using scratch = await scratchRepository();
     const { revisions, store } = await packageKinds(scratch);
     await draft(store);

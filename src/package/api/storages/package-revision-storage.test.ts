@@ -153,7 +153,7 @@ test('a version that is not current is a conflict; conditions and gates can be w
   expect(new Set(seen)).toEqual(new Set(['MODIFIED packages.shop.v1 Draft']));
 });
 
-test('a revision whose Kptfile cannot be read says so', async () => {
+test('a revision with an unreadable Kptfile reports it', async () => {
   await using scratch = await scratchRepository();
   const { store, client } = await setUp(scratch);
   const git = await openRepository(scratch.path);

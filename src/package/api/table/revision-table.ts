@@ -24,7 +24,7 @@ import type { RevisionVersions } from './revision-versions.ts';
 /** Under this name changes of package revisions are logged. */
 export const REVISION_TOPIC = topicOf(packageRevisionKind);
 
-/** A write of one revision, from the request to what the table shows of it. */
+/** A write of one revision, from the request to the entry in the table. */
 export interface TableWrite {
   /**
    * Returns the entry of the revision after a write, with its gates evaluated; undefined if it was deleted. The entry of a dry run is
@@ -173,7 +173,7 @@ export class RevisionTable {
     this.#owners.set(uid, someOf(managedFields));
     this.#log.append<RevisionObject>(
       REVISION_TOPIC,
-      // Its repository may have been taken out a moment ago.
+      // Its repository may have been unregistered just before.
       (version) => new Change(entry, this.#put(entry.revision, entry.repository, version)),
     );
   }
@@ -204,7 +204,7 @@ export class RevisionTable {
     }
   }
 
-  /** The version of a revision from before this process, if it is still as it was and no client has seen it missing. */
+  /** The version of a revision from before this process, if it is unchanged and no client has observed its absence. */
   #sameSince(revision: PackageRevision): string | undefined {
     const before = this.#versions?.get(revisionId(revision));
     if (before === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** The version that a revision had as an object, and what it was like then. */
+/** A version of the object of a revision, and its state at that version. */
 export interface RevisionVersion {
   readonly etag: string;
   readonly resourceVersion: string;

@@ -15,7 +15,7 @@ import { type CommitText, TipFact } from './tip-fact.ts';
 
 /** Objects that are requested at once. */
 const BATCH_OBJECTS = 128;
-/** Bytes of commits and tags that are read in one go. */
+/** Bytes of commits and tags in one batch. */
 const BATCH_BYTES = 8 * 1024 * 1024;
 /** Slices under way at once. */
 const MAX_CONCURRENT_BATCHES = 6;
@@ -26,7 +26,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 /** Larger commits, tags and records are not read: the maximum text in characters of three bytes, with room for signatures. */
 const MAX_COMMIT_BYTES = 4 * 1024 * 1024;
 
-/** Characters that are kept of the first line of a message. */
+/** Maximum length of the stored first line of a message, in characters. */
 const MAX_SUBJECT_LENGTH = 1000;
 
 /** A place where a package may be: a commit (or an annotated tag) and a folder. */
@@ -193,7 +193,7 @@ export class FactReader {
     const missing = [...new Set(blobs)].filter((blob) => !this.#cache.kptfiles.has(blob));
     if (missing.length === 0) return;
     const objects = await this.#read(missing);
-    // A large Kptfile takes tens of milliseconds to read, and many may come with one push.
+    // Parsing a large Kptfile takes tens of milliseconds, and one push may contain many.
     await inSlices(missing.entries(), ([position, blob]) => {
       const object = objects[position];
       if (object?.type !== 'blob' || this.#cache.kptfiles.has(blob)) return;

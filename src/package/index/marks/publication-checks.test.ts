@@ -150,7 +150,7 @@ test('a publication that counts is shown, whatever other tag claims its name', a
   expect(changes.map(({ after }) => after?.ref)).toEqual(['refs/tags/shop/v2']);
 });
 
-test('a deletion that is found in Git counts in every ledger, and does not take away what has the number since', async () => {
+test('a deletion that is found in Git counts in every ledger, and does not remove a later publication of that number', async () => {
   await using at = await setUp();
   const base = await at.scratch.git('rev-parse', 'main');
   const [first, tag] = [await at.approval(1, [base, base]), 'refs/tags/shop/v1'];

@@ -90,7 +90,7 @@ export class PublicationMarks {
       const { path, version } = placeOf(candidate);
       const mark = trust.mark(publicationScope(path, version));
       const tag = publishedTagOf(candidate);
-      // A commit of the main branch proves by itself when it was added.
+      // A commit of the main branch proves when it was added.
       if (mark === undefined ? tag.statementTag !== undefined : mark.digest !== publicationDigest(tag))
         unlike.push(candidate);
     });

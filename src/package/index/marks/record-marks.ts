@@ -32,7 +32,7 @@ export class RecordMarks {
     return this.#isFirstLook;
   }
 
-  /** The records of the first look were raised. */
+  /** The marks of the first sync were raised. */
   endFirstLook(): void {
     this.#isFirstLook = false;
   }
@@ -57,7 +57,7 @@ export class RecordMarks {
     );
   }
 
-  /** The same for records that were checked later. Those of a first look are all beyond the ledger. */
+  /** The same for records that were checked later. Those of a first sync are all newer than the ledger. */
   noteOldLedgerBy(checked: readonly Unchecked[], refs: ReadonlyMap<string, Oid>): boolean {
     if (this.#beganWithFirstLook) return false;
     return this.#note(

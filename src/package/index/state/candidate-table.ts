@@ -4,7 +4,7 @@ import { type Candidate, chooseCandidate } from '../facts/candidate.ts';
 
 const NONE: readonly string[] = [];
 
-/** The candidates of a repository, which of those with one id is shown, and the highest published revision of each package. */
+/** The candidates of a repository, the chosen one of those with one id, and the highest published revision of each package. */
 export class CandidateTable {
   readonly #byRef = new Map<string, Candidate>();
   readonly #placeholders = new Map<string, Candidate>();
@@ -14,14 +14,14 @@ export class CandidateTable {
    * Candidates with the same id; names from other tools can be spelled in two ways, and then one candidate is chosen.
    */
   readonly #byUid = new Map<string, readonly Candidate[]>();
-  /** Those that are shown, by id. */
-  readonly #shown = new Map<string, Candidate>();
+  /** The chosen candidates, by id. */
+  readonly #chosen = new Map<string, Candidate>();
   /** The highest published revision of each package. */
   readonly #newest = new Map<string, Candidate>();
 
   /** Copies the entries into an empty table, and yields to the event loop meanwhile. */
   async copyTo(copy: CandidateTable): Promise<void> {
-    await copyEntries(this.#shown, copy.#shown);
+    await copyEntries(this.#chosen, copy.#chosen);
     await copyEntries(this.#newest, copy.#newest);
     await copyEntries(this.#byRef, copy.#byRef);
     await copyEntries(this.#placeholders, copy.#placeholders);
@@ -44,9 +44,9 @@ export class CandidateTable {
     return this.#byUid.get(uid) ?? [];
   }
 
-  /** The one that is shown under an id. */
-  shown(uid: string): Candidate | undefined {
-    return this.#shown.get(uid);
+  /** The chosen candidate of an id. */
+  chosen(uid: string): Candidate | undefined {
+    return this.#chosen.get(uid);
   }
 
   newestOf(packageName: string): Candidate | undefined {
@@ -62,7 +62,7 @@ export class CandidateTable {
     if (placeholder !== undefined) yield placeholder.uid;
   }
 
-  /** Sets or removes what a ref shows, and adds the ids that this concerns to `touched`. */
+  /** Sets or removes the candidate of a ref, and adds the affected ids to `touched`. */
   setAtRef(ref: string, candidate: Candidate | undefined, touched: Set<string>): void {
     this.#replace(this.#byRef.get(ref), candidate, touched);
     if (candidate === undefined) this.#byRef.delete(ref);
@@ -96,16 +96,16 @@ export class CandidateTable {
 
   /** Chooses the candidate that is shown under an id. `counts` is true for one that is in band. */
   choose(uid: string, counts: (candidate: Candidate) => boolean) {
-    const before = this.#shown.get(uid);
+    const before = this.#chosen.get(uid);
     const after = chooseCandidate(this.candidatesOf(uid), counts);
-    if (after === undefined) this.#shown.delete(uid);
-    else this.#shown.set(uid, after);
+    if (after === undefined) this.#chosen.delete(uid);
+    else this.#chosen.set(uid, after);
     return { before, after };
   }
 
   /** Notes a shown revision that is higher than those before it. Returns the ids of the rows that depend on it. */
   followNewest(uid: string): readonly string[] {
-    const candidate = this.#shown.get(uid);
+    const candidate = this.#chosen.get(uid);
     if (candidate === undefined || candidate.revision < 1) return NONE;
     const before = this.#newest.get(candidate.key.package);
     if (before === candidate || candidate.revision < (before?.revision ?? 0)) return NONE;
@@ -126,7 +126,7 @@ export class CandidateTable {
   }
 
   #isShown(candidate: Candidate): boolean {
-    return this.#shown.get(candidate.uid) === candidate;
+    return this.#chosen.get(candidate.uid) === candidate;
   }
 
   #setNewest(packageName: string, before: Candidate | undefined, after: Candidate | undefined): string[] {

@@ -24,7 +24,7 @@ interface StateView extends TrustView {
 
 const NONE: readonly string[] = [];
 
-/** The refs of a repository and the revisions that they come to. */
+/** The refs of a repository and the revisions derived from them. */
 export class IndexState {
   readonly refs = new Map<string, Oid>();
   readonly rows = new Map<string, PackageRevision>();
@@ -207,7 +207,7 @@ export class IndexState {
       yield;
     }
     for (const uid of uids) {
-      const candidate = this.#candidates.shown(uid);
+      const candidate = this.#candidates.chosen(uid);
       if (candidate !== undefined) changes.push(...this.#put(candidate));
       yield;
     }

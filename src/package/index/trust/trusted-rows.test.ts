@@ -39,7 +39,7 @@ test('a record is shown if it counts, and not what is put in its place', async (
   expect(ledger.mark(scope)).toMatchObject({ sequence: 3, proven: true });
 });
 
-test('a forged record raises no mark, neither of its revision nor of another one, also at a first look', async () => {
+test('a forged record raises no mark, neither of its revision nor of another one, also at a first sync', async () => {
   await using at = await setUp();
   for (const isFirstLook of [false, true]) {
     const { refresh, ledger, row } = server(at.git, { isFirstLook });
@@ -59,7 +59,7 @@ test('a forged record raises no mark, neither of its revision nor of another one
   }
 });
 
-test('at a first look verdicts and approvals do not count, and neither on top of that until the server writes', async () => {
+test('at a first sync verdicts and approvals do not count, nor do later ones until the server writes', async () => {
   await using at = await setUp();
   await at.set(RECORD, await at.record(2));
   const { refresh, row, ledger, index } = server(at.git, { isFirstLook: true });
@@ -168,7 +168,7 @@ test('records that were checked later raise their marks too', async () => {
   expect(sequences[9]).toBe(1);
 });
 
-test('what signatures say is kept over a restart, and evaluated by the keys of then', async () => {
+test('signers are kept over a restart, and evaluated by the current keys', async () => {
   await using at = await setUp();
   const base = await at.scratch.git('rev-parse', 'main');
   const first = await at.approval(1, [base, base], 'old');

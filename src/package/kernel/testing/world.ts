@@ -1,7 +1,7 @@
 import type { Condition } from '../../../../kptfile-schema/index.ts';
 import { timestamp } from '../../../foundation/time/clock.ts';
 import type { Oid } from '../../../git/git-repository.ts';
-import type { Actor, Face } from '../../../resource/object/request-context.ts';
+import type { Actor, EntryPoint } from '../../../resource/object/request-context.ts';
 import { evaluateGates } from '../../model/gates/gates.ts';
 import { issueVerdict, withdrawVerdict } from '../../model/gates/verdict.ts';
 import { revisionName } from '../../model/identity/identity.ts';
@@ -22,7 +22,7 @@ import { Records, scope, signedBy } from './records.ts';
 import { Refs } from './refs.ts';
 
 /** Controllers are known by their names here. */
-export function faceOf({ name }: Actor): Face {
+export function faceOf({ name }: Actor): EntryPoint {
   return name.startsWith('controller:') ? 'controller' : 'cli';
 }
 

@@ -9,7 +9,7 @@ function content(bytes: number, path = 'a'): PackageContent {
   return { ...inputs, tree: '', files: new Map([[path, Buffer.alloc(bytes)]]), skipped: [], objects: () => [] };
 }
 
-test('what is asked for at the same time is read once, and what fails is read again', async () => {
+test('concurrent requests lead to one read, and a failed read is repeated', async () => {
   const cache = new ContentCache();
   let reads = 0;
   const read = async () => {

@@ -31,7 +31,7 @@ export class ContentCache {
     return reading;
   }
 
-  /** Number and bytes of what is kept. */
+  /** Number and bytes of the entries. */
   get size(): { readonly entries: number; readonly bytes: number } {
     return { entries: this.#contents.count, bytes: this.#contents.size };
   }

@@ -10,7 +10,7 @@ import { ObjectDigests } from '../krm/object-digest.ts';
 import { formatConditionType, parseConditionType } from '../policy/condition-type.ts';
 import type { PackageInputs } from './inputs.ts';
 
-/** Bounds for one package: what a person would call a package stays far below. */
+/** Limits for one package; real packages are far below them. */
 export const MAX_FILES = 10_000;
 export const MAX_BYTES = 64 * 1024 * 1024;
 

@@ -65,7 +65,7 @@ test('all patches together are bounded', async () => {
   expect(JSON.stringify(changes).length).toBeLessThan(MAX_PATCHES_BYTES + MAX_CHANGED_FILES_BYTES);
 });
 
-test('the list of files is bounded, and says how many are missing', async () => {
+test('the list of files is bounded, and the number of omitted files is reported', async () => {
   const names = Array.from({ length: 3000 }, (_, number) => `${'\x01'.repeat(100)}${number}`);
   const {
     files,

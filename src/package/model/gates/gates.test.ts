@@ -80,7 +80,7 @@ describe('the state of a gate', () => {
     ).toBe('the condition is False (PoolExhausted: no address left)');
     expect(
       gateOf(facts({}, [verdict({ inputs: { content: 'c0', 'file:a.yaml': 'f0', 'object:x': 'o0' } })]))?.explanation,
-    ).toBe(`given by ann at ${T}, but the content of the package and the file a.yaml and the object x changed since`);
+    ).toBe(`issued by ann at ${T}, but the content of the package and the file a.yaml and the object x changed since`);
     expect(gateOf(facts({}, [verdict()], 'c2'))?.changed).toEqual(['content']);
   });
 });
@@ -114,11 +114,11 @@ describe('a verdict that may expire', () => {
     expect(gateOf(facts({}, [verdict()]), policy, now)?.state).toBe(state);
   });
 
-  test('counts from when it was given last, and says until when it counted', () => {
+  test('counts from the time it was last issued, and the explanation names its end', () => {
     const affirmed = verdict({ since: '2020-01-01T00:00:00Z' });
     expect(gateOf(facts({}, [affirmed]), hour, T)?.state).toBe('Open');
     expect(gateOf(facts({}, [affirmed]), hour, later(2 * HOUR))?.explanation).toBe(
-      'given by ann at 2026-01-01T00:00:00Z, which counted until 2026-01-01T01:00:00Z',
+      'issued by ann at 2026-01-01T00:00:00Z, which counted until 2026-01-01T01:00:00Z',
     );
   });
 
@@ -128,7 +128,7 @@ describe('a verdict that may expire', () => {
     expect(gateOf(odd, {}, T)?.state).toBe('Open');
   });
 
-  test('what else is wrong with it comes first', () => {
+  test('other problems are reported first', () => {
     const backlog = later(HOUR);
     expect(gateOf(facts({}, [verdict()], 'c2'), hour, backlog)?.state).toBe('Stale');
     expect(gateOf(facts({}, undefined), hour, backlog)?.state).toBe('Unproven');
@@ -172,7 +172,7 @@ describe('which gates there are', () => {
     expect(evaluateGates({ ...none, gates }, policy, T)[0]?.approveOnly).toBe(approveOnly);
   });
 
-  test('those required at the proposal stay required, whatever the Kptfile and policies say since', () => {
+  test('those required at the proposal stay required, independent of later Kptfiles and policies', () => {
     const gates = evaluateGates(
       { ...none, gates: ['A'], proposed: ['A', 'B', 'C', 'B'] },
       { ...DEFAULT_POLICY, requiredGates: [required('C', true, 'p')] },

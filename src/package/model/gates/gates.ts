@@ -1,7 +1,7 @@
 import type { Condition } from '../../../../kptfile-schema/index.ts';
 import { timestamp } from '../../../foundation/time/clock.ts';
 import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
-import type { Face } from '../../../resource/object/request-context.ts';
+import type { EntryPoint } from '../../../resource/object/request-context.ts';
 import { CONTENT_INPUT, changedInputs, type PackageInputs } from '../content/inputs.ts';
 import { bindsContent, type EffectivePolicy, matchesPattern, refuseIssuer } from '../policy/policy.ts';
 import { type RevisionRecord, type Verdict, verdictOf } from '../record/record.ts';
@@ -127,30 +127,30 @@ function evaluateGate(
     };
   }
   for (const { name, groups = [], face } of issuersOf(verdict)) {
-    const refused = refuseIssuer(policy, type, { name, groups }, face as Face);
+    const refused = refuseIssuer(policy, type, { name, groups }, face as EntryPoint);
     const functions = name === verdict.by ? '' : `, for functions that ${name} may have changed`;
     if (refused !== undefined)
-      return { state: 'NotAllowed', explanation: `given by ${verdict.by}${functions}: ${refused}` };
+      return { state: 'NotAllowed', explanation: `issued by ${verdict.by}${functions}: ${refused}` };
   }
   if (bindsContent(policy, type) && !Object.hasOwn(verdict.inputs, CONTENT_INPUT)) {
     return {
       state: 'Unproven',
-      explanation: `given by ${verdict.by} for an object only, and a policy requires the whole content; set the condition again`,
+      explanation: `issued by ${verdict.by} for an object only, and a policy requires the whole content; set the condition again`,
     };
   }
   if (changed.length > 0) {
     return {
       state: 'Stale',
-      explanation: `given by ${verdict.by} at ${verdict.at}, but ${changed.map(describeInput).join(' and ')} changed since`,
+      explanation: `issued by ${verdict.by} at ${verdict.at}, but ${changed.map(describeInput).join(' and ')} changed since`,
     };
   }
-  const issued = `given by ${verdict.by} at ${verdict.at}`;
+  const issued = `issued by ${verdict.by} at ${verdict.at}`;
   const end = expiryOf(policy, verdict);
   if (end === undefined) return { state: 'Open', explanation: issued };
   // A time that cannot be read is no time at which it still counts.
   if (!(Date.parse(now) < end)) {
     if (Number.isNaN(end))
-      return { state: 'Expired', explanation: `given by ${verdict.by}, at a time that cannot be read` };
+      return { state: 'Expired', explanation: `issued by ${verdict.by}, at a time that cannot be read` };
     return { state: 'Expired', explanation: `${issued}, which counted until ${timestamp(end)}` };
   }
   return { state: 'Open', explanation: `${issued}, and counts until ${timestamp(end)}`, expires: timestamp(end) };
@@ -181,7 +181,7 @@ export function needsRenewal(
   policy: Pick<EffectivePolicy, 'validFor'>,
   record: RevisionRecord,
   type: string,
-  face: Face,
+  face: EntryPoint,
   now: string,
 ): boolean {
   const verdict = verdictOf(record, type);

@@ -115,7 +115,7 @@ describe('recordAfterPush', () => {
     expect(recordAfterPush(given, tip, conditions(condition('False')), inputs('c9'))).toBe(given);
   });
 
-  test('what a push changed counts as given by it, for what it brought', () => {
+  test('conditions that a push changed count as issued by it, for its content', () => {
     const record = recordAfterPush(given, pushed, conditions(condition('True', 'I say so')), inputs('c2'));
     expect(record.commit).toBe('d');
     expect(verdictOf(record, 'Checked')).toMatchObject({
@@ -138,7 +138,7 @@ describe('recordAfterPush', () => {
     expect(recordAfterPush(given, pushed, conditions(), inputs('c2')).verdicts).toEqual([]);
   });
 
-  test('a branch that was only ever pushed has the verdicts of the push', () => {
+  test('a branch with pushes only has the verdicts of the push', () => {
     const record = recordAfterPush(
       undefined,
       pushed,
@@ -189,7 +189,7 @@ test('syncVerdicts gives what differs to the writer and leaves the rest', () => 
   ]);
 });
 
-test('external facts are part of what a condition was given for, and other facts are another verdict', () => {
+test('external facts are inputs of a condition, and other facts are another verdict', () => {
   const fact = { source: 'https://git.example.com', id: 'review/7', value: 'approved', time: '2026-01-01T00:00:00Z' };
   const given = { type: 'Reviewed', status: 'True', external: [fact] } as const;
   const context = { actor: { name: 'anna' }, face: 'api' } as const;

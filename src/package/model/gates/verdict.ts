@@ -39,7 +39,7 @@ export interface VerdictOptions {
   readonly wholeContent?: boolean;
 }
 
-/** Gives the conditions that come out of rendering. */
+/** Issues the conditions that result from rendering. */
 export const RENDER_ACTOR = 'controller:render';
 /**
  * The condition that kpt writes into the Kptfile of a successfully rendered package: a fact, not a verdict of an actor.
@@ -55,7 +55,7 @@ export function plainCondition({ type, status, reason, message }: IssuedConditio
   };
 }
 
-/** The actor under which conditions are kept that arrive by a plain push. */
+/** The actor of conditions in a plain push. */
 export const PUSH_ACTOR = 'push';
 
 /**
@@ -132,7 +132,7 @@ export function recordAfterPush(
 ): RevisionRecord {
   if (record?.commit === tip.commit) return record;
   const carried: RevisionRecord = { ...(record ?? emptyRecord(tip.commit)), commit: tip.commit };
-  // Of a commit that Sluice made itself the record was lost; who gave its conditions for what is not known any more.
+  // The record of a commit of Sluice was lost, and with it the issuers and inputs of its conditions.
   if (record === undefined && tip.madeBySluice) return carried;
   return syncVerdicts(carried, { conditions }, inputs, { actor: { name: PUSH_ACTOR }, face: 'git' }, tip.time);
 }

@@ -35,7 +35,7 @@ describe('ref names', () => {
     expect(recordRef(root, 'free5gc/upf', 'v1')).toBe('refs/sluice/records/free5gc/upf/v1');
   });
 
-  test('for what is said about the repository stand beside the records', () => {
+  test('of the repository are beside the records', () => {
     expect(identityRef(root)).toBe('refs/sluice/repository');
     expect(adoptionRef(root)).toBe('refs/sluice/adopted');
     expect(identityRef(scoped)).toBe('refs/heads/sluice-repository');
@@ -100,7 +100,7 @@ describe('parseRef', () => {
     expect(parseRef(root, ref)).toEqual(meaning);
   });
 
-  test('sees only its own directory', () => {
+  test('reads only its own directory', () => {
     expect(parseRef(scoped, 'refs/tags/net/edge/upf/v1')).toEqual({
       kind: 'published',
       package: 'upf',

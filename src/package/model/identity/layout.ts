@@ -98,7 +98,7 @@ export function unsignedRecordUid(layout: RepositoryLayout, ref: string): string
   return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name) ? name : undefined;
 }
 
-/** Names the repository for good: a signed statement with its random id. */
+/** Identifies the repository permanently: a signed statement with its random id. */
 export function identityRef(layout: Pick<RepositoryLayout, 'recordPrefix'>): string {
   return layout.recordPrefix.replace(/records\/$/, 'repository');
 }

@@ -18,13 +18,13 @@ describe('setKrmStatus', () => {
     expect(set(head + tail)).toBe(head + LINES + tail);
   });
 
-  test('touches the document it was asked for and no other', () => {
+  test('changes only the requested document', () => {
     const text = 'kind: A\n---\n# only a comment\n---\nkind: B # b\n---\nkind: C\n';
     expect(set(text, STATUS, 2)).toBe(`kind: A\n---\n# only a comment\n---\nkind: B # b\n${LINES}---\nkind: C\n`);
     expect(() => set(text, STATUS, 1)).toThrow(/no object at place 1/);
   });
 
-  test('replaces a status where it stands, and leaves comments after it alone', () => {
+  test('replaces a status in place, and keeps comments after it', () => {
     const old = 'status: # old\n  prefix: 1.2.3.4/32\n\n  conditions:\n  - type: Ready # yes\n';
     const rest = '  # indented comment\n# outer comment\nspec: {a: 1}\n';
     expect(set(`kind: A\n${old}${rest}`)).toBe(`kind: A\n${LINES}${rest}`);
@@ -69,7 +69,7 @@ describe('setKrmStatus', () => {
     );
   });
 
-  test('texts that look like something else are quoted', () => {
+  test('texts that YAML would read as another type are quoted', () => {
     const status = { a: 'yes', b: '012', c: '1:20', d: 'null', e: '', f: '#', g: 'x: y', h: 'line\nline' };
     expect(loadAll(set('kind: A\n', status))).toEqual([{ kind: 'A', status }]);
     expect(set('kind: A\n', { a: 'yes' })).toContain('"yes"');
@@ -95,7 +95,7 @@ describe('setKrmStatus', () => {
     expect(() => set(`kind: A\na0: &a0 x\n${levels.join('\n')}\n`)).toThrow(/anchor/);
   });
 
-  test('property: the text reads as meant, and no other line changes', () => {
+  test('property: the text has the intended value, and no other line changes', () => {
     const name = fc.stringMatching(/^[a-z][a-z0-9]{0,5}$/).filter((text) => text !== 'status');
     const scalar = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null));
     const value = fc.letrec((tie) => ({

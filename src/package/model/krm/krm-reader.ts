@@ -15,7 +15,7 @@ export interface KrmResponse {
 export interface KrmReaderOptions {
   /** Files of so many bytes together are read where they are needed, on the event loop. Default 32 KiB: 10 ms at most. */
   readonly inlineBytes?: number;
-  /** Milliseconds after which the thread is given up. Default 30,000. */
+  /** Milliseconds after which the thread is terminated. Default 30,000. */
   readonly timeoutMs?: number;
   /** Heap size of the thread in MiB. Default 1024. */
   readonly memoryMb?: number;

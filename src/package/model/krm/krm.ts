@@ -33,7 +33,7 @@ export function isPrepared(data: Uint8Array): boolean {
   return prepared.has(data);
 }
 
-/** Keeps what was read of a file, for as long as its bytes are kept. */
+/** Caches the parsed file as long as its bytes exist. */
 export function keepPrepared(path: string, data: Uint8Array, file: KrmFile): void {
   prepared.set(data, { path, file });
 }

@@ -54,7 +54,7 @@ describe('how it is laid out does not', () => {
   });
 });
 
-test('aliases count as what they stand for; one that expands without end, and a long file, count as the whole file', () => {
+test('aliases count as their values; one without a bounded expansion, and a long file, count as the whole file', () => {
   expect(digestOf(`${HEAD}x: &x 0644\nspec: {a: *x}\n`)).not.toBe(digestOf(`${HEAD}x: &x 644\nspec: {a: *x}\n`));
   const bomb = [
     'a0: &a0 [x, x]',

@@ -25,19 +25,19 @@ describe('matchesPattern', () => {
 });
 
 describe('refuseGiver', () => {
-  test('lets any actor give a condition that no rule names', () => {
+  test('permits any actor to issue a condition without a rule', () => {
     expect(refuseIssuer(DEFAULT_POLICY, 'x', { name: 'push' }, 'git')).toBeUndefined();
     expect(refuseIssuer(strict, 'Rendered', { name: 'carl' }, 'cli')).toBeUndefined();
   });
 
-  test('keeps plain pushes away from the types that a policy denies them, and only pushes', () => {
+  test('rejects types that a policy denies to pushes, for pushes only', () => {
     expect(refuseIssuer(strict, 'ipam.claim', { name: 'ann' }, 'git')).toContain('plain push');
     expect(refuseIssuer(strict, 'Exact', { name: 'ann' }, 'git')).toContain('plain push');
     expect(refuseIssuer(strict, 'Exactly', { name: 'ann' }, 'git')).toBeUndefined();
     expect(refuseIssuer(strict, 'ipam.claim', { name: 'ann' }, 'controller')).toBeUndefined();
   });
 
-  test('asks every rule that names the type', () => {
+  test('evaluates every rule that names the type', () => {
     expect(refuseIssuer(strict, 'security.scan', { name: 'ann' }, 'cli')).toBeUndefined();
     expect(refuseIssuer(strict, 'security.scan', { name: 'bob' }, 'cli')).toContain('policy security');
     expect(refuseIssuer(strict, 'security.audit', { name: 'ann' }, 'cli')).toBeUndefined();

@@ -1,4 +1,4 @@
-import type { Actor, Face } from '../../../resource/object/request-context.ts';
+import type { Actor, EntryPoint } from '../../../resource/object/request-context.ts';
 import { parseConditionType } from './condition-type.ts';
 import type { HostUsers } from './host-users.ts';
 import { NO_PEOPLE, type People } from './people.ts';
@@ -102,7 +102,7 @@ export function refuseIssuer(
   policy: EffectivePolicy,
   conditionType: string,
   actor: Actor,
-  face: Face,
+  face: EntryPoint,
 ): string | undefined {
   if (face === 'git') {
     const denied = policy.pushDenied.find((pattern) => matchesPattern(pattern, conditionType));

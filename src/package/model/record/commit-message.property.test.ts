@@ -243,7 +243,7 @@ describe('parseCommitMessage', () => {
     expect(Object.prototype).not.toHaveProperty('package');
   });
 
-  test('a long message is read up to a limit, and says so above it', () => {
+  test('a long message is read up to a limit, and truncation is reported', () => {
     const reason = 'x'.repeat(MAX_MESSAGE_LENGTH - 100);
     expect(parseCommitMessage(`s\n\nSluice-Reason: ${reason}\nSluice-Action: edit`)).toMatchObject({
       reason,

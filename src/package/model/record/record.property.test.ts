@@ -124,7 +124,7 @@ describe('formatRecord and parseRecord', () => {
     expect(read.signed).toEqual(statement);
   });
 
-  test('a record of an earlier version is a claim, whatever trailer stands behind it', () => {
+  test('a record of an earlier version is a claim, independent of its trailers', () => {
     expect(parseRecord(unsigned(full))).toEqual({ record: full, signed: undefined });
     const { signature } = signed(full);
     expect(parseRecord(`${unsigned(full)}\n${SIGNATURE_TRAILER}: ${signature}\n`)).toEqual({
@@ -248,7 +248,7 @@ test('verdictOf finds by the exact type', () => {
   expect(verdictOf(undefined, 'x')).toBeUndefined();
 });
 
-test('hasObjectMetadata asks for what publication does not fold', () => {
+test('hasObjectMetadata tests for data that a publication does not contain', () => {
   expect(hasObjectMetadata(full)).toBe(true);
   expect(hasObjectMetadata(emptyRecord('c'))).toBe(false);
   expect(

@@ -21,7 +21,7 @@ import { listOf, mapOf } from '../../trust/statement/strict-schemas.ts';
  */
 const status = z.enum(['True', 'False', 'Unknown']);
 
-/** A fact from outside of the package that a verdict rests on, such as a review or the health of a deployment. */
+/** A fact from outside of the package that is a basis of a verdict, such as a review or the health of a deployment. */
 const externalFactSchema = z.object({
   /** Source of the observation, such as the address of a host. */
   source: z.string(),
@@ -40,7 +40,7 @@ export const verdictSchema = z.object({
   message: z.string().optional(),
   /** Inputs of the verdict, see inputs.ts: each reference with its digest at that time. */
   inputs: mapOf(z.string()),
-  /** The facts from outside that it rests on; they do not close its gate when they change. */
+  /** External facts that are its basis; they do not close its gate when they change. */
   external: listOf(externalFactSchema).optional(),
   by: z.string(),
   /** Set where functions of the package issued it: it counts as issued by all of these, who may have changed the functions. */
@@ -66,7 +66,7 @@ export const stepSchema = z.object({
   /** The digest of the content that was rejected; records of earlier versions have only the commit. */
   content: z.string().optional(),
   reason: z.string().optional(),
-  /** Gates that were closed and passed all the same, because the repository does not enforce them. */
+  /** Closed gates that did not prevent the step, because the repository does not enforce them. */
   gates: listOf(z.string()).optional(),
 });
 
@@ -80,7 +80,7 @@ export const contributorSchema = z.object({
   since: z.string(),
   /** The first commit of this contributor. */
   commit: z.string().optional(),
-  /** Set where the Git host reported who pushed: its kind and the user there, `<provider>:<user>`. It gives no verdict. */
+  /** Set where the Git host reported who pushed: its kind and the user there, `<provider>:<user>`. It issues no verdict. */
   attributedBy: z.string().optional(),
   /**
    * For `push`: the commits of unknown pushers, oldest first, for which the Git host may still report the pusher. Absent if not
@@ -109,7 +109,7 @@ const recordSchema = z.object({
   version: z.literal(1),
   /** The request that wrote this record. `made` is the commit on the draft that it created, if any. */
   last: stepSchema.omit({ commit: true, gates: true }).extend({ made: z.string().optional() }).optional(),
-  /** Tip of the draft that this record speaks about; another tip means that someone pushed since. */
+  /** Tip of the draft that this record describes; another tip means that the branch was pushed since. */
   commit: z.string(),
   verdicts: listOf(verdictSchema),
   /** Lifecycle steps, oldest first, the last 50. */
@@ -165,7 +165,7 @@ export interface RecordStatement extends StatementHead {
   readonly record: RevisionRecord;
 }
 
-/** A record as it was read, before anything is known of its signature. */
+/** A record as it was read, before its signature is checked. */
 export interface ReadRecord {
   readonly record: RevisionRecord;
   /** Undefined for a record that an earlier version wrote without a statement. */
@@ -258,7 +258,7 @@ export function approvalsElsewhere(
   return approvals.filter((one) => one.namespace !== undefined && one.namespace !== namespace);
 }
 
-/** Adds the actor of a change of content. Controllers carry on what others wrote, and are none. */
+/** Adds the actor of a change of content. Controllers only process content of others, and are not contributors. */
 export function withContributor(
   contributors: readonly Contributor[],
   { actor, face }: Pick<RequestContext, 'actor' | 'face'>,

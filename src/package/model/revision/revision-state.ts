@@ -1,5 +1,5 @@
 import type { Oid } from '../../../git/git-repository.ts';
-import type { Actor, Face } from '../../../resource/object/request-context.ts';
+import type { Actor, EntryPoint } from '../../../resource/object/request-context.ts';
 import type { Gate, GateFacts } from '../gates/gates.ts';
 import type { Approval, Contributor } from '../record/record.ts';
 
@@ -13,7 +13,7 @@ export type Action = (typeof ACTIONS)[number];
 export interface TransitionRequest {
   readonly action: Action;
   readonly actor: Actor;
-  readonly face: Face;
+  readonly face: EntryPoint;
   /** The commit that the request is based on. Any other commit is a conflict. */
   readonly expectedCommit?: Oid;
   /** The actor gave no version of the revision: the current one may not be the one that they read. */

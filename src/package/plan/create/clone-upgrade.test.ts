@@ -99,7 +99,7 @@ async function world(): Promise<World> {
 }
 
 describe('a clone', () => {
-  test('has the files of its upstream, its own name, and says where it comes from', async () => {
+  test('has the files of its upstream, its own name, and a reference to the upstream', async () => {
     await using w = await world();
     const v1 = await w.blueprint('v1', { Kptfile: KPTFILE, 'upf.yaml': deployment('upf:1'), 'run.sh': '#!/bin/sh\n' });
     const name = await w.create('edge/edge-upf/v1', { type: 'clone', upstream: { revision: v1 } });
@@ -143,7 +143,7 @@ describe('a clone', () => {
     }
   });
 
-  test('does not copy the requests for automatic steps of its upstream, and an upgrade brings none', async () => {
+  test('does not copy the requests for automatic steps of its upstream, and an upgrade merges none', async () => {
     await using w = await world();
     const requests = ['config.porch.kpt.dev/auto-lifecycle-mgmt: "true"', 'approval.nephio.org/policy: initial'];
     const annotated = (...lines: string[]) =>
@@ -215,7 +215,7 @@ describe('an upgrade', () => {
     return { v1, v2, local };
   }
 
-  test('brings what changed upstream and keeps what was changed locally', async () => {
+  test('merges upstream changes and keeps local changes', async () => {
     await using w = await world();
     const { v1, v2, local } = await cloned(w);
     const mine = (await w.text(local, 'upf.yaml'))
@@ -314,7 +314,7 @@ describe('an upgrade', () => {
     }
   });
 
-  test('goes from published revisions to published revisions of one package', async () => {
+  test('requires published revisions of one package', async () => {
     await using w = await world();
     const { v1, v2, local } = await cloned(w);
     const upgrade = (oldUpstream: string, newUpstream: string, from: string) =>

@@ -42,7 +42,7 @@ export interface RevisionChange extends PackageEdits {
   /** Pipeline and resolvers settled at the resulting content. */
   readonly settled?: { readonly resolvers: readonly string[] };
   /**
-   * Writes down what a push gave since the record was written. Until then every look replays the pushed commits, and a rewritten
+   * Records the conditions that a push issued since the record was written. Until then every read replays the pushed commits, and a rewritten
    * history would count as one push.
    */
   readonly recordPush?: boolean;
@@ -169,7 +169,7 @@ function revokesVerdict(before: RevisionRecord, after: RevisionRecord): boolean 
   return before.verdicts.some(({ type, status }) => status === 'True' && !open.has(type));
 }
 
-/** Only what gives or withdraws conditions has to be kept; everything else a push brings is in Git already. */
+/** Only issued and withdrawn conditions must be recorded; the rest of a push is in Git already. */
 function needsRecording(revision: PackageRevision, atTip: RevisionRecord): boolean {
   const known = revision.record?.verdicts;
   // Since then the Git host reported who pushed.
@@ -279,7 +279,7 @@ interface VerdictSources {
   readonly policy: EffectivePolicy;
   readonly context: RequestContext;
   readonly at: string;
-  /** False if the caller may write files and give no conditions. */
+  /** False if the caller may write files and not issue conditions. */
   readonly mayIssue: boolean;
 }
 

@@ -47,7 +47,7 @@ export function fileEdits(
     );
   }
   const written = edits.get('Kptfile');
-  // A client that writes back what it read must not put it into Git.
+  // It must not get into Git when a client writes back an object that it read.
   if (written != null && Buffer.from(written).includes(READY_TYPE))
     kptfileEdits.push({ op: 'removeCondition', type: READY_TYPE });
   if (kptfileEdits.length > 0) {

@@ -6,7 +6,7 @@ import {
   readKptfile,
 } from '../../../../kptfile-schema/index.ts';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
-import type { Face, RequestContext } from '../../../resource/object/request-context.ts';
+import type { EntryPoint, RequestContext } from '../../../resource/object/request-context.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
 import { isKptfilePath } from '../../merge/package-files.ts';
 import { CONTENT_INPUT, type PackageInputs } from '../../model/content/inputs.ts';
@@ -110,7 +110,7 @@ export function permittedRendering(
 function refusePipeline(policy: EffectivePolicy, type: string, issuers: readonly Issuer[]): string | undefined {
   if (issuers.length === 0) return refuseIssuer(policy, type, { name: RENDER_ACTOR }, 'controller');
   for (const { name, groups = [], face } of issuers) {
-    const why = refuseIssuer(policy, type, { name, groups }, face as Face);
+    const why = refuseIssuer(policy, type, { name, groups }, face as EntryPoint);
     if (why !== undefined)
       return `${why}; ${name} may have changed the functions of the package, and no policy pins them (validatorConditions)`;
   }

@@ -90,7 +90,7 @@ describe('a report', () => {
     expect(await names()).toEqual(['push', 'anna']);
   });
 
-  test('counts while the Repository asks for it, and for good once it is in a record', async () => {
+  test('counts while the Repository enables it, and permanently once it is in a record', async () => {
     report('anna-h', undefined, await commit());
     const { hostUsers, ...without } = policy;
     policy = without;
@@ -152,7 +152,7 @@ test('of more commits than a record lists, and where one is not known, nothing m
   expect(add(add([], 'a'), undefined)[0]?.commits).toBeUndefined();
 });
 
-test('for what functions of a package say, a person whom only the host names is an unknown pusher', () => {
+test('for conditions of functions, a person whom only the host names is an unknown pusher', () => {
   const since = '2026-01-02T03:04:05Z';
   const issuers = pipelineIssuers([
     { name: 'anna', face: 'cli', since },

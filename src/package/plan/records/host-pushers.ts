@@ -17,7 +17,7 @@ import type { RepositoryContext } from '../ports/repository-context.ts';
 
 type RepositorySources = Pick<RepositoryContext, 'git' | 'layout' | 'trust' | 'namespace' | 'repository'>;
 
-/** Commits that are read of one push; of a longer one only the last commit is known to have come with it. */
+/** Maximum number of commits that are read of one push; of a longer one only the last commit is attributed. */
 const MAX_COMMITS_OF_PUSH = 100;
 /** Commits that are read for one answer. */
 const MAX_READ_COMMITS = 500;

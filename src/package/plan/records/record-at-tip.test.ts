@@ -84,8 +84,8 @@ test('the Kptfile at the tip, which the index has read, is not read again for ea
   expect(read).not.toContain(tip.kptfileBlob);
 });
 
-describe('several pushes between two looks', () => {
-  test('a condition counts for the content of the commit that brought it', async () => {
+describe('several pushes between two syncs', () => {
+  test('a condition counts for the content of its commit', async () => {
     await using at = await setUp();
     await at.push({ 'shop/Kptfile': kptfile() });
     await at.push({ 'shop/Kptfile': kptfile('True', 'run 1') });
@@ -140,7 +140,7 @@ describe('a record that is lost', () => {
     expect(await at.gate()).toEqual(['Open', 'anna']);
   });
 
-  test('opens nothing by the pushes that came before or after', async () => {
+  test('opens no gate by earlier or later pushes', async () => {
     await using at = await setUp();
     await draft(at.store);
     await at.push({ 'shop/app.yaml': 'a: 1\n' });
@@ -207,7 +207,7 @@ test('what is pushed to a proposed branch needs two approvers who changed nothin
   expect(await at.store.update(NAME, { action: 'approve' }, carl)).toMatchObject({ lifecycle: 'Published' });
 });
 
-test('what a tag that came by a push says about its verdicts does not come along with a copy', async () => {
+test('a copy does not get the verdicts that a pushed tag claims', async () => {
   const givers = [{ conditionType: 'tested', actors: ['qa'], policy: 'p' }];
   await using at = await setUp({ ...DEFAULT_POLICY, givers });
   const verdict = {
@@ -246,7 +246,7 @@ describe('who changed a pushed draft is not known', () => {
   });
 });
 
-test('a proposal whose record was removed cannot be approved, whatever the Kptfile says since, until it is proposed again', async () => {
+test('a proposal whose record was removed cannot be approved until it is proposed again, independent of its Kptfile', async () => {
   await using at = await setUp();
   await draft(at.store);
   await at.store.update(NAME, { action: 'propose' }, anna);

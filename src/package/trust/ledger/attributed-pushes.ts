@@ -23,7 +23,7 @@ export interface AttributedPush {
   readonly at: string;
 }
 
-/** A report as it is kept. */
+/** A stored report. */
 export interface KeptPush extends AttributedPush {
   /**
    * True if the revision was deleted afterwards: who brought the same commit again is not known by this report. Its user contributed all
@@ -43,7 +43,7 @@ export interface AttributedPushes {
   supersede(place: Pick<AttributedPush, 'repository' | 'registration'>, refs: readonly string[]): void;
   /** The latest reports on a branch, newest first. */
   latest(place: Pick<AttributedPush, 'repository' | 'registration' | 'ref'>): readonly KeptPush[];
-  /** Keeps that a commit of an unknown pusher was read as the tip of a branch. The first look at a commit stays. Durable when it returns. */
+  /** Records that a commit of an unknown pusher was read as the tip of a branch. The first record of a commit stays. Durable when it returns. */
   noteSync(look: Pick<AttributedPush, 'repository' | 'registration' | 'ref'> & { readonly commit: Oid }): void;
   /** The branch at whose tip a commit was read first; undefined if it never was. */
   firstSync(look: Pick<AttributedPush, 'repository' | 'registration'> & { readonly commit: Oid }): string | undefined;
@@ -51,7 +51,7 @@ export interface AttributedPushes {
   close(): void;
 }
 
-/** Reports on one branch that are kept: more of them at a time come only from a branch that is pushed to and fro. */
+/** Reports on one branch that are kept: more of them at a time occur only on a branch that is moved back and forth. */
 export const MAX_PUSHES_OF_REF = 50;
 /** Maximum number of stored reports for one registration, so that registrations do not displace each other's. */
 export const MAX_PUSHES_OF_REGISTRATION = 10_000;

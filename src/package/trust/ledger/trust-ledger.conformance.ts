@@ -94,7 +94,7 @@ export function describeTrustLedger(open: () => TrustLedger | Promise<TrustLedge
         expect(ledger.keys()).toEqual([revoked]);
       }));
 
-    test('a revocation covers marks that were raised just before, and none that come after', () =>
+    test('a revocation covers earlier marks, and no later ones', () =>
       withLedger((ledger) => {
         ledger.addKey(key('a'));
         ledger.raise([raiseOf('x', 1), raiseOf('y', 1)], { durable: false });
@@ -129,7 +129,7 @@ export function describeTrustLedger(open: () => TrustLedger | Promise<TrustLedge
       }));
   });
 
-  test('repositories are known by id, and by the address at which they were seen last', () =>
+  test('repositories are found by id, and by their last address', () =>
     withLedger((ledger) => {
       expect(ledger.repository('r1')).toBeUndefined();
       expect(ledger.repositoryAt('one')).toBeUndefined();
@@ -171,7 +171,7 @@ export function describeTrustLedger(open: () => TrustLedger | Promise<TrustLedge
     }));
 
   describe.each([true, false])('marks with durable: %s', (durable) => {
-    test('rise and never go down', () =>
+    test('increase and never decrease', () =>
       withLedger((ledger) => {
         const raise = (...entries: NewMark[]) => ledger.raise(entries, { durable });
         expect(ledger.mark(scope('x'))).toBeUndefined();

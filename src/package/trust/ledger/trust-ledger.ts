@@ -2,7 +2,7 @@ import type { MainHeads } from './main-heads.ts';
 
 /**
  * Facts about trust that Git cannot keep, because every user who may push can rewrite Git: which keys a server trusts, which
- * repositories it has seen, and how far the chain of statements on each revision has come.
+ * repositories it has seen, and the position in the chain of statements on each revision.
  *
  * A ledger is shared by all processes on one data folder; every method reads or writes the shared state.
  */
@@ -32,7 +32,7 @@ export interface TrustLedger {
   /** Inserts or replaces. Durable when it returns. */
   putRepository(repository: KnownRepository): void;
 
-  /** Notes where a main branch of a known repository is; other processes see it at once, like a mark that need not be durable. */
+  /** Records the head of a main branch of a known repository; other processes read it at once, like a mark that need not be durable. */
   noteMain(id: string, branch: string, head: string): void;
 
   /** Returns the position of the last statement on a revision; undefined if none was seen. */
@@ -102,7 +102,7 @@ export interface StatementScope {
 
 /** Scopes whose marks were raised after a version. */
 export interface RaisedScopes {
-  /** To be given with the next question. */
+  /** Pass it to the next call. */
   readonly version: number;
   /** Undefined if it is not known which ones: any mark may have changed. */
   readonly scopes: readonly StatementScope[] | undefined;

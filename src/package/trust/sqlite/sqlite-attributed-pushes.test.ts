@@ -48,7 +48,7 @@ test('the same report again changes nothing, and of many the oldest make way', (
   pushes.close();
 });
 
-test('what was reported before a deletion is superseded, and the same report afterwards is another push', () => {
+test('a report before a deletion is superseded, and the same report after it is another push', () => {
   const path = join(folder, 'deleted.sqlite');
   const pushes = new SqliteAttributedPushes(path);
   pushes.supersede(PUSH, [PUSH.ref]);

@@ -48,7 +48,7 @@ function many(name: string, sequence: number): NewMark[] {
   return [raiseOf(name, sequence), ...Array.from({ length: 300 }, (_, index) => raiseOf(`other-${index}`, sequence))];
 }
 
-test('a mark that need not be durable is seen by other processes at once', () => {
+test('other processes read a mark that need not be durable at once', () => {
   const path = newPath();
   const [one, two] = [SqliteTrustLedger.open({ path }), SqliteTrustLedger.open({ path })];
   one.raise([raiseOf('x', 1)], SOON);
@@ -135,7 +135,7 @@ test('many marks that need not be durable reach others within a second, before w
   two.close();
 });
 
-test('a mark that waits never takes back what another process wrote, and comes after a revocation there', () => {
+test('a pending mark never reverts the write of another process, and follows a revocation there', () => {
   const path = newPath();
   const [one, two] = [SqliteTrustLedger.open({ path }), SqliteTrustLedger.open({ path })];
   one.addKey(key('a'));
@@ -153,7 +153,7 @@ test('a mark that waits never takes back what another process wrote, and comes a
   two.close();
 });
 
-test('a change of the keys by another process is seen soon, and other writes are none', () => {
+test('a change of the keys by another process is detected, and other writes are not reported', () => {
   const path = newPath();
   const clock = new ManualClock();
   const [one, two] = [SqliteTrustLedger.open({ path, clock }), SqliteTrustLedger.open({ path, clock })];
@@ -249,7 +249,7 @@ const steps = fc.oneof(
   fc.record({ act: fc.constant('revoke' as const), by: fc.nat(1) }),
 );
 
-test('marks of two processes never go down, whatever they do, and end at the highest that was raised', () => {
+test('marks of two processes never decrease, and end at the highest one', () => {
   const names = ['x', 'y', 'z'];
   fc.assert(
     fc.property(fc.array(steps, { maxLength: 25 }), (list) => {

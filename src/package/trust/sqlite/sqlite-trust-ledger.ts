@@ -42,7 +42,7 @@ interface Pending {
 
 /**
  * A ledger in a separate SQLite file, which several processes write at the same time. Each write is one transaction with full sync;
- * reads access the file, so that they see the writes of other processes.
+ * reads access the file, so that they include the writes of other processes.
  */
 export class SqliteTrustLedger implements TrustLedger {
   readonly #path: string;
@@ -59,7 +59,7 @@ export class SqliteTrustLedger implements TrustLedger {
   /** Changes when another connection writes to the file. */
   #foreignVersion: number;
   #cancelFlush: (() => void) | undefined;
-  /** The last attempt to write what waits failed. */
+  /** The last attempt to write the pending marks failed. */
   #failed = false;
   #keysVersion: number;
   /** Time of the last read of the version, in milliseconds since the epoch. */
@@ -85,7 +85,7 @@ export class SqliteTrustLedger implements TrustLedger {
     return new SqliteTrustLedger(options, openLedgerDatabase(options.path));
   }
 
-  /** Opens the file to read it; see `openLedgerReadOnly`. All that would change it throws. */
+  /** Opens the file to read it; see `openLedgerReadOnly`. Methods that would change it throw. */
   static openReadOnly(path: string): SqliteTrustLedger {
     return new SqliteTrustLedger({ path }, openLedgerReadOnly(path));
   }
@@ -280,7 +280,7 @@ export class SqliteTrustLedger implements TrustLedger {
       work();
       this.#database.exec('COMMIT');
     } catch (error) {
-      // After some errors SQLite has rolled back by itself.
+      // After some errors SQLite has already rolled back.
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw ledgerError(error, this.#path);
     } finally {

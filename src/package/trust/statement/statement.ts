@@ -4,7 +4,7 @@ import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import { canonicalJson } from '../../../foundation/text/canonical-json.ts';
 import type { StatementScope } from '../ledger/trust-ledger.ts';
 
-/** Version of the statements that this code writes and understands; what names another one is not trusted. */
+/** Version of the statements that this code writes and supports; statements of other versions are not trusted. */
 export const STATEMENT_VERSION = 'sluice.dev/v1';
 
 /** Characters of the payload of a statement that is written or read. The record of a Kptfile with the most conditions fits. */
@@ -67,7 +67,7 @@ export function formatStatement(subject: string, { payload, signature }: SignedP
   return `${subject}\n\n${payload}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
 }
 
-/** The payload and the signature in such a message, as they stand there. */
+/** The unchanged payload and signature in such a message. */
 export function splitMessage(message: string): SignedPayload {
   const start = message.indexOf('\n\n');
   const body = start === -1 ? '' : message.slice(start + 2);

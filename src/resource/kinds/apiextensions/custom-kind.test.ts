@@ -121,7 +121,7 @@ describe('customKind', () => {
     expect(() => kind.parse([])).toThrow('expected object');
   });
 
-  test('judges changes', () => {
+  test('validates changes', () => {
     const next = kind.complete({ ...gateway, spec: { host: 'y' } });
     expect(kind.strategy.validateUpdate(kind.complete(gateway), next).map((cause) => cause.message)).toEqual([
       'Invalid value: "y": host is immutable',

@@ -15,7 +15,7 @@ const portSchema = z.object({
   nodePort: z.int32().optional().describe('Port on each node.'),
 });
 
-/** A Service has no effect here: clients read what was written. */
+/** A Service has no effect here: clients only read it back. */
 export const serviceKind = defineKind({
   group: '',
   version: 'v1',

@@ -5,7 +5,7 @@ import type { Kind } from '../../schema/kind.ts';
 import { type Event, eventKind } from '../core/event.ts';
 import { eventV1Kind, eventV1Translation } from './event-v1.ts';
 
-const { show, keep } = eventV1Translation;
+const { fromStored, toStored } = eventV1Translation;
 const time = fc.constantFrom('2026-01-02T03:04:05Z', '2026-01-02T03:04:05.123456Z', null);
 const microTime = fc.constantFrom('2026-01-02T03:04:05.123456Z', '2026-01-02T03:04:05.000000+02:00', null);
 const reference = fc.record(
@@ -31,9 +31,9 @@ test('an event that is shown, read and kept again is the same, and so is its row
   fc.assert(
     fc.property(event, (written) => {
       const core = eventKind.complete(written as Parameters<typeof eventKind.complete>[0]);
-      const { object: shown, unknownFields } = eventV1Kind.parse(show(core));
+      const { object: shown, unknownFields } = eventV1Kind.parse(fromStored(core));
       expect(unknownFields).toEqual([]);
-      expect(keep(shown)).toEqual(core);
+      expect(toStored(shown)).toEqual(core);
       expect(row(eventV1Kind as unknown as Kind, shown)).toEqual(row(eventKind as unknown as Kind, core));
     }),
     { numRuns: runs(100) },
@@ -41,11 +41,11 @@ test('an event that is shown, read and kept again is the same, and so is its row
 });
 
 test('every selectable field of a core event is one of the newer event', () => {
-  const paths = eventV1Kind.selectableFields.map(({ path }) => eventV1Translation.keptPath?.(path));
+  const paths = eventV1Kind.selectableFields.map(({ path }) => eventV1Translation.storedPath?.(path));
   expect(paths).toEqual(eventKind.selectableFields.map(({ path }) => path));
 });
 
-test('what the recorder of client-go writes', () => {
+test('objects of the recorder of client-go', () => {
   const metadata = { name: 'web.17a8b9c0d1e2f3a4', namespace: 'default', creationTimestamp: null };
   const regarding = {
     kind: 'PackageRevision',
@@ -71,7 +71,7 @@ test('what the recorder of client-go writes', () => {
     ...old,
   });
   expect(unknownFields).toEqual([]);
-  const core: Event = keep(object);
+  const core: Event = toStored(object);
   expect(core).toMatchObject({ involvedObject: regarding, message: 'the gate is open', eventTime: time.eventTime });
   expect(core).toMatchObject({ reportingComponent: 'gatekeeper', source: {} });
   expect(eventV1Kind.complete({ metadata: { name: 'a' } })).toMatchObject({ regarding: {}, note: '', type: 'Normal' });

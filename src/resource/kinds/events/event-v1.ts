@@ -103,12 +103,12 @@ const NAMES: readonly (readonly [v1: string, core: string])[] = [
 const TO_CORE: ReadonlyMap<string, string> = new Map(NAMES);
 const FROM_CORE: ReadonlyMap<string, string> = new Map(NAMES.map(([v1, core]) => [core, v1]));
 
-/** Core events are what is kept. */
+/** Core events are stored. */
 export const eventV1Translation: Translation<EventV1, Event> = {
   // The two kinds have the same fields, but for the names that the tables map.
-  show: (event) => renamed(event, eventV1Kind.apiVersion, FROM_CORE) as unknown as EventV1,
-  keep: (event) => renamed(event, eventKind.apiVersion, TO_CORE) as unknown as Event,
-  keptPath: (path) => path.replace(/^\w+/, (field) => TO_CORE.get(field) ?? field),
+  fromStored: (event) => renamed(event, eventV1Kind.apiVersion, FROM_CORE) as unknown as EventV1,
+  toStored: (event) => renamed(event, eventKind.apiVersion, TO_CORE) as unknown as Event,
+  storedPath: (path) => path.replace(/^\w+/, (field) => TO_CORE.get(field) ?? field),
 };
 
 function renamed(event: KubernetesObject, apiVersion: string, names: ReadonlyMap<string, string>): object {

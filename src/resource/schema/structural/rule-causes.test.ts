@@ -23,7 +23,7 @@ describe('rules about one state', () => {
     ...rules({ rule: 'self.min <= self.max', message: 'min must not be above max', fieldPath: '.min' }),
   };
 
-  test('are judged wherever the value is', () => {
+  test('are evaluated at every position of the value', () => {
     expect(causesOf(schema, { min: 3, max: 2, names: ['ab', 'b'], map: { x: 0, 'y.z': 1 } })).toEqual([
       'min: Invalid value: "object": min must not be above max',
       'names[1]: Invalid value: "b": failed rule: self.startsWith(\'a\')',
@@ -52,7 +52,7 @@ describe('rules about one state', () => {
     );
   });
 
-  test('see fields whose names CEL does not permit by other names', () => {
+  test('access fields whose names CEL does not permit by escaped names', () => {
     const odd: StructuralSchema = {
       type: 'object',
       properties: {

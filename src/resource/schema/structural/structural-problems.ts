@@ -77,7 +77,7 @@ class SchemaValidator {
     return true;
   }
 
-  /** The first rule that is too much is a problem, the checks skip those behind it. */
+  /** The first rule beyond a limit is a problem, the checks skip later ones. */
   #rule(rule: ValidationRule, path: Path): void {
     const wasTooMuch = this.#hasTooManyRules();
     this.#rules += 1;

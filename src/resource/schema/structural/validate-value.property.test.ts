@@ -31,7 +31,7 @@ describe('defaults', () => {
     });
   });
 
-  test('null counts as not given, unless null is allowed', () => {
+  test('null counts as absent unless the schema permits it', () => {
     expect(validateValue(schema, { size: null, maybe: null, list: null }).value).toEqual({
       size: 1,
       inner: { name: 'x' },
@@ -62,7 +62,7 @@ describe('unknown fields', () => {
     expect(result.unknownFields).toEqual([['list', 0, 'b'], ['map', 'k', 'c'], ['more']]);
   });
 
-  test('stay where the schema preserves them, and fields with a schema are still judged there', () => {
+  test('stay where the schema preserves them, and fields with a schema are still validated', () => {
     const schema = object({ a: { type: 'integer' } }, { 'x-kubernetes-preserve-unknown-fields': true });
     expect(validateValue(schema, { a: 1, b: { c: [null, { d: 1 }] } })).toEqual({
       value: { a: 1, b: { c: [null, { d: 1 }] } },
@@ -230,7 +230,7 @@ describe('hostile input', () => {
   });
 });
 
-test('judging what was judged changes nothing', () => {
+test('validating a validated value changes nothing', () => {
   const leaf = fc.oneof(
     fc.constant<StructuralSchema>({ type: 'string', default: 'd' }),
     fc.constant<StructuralSchema>({ type: 'integer' }),

@@ -67,7 +67,7 @@ function matchesModel(stored: Stored<Widget>, expected: Expected): void {
   expect(stored.metadata.deletionTimestamp !== undefined).toBe(expected.deleting);
 }
 
-test('the storage does as the model does, and watchers that begin anywhere see the same', async () => {
+test('the storage behaves as the model, and watchers from any version get the same events', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const clock = new ManualClock();

@@ -46,7 +46,7 @@ describe('a full namespace', () => {
     expect(quota.exceeded).toBe(2);
   });
 
-  test('takes no more bytes, but lets objects shrink', async () => {
+  test('rejects more bytes, but permits objects to shrink', async () => {
     const { quota, storage } = open({ objects: 10, bytes: 5000 });
     const large = await storage.create(api, widget('a', 'default', { a: 'x'.repeat(4000) }));
     await expect(storage.create(api, widget('b', 'default', { a: 'x'.repeat(2000) }))).rejects.toThrow(

@@ -13,7 +13,7 @@ import { ObjectIndex } from './object-index.ts';
 
 const context: RequestContext = { actor: { name: 'test' }, face: 'api' };
 
-test('an index equals a plain map, whatever order things come and go in', () => {
+test('an index equals a plain map for every order of additions and removals', () => {
   const key = fc.record({ namespace: fc.constantFrom('a', 'a-b', 'b'), name: fc.constantFrom('x', 'x-y', 'z') });
   const step = fc.record({
     key,
@@ -120,7 +120,7 @@ test('a list by name, label, field and namespace finds what a full scan finds', 
   expect(await count({ namespace: 'other' })).toBe(5);
 });
 
-test('a watcher of few objects sees exactly what a watcher of all would keep', async () => {
+test('a watcher with a selector gets exactly the matching events of a watcher of all', async () => {
   const selections: Partial<ListOptions>[] = [
     {},
     { namespace: 'other' },

@@ -80,7 +80,7 @@ export function markedForDeletion<T extends KubernetesObject>(old: Stored<T>, op
   };
 }
 
-/** Refused if the kind keeps the object for good. */
+/** Refused if the kind keeps the object permanently. */
 export function refuseForbiddenDeletion<T extends KubernetesObject>(kind: WrittenKind<T>, object: T): void {
   const why = kind.strategy.deletionRefusal(object);
   if (why === undefined) return;

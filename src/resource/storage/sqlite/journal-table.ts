@@ -20,13 +20,13 @@ export interface JournalTableOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** An event may go after this time, in milliseconds, however few there are. */
+/** An event may be removed after this time, in milliseconds, independent of their number. */
 const RETENTION_MS = 60 * 60_000;
 /** Number of new events after which old ones are removed. */
 const TRIM_INTERVAL_EVENTS = 1000;
 /** More changes than this at once are the arrival of a repository: no watcher needs them one by one. */
 const MIN_BULK_CHANGES = 1000;
-/** Versions are given out from blocks that are marked as used beforehand, so that none is given twice after a crash. */
+/** Versions are assigned from blocks that are marked as used beforehand, so that none is assigned twice after a crash. */
 const VERSION_BLOCK = 10_000n;
 
 /** The bytes of some events, in SQL. */
@@ -69,7 +69,7 @@ export class JournalTable implements EventJournal {
   #counting = 0;
   #sinceTrim = 0;
   #bytesSinceTrim = 0;
-  /** Oldest first, to find what is too old or too much without looking at every row. */
+  /** Oldest first, to find rows to remove without a scan of the table. */
   #marks: Mark[] = [];
   /** As in the file. */
   #reservedUpTo: bigint;
@@ -136,7 +136,7 @@ export class JournalTable implements EventJournal {
     return [...written, ...waiting.map(({ entry }) => entry)].slice(0, limit);
   }
 
-  /** Writes what was noted; inside a transaction. Throws Unavailable if another process has written meanwhile. */
+  /** Writes the pending events; inside a transaction. Throws Unavailable if another process has written meanwhile. */
   write(): void {
     if (this.#reservedInFile() !== this.#reservedUpTo)
       throw new SluiceError(
@@ -169,7 +169,7 @@ export class JournalTable implements EventJournal {
     this.#reserving = undefined;
   }
 
-  /** The transaction is rolled back: what it would have shown never happened. What was published waits for the next one. */
+  /** The transaction is rolled back, and its changes are not published. Published events wait for the next transaction. */
   drop(): void {
     this.#staged = [];
     this.#reserving = undefined;

@@ -42,7 +42,7 @@ export class NoteTable {
     return this.#values.entries();
   }
 
-  /** Writes what was changed; inside a transaction. */
+  /** Writes the changed notes; inside a transaction. */
   write(): void {
     if (this.#changed.size === 0) return;
     const put = this.#database.prepare(

@@ -109,7 +109,7 @@ test('no version is given out twice, also if the process ends without a word', a
   first.database.close();
 });
 
-test('of many writes at once each is judged after the one before, and one that fails takes no other along', async () => {
+test('of concurrent writes each is validated after the one before, and one that fails does not fail others', async () => {
   const { database, storage, create } = open();
   const results = await Promise.allSettled([create('a'), create('a'), create('b')]);
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -239,7 +239,7 @@ test('a watch gets what memory has dropped before it was written', async () => {
   database.close();
 });
 
-test('versions that were published before they could be written are not given out again', async () => {
+test('versions that were published before they could be written are not reused', async () => {
   const { database, log } = open();
   let last = '';
   for (let count = 0; count < 30_000; count += 1) last = publish(log, 'a');
@@ -249,7 +249,7 @@ test('versions that were published before they could be written are not given ou
   database.close();
 });
 
-test('versions that a failed commit reserved are not given out before they are reserved again', async () => {
+test('versions that a failed commit reserved are not used before they are reserved again', async () => {
   const { database, log, create } = open();
   for (let count = 0; count < 5500; count += 1) log.reserve();
   sql(FULL);
@@ -263,7 +263,7 @@ test('versions that a failed commit reserved are not given out before they are r
   database.close();
 });
 
-test('the version of an expired kind is not given out again after a new start', () => {
+test('the version of an expired kind is not reused after a restart', () => {
   const first = open();
   first.log.expire(TOPIC);
   const { version } = first.log;

@@ -151,7 +151,7 @@ export class ObjectDatabase implements Committer {
     }
   }
 
-  /** Commits what is queued and closes the file. */
+  /** Commits queued writes and closes the file. */
   close(): void {
     if (this.#closed) return;
     if (this.#scheduled || this.#failed) this.#flush();
@@ -253,7 +253,7 @@ export class ObjectDatabase implements Committer {
 
   #rollBack({ undos }: Batch): void {
     for (const undo of undos.toReversed()) undo();
-    // After some errors SQLite has rolled back by itself.
+    // After some errors SQLite has already rolled back.
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
     this.#journal.drop();
   }

@@ -82,7 +82,7 @@ describe('backup', () => {
 });
 
 describe('restore', () => {
-  test('brings back what was, and keeps what is', async () => {
+  test('restores the backup, and keeps the current database', async () => {
     await prepared();
     restore({ backup, database: path, aside });
     expect(await namesIn()).toEqual(['a']);
@@ -100,7 +100,7 @@ describe('restore', () => {
     expect(await readdir(folder)).not.toContain('aside.db');
   });
 
-  test('no version comes twice, and watches from before list again', async () => {
+  test('no version is repeated, and earlier watches list again', async () => {
     await prepared();
     const before = open();
     const { resourceVersion } = (await before.create('c')).metadata;

@@ -64,7 +64,7 @@ export function* restoreSteps({ backup, database, aside }: RestoreOptions): Gene
 
 /**
  * One of the files that go with the objects of a backup; undefined if it has none of that name, as those of earlier versions. Throws
- * Corrupt for what is no backup.
+ * Corrupt for any other file.
  */
 export function readAttachment(backup: string, name: string): Uint8Array | undefined {
   let database: DatabaseSync | undefined;

@@ -25,7 +25,7 @@ describe('servedGroups', () => {
     ]);
   });
 
-  test('the most mature version comes first', () => {
+  test('the most mature version is first', () => {
     const versions = ['v1alpha1', 'v2beta1', 'foo10', 'v1', 'v10', 'v1beta2', 'v1beta10', 'v2', 'foo1', 'v1alpha2'];
     expect(versions.sort(compareVersions)).toEqual([
       ...['v10', 'v2', 'v1', 'v2beta1', 'v1beta10', 'v1beta2', 'v1alpha2', 'v1alpha1', 'foo1', 'foo10'],
@@ -48,7 +48,7 @@ describe('discovery', () => {
     });
   });
 
-  test('sub-resources stand beside the resource, with their kind if it is of another group', () => {
+  test('sub-resources are listed beside the resource, with their kind if it is of another group', () => {
     const list = apiResourceList(onlyVersion('test.sluice.dev'));
     expect(list.groupVersion).toBe('test.sluice.dev/v1');
     expect(list.resources).toEqual([

@@ -96,7 +96,7 @@ test('schemas keep fields, types, references and extensions', () => {
   expect(text(entries(list, 31).get('x-kubernetes-list-type') as Fields, 2)).toBe('"set"');
 });
 
-test('operations keep what clients look for', () => {
+test('operations keep the fields that clients read', () => {
   const [path] = entries(inner(document, 8), 2).values();
   const patch = inner(path as Fields, 8);
   expect(text(patch, 7)).toContain('application/merge-patch+json');

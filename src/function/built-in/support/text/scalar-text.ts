@@ -9,7 +9,7 @@ export function scalarText(node: Scalar): string {
   return node.value === null ? '' : String(node.value);
 }
 
-/** True for what is read as a text without quotes. */
+/** True for a text that YAML reads as a text without quotes. */
 export function readsAsText(text: string): boolean {
   return isText(Object.assign(new Scalar(text), { type: 'PLAIN' as const }));
 }

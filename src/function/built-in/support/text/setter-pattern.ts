@@ -49,7 +49,7 @@ export function deriveSetters({ literals, names }: SetterPattern, value: string)
     const literal = literals[at] ?? '';
     const found = literal.length > end ? -1 : value.lastIndexOf(literal, end - literal.length);
     if (found === -1) return undefined;
-    // The value ends where the text behind it begins; the next iteration finds its start.
+    // The value ends where the text after it begins; the next iteration finds its start.
     values.unshift(value.slice(found + literal.length, end));
     end = found;
   }
