@@ -38,6 +38,9 @@ metadata: {name: vpc}
 spec: {prefixes: [{prefix: 10.0.0.0/16}]}
 `;
 
+/** Texts for users, which a later version may change. */
+const WORDING: ReadonlySet<string> = new Set(['explanation', 'message', 'next', 'alternatives', 'hint']);
+
 const IDENTITY = ['AUTHOR', 'COMMITTER'].flatMap((role) => [
   [`GIT_${role}_NAME`, 'eve'],
   [`GIT_${role}_EMAIL`, 'eve@example.com'],
@@ -114,13 +117,13 @@ function pushTo(ref: string, repository: string): { ref: string; before: string;
   return { ref, before, after };
 }
 
-/** What the commands report about a data folder. Versions of objects end with the command, and its tables show ages. */
+/** What the commands report about a data folder, without wording. Versions of objects end with the command. */
 export async function describeDataFolder(data: string): Promise<unknown> {
   const read = async (...words: string[]): Promise<unknown> => {
     const { code, stdout, stderr } = await runCli([...words, '-o', 'json'], environmentOf(data));
     if (code !== 0) throw new SluiceError('Internal', `sluice ${words.join(' ')} failed: ${stderr}`);
     return JSON.parse(stdout, (key, value: unknown) => {
-      if (key === 'resourceVersion') return undefined;
+      if (key === 'resourceVersion' || WORDING.has(key)) return undefined;
       return typeof value === 'string' ? value.replaceAll(data, '<data>') : value;
     });
   };
