@@ -178,6 +178,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'fn/run',
     'fn',
     'data',
+    'transfer',
     'kptfile',
     'repo',
     'up',

@@ -1,6 +1,7 @@
 import { Argument, type Command, Option } from 'commander';
 import type { Invocation } from './program/invocation.ts';
 import { examples, type Finish, several, withActor, withData, withOutput } from './program/options.ts';
+import { addTransferCommands } from './transfer/transfer-commands.ts';
 
 /** `sluice up`, `demo`, `backup`, `restore`, `verify`, `token`, `version` and `completion`. */
 export function addServiceCommands(program: Command, invocation: Invocation, finish: Finish): void {
@@ -100,6 +101,8 @@ Packages live in their Git repositories and stay as they are.`,
   examples(withData(restore), 'sluice restore objects-2026-01-31.db').action(async (file, options) => {
     finish(await (await import('./data/restore.ts')).restore(file, options, invocation));
   });
+
+  addTransferCommands(program, invocation, finish);
 
   const verify = program
     .command('verify')

@@ -1,4 +1,3 @@
-import { CustomKinds } from '../../../controllers/custom-resource-definition/custom-kinds.ts';
 import { customResourceDefinitionController } from '../../../controllers/custom-resource-definition/custom-resource-definition-controller.ts';
 import { eventExpiryController } from '../../../controllers/event-expiry/event-expiry-controller.ts';
 import { garbageCollectionController } from '../../../controllers/garbage-collection/garbage-collection-controller.ts';
@@ -8,6 +7,7 @@ import type { Manager } from '../../controller/manager.ts';
 import { customResourceDefinitionKind } from '../../resource/kinds/apiextensions/custom-resource-definition.ts';
 import { PACKAGE_KINDS } from '../../resource/kinds/index.ts';
 import type { ObjectKey } from '../../resource/object/object.ts';
+import { customKindsOf } from '../session/custom-kinds.ts';
 import type { Session } from '../session/session.ts';
 
 /** Controllers that maintain the objects of a server; `--until-idle` does not run them. */
@@ -21,7 +21,7 @@ export function addHousekeepers(manager: Manager, session: Session, disabled: re
   const { client, clock, registry } = session;
   const add: Readonly<Record<(typeof HOUSEKEEPERS)[number], () => unknown>> = {
     'custom-resource-definition': () => {
-      const kinds = customKinds(session);
+      const kinds = customKindsOf(session);
       // This runs before any controller uses the kinds that were served before the restart.
       const start = async () => kinds.restore((await client.list(customResourceDefinitionKind)).items);
       manager.add({ name: 'custom-kinds', start });
@@ -39,15 +39,6 @@ export function addHousekeepers(manager: Manager, session: Session, disabled: re
     'event-expiry': () => manager.addController(eventExpiryController({ client, clock })),
   };
   for (const name of HOUSEKEEPERS) if (!disabled.includes(name)) add[name]();
-}
-
-/** The kinds that users define. */
-function customKinds({ registry, objects }: Session): CustomKinds {
-  return new CustomKinds({
-    registry,
-    openStorage: (kind) => objects.add(kind),
-    closeStorage: (kind) => objects.remove(kind),
-  });
 }
 
 /** Owners of packages: a server that opens a repository of another server must not treat all its drafts as orphaned. */

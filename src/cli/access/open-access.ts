@@ -3,6 +3,7 @@ import type { OpenFailure } from '../../app/repositories/open-failure.ts';
 import { signingChoice } from '../../app/trust/signing-choice.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
+import { customResourceDefinitionKind } from '../../resource/kinds/apiextensions/custom-resource-definition.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { actorOf } from '../program/actor.ts';
 import type { ActorOptions, PlaceOptions } from '../program/invocation.ts';
@@ -80,6 +81,9 @@ export async function openAccess({
   const session = await Session.open({
     ...{ folder, actor, write, signing, network, onNote, onWarning, onOpenFailure: countFailure },
   });
+  const definitions = (await session.client.list(customResourceDefinitionKind)).items;
+  if (definitions.length > 0)
+    (await import('../../app/session/custom-kinds.ts')).customKindsOf(session).restore(definitions);
   return {
     where: `the data folder ${folder.path}`,
     server: undefined,

@@ -35,8 +35,13 @@ export interface ManifestErrorDetails {
   readonly problems: readonly ManifestProblem[];
 }
 
-const MAX_FILE_LENGTH = 4 * 1024 * 1024;
-const MAX_DOCUMENTS = 5000;
+/** Bounds of one file. */
+export interface ManifestLimits {
+  readonly maxCharacters: number;
+  readonly maxDocuments: number;
+}
+
+const DEFAULT_LIMITS: ManifestLimits = { maxCharacters: 4 * 1024 * 1024, maxDocuments: 5000 };
 const MAX_NODES = 500_000;
 const MAX_DEPTH = 100;
 const MAX_ALIASES = 100;
@@ -48,10 +53,14 @@ const MAX_SHOWN_PROBLEMS = 20;
  * are errors here, since a file is written by hand. Throws one InvalidInput with ManifestErrorDetails that lists all
  * problems of all files: unreadable YAML, unknown kinds, invalid or unknown fields, one object twice.
  */
-export function readManifests(files: readonly ManifestFile[], kinds: Iterable<Kind>): Manifest[] {
+export function readManifests(
+  files: readonly ManifestFile[],
+  kinds: Iterable<Kind>,
+  limits: ManifestLimits = DEFAULT_LIMITS,
+): Manifest[] {
   const known = new Map([...kinds].map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
   const problems: ManifestProblem[] = [];
-  const manifests = files.flatMap((file) => readFile(file, known, problems));
+  const manifests = files.flatMap((file) => readFile(file, known, problems, limits));
   findRepeated(manifests, problems);
   if (problems.length > 0) throw manifestError(problems);
   return manifests;
@@ -61,16 +70,17 @@ function readFile(
   { path, text }: ManifestFile,
   known: ReadonlyMap<string, Kind>,
   problems: ManifestProblem[],
+  limits: ManifestLimits,
 ): Manifest[] {
   const lines = new LineCounter();
   const add = (position: { line: number; column: number }, field: string, message: string) =>
     problems.push({ path, line: position.line, column: position.column, field, message });
   const start = { line: 1, column: 1 };
-  if (text.length > MAX_FILE_LENGTH) {
-    add(start, '', `the file has ${text.length} characters, at most ${MAX_FILE_LENGTH} are allowed`);
+  if (text.length > limits.maxCharacters) {
+    add(start, '', `the file has ${text.length} characters, at most ${limits.maxCharacters} are allowed`);
     return [];
   }
-  const documents = parseDocuments(text, lines);
+  const documents = parseDocuments(text, lines, limits);
   if (typeof documents === 'string') {
     add(start, '', documents);
     return [];
@@ -101,9 +111,9 @@ function readFile(
 }
 
 /** The documents, or the problem of the whole text. */
-function parseDocuments(text: string, lineCounter: LineCounter): Document[] | string {
+function parseDocuments(text: string, lineCounter: LineCounter, { maxDocuments }: ManifestLimits): Document[] | string {
   const markers = text.match(/^(?:---|\.\.\.)/gm)?.length ?? 0;
-  if (markers > MAX_DOCUMENTS) return `the file has more than ${MAX_DOCUMENTS} documents`;
+  if (markers > maxDocuments) return `the file has more than ${maxDocuments} documents`;
   // Repeated keys are found below: the library compares every key with every other.
   const options = { lineCounter, merge: true, uniqueKeys: false, prettyErrors: false, logLevel: 'error' } as const;
   const documents = parseAllDocuments(text, options);

@@ -1,0 +1,167 @@
+import { resolve } from 'node:path';
+import { dump } from 'js-yaml';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { namespaceKind } from '../../resource/kinds/core/namespace.ts';
+import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { type KubernetesObject, keyText, type ObjectKey } from '../../resource/object/object.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
+import type { Access } from '../access/access.ts';
+import { inAccess } from '../access/in-access.ts';
+import { printable } from '../output/printable.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { type LeftOut, whyLeftOut } from './left-out.ts';
+import { type Portable, portableObject } from './portable-object.ts';
+import { sortedKeys } from './sorted-keys.ts';
+import { MAX_TRANSFER_CHARACTERS, MAX_TRANSFER_DOCUMENTS } from './transfer-limits.ts';
+import { definitionsOf, isOwnKind, TRANSFERRED_KINDS, userKinds } from './transferred-kinds.ts';
+import { writeOwnFile } from './write-own-file.ts';
+
+export interface ExportOptions extends PlaceOptions, ActorOptions {
+  readonly includeSecrets?: boolean;
+  readonly force?: boolean;
+}
+
+interface Found {
+  readonly kind: Kind;
+  readonly object: KubernetesObject;
+}
+
+const REASONS: Readonly<Record<Exclude<LeftOut, 'quiet'>, string>> = {
+  secret: 'Secrets, which --include-secrets exports',
+  token: 'Secrets with tokens, which only the server that issued them accepts',
+  deleted: 'objects that are being deleted',
+  controlled: 'objects that their controller creates',
+};
+const HEADER = '# Objects of Sluice. "sluice import" creates them on another server.\n';
+
+/** `sluice export`: the objects of a server or data folder that are not packages, as a stream of YAML documents. */
+export function exportObjects(
+  file: string | undefined,
+  options: ExportOptions,
+  invocation: Invocation,
+): Promise<Outcome> {
+  const { includeSecrets = false, force = false } = options;
+  if (includeSecrets && file === undefined) {
+    throw new SluiceError(
+      'InvalidInput',
+      'cannot write Secrets to standard output: name a file, which only its owner can read',
+    );
+  }
+  return inAccess(options, invocation, async (access) => {
+    const { terminal } = invocation;
+    const leftOut = new Map<Exclude<LeftOut, 'quiet'>, string[]>();
+    const exported: Found[] = [];
+    for (const { kind, object } of await objectsOf(access, options.namespace)) {
+      const why = whyLeftOut(kind, object, includeSecrets);
+      if (why !== undefined) {
+        if (why !== 'quiet') leftOut.set(why, [...(leftOut.get(why) ?? []), nameOf(kind, object)]);
+        continue;
+      }
+      const portable = portableOf(kind, object);
+      exported.push({ kind, object: portable.object });
+      const unknown = portable.unknownFields.join(', ');
+      if (unknown !== '') terminal.note(`left out unknown fields of ${nameOf(kind, object)}: ${printable(unknown)}`);
+    }
+    const text = streamOf(exported.map(({ object }) => object));
+    if (file === undefined) terminal.out.write(text);
+    else await writeOwnFile(resolve(file), text, force);
+    const hosted = exported.filter(({ kind, object }) => kind === repositoryKind && isHosted(object as Repository));
+    if (hosted.length > 0)
+      terminal.note(
+        `exported without their content, which is in the data folder: ${shown(hosted.map(({ kind, object }) => nameOf(kind, object)))}; push it to a Git host first, and register that`,
+      );
+    for (const [why, names] of leftOut) terminal.note(`left out ${names.length} ${REASONS[why]}: ${shown(names)}`);
+    const place = file === undefined ? '' : ` to ${printable(file)}`;
+    terminal.note(`${exported.length} objects exported${place}`);
+    return 0;
+  });
+}
+
+function portableOf(kind: Kind, object: KubernetesObject): Portable {
+  try {
+    return portableObject(kind, object);
+  } catch (error) {
+    throw new SluiceError('InvalidInput', `cannot export ${nameOf(kind, object)}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** True for a repository in the data folder, which another server does not have. */
+function isHosted({ spec }: Repository): boolean {
+  return spec.git?.repo.startsWith('sluice:') === true;
+}
+
+/** Documents in the order of the objects, each with its fields in alphabetical order after the identity. */
+export function streamOf(objects: readonly KubernetesObject[]): string {
+  const documents = objects.map(({ apiVersion, kind, metadata, ...content }) => {
+    const sorted = { apiVersion, kind, metadata: sortedKeys(metadata), ...(sortedKeys(content) as object) };
+    return `---\n${dump(JSON.parse(JSON.stringify(sorted)), { lineWidth: -1, noRefs: true })}`;
+  });
+  const text = HEADER + documents.join('');
+  if (text.length <= MAX_TRANSFER_CHARACTERS && documents.length <= MAX_TRANSFER_DOCUMENTS) return text;
+  throw new SluiceError(
+    'LimitExceeded',
+    `cannot export ${documents.length} objects with ${text.length} characters into one file: at most ${MAX_TRANSFER_DOCUMENTS} objects and ${MAX_TRANSFER_CHARACTERS} characters are possible; export one namespace at a time with -n`,
+  );
+}
+
+/** Objects by kind, namespace and name. Of a whole cluster only those that are related to Sluice. */
+async function objectsOf(access: Access, namespace: string | undefined): Promise<Found[]> {
+  const { client } = access;
+  const own = await foundOf(access, TRANSFERRED_KINDS.filter(isOwnKind), namespace);
+  const isRelated = clusterFilter(access, own);
+  const others = [
+    ...TRANSFERRED_KINDS.filter(
+      (kind) => !isOwnKind(kind) && (access.isSluice || kind.namespaced || kind === namespaceKind),
+    ),
+    ...userKinds(await definitionsOf(client)).filter((kind) => access.isSluice || kind.namespaced),
+  ];
+  const rest = (await foundOf(access, others, namespace)).filter(isRelated);
+  const rank = new Map([...new Set([...TRANSFERRED_KINDS, ...others])].map((kind, index) => [kind, index]));
+  const order = ({ kind }: Found) => rank.get(kind) ?? rank.size;
+  return [...rest, ...own]
+    .map((found, index) => ({ found, index }))
+    .sort((a, b) => order(a.found) - order(b.found) || a.index - b.index)
+    .map(({ found }) => found);
+}
+
+/** A server of Sluice has nothing but its objects; a cluster has many that are not related to it. */
+function clusterFilter({ isSluice }: Access, own: readonly Found[]): (found: Found) => boolean {
+  if (isSluice) return () => true;
+  const namespaces = new Set(own.map(({ object }) => object.metadata.namespace));
+  return ({ kind, object }) =>
+    namespaces.has(kind === namespaceKind ? object.metadata.name : object.metadata.namespace);
+}
+
+async function foundOf({ client }: Access, kinds: readonly Kind[], namespace: string | undefined): Promise<Found[]> {
+  const found: Found[] = [];
+  for (const kind of kinds) {
+    if (namespace !== undefined && !kind.namespaced) {
+      // The namespace itself belongs to its objects.
+      const object = kind === namespaceKind ? await client.find(kind, { name: namespace }) : undefined;
+      if (object !== undefined) found.push({ kind, object });
+      continue;
+    }
+    const { items } = await client.list(kind, namespace === undefined ? {} : { namespace });
+    const sorted = items.toSorted((a, b) => compareKeys(a.metadata, b.metadata));
+    found.push(...sorted.map((object) => ({ kind, object })));
+  }
+  return found;
+}
+
+function compareKeys(a: ObjectKey, b: ObjectKey): number {
+  const [left, right] = [`${a.namespace ?? ''}\0${a.name}`, `${b.namespace ?? ''}\0${b.name}`];
+  return left < right ? -1 : Number(left > right);
+}
+
+const MAX_SHOWN_NAMES = 10;
+
+function shown(names: readonly string[]): string {
+  const more = names.length > MAX_SHOWN_NAMES ? `, and ${names.length - MAX_SHOWN_NAMES} more` : '';
+  return `${names.slice(0, MAX_SHOWN_NAMES).map(printable).join(', ')}${more}`;
+}
+
+function nameOf(kind: Kind, { metadata }: KubernetesObject): string {
+  return `${kind.kind} ${keyText(metadata)}`;
+}
