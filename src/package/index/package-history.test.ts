@@ -40,7 +40,7 @@ function counted({ ledger, trust }: ReturnType<typeof server>) {
 const reasonOf = (index: RevisionIndex, revision: number) =>
   index.ofPackage('shop').find((row) => row.revision === revision)?.outOfBand?.reason ?? 'in band';
 
-test('an edit evaluates no other publication, however many there are', async () => {
+test('an edit evaluates no other publication', async () => {
   const costs: unknown[] = [];
   for (const count of [3, 60]) {
     await using at = await setUp();

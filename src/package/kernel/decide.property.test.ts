@@ -279,7 +279,7 @@ describe('single cases', () => {
       ask(stateIn('Proposed', overrides), 'approve', policy, actor);
     const published = { allowed: true, next: { lifecycle: 'Published' } };
 
-    test('the proposer and every contributor are refused, with what they did', () => {
+    test('the proposer and every contributor are refused, with the reason', () => {
       expect(approve({})).toMatchObject(published);
       const [own] = refusalsOf(approve({}, 'ann'));
       expect(own).toMatchObject({ code: 'NotAllowed', message: expect.stringContaining('ann proposed r.p.w') });
@@ -336,7 +336,7 @@ describe('single cases', () => {
       expect(approve({ contributors, approvals })).toMatchObject(published);
     });
 
-    test('an approval that is not enough yet needs open gates all the same', () => {
+    test('an insufficient approval also needs open gates', () => {
       const contributors = [contributor('push')];
       expect(refusalsOf(approve({ contributors, ...gated(false) }))).toMatchObject([{ code: 'GateUnmet' }]);
       expect(approve({ contributors, ...gated(true) })).toMatchObject({ approvals: { given: 1, needed: 2 } });

@@ -249,7 +249,7 @@ test('a namespace is cluster-scoped and needs nothing but a name', () => {
   expect(thrownCauses(() => namespaceKind.parse({ metadata: { name: 'a.b' } }))[0]).toContain('metadata.name');
 });
 
-test('an API service is named after what it serves', () => {
+test('an API service is named after its group and version', () => {
   const spec = { group: 'porch.kpt.dev', version: 'v1alpha1' };
   const available = { conditions: [{ type: 'Available', status: 'True' }] };
   const local = { metadata: { name: 'v1alpha1.porch.kpt.dev' }, spec, status: available };
