@@ -110,15 +110,15 @@ describe('decide is total', () => {
   test('it answers every state and request, the same each time', () => {
     fc.assert(
       fc.property(state, request, policy, fc.oneof(fc.constant(NOW), text), (oddState, oddRequest, oddPolicy, now) => {
-        const judge = (): Decision =>
+        const run = (): Decision =>
           decide(
             oddState as unknown as RevisionState,
             oddRequest as unknown as TransitionRequest,
             { ...DEFAULT_POLICY, ...oddPolicy } as EffectivePolicy,
             now,
           );
-        const decision = judge();
-        expect(judge()).toEqual(decision);
+        const decision = run();
+        expect(run()).toEqual(decision);
         if (decision.allowed) {
           // Only an approval that is not enough yet changes no ref.
           expect(decision.plan.length > 0).toBe(decision.approvals === undefined);
