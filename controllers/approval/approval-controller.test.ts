@@ -46,7 +46,7 @@ describe('approval controller', () => {
   const change = (name: string, text = 'a: 1\n') =>
     world.store.change(name, { files: new Map([['more.yaml', Buffer.from(text)]]) }, ANNA);
 
-  test('always: first proposes, then approves what was proposed', async () => {
+  test('always: first proposes, then approves the proposed content', async () => {
     const name = await draft(always);
     const { commit } = world.store.get(name);
     await reconcile(name);

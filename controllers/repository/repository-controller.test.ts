@@ -217,7 +217,7 @@ describe('repository controller', () => {
     }
   });
 
-  test('reports what others pushed', async () => {
+  test('reports pushes of others', async () => {
     const repo = await world.bare('apps');
     await create('apps', { repo });
     await reconcile('apps');

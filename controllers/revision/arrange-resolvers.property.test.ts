@@ -22,7 +22,7 @@ describe('arrangeResolvers', () => {
     expect(names(arrangeResolvers(given.toReversed()).order)).toEqual(['b', 'm', 'y', 'a']);
   });
 
-  test('a cycle is reported; a resolver that only waits for it runs all the same', () => {
+  test('a cycle is reported; a resolver that only waits for it runs', () => {
     const given = [
       resolver('a', ['A'], ['C']),
       resolver('b', ['B'], ['A']),

@@ -163,7 +163,7 @@ describe('revision controller', () => {
     expect([files.get('mine')?.toString(), files.get('n')?.toString()]).toEqual(['by anna', '1']);
   });
 
-  test('a wait that a resolver requests is kept whatever else wakes the draft', async () => {
+  test('a wait that a resolver requests is kept after other reconciliations of the draft', async () => {
     await world.draft('apps/app/w1');
     const calls: string[] = [];
     const reconcile = at.reconciler([

@@ -25,7 +25,7 @@ interface ShapedSlot extends Slot {
 /**
  * Collects the splices that turn a mapping of the text with the content `before` into one with the content `after`. Only what
  * differs between the two is touched, in block style as in flow style. What it cannot express it refuses with
- * KptfileEditError Unsupported. The caller reads the result again and compares, so that a misjudgement here ends in
+ * KptfileEditError Unsupported. The caller reads the result again and compares, so that an error here ends in
  * an error too, never in a broken file.
  */
 export function spliceMapping(

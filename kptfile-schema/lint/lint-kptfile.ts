@@ -15,7 +15,7 @@ const UPDATE_STRATEGIES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Judges a Kptfile as strictly as kpt does (unknown fields, the rules for functions and inventory) and adds
+ * Checks a Kptfile as strictly as kpt does (unknown fields, the rules for functions and inventory) and adds
  * warnings about what kpt accepts. Ordered by position; empty without findings. Never throws.
  * It does not check whether a configPath names an existing file: only the text is known here.
  */

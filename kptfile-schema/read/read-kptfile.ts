@@ -26,7 +26,7 @@ export interface ReadOptions {
 
 /**
  * Reads a Kptfile leniently: what kpt accepts is accepted, fields that kpt does not know are kept, and so are
- * duplicate or odd conditions. Use lintKptfile for a strict judgement. Never throws on a bad text.
+ * duplicate or odd conditions. Use lintKptfile for a strict check. Never throws on a bad text.
  */
 export function readKptfile(text: string | Uint8Array, options: ReadOptions = {}): ReadResult {
   try {

@@ -242,7 +242,7 @@ describe('status and index', () => {
       'index',
     ]);
     expect(run([lan], claim('n3', { index: 0 })).refused?.message).toContain('network address');
-    expect(run([lan], claim('n3', { index: 256 })).refused?.message).toContain('outside of every matching pool');
+    expect(run([lan], claim('n3', { index: 256 })).refused?.message).toContain('outside every matching pool');
     expect(run([lan], claim('n3', { index: 9 }), [assignment(claim('x'), '10.0.0.9/24')]).refused?.reason).toBe(
       'AddressConflict',
     );

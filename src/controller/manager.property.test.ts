@@ -93,7 +93,7 @@ describe('Manager', () => {
     expect(errors).toEqual(['test: SluiceError: 1 reconciliations do not heed their abort']);
   });
 
-  test('controllers that wake each other without end leave the event loop its turns', async () => {
+  test('controllers that trigger each other without end do not block the event loop', async () => {
     const { manager, create, client } = managerBench();
     let rounds = 0;
     manager.addController({
@@ -205,7 +205,7 @@ describe('Manager', () => {
     await manager.stop();
   });
 
-  test('after idle nothing more happens, however controllers wake each other', async () => {
+  test('after idle nothing more happens, even if controllers trigger each other', async () => {
     const plan = fc.record({
       objects: fc.integer({ min: 1, max: 4 }),
       target: fc.integer({ min: 1, max: 5 }),

@@ -28,7 +28,7 @@ describe('ObjectReader', () => {
     await reader.stop();
   });
 
-  test('after a refresh every acknowledged write is read, however far behind the watch is', async () => {
+  test('after a refresh every acknowledged write is read, even if the watch is behind', async () => {
     const { clock, client, widgets, reader, names, create } = setUp();
     await reader.start();
     await settle();

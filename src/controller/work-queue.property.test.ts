@@ -56,7 +56,7 @@ describe('WorkQueue', () => {
     }
   });
 
-  test('an add ends a wait, and a delay does not put off what is ready', async () => {
+  test('an add ends a wait, and a delay does not delay a ready item', async () => {
     const { clock, queue } = setUp();
     queue.addAfter('a', 100);
     queue.add('a');

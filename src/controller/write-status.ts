@@ -35,6 +35,6 @@ export async function writeStatus<T extends WithConditions>(
     conditions = setCondition(conditions, { ...condition, observedGeneration }, update.now);
   const status = { ...object.status, ...update.fields, ...(conditions === undefined ? {} : { conditions }) };
   if (sameValue(object.status ?? {}, status)) return object;
-  const { resourceVersion: _judged, ...metadata } = object.metadata;
+  const { resourceVersion: _evaluated, ...metadata } = object.metadata;
   return client.updateStatus(kind, { ...object, metadata, status });
 }

@@ -52,7 +52,7 @@ describe('evaluate', () => {
     expect(error.message).toContain('gives number, expected true or false');
   });
 
-  test('integers, however large the number, stay what they are', () => {
+  test('integers of any size are unchanged', () => {
     const identity = compileExpression('x', ['x']);
     const value = fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.constant(null), fc.double({ noNaN: true }));
     const any = fc.oneof(value, fc.array(value), fc.dictionary(fc.string(), value));

@@ -178,7 +178,7 @@ export function registerTrees(subject: Subject): void {
       expect(all.map((change) => change.path)).toEqual((await repository.listFiles(after)).map((file) => file.path));
     });
 
-    test('any sequence of edits gives what a map of paths gives', async () => {
+    test('any sequence of edits equals edits of a map of paths', async () => {
       const segment = fc.constantFrom('a', 'b', 'a.b', 'a-b', 'A', 'é');
       const filePath = fc.array(segment, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/'));
       const change = fc.tuple(filePath, fc.option(fc.constantFrom('1', '2', '3'), { freq: 3, nil: null }));

@@ -47,7 +47,7 @@ describe('objects', () => {
     await expect(client.get(widgetKind, { name: 'a' })).rejects.toMatchObject({ code: 'NotFound' });
   });
 
-  test('an update without a version is sent without one: a server may judge what the caller has not seen', async () => {
+  test('an update without a version is sent without one', async () => {
     const { metadata, ...made } = await client.create(widgetKind, { metadata: { name: 'a' }, spec: {} });
     const { resourceVersion: _version, ...unversioned } = metadata;
     server.received.length = 0;

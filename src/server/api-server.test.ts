@@ -78,7 +78,7 @@ describe('one object', () => {
     });
   });
 
-  test('a replacement without a version takes the place of whatever is there', async () => {
+  test('a replacement without a version replaces any version', async () => {
     await createWidget(api, 'a');
     const body = (size: number) => widgetBody('a', { size }, { resourceVersion: '', uid: '' });
     const answers = await Promise.all([2, 3, 4, 5].map((size) => send(api, 'PUT', `${WIDGETS}/a`, body(size))));

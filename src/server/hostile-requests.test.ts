@@ -109,7 +109,7 @@ describe('bodies', () => {
 });
 
 describe('authentication', () => {
-  test('requests without valid credentials get 401, whatever headers claim', async () => {
+  test('requests without valid credentials get 401, for any headers', async () => {
     const forged = {
       ...{ 'x-remote-user': 'admin', 'x-remote-group': 'system:masters', 'x-forwarded-user': 'admin' },
       'impersonate-user': 'admin',
@@ -124,7 +124,7 @@ describe('authentication', () => {
     ]);
   });
 
-  test('a refusal names what is refused, and forged headers change nothing', async () => {
+  test('a refusal names the resource, and forged headers change nothing', async () => {
     const headers = { 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' };
     const refused = (path: string, method = 'GET') => json(api.fetch(path, { method, headers }, 'anna'));
     const approval = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions/x/approval';

@@ -118,7 +118,7 @@ describe('kubectl', { ...skipFor(!isInstalled() && 'kubectl is not installed'), 
     await kubectl('delete wd b');
   });
 
-  test('reports what is wrong with a manifest', async () => {
+  test('reports the errors of a manifest', async () => {
     expect(await kubectl('create -f -', manifest('w', { size: 1, colour: 'red' }))).toContain(
       'unknown field "spec.colour"',
     );

@@ -328,7 +328,7 @@ test('a report on another branch does not explain a commit that Sluice had read 
   expect(await changedBy('apps.shift.v1')).toBe('eve (git)');
 });
 
-test('a user of the host who is not listed stays unknown, whatever the name', async () => {
+test('a user of the host who is not listed stays unknown, for any name', async () => {
   for (const [name, user] of [
     ['unlisted', 'mallory'],
     ['lookalike', 'eve'],
@@ -359,7 +359,7 @@ test('a report makes no user the issuer of a condition', async () => {
   expect(await world.why('apps.given.v1')).toContain('Gates: 0 of 1 open');
 });
 
-test('a push to what is proposed, reported by the host, makes its pusher a contributor and the proposer', async () => {
+test('a push to a proposal, reported by the host, makes its pusher a contributor and the proposer', async () => {
   const name = await world.gated('apps', 'moved');
   await world.ok('rpkg', 'condition', 'set', name, 'tested', 'True');
   await world.ok('rpkg', 'propose', name, '--as', 'carl');

@@ -122,7 +122,7 @@ test.each([
   expect(await contributors()).toEqual(['push']);
 });
 
-test('a signature that was taken from another commit is nobody', async () => {
+test('a signature that was copied from another commit identifies no user', async () => {
   const signed = await push(draft, { 'app/Kptfile': kptfile() }, 'anna');
   const forged = git(['cat-file', 'commit', signed]).replace(/\nwork$/, '\nevil');
   await move('drafts/app/w2', git(['hash-object', '-t', 'commit', '-w', '--stdin'], {}, `${forged}\n`));

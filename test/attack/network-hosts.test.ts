@@ -64,7 +64,7 @@ describe.each(['auto', 'git'] as const)('an address of the attacker (%s)', (tran
     return await Promise.all(failures);
   }
 
-  test('that is local is not connected to, whatever its scheme and form, and the message names the option', async () => {
+  test('that is local is refused in any scheme and form, and the message names the option', async () => {
     await start();
     const { port, connections } = await victim(createTcpServer());
     const { privateKey } = newKey(folder.path, 'key');

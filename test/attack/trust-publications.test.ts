@@ -141,7 +141,7 @@ describe('what eve pushes is no publication', () => {
 describe('what a repository is', () => {
   const repository = () => world.ok('repo', 'get', 'apps', '-o', 'yaml');
 
-  test('its id stays what it is, whatever eve pushes there', async () => {
+  test('its id does not change by any push of eve', async () => {
     world.fetch('apps');
     const id = world.git('apps', 'rev-parse', 'refs/all/sluice/repository');
     const forged = world.commit('apps', 'Repository x\n\n{}\n\nSluice-Signature: x', `${id}^{tree}`);

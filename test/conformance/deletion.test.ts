@@ -26,7 +26,7 @@ describe('one object', () => {
     expect(await place.api.delete(path('simple'))).toEqual(failure(404, 'NotFound'));
   });
 
-  test('stays for its finalizers, and takes no new ones', async () => {
+  test('stays until its finalizers are removed, and accepts no new ones', async () => {
     await create('held', { finalizers: [HOLD] });
     const deleted = await place.api.delete(path('held'));
     expect(deleted).toMatchObject({ status: 200, body: { metadata: { finalizers: [HOLD] } } });

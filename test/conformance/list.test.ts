@@ -95,7 +95,7 @@ describe('pages', () => {
     expect(made(await place.api.list(path(`?${MINE}&limit=2`))).metadata).not.toHaveProperty('remainingItemCount');
   });
 
-  test('show the state of the first one, whatever happens between them', async () => {
+  test('show the snapshot of the first one', async () => {
     const first = made(await place.api.list(path(`?${MINE}&limit=2`)));
     const created = await place.api.post(path(), configMap('c-later', {}, { labels: { listed: 'yes' } }));
     made(created);

@@ -64,7 +64,7 @@ test('the version changes with every change, and with nothing else', async () =>
   expect(made(await place.api.get(path)).metadata.resourceVersion).toBe(labelled.metadata.resourceVersion);
 });
 
-test('the generation counts changes of what is wanted', async () => {
+test('the generation counts changes of the spec', async () => {
   const path = widgets.path('counted');
   const generation = async (patch: object, where = path) =>
     made(await place.api.patch(where, patch)).metadata.generation;

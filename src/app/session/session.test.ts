@@ -171,7 +171,7 @@ test('the error about a data folder that cannot be created names the next step',
   });
 });
 
-test('a request opens the repository that it needs, and a client that lost a race reads what the other writer made', async () => {
+test('a request opens the repository that it needs, and a client that lost a race reads the object of the other writer', async () => {
   await cli.run('repo', 'reg', cli.bare('packages.git'));
   await cli.run('repo', 'reg', cli.bare('other.git'));
   await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');

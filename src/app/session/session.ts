@@ -126,7 +126,7 @@ export class Session {
     this.log = objects.log;
     this.#startVersion = BigInt(objects.log.version);
     this.objects = objects;
-    const judge = createDeliverabilityCheck({
+    const check = createDeliverabilityCheck({
       targets: () => this.readers.targets.list(),
       repositoryOf: ({ namespace, key }) => this.readers.repositories.get({ namespace, name: key.repository }),
       packagesOf: (target, identity) => this.targetObjects.packagesOf(target, identity),
@@ -141,7 +141,7 @@ export class Session {
             openAll: () => this.repositories.reachAll(),
           }),
       approvalProblem: (revision, files) => {
-        const message = describeRefusal(judge(revision, files));
+        const message = describeRefusal(check(revision, files));
         return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
       },
     });

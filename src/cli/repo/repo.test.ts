@@ -79,7 +79,7 @@ describe('registered repositories', () => {
     expect(await secret()).toBeUndefined();
   });
 
-  test('one that fails leaves nothing behind, and what was there before as it was', async () => {
+  test('one that fails leaves no files, and no changes of existing ones', async () => {
     const file = join(cli.folder, 'token');
     await writeFile(file, 's3cr3t\n');
     const words = ['http://127.0.0.1:9/x.git', '--repo-basic-password-file', file];
@@ -95,7 +95,7 @@ describe('registered repositories', () => {
     expect(await cli.run('repo', 'reg', ...words, '--wait', 'long')).toMatchObject({ code: 2 });
   });
 
-  test('edit changes what is given, replaces credentials, and keeps the rest', async () => {
+  test('edit changes the given fields, replaces credentials, and keeps the rest', async () => {
     const file = join(cli.folder, 'token');
     await writeFile(file, 'one\n');
     const ca = join(cli.folder, 'ca');

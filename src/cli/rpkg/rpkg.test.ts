@@ -15,7 +15,7 @@ afterAll(() => cli[Symbol.asyncDispose]());
 const name = 'packages.net.upf.v1';
 
 describe('one package from init to deletion', () => {
-  test('init, get, and what is wrong with a second init', async () => {
+  test('init, get, and the error of a second init', async () => {
     const init = await cli.run(
       'rpkg',
       'init',
@@ -40,7 +40,7 @@ describe('one package from init to deletion', () => {
     expect(kptfile.stdout).toMatch(/^apiVersion: kpt.dev\/v1\n/);
   });
 
-  test('pull, change, push; what was removed is removed, what others changed is not overwritten', async () => {
+  test('pull, change, push; removed files are removed, changes of others are not overwritten', async () => {
     const folder = join(cli.folder, 'upf');
     expect((await cli.run('rpkg', 'pull', name, folder)).code).toBe(0);
     expect(await cli.run('rpkg', 'pull', name, folder)).toMatchObject({

@@ -89,7 +89,7 @@ test('after the deletion of the last numbered revision every command names how t
   expect((await cli.run('rpkg', 'get', '--name', 'web', '-o', 'name')).stdout).toBe('');
 });
 
-test('the next step of a proposal with a closed gate sets the gate, by whom a policy lets; a rejection is the alternative', async () => {
+test('the next step of a proposal with a closed gate sets the gate, by a user whom a policy permits; a rejection is the alternative', async () => {
   await register(`apiVersion: sluice.dev/v1alpha1
 kind: PackagePolicy
 metadata: {name: review}

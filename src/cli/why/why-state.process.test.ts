@@ -21,7 +21,7 @@ test('resolvers are named where the package is their business', async () => {
   expect((await resolvers()).map((one) => one.name)).toEqual(['ipam']);
 });
 
-test('a published revision is explained from what was read last while the remote is down', async () => {
+test('a published revision is explained from the last sync while the remote is down', async () => {
   cli.bare('far.git');
   cli.git('far.git', 'config', 'http.receivepack', 'true');
   const server = await startGitServer({ root: cli.folder });

@@ -48,7 +48,7 @@ describe('arguments', () => {
     expect(containerArguments({ ...run, allowNetwork: true }).join(' ')).toContain('--network host');
   });
 
-  test('leave out for nerdctl what it does not know', () => {
+  test('omit options for nerdctl that it does not support', () => {
     expect(containerArguments({ ...run, engine: 'nerdctl' })).not.toContain('--log-driver');
   });
 });

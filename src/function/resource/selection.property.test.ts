@@ -90,7 +90,7 @@ const step = fc.record({
 });
 const resource = fc.record({ kind, name, namespace, labels }, { requiredKeys: ['kind', 'name', 'labels'] });
 
-test('functions with selectors and exclusions do to the selected resources what they do, and nothing to the others', async () => {
+test('functions with selectors and exclusions change the selected resources only', async () => {
   const run = fc.asyncProperty(
     fc.array(fc.array(resource, { minLength: 1, maxLength: 3 }), { maxLength: 4 }),
     fc.array(step, { maxLength: 6 }),

@@ -243,7 +243,7 @@ test('resources move between files with their text', () => {
   });
 });
 
-test('copies are written as what they are copies of', () => {
+test('copies are written like their originals', () => {
   expect(written({ 'a.yaml': TWO }, (resources) => resources.map((one) => one.clone()))).toEqual({});
   const copy = written({ 'a.yaml': 'kind: A\nx:   1\n' }, ([first]) => {
     first?.set(['z'], 1);

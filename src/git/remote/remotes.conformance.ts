@@ -199,7 +199,7 @@ export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
         ]);
       });
 
-      test('fetches what the refspecs name, and returns what changed', async () => {
+      test('fetches the refs of the refspecs, and returns the changed ones', async () => {
         const refspecs = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/remote-tags/*'];
         expect(await repository.fetch(remote, { refspecs })).toEqual([
           { name: 'refs/heads/a/b', before: undefined, after: second },

@@ -262,7 +262,7 @@ describe('TLS', () => {
     }
   });
 
-  test('a proxy is used, and does not receive what is for the server', async () => {
+  test('a proxy is used, and does not receive credentials for the server', async () => {
     const { secure, ca } = await secureServer(['127.0.0.1']);
     const asked: unknown[] = [];
     const proxy = createServer().on('connect', (request, socket: Socket) => {

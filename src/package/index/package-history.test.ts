@@ -21,9 +21,9 @@ async function publish(at: Repository, count: number): Promise<Oid[]> {
   return commits;
 }
 
-/** Counts what is read of the ledger, and the signatures that are judged: both once or more for each publication that is evaluated. */
+/** Counts what is read of the ledger, and the signatures that are checked: both once or more for each publication that is evaluated. */
 function counted({ ledger, trust }: ReturnType<typeof server>) {
-  const counts = { marks: 0, judged: 0 };
+  const counts = { marks: 0, checked: 0 };
   const { mark } = ledger;
   ledger.mark = (scope) => {
     counts.marks += 1;
@@ -31,7 +31,7 @@ function counted({ ledger, trust }: ReturnType<typeof server>) {
   };
   const { distrustOfSigner } = trust;
   trust.distrustOfSigner = (signer) => {
-    counts.judged += 1;
+    counts.checked += 1;
     return distrustOfSigner.call(trust, signer);
   };
   return counts;
@@ -40,7 +40,7 @@ function counted({ ledger, trust }: ReturnType<typeof server>) {
 const reasonOf = (index: RevisionIndex, revision: number) =>
   index.ofPackage('shop').find((row) => row.revision === revision)?.outOfBand?.reason ?? 'in band';
 
-test('an edit evaluates no other publication, however many there are', async () => {
+test('an edit evaluates no other publication', async () => {
   const costs: unknown[] = [];
   for (const count of [3, 60]) {
     await using at = await setUp();
@@ -71,7 +71,7 @@ test('an edit evaluates no other publication, however many there are', async () 
     const cost: Record<string, unknown> = {};
     for (const [what, edit] of edits) {
       await edit();
-      Object.assign(counts, { marks: 0, judged: 0 });
+      Object.assign(counts, { marks: 0, checked: 0 });
       await one.refresh();
       expect(counts.marks).toBeGreaterThan(0);
       cost[what] = { ...counts };

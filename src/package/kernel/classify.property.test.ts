@@ -228,7 +228,7 @@ describe('the table', () => {
     expect(other.map(({ kind }) => kind)).toEqual(['ProposedRemoved', 'Published']);
   });
 
-  test('a finding names its refs and what was there', () => {
+  test('a finding names its refs and their earlier values', () => {
     expect(look({ [DRAFT]: 'a' }, { [PROPOSED]: 'b' })).toEqual([
       {
         kind: 'Moved',

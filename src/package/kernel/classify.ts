@@ -27,7 +27,7 @@ import { evaluatePublication, type PublicationFacts, type PublicationFlaw } from
  * | – → proposed                          | ProposedCreated     | only if decided, as above                                 |
  * | proposed → other commit               | ProposedPushed      | only if decided: a trusted record names the commit        |
  * | proposed → –                          | ProposedRemoved     | yes                                                       |
- * | – → tag                               | Published           | by `judgePublication`, and a trusted key signed it        |
+ * | – → tag                               | Published           | by `evaluatePublication`, and a trusted key signed it     |
  * | tag → other object                    | TagMoved            | never: a published revision does not change               |
  * | tag → –                               | TagRemoved          | only if decided, or gone together with its deletion mark  |
  * | – → mark, mark → other commit         | DeletionProposed    | only if decided, or it marks a published revision         |

@@ -110,15 +110,15 @@ describe('decide is total', () => {
   test('it answers every state and request, the same each time', () => {
     fc.assert(
       fc.property(state, request, policy, fc.oneof(fc.constant(NOW), text), (oddState, oddRequest, oddPolicy, now) => {
-        const judge = (): Decision =>
+        const run = (): Decision =>
           decide(
             oddState as unknown as RevisionState,
             oddRequest as unknown as TransitionRequest,
             { ...DEFAULT_POLICY, ...oddPolicy } as EffectivePolicy,
             now,
           );
-        const decision = judge();
-        expect(judge()).toEqual(decision);
+        const decision = run();
+        expect(run()).toEqual(decision);
         if (decision.allowed) {
           // Only an approval that is not enough yet changes no ref.
           expect(decision.plan.length > 0).toBe(decision.approvals === undefined);
@@ -279,7 +279,7 @@ describe('single cases', () => {
       ask(stateIn('Proposed', overrides), 'approve', policy, actor);
     const published = { allowed: true, next: { lifecycle: 'Published' } };
 
-    test('the proposer and every contributor are refused, with what they did', () => {
+    test('the proposer and every contributor are refused, with the reason', () => {
       expect(approve({})).toMatchObject(published);
       const [own] = refusalsOf(approve({}, 'ann'));
       expect(own).toMatchObject({ code: 'NotAllowed', message: expect.stringContaining('ann proposed r.p.w') });
@@ -336,7 +336,7 @@ describe('single cases', () => {
       expect(approve({ contributors, approvals })).toMatchObject(published);
     });
 
-    test('an approval that is not enough yet needs open gates all the same', () => {
+    test('an insufficient approval also needs open gates', () => {
       const contributors = [contributor('push')];
       expect(refusalsOf(approve({ contributors, ...gated(false) }))).toMatchObject([{ code: 'GateUnmet' }]);
       expect(approve({ contributors, ...gated(true) })).toMatchObject({ approvals: { given: 1, needed: 2 } });

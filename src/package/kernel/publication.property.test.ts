@@ -73,8 +73,8 @@ function facts(text: string, overrides: Partial<PublicationFacts> = {}): Publica
 
 const porch = 'Approving package revision dir/upf/3\n\nkpt:{"package":"dir/upf","workspaceName":"w1","revision":"3"}\n';
 
-describe('judgePublication', () => {
-  test('a statement that fits what is published is in band, whichever actor made the commit', () => {
+describe('evaluatePublication', () => {
+  test('a statement that matches the publication is in band, for any author of the commit', () => {
     expect(evaluatePublication(facts(message()))).toEqual({ inBand: true });
     expect(evaluatePublication(facts(message(closed())))).toEqual({ inBand: true });
     expect(evaluatePublication(facts(message({ record: { verdicts: [], steps: [], content: 'c1' } })))).toEqual({

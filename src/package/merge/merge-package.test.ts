@@ -94,7 +94,7 @@ describe('lists with keys', () => {
     );
   });
 
-  test('an entry that upstream deleted stays for what was added to it', () => {
+  test('an entry that upstream deleted stays with local additions', () => {
     const merged = mergeSpec(
       list(container('app', 'a:1'), container('log', 'l:1', '      tty: true\n')),
       list(container('app', 'a:1'), container('log', 'l:1')),

@@ -190,7 +190,7 @@ describe('writes', () => {
     expect(await nothing()).toBe('succeeded');
   });
 
-  test('a request waits for what a controller writes', async () => {
+  test('a request waits for the write of a controller', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open();
     const name = await draft(store);
@@ -346,7 +346,7 @@ describe('the index', () => {
     expect((await scratch.open()).store.list()).toEqual(rows);
   });
 
-  test('records what others push: force pushes, removed branches, unreadable Kptfiles', async () => {
+  test('reports pushes of others: force pushes, removed branches, unreadable Kptfiles', async () => {
     await using scratch = await scratchRepository();
     const { store, repository } = await scratch.open();
     const git = await openRepository(scratch.path);

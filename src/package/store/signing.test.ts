@@ -174,7 +174,7 @@ describe('signed repositories', () => {
     },
   );
 
-  test('another process finds what was published in order, and what it publishes next', async () => {
+  test('another process reads earlier publications, and its own later ones', async () => {
     const { privateKey } = await lasting;
     await secret({ 'git.asc': privateKey, passphrase: 'geheim' });
     await register();

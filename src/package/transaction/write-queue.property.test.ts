@@ -169,7 +169,7 @@ test('a lifecycle step waits for two requests at most, and the other operations 
   expect(remote.requests.length).toBeLessThanOrEqual(1000 / MAX_WRITES + 3);
 });
 
-test('steps without end do not hold back a draft', async () => {
+test('steps without end do not block a draft', async () => {
   const remote = new Remote();
   const queue = new WriteQueue(remote, NO_PAUSE);
   let published = 0;
@@ -369,7 +369,7 @@ const world = fc.record({
   lost: fc.option(fc.tuple(fc.integer({ min: 1, max: 8 }), fc.constantFrom('before', 'after'))),
 });
 
-test('each write ends as some order one by one would end it, and what was acknowledged is there', async () => {
+test('writes are serialisable, and acknowledged ones are present', async () => {
   await fc.assert(
     fc.asyncProperty(world, async ({ requests, refused, words, moves, takes, lost }) => {
       const remote = new Remote();

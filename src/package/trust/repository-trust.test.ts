@@ -67,7 +67,7 @@ describe('why a record does not count', () => {
     ]);
   });
 
-  test('after a key was revoked, what it signed counts if it was known before, whatever its date', () => {
+  test('after a key was revoked, its statements count if they were in the ledger before, independent of their dates', () => {
     const { trust, ledger, raise } = setUp();
     const before = factOf(5, 'old');
     raise(markOf(before));

@@ -139,7 +139,7 @@ test('a repository on this machine is read where that is allowed', async () => {
   }
 });
 
-test('each request sends the credentials of its caller, and no mirror gives what the remote would not', async () => {
+test('each request sends the credentials of its caller, and no mirror bypasses the access rights of the remote', async () => {
   await using w = await world();
   await w.push('one\n');
   w.server.behaviour.auth = basic;

@@ -47,10 +47,10 @@ export async function checkPush(options: {
   readonly ledger: TrustLedger;
   readonly pushed: readonly PushedRef[];
 }): Promise<PushRefusal[]> {
-  const judge = await PushCheck.open(options);
+  const check = await PushCheck.open(options);
   const refusals: PushRefusal[] = [];
   for (const update of options.pushed) {
-    const message = await judge.refusalOf(update);
+    const message = await check.refusalOf(update);
     if (message !== undefined) refusals.push({ ref: update.ref, message });
   }
   return refusals;

@@ -54,15 +54,15 @@ describe('roles and bindings', () => {
   });
 
   test('a rule is about resources or about paths', () => {
-    const judge = (kind: Kind, bad: object) =>
+    const check = (kind: Kind, bad: object) =>
       thrownCauses(() => kind.parse({ metadata: { name: 'r' }, rules: [bad] }));
-    expect(judge(roleKind, { verbs: [] })).toEqual(['rules[0].verbs: Required value']);
-    expect(judge(roleKind, { verbs: ['get'] })).toEqual([
+    expect(check(roleKind, { verbs: [] })).toEqual(['rules[0].verbs: Required value']);
+    expect(check(roleKind, { verbs: ['get'] })).toEqual([
       'rules[0].apiGroups: Required value',
       'rules[0].resources: Required value',
     ]);
-    expect(judge(roleKind, { verbs: ['get'], nonResourceURLs: ['/metrics'] })[0]).toContain('about resources only');
-    expect(judge(clusterRoleKind, { ...rule, nonResourceURLs: ['/metrics'] })[0]).toContain('not about both');
+    expect(check(roleKind, { verbs: ['get'], nonResourceURLs: ['/metrics'] })[0]).toContain('about resources only');
+    expect(check(clusterRoleKind, { ...rule, nonResourceURLs: ['/metrics'] })[0]).toContain('not about both');
     const paths = { metadata: { name: 'r' }, rules: [{ verbs: ['get'], nonResourceURLs: ['/metrics'] }] };
     expect(clusterRoleKind.complete(paths).rules).toHaveLength(1);
     expect(roleKind.parse({ metadata: { name: 'r' }, rules: null }).object.rules).toEqual([]);
@@ -87,16 +87,16 @@ describe('roles and bindings', () => {
   });
 
   test('subjects are validated by their kind', () => {
-    const judge = (subject: object) =>
+    const check = (subject: object) =>
       thrownCauses(() => roleBindingKind.parse({ metadata: { name: 'b' }, roleRef: ref, subjects: [subject] }));
-    expect(judge({ kind: 'ServiceAccount', name: 'bot', namespace: '../x' })[0]).toContain(
+    expect(check({ kind: 'ServiceAccount', name: 'bot', namespace: '../x' })[0]).toContain(
       'subjects[0].namespace: Invalid',
     );
-    expect(judge({ kind: 'User', name: 'anna', namespace: 'x' })[0]).toContain('Forbidden: a User has no namespace');
-    expect(judge({ kind: 'User', name: 'anna', apiGroup: 'apps' })[0]).toContain(
+    expect(check({ kind: 'User', name: 'anna', namespace: 'x' })[0]).toContain('Forbidden: a User has no namespace');
+    expect(check({ kind: 'User', name: 'anna', apiGroup: 'apps' })[0]).toContain(
       'subjects[0].apiGroup: Invalid value: "apps"',
     );
-    expect(judge({ kind: 'Robot', name: 'r' })[0]).toContain('Unsupported value: "Robot"');
+    expect(check({ kind: 'Robot', name: 'r' })[0]).toContain('Unsupported value: "Robot"');
   });
 
   test('a service account may be one of the namespace of its binding', () => {
@@ -249,7 +249,7 @@ test('a namespace is cluster-scoped and needs nothing but a name', () => {
   expect(thrownCauses(() => namespaceKind.parse({ metadata: { name: 'a.b' } }))[0]).toContain('metadata.name');
 });
 
-test('an API service is named after what it serves', () => {
+test('an API service is named after its group and version', () => {
   const spec = { group: 'porch.kpt.dev', version: 'v1alpha1' };
   const available = { conditions: [{ type: 'Available', status: 'True' }] };
   const local = { metadata: { name: 'v1alpha1.porch.kpt.dev' }, spec, status: available };

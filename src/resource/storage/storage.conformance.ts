@@ -97,7 +97,7 @@ export function describeStorage<T extends KubernetesObject>(
       await expect(create(1)).rejects.toMatchObject({ code: 'AlreadyExists' });
     });
 
-    test('get, update and delete of what is not there are NotFound', async () => {
+    test('get, update and delete of a missing object are NotFound', async () => {
       const made = await create(1);
       await subject.beforeDelete?.(made);
       await storage.delete(context, keyOf(made));
@@ -242,7 +242,7 @@ export function describeStorage<T extends KubernetesObject>(
       await expect(refused).rejects.toMatchObject({ code: 'Conflict' });
     });
 
-    test('a merge patch changes what it names, in one step', async () => {
+    test('a merge patch changes the named fields, in one step', async () => {
       if (storage.patch === undefined) return;
       const made = await create(1, { labels: { a: 'x', b: 'x' } });
       const patched = await storage.patch(context, keyOf(made), { metadata: { labels: { a: null, c: 'x' } } });

@@ -80,7 +80,7 @@ describe('TranslatedStorage', () => {
     }
   });
 
-  test('readers and watchers share what is shown', async () => {
+  test('readers and watchers share the served objects', async () => {
     const { shown } = open();
     const end = new AbortController();
     const { resourceVersion } = await shown.list(context);

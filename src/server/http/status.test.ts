@@ -65,7 +65,7 @@ test('a rejected client gets the time after which to try again', () => {
   });
 });
 
-test('an answer does not grow with what is wrong', () => {
+test('the size of a response is bounded for any number of errors', () => {
   const causes = Array.from({ length: 50_000 }, (_, index) => ({
     field: `f${index}`,
     message: 'Required value',

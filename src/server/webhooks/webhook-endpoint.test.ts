@@ -132,7 +132,7 @@ test('a large body is verified and not kept; above 25 MiB it is refused', async 
   expect(await refusedLength('unknown')).toBe(413);
 });
 
-test('slow senders that reconnect, however many, do not keep a genuine message out', async () => {
+test('slow senders that reconnect do not block a genuine message', async () => {
   const slow = new Set<ClientRequest>();
   /** Connects a sender that leaves its body unfinished; the server has accepted it once it says to continue. */
   const connectSlow = () =>

@@ -167,10 +167,10 @@ test('a proposed revision is evaluated again when a target changes, and once mor
 
   // The controller has not been woken yet, and the condition is still True.
   targets = [target('edge')];
-  const judge = createDeliverabilityCheck({ targets: () => targets, repositoryOf: () => undefined });
+  const check = createDeliverabilityCheck({ targets: () => targets, repositoryOf: () => undefined });
   const approvals = new RevisionStore({
     approvalProblem: (revision, files) => {
-      const message = describeRefusal(judge(revision, files));
+      const message = describeRefusal(check(revision, files));
       return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
     },
   });
@@ -193,23 +193,23 @@ test('an object that another package of the target ships is reported, with its p
   const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
   const revision = world.store.get(name);
   const { files } = await world.store.content(name);
-  const judge = createDeliverabilityCheck({
+  const check = createDeliverabilityCheck({
     targets: () => targets,
     repositoryOf: () => undefined,
     packagesOf: (to, identity) => shipped.packagesOf(to, identity),
   });
   // Its own earlier revision ships it as well.
   await ships(target('edge'), { web: files });
-  expect(judge(revision, files).refusal).toBeUndefined();
+  expect(check(revision, files).refusal).toBeUndefined();
   await ships(target('edge'), { web: files, db: files });
-  expect(judge(revision, files).refusal).toEqual({
+  expect(check(revision, files).refusal).toEqual({
     reason: 'DuplicateObject',
     message: expect.stringMatching(
       /^ConfigMap web at cm\.yaml:1 is shipped to target edge by package apps\/db already/,
     ),
   });
   shipped.forget(target('edge'));
-  expect(judge(revision, files).refusal).toBeUndefined();
+  expect(check(revision, files).refusal).toBeUndefined();
 });
 
 describe('a delivery that changes what a target ships', () => {

@@ -62,11 +62,11 @@ function policyOf(config: Resource, items: readonly Resource[], matcher: Constra
       return [validation, new Set(selectors.length === 0 ? usual : selectResources({ selectors }, items))];
     }),
   );
-  const isJudgedBy = (item: Resource, validation: CompiledValidation) => result.get(validation)?.has(item) === true;
+  const isSelectedBy = (item: Resource, validation: CompiledValidation) => result.get(validation)?.has(item) === true;
   return {
     ...rest,
-    selects: (item) => compiled.validations.some((each) => isJudgedBy(item, each)),
-    appliesTo: isJudgedBy,
+    selects: (item) => compiled.validations.some((each) => isSelectedBy(item, each)),
+    appliesTo: isSelectedBy,
   };
 }
 

@@ -49,7 +49,7 @@ describe('git processes', () => {
     expect(kept('cat-file').map(({ pid }) => pid)).not.toEqual([reader?.pid]);
   });
 
-  test('read what other processes write, pack and move', async () => {
+  test('read objects that other processes write, pack and move', async () => {
     await repository.readObjects([commit]);
     const blob = git(path, ['hash-object', '-w', '--stdin'], 'late');
     expect((await repository.readObjects([blob]))[0]?.data.toString()).toBe('late');

@@ -50,7 +50,7 @@ export function notEvaluated(message: string): Condition {
 }
 
 /**
- * Returns the displayed Ready condition; `judged` is the last evaluation of a pending revision. Undefined without
+ * Returns the displayed Ready condition; `result` is the last evaluation of a pending revision. Undefined without
  * gates.
  */
 export function readyCondition(

@@ -135,7 +135,7 @@ test('the main branch is walked for what a trusted key signed, once as long as i
   ]);
 });
 
-test('a publication that counts is shown, whatever other tag claims its name', async () => {
+test('a publication that counts is shown, even if another tag claims its name', async () => {
   await using at = await setUp();
   const base = await at.scratch.git('rev-parse', 'main');
   const own = await at.approval(2, [base, base]);

@@ -49,7 +49,7 @@ interface After {
  */
 export class PublicationMarks {
   readonly #surroundings: Surroundings;
-  /** Those that wait for `judgeRest`. */
+  /** Pending ones for `evaluateBacklog`. */
   #tombstones: FoundTombstone[] = [];
 
   constructor(surroundings: Surroundings) {

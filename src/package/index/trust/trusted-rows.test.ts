@@ -9,7 +9,7 @@ import { STATEMENT_VERSION } from '../../trust/statement/statement.ts';
 import { loadFactCache, saveFactCache } from '../facts/fact-file.ts';
 import { MAX_CHECKED_AT_ONCE } from './signature-checks.ts';
 
-test('a record is shown if it counts, and not what is put in its place', async () => {
+test('a record is shown if it counts, and its replacement is not', async () => {
   await using at = await setUp();
   const { refresh, row, ledger, index } = server(at.git);
   const scope = { repository: 'id', package: 'shop', workspace: 'v1' };

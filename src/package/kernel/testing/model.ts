@@ -19,7 +19,7 @@ import { PACKAGE } from './package-data.ts';
  *   with a reason.
  * - Where a policy forbids that people approve their own changes, neither who proposed nor who changed the content approves, and no
  *   controller does. If one of them is not known, two people have to approve the same content.
- * - What the actor judged and what is there must be the same commit.
+ * - The commit that the actor evaluated must be the current one.
  * - What is known beyond the branch itself is what the server wrote last, as long as that is there: see model-records.ts.
  */
 export class Model {

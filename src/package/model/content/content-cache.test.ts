@@ -23,7 +23,7 @@ test('concurrent requests lead to one read, and a failed read is repeated', asyn
   expect(reads).toBe(2);
 });
 
-test('number and bytes are bounded, and what was used last stays', async () => {
+test('number and bytes are bounded, and recently used entries stay', async () => {
   const cache = new ContentCache();
   for (let number = 0; number < 100; number++) {
     await cache.get(`${number}`, async () => content(MEBIBYTE));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { hostUsersOf, userOfAccount } from './host-users.ts';
 
-test('lines name the person behind a user of the host, however the host writes its name', () => {
+test('lines map users of the host to persons, independent of case', () => {
   const users = hostUsersOf('# people\n\nOcto-Cat=anna\r\n second = anna smith\nberta-h = berta\n');
   expect(['octo-cat', 'OCTO-CAT', 'berta-h', 'second', 'anna'].map((user) => userOfAccount(users, user))).toEqual([
     ...['anna', 'anna', 'berta', undefined, undefined],

@@ -220,7 +220,7 @@ describe('withContributor', () => {
     );
   });
 
-  test('a controller carries on what others wrote', () => {
+  test('a controller processes content of other authors', () => {
     expect(withContributor([], { actor: { name: 'ipam' }, face: 'controller' }, since, 'c1')).toEqual([]);
   });
 });

@@ -64,7 +64,7 @@ test('trailers of Sluice in a pushed commit do not hide that a push made it', as
   expect(record.contributors).toMatchObject([{ name: 'push', face: 'git' }]);
 });
 
-test('the Kptfile at the tip, which the index has read, is not read again for each judgement', async () => {
+test('the Kptfile at the tip, which the index has read, is not read again for each evaluation', async () => {
   await using at = await setUp();
   await at.push({ 'shop/Kptfile': kptfile('True'), 'shop/app.yaml': 'a: 1\n' });
   const git = await openRepository(at.scratch.path);
@@ -167,7 +167,7 @@ describe('a record that is lost', () => {
   });
 });
 
-test('a draft that was branched off main with git carries the verdicts of what was published', async () => {
+test('a draft that was branched off main with git has the verdicts of the published revision', async () => {
   await using at = await setUp();
   await draft(at.store);
   await at.store.update(NAME, { action: 'propose' }, anna);

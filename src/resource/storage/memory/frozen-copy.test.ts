@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { deepFreeze } from '../../object/object.ts';
 import { frozenCopy } from './frozen-copy.ts';
 
-test('copies what is frozen only at its surface, and shares what is frozen at every depth', () => {
+test('copies shallowly frozen values, and shares deeply frozen ones', () => {
   const inner = { list: [1] };
   const made = frozenCopy(Object.freeze({ inner }));
   const flawed = deepFreeze({ at: { odd: undefined } });

@@ -64,7 +64,7 @@ function setUp() {
   return { clock, log, storage, create };
 }
 
-test('pages are of one state, whatever is written between them', async () => {
+test('pages are of one snapshot, independent of writes between them', async () => {
   const { storage, create } = setUp();
   for (let index = 0; index < 10; index += 1) await create(`w${index}`);
   const names: string[] = [];
@@ -106,7 +106,7 @@ test('the rest of a list that is too old, of another process or no token at all 
   await expect(storage.list(context, { limit: 1, continue: token })).rejects.toMatchObject({ code: 'Expired' });
 });
 
-test('a list by name, label, field and namespace finds what a full scan finds', async () => {
+test('a list by name, label, field and namespace equals a full scan', async () => {
   const { storage, create } = setUp();
   for (const namespace of ['default', 'other'])
     for (let index = 0; index < 5; index += 1) await create(`w${index}`, { n: String(index) }, namespace);

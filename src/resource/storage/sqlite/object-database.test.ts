@@ -273,7 +273,7 @@ test('the version of an expired kind is not reused after a restart', () => {
   second.database.close();
 });
 
-test('a process whose lock was removed writes nothing over what another one wrote', async () => {
+test('a process whose lock was removed overwrites nothing of another one', async () => {
   const first = open();
   await first.create('a');
   const second = open();
