@@ -29,6 +29,8 @@ export interface Http2Options {
 
 /** Requests in progress on one connection, with watches; clients of Kubernetes open another connection for more. */
 const MAX_STREAMS = 100;
+/** Header lines of a request, as many as HTTP/1 reads: an aggregator sends one for each group of the user. */
+const MAX_HEADER_LINES = 2000;
 /** Mebibytes that one connection may hold in buffers; beyond it new requests are refused. */
 const MAX_CONNECTION_MEBIBYTES = 32;
 /** Requests that a client may cancel at once, and per second after that; one that cancels more is disconnected ("rapid reset"). */
@@ -134,6 +136,7 @@ export class Http2Connections {
 function settingsFor(maxHeadBytes: number): ServerOptions {
   return {
     settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: maxHeadBytes, enablePush: false },
+    maxHeaderListPairs: MAX_HEADER_LINES,
     maxSessionMemory: MAX_CONNECTION_MEBIBYTES,
     streamResetBurst: MAX_CANCELLED_AT_ONCE,
     streamResetRate: MAX_CANCELLED_PER_SECOND,

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
+import { createServer as createSecureServer, Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { DISCARD_TIMEOUT_MS } from './http/answer.ts';
 import { Http2Connections } from './http2-connections.ts';
@@ -11,7 +11,7 @@ import { OpenConnections } from './open-connections.ts';
 export interface ListenerTls {
   readonly key: string;
   readonly cert: string;
-  /** The authority of client certificates. */
+  /** The authorities of client certificates; empty for none. */
   readonly clientCa: string;
 }
 
@@ -67,6 +67,8 @@ export interface Listener {
    * Stops accepting requests, waits for those in progress, and closes their connections after `graceMs` (default 8,000).
    */
   stop(graceMs?: number): Promise<void>;
+  /** Replaces certificate and authorities for the connections from now on; those that are open remain. Only with TLS. */
+  setTls(tls: ListenerTls): void;
 }
 
 /** Label selectors may be long. */
@@ -91,11 +93,10 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       ? createServer(settings)
       : createSecureServer({
           ...settings,
-          ...{ key: tls.key, cert: tls.cert, ca: tls.clientCa },
+          ...secureContext(tls),
           ...{
             requestCert: true,
             rejectUnauthorized: false,
-            minVersion: 'TLSv1.2',
             ALPNProtocols: ['h2', 'http/1.1'],
             handshakeTimeout: timeouts.handshakeMs,
           },
@@ -123,7 +124,16 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     port: bound.port,
     url: `${tls === undefined ? 'http' : 'https'}://${hostText}:${bound.port}`,
     stop: (graceMs = 8000) => stopListening(server, [connections, http2], onStop, graceMs),
+    setTls(changed) {
+      if (!(server instanceof SecureServer)) throw new Error('this listener does not use TLS');
+      server.setSecureContext(secureContext(changed));
+    },
   };
+}
+
+/** The settings that the connections of one certificate share. Without an authority, Node would trust those of the public web. */
+function secureContext({ key, cert, clientCa }: ListenerTls): SecureContextOptions {
+  return { key, cert, ca: clientCa === '' ? [] : clientCa, minVersion: 'TLSv1.2' };
 }
 
 /** Unavailable unless the port is free, so that a caller can fail before it starts work that it would have to stop again. */

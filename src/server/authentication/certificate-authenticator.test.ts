@@ -133,7 +133,7 @@ test('a connection that outlives its certificate no longer proves a user', async
   const anna = await pki.issueClient('anna', [], DAY);
   const socket = await handshake(tlsOptions(pki), { ca: pki.authority, ...credentialsOf(anna) });
   expect(port).toBeGreaterThan(0);
-  const request: AuthenticationRequest = { socket, headers: {} };
+  const request: AuthenticationRequest = { socket, headers: {}, headersDistinct: {} };
   expect(authenticator.authenticate(request)).toMatchObject({ name: 'anna' });
   // It was issued by the system's clock, a moment after the other one was set.
   clock.advance(DAY + 60_000);
@@ -161,7 +161,9 @@ test('a resumed session proves what the first one proved, no more', async () => 
       const resumed = await connectOnce({ ca: pki.authority, session: first.session });
       expect(resumed.reused).toBe(true);
       for (const { peer } of [first, resumed])
-        expect(new CertificateAuthenticator(clock).authenticate({ socket: peer, headers: {} })?.name).toBe(name);
+        expect(
+          new CertificateAuthenticator(clock).authenticate({ socket: peer, headers: {}, headersDistinct: {} })?.name,
+        ).toBe(name);
       server.close();
     }
 });
@@ -191,7 +193,25 @@ test('the failure of an authenticator is reported, and the next one is tried', a
   const request = { headers: {} } as AuthenticationRequest;
   expect(await chain.authenticate(request)).toEqual({ name: 'anna', groups: ['system:authenticated'] });
   expect(errors).toHaveLength(1);
-  expect(await firstOf([down], () => undefined).authenticate(request)).toBeUndefined();
+  const other = { authenticate: () => undefined };
+  // Credentials that were not checked are not wrong.
+  await expect(firstOf([down, other], () => undefined).authenticate(request)).rejects.toMatchObject({
+    code: 'Unavailable',
+    message: expect.not.stringContaining('issuer does not answer'),
+  });
+  expect(await firstOf([other], () => undefined).authenticate(request)).toBeUndefined();
+});
+
+test('users whom a proxy has not authenticated are no authenticated users', async () => {
+  const users: User[] = [
+    { name: 'system:anonymous', groups: ['system:unauthenticated'] },
+    { name: 'system:anonymous', groups: [] },
+    { name: 'visitor', groups: ['system:unauthenticated'] },
+  ];
+  for (const user of users) {
+    const proxy = firstOf([{ authenticate: () => user }], () => undefined);
+    expect(await proxy.authenticate({ headers: {} } as AuthenticationRequest)).toEqual(user);
+  }
 });
 
 interface Handshake {

@@ -15,7 +15,11 @@ async function setUp() {
   const problems: string[] = [];
   const authenticator = new TokenAuthenticator({ path, clock, onProblem: (problem) => problems.push(problem) });
   const authenticate = async (authorization: string | undefined) =>
-    authenticator.authenticate({ socket: new Socket(), headers: authorization === undefined ? {} : { authorization } });
+    authenticator.authenticate({
+      socket: new Socket(),
+      headers: authorization === undefined ? {} : { authorization },
+      headersDistinct: {},
+    });
   return { folder, path, clock, problems, authenticate };
 }
 

@@ -10,5 +10,9 @@ export interface User {
 /** The group of all authenticated users. */
 export const AUTHENTICATED_GROUP = 'system:authenticated';
 
+/** What a kube-apiserver names a request without credentials, and the group of all of these. */
+export const ANONYMOUS_USER = 'system:anonymous';
+export const UNAUTHENTICATED_GROUP = 'system:unauthenticated';
+
 /** Members may do everything, regardless of the RBAC objects. */
 export const MASTERS_GROUP = 'system:masters';
