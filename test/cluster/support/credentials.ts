@@ -13,6 +13,8 @@ export interface Credentials {
   readonly serverKeyFile: string;
   /** Signs the certificate with which the aggregator vouches for its users. */
   readonly frontProxyCaFile: string;
+  /** For tests that issue other certificates of it. */
+  readonly frontProxyCaKeyFile: string;
   readonly frontProxyCertificateFile: string;
   readonly frontProxyKeyFile: string;
   /** Verifies the tokens of service accounts. */
@@ -47,6 +49,7 @@ export async function createCredentials(folder: string): Promise<Credentials> {
     serverCertificateFile: await file('apiserver.crt', server.certificate),
     serverKeyFile: await file('apiserver.key', server.key),
     frontProxyCaFile: await file('front-proxy-ca.crt', frontProxyCa.certificate),
+    frontProxyCaKeyFile: await file('front-proxy-ca.key', frontProxyCa.key),
     frontProxyCertificateFile: await file('front-proxy-client.crt', proxy.certificate),
     frontProxyKeyFile: await file('front-proxy-client.key', proxy.key),
     serviceAccountPublicFile: await file('service-accounts.pub', accounts.publicKey),
