@@ -2,17 +2,30 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { issueCertificate, type KeyPair } from '../../src/server/certificates/issue-certificate.ts';
+import {
+  caBundleOf,
+  renewServingCertificates,
+  type ServingCertificates,
+} from '../../src/server/certificates/serving-certificates.ts';
 import { eventually } from '../support/api/eventually.ts';
 import { type Identity, KubeApi, type KubeObject } from '../support/api/kube-api.ts';
 import { hasKubectl, Kubectl } from '../support/kubectl.ts';
 import { revision } from '../support/package-kinds.ts';
 import { skipFor } from '../support/skip.ts';
 import { ControlPlane } from './support/control-plane.ts';
-import { created, type ExtensionServer, PACKAGE_VERSION, startExtensionServer } from './support/extension-server.ts';
+import {
+  API_SERVICE,
+  created,
+  EXTENSION_NAMES,
+  type ExtensionServer,
+  PACKAGE_VERSION,
+  startExtensionServer,
+} from './support/extension-server.ts';
 import { clusterPrograms } from './support/programs.ts';
 
 const missing = inject('serverMissing');
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const REVISIONS = `${PACKAGE_VERSION}/namespaces/default/packagerevisions`;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const AUTHENTICATED = 'system:authenticated';
@@ -21,6 +34,7 @@ describe('an extension server of a cluster', skipFor(missing !== '' && missing),
   let plane: ControlPlane;
   let admin: KubeApi;
   let extension: ExtensionServer;
+  let serving: ServingCertificates;
   const open: KubeApi[] = [];
 
   beforeAll(async () => {
@@ -29,7 +43,13 @@ describe('an extension server of a cluster', skipFor(missing !== '' && missing),
     plane = await ControlPlane.start({ programs });
     admin = await KubeApi.of(plane.kubeconfig);
     open.push(admin);
-    extension = await startExtensionServer(plane, admin);
+    const first = await renewServingCertificates(undefined, {
+      names: EXTENSION_NAMES,
+      nowMs: Date.now() - 300 * DAY_MS,
+    });
+    // The authority is about to end: its successor does not sign yet.
+    serving = await renewServingCertificates(first, { names: EXTENSION_NAMES, nowMs: Date.now() - 2 * DAY_MS });
+    extension = await startExtensionServer(plane, admin, serving);
     await eventually(
       () => admin.get(REVISIONS),
       ({ status }) => status === 200,
@@ -263,5 +283,26 @@ describe('an extension server of a cluster', skipFor(missing !== '' && missing),
     await expect.poll(() => extension.clientCa).not.toContain(oldCa);
     expect((await oldProxy.get(REVISIONS, asRoot)).status).toBe(401);
     await expect.poll(async () => (await admin.get(REVISIONS)).status).toBe(200);
+  });
+
+  test('renews its own certificates and their authority while it serves', async () => {
+    const next = await renewServingCertificates(serving, { names: EXTENSION_NAMES, nowMs: Date.now() });
+    const [old, successor] = next.authorities;
+    expect(serving.authorities.map(({ certificate }) => certificate)).toEqual([
+      old?.certificate,
+      successor?.certificate,
+    ]);
+    const trust = (certificate = '') =>
+      admin.patch(API_SERVICE, { spec: { caBundle: Buffer.from(certificate).toString('base64') } });
+    const reached = async () => (await admin.get(REVISIONS)).status;
+    extension.serve(next);
+    // The aggregator opens another connection for each other bundle.
+    await trust(successor?.certificate);
+    await expect.poll(reached).toBe(200);
+    // Only the certificate of the successor is served by now.
+    await trust(old?.certificate);
+    await expect.poll(reached).toBe(503);
+    await trust(caBundleOf(next));
+    await expect.poll(reached).toBe(200);
   });
 });

@@ -6,7 +6,7 @@ import { delegateAccess } from '../../../src/kubernetes/delegated-access.ts';
 import { HttpClient } from '../../../src/kubernetes/http-client.ts';
 import { fixedAccess } from '../../../src/kubernetes/testing.ts';
 import { Registry } from '../../../src/resource/storage/registry.ts';
-import { issueCertificate } from '../../../src/server/certificates/issue-certificate.ts';
+import { caBundleOf, type ServingCertificates } from '../../../src/server/certificates/serving-certificates.ts';
 import { documentPaths, servedKinds } from '../../../src/server/document-paths.ts';
 import { DocumentCache } from '../../../src/server/documents/document-cache.ts';
 import type { ListenerTls } from '../../../src/server/listener.ts';
@@ -17,9 +17,11 @@ import { packageKinds } from '../../support/package-kinds.ts';
 import { scratchRepository } from '../../support/scratch-repository.ts';
 import type { ControlPlane } from './control-plane.ts';
 
-const HOUR_MS = 3_600_000;
 const NAMESPACE = 'sluice-system';
 export const PACKAGE_VERSION = '/apis/porch.kpt.dev/v1alpha1';
+export const API_SERVICE = '/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.porch.kpt.dev';
+/** The names of its certificate. */
+export const EXTENSION_NAMES = [`api.${NAMESPACE}.svc`, '127.0.0.1'];
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const GROUP = { apiGroup: 'rbac.authorization.k8s.io' };
 
@@ -36,16 +38,19 @@ export interface ExtensionServer extends AsyncDisposable {
   readonly clientCa: string;
   /** The issuer of the client certificate of the last request. */
   readonly lastIssuer: string;
+  /** Serves with other certificates from now on. */
+  serve(certificates: ServingCertificates): void;
 }
 
 /** Starts an extension server with the rights that an installation has, and registers it. Resolves when it is available. */
-export async function startExtensionServer(plane: ControlPlane, admin: KubeApi): Promise<ExtensionServer> {
+export async function startExtensionServer(
+  plane: ControlPlane,
+  admin: KubeApi,
+  certificates: ServingCertificates,
+): Promise<ExtensionServer> {
   const problems: unknown[] = [];
   const records: RequestRecord[] = [];
-  const valid = { notBefore: Date.now() - HOUR_MS, notAfter: Date.now() + HOUR_MS };
-  const ca = await issueCertificate({ ...valid, commonName: 'sluice', usage: 'authority' });
-  const names = [`api.${NAMESPACE}.svc`, '127.0.0.1'];
-  const own = await issueCertificate({ ...valid, commonName: 'sluice', usage: 'server', names }, ca);
+  let own = certificates.server;
 
   const token = await createAccount(admin);
   const connection = new Connection(fixedAccess(plane.url, token, { tls: { insecure: false, ca: await caOf(plane) } }));
@@ -86,9 +91,14 @@ export async function startExtensionServer(plane: ControlPlane, admin: KubeApi):
     tlsFor(access.clientCa),
   );
   setTls = (tls) => server.listener.setTls(tls);
-  await register(admin, server.listener.port, ca.certificate);
+  const ca = caBundleOf(certificates);
+  await register(admin, server.listener.port, ca);
   return {
-    ...{ url: server.listener.url, ca: ca.certificate, records, problems },
+    ...{ url: server.listener.url, ca, records, problems },
+    serve(changed) {
+      own = changed.server;
+      setTls(tlsFor(access.clientCa));
+    },
     get clientCa() {
       return access.clientCa;
     },
