@@ -1,9 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { findClusterAccess } from '../../src/kubernetes/access/kubeconfig.ts';
+import { Connection } from '../../src/kubernetes/connection/connection.ts';
+import { HttpClient } from '../../src/kubernetes/http-client.ts';
 import { issueCertificate, type KeyPair } from '../../src/server/certificates/issue-certificate.ts';
+import { publishCaBundle } from '../../src/server/certificates/publish-ca-bundle.ts';
 import {
-  caBundleOf,
   renewServingCertificates,
   type ServingCertificates,
 } from '../../src/server/certificates/serving-certificates.ts';
@@ -302,7 +305,10 @@ describe('an extension server of a cluster', skipFor(missing !== '' && missing),
     // Only the certificate of the successor is served by now.
     await trust(old?.certificate);
     await expect.poll(reached).toBe(503);
-    await trust(caBundleOf(next));
+    const connection = new Connection(await findClusterAccess({ kubeconfig: plane.kubeconfig }));
+    onTestFinished(() => connection.close());
+    const client = new HttpClient({ connection, face: 'controller' });
+    await publishCaBundle(client, 'v1alpha1.porch.kpt.dev', next);
     await expect.poll(reached).toBe(200);
   });
 });

@@ -11,6 +11,7 @@ import { issueCertificate, type KeyPair } from '../certificates/issue-certificat
 import { openPki } from '../certificates/open-pki.ts';
 import { tlsOptions } from '../certificates/tls-options.ts';
 import { type AuthenticationRequest, firstOf } from './authenticator.ts';
+import { Authorities } from './authorities.ts';
 import { CertificateAuthenticator } from './certificate-authenticator.ts';
 import { TokenAuthenticator } from './token-authenticator.ts';
 import { addToken } from './token-file.ts';
@@ -154,16 +155,19 @@ test('a resumed session proves what the first one proved, no more', async () => 
     [undefined, undefined],
   ];
   const options = tlsOptions(pki);
+  const authorities = Authorities.parse(pki.authority);
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const)
     for (const [pair, name] of cases) {
       const { server, connectOnce } = await tlsServer({ ...options, maxVersion });
       const first = await connectOnce({ ca: pki.authority, ...credentialsOf(pair) });
       const resumed = await connectOnce({ ca: pki.authority, session: first.session });
       expect(resumed.reused).toBe(true);
+      const inCluster = new CertificateAuthenticator(clock, () => authorities);
       for (const { peer } of [first, resumed])
-        expect(
-          new CertificateAuthenticator(clock).authenticate({ socket: peer, headers: {}, headersDistinct: {} })?.name,
-        ).toBe(name);
+        for (const authenticator of [new CertificateAuthenticator(clock), inCluster])
+          expect(authenticator.authenticate({ socket: peer, headers: {}, headersDistinct: {} })?.name).toBe(name);
+      const others = new CertificateAuthenticator(clock, () => Authorities.parse(other.authority));
+      expect(others.authenticate({ socket: resumed.peer, headers: {}, headersDistinct: {} })).toBeUndefined();
       server.close();
     }
 });

@@ -33,6 +33,7 @@ test('a refusal of this server is not repeated, and is not one of the user', asy
     const { attempts, result } = await runWith([code]);
     expect(attempts).toBe(1);
     expect(result).toMatchObject({ code: 'Unavailable', message: expect.stringContaining('failure 1') });
+    expect(String(result).includes('bind the account')).toBe(code === 'Refused');
   }
 });
 

@@ -65,6 +65,8 @@ async function unlessAborted<Result>(review: Promise<Result>, signal: AbortSigna
 
 function asUnavailable(error: unknown): unknown {
   if (!(error instanceof SluiceError)) return error;
-  const message = `the cluster does not review the request: ${error.message}`;
+  const advice =
+    error.code === 'Refused' ? '; bind the account of this server to ClusterRole system:auth-delegator' : '';
+  const message = `the cluster does not review the request: ${error.message}${advice}`;
   return new SluiceError('Unavailable', message, { cause: error });
 }

@@ -26,13 +26,15 @@ interface Running<Result> {
 }
 
 const MAX_ENTRIES = 8192;
+/** Of all results together. A user may be in thousands of groups. */
+const MAX_RESULT_CHARACTERS = 32 * 1024 * 1024;
 const MAX_RUNNING = 200;
 
 /**
  * Keeps the results of reviews, which a cluster makes, for a short time, and shares each review in progress between all callers with
  * the same question. Failures are not kept. Questions, which may be tokens, are kept as hashes with a random key only.
  */
-export class ReviewCache<Result> {
+export class ReviewCache<Result extends object | string> {
   readonly #options: ReviewCacheOptions<Result>;
   readonly #entries: LruCache<string, Entry<Result>>;
   readonly #running = new Map<string, Running<Result>>();
@@ -40,7 +42,10 @@ export class ReviewCache<Result> {
 
   constructor(options: ReviewCacheOptions<Result>) {
     this.#options = options;
-    this.#entries = new LruCache({ maxEntries: options.maxEntries ?? MAX_ENTRIES });
+    this.#entries = new LruCache({
+      maxEntries: options.maxEntries ?? MAX_ENTRIES,
+      maxSize: MAX_RESULT_CHARACTERS,
+    });
   }
 
   /**
@@ -81,7 +86,8 @@ export class ReviewCache<Result> {
       const result = await review(signal);
       const lifetimeMs = this.#options.lifetimeMs(result);
       const now = this.#options.clock.now();
-      if (lifetimeMs > 0) this.#entries.set(key, { result, storedAtMs: now, expiresAtMs: now + lifetimeMs });
+      const entry = { result, storedAtMs: now, expiresAtMs: now + lifetimeMs };
+      if (lifetimeMs > 0) this.#entries.set(key, entry, JSON.stringify(result).length);
       return result;
     } finally {
       if (this.#running.get(key)?.end.signal === signal) this.#running.delete(key);
