@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { findClusterAccess } from '../../src/kubernetes/access/kubeconfig.ts';
 import { Connection } from '../../src/kubernetes/connection/connection.ts';
@@ -244,6 +245,25 @@ describe('an extension server of a cluster', skipFor(missing !== '' && missing),
     expect(await statusOf(await userIdentity('front-proxy-client'))).toBe(403);
     expect(await statusOf(identityOf(await issueProxy('front-proxy-client')))).toBe(200);
     expect(lastUser().user).toBe('root');
+  });
+
+  test('serves nothing that the cluster has not decided while it cannot be reached, and everything afterwards', async () => {
+    const [dora, robot] = [await direct(await userIdentity('dora', ['dev'])), await accountIdentity('late-robot')];
+    const secret = robot.token ?? '';
+    extension.relay.refuses = true;
+    extension.relay.cut();
+    const path = `${REVISIONS}/undecided`;
+    const [read, unproven] = await Promise.all([dora.get(path), (await direct(robot)).get(REVISIONS)]);
+    expect(read.status).toBe(503);
+    expect(read.body.message).toContain('cannot authorize the request: whether User "dora" may get resource');
+    expect(unproven.status).toBe(503);
+    expect(unproven.body.message).toContain('the credentials could not be checked; try again later');
+    expect([read, unproven].map(({ headers }) => headers['retry-after'])).toEqual(['1', '1']);
+    expect(extension.problems.length).toBeGreaterThan(0);
+    expect(inspect(extension.problems, { depth: 10, showHidden: true })).not.toContain(secret);
+    extension.relay.refuses = false;
+    await expect.poll(async () => (await dora.get(path)).status).toBe(404);
+    expect((await (await direct(robot)).get(REVISIONS)).status).toBe(403);
   });
 
   test('follows the authority of the aggregator while it rotates', async () => {

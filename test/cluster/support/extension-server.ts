@@ -16,6 +16,7 @@ import type { Answer, KubeApi } from '../../support/api/kube-api.ts';
 import { packageKinds } from '../../support/package-kinds.ts';
 import { scratchRepository } from '../../support/scratch-repository.ts';
 import type { ControlPlane } from './control-plane.ts';
+import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 
 const NAMESPACE = 'sluice-system';
 export const PACKAGE_VERSION = '/apis/porch.kpt.dev/v1alpha1';
@@ -38,6 +39,8 @@ export interface ExtensionServer extends AsyncDisposable {
   readonly clientCa: string;
   /** The issuer of the client certificate of the last request. */
   readonly lastIssuer: string;
+  /** Between the server and the kube-apiserver that reviews for it. */
+  readonly relay: TcpRelay;
   /** Serves with other certificates from now on. */
   serve(certificates: ServingCertificates): void;
 }
@@ -53,7 +56,10 @@ export async function startExtensionServer(
   let own = certificates.server;
 
   const token = await createAccount(admin);
-  const connection = new Connection(fixedAccess(plane.url, token, { tls: { insecure: false, ca: await caOf(plane) } }));
+  const relay = await startTcpRelay(Number(new URL(plane.url).port));
+  const connection = new Connection(
+    fixedAccess(`https://127.0.0.1:${relay.port}`, token, { tls: { insecure: false, ca: await caOf(plane) } }),
+  );
   let setTls: (tls: ListenerTls) => void = () => undefined;
   const tlsFor = (clientCa: string) => ({ key: own.key, cert: own.certificate, clientCa });
   const access = delegateAccess({
@@ -94,7 +100,7 @@ export async function startExtensionServer(
   const ca = caBundleOf(certificates);
   await register(admin, server.listener.port, ca);
   return {
-    ...{ url: server.listener.url, ca, records, problems },
+    ...{ url: server.listener.url, ca, records, problems, relay },
     serve(changed) {
       own = changed.server;
       setTls(tlsFor(access.clientCa));
@@ -109,6 +115,7 @@ export async function startExtensionServer(
       await access.stop();
       await server.stop();
       await connection.close();
+      await relay[Symbol.asyncDispose]();
       await scratch[Symbol.asyncDispose]();
     },
   };
