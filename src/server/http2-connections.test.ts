@@ -50,8 +50,8 @@ async function start(options: Partial<ListenOptions>): Promise<Listener> {
   });
 }
 
-async function session(): Promise<ClientHttp2Session> {
-  const one = connect(listener.url, { ca: pki.authority });
+async function session(pair: { readonly key?: string; readonly cert?: string } = {}): Promise<ClientHttp2Session> {
+  const one = connect(listener.url, { ca: pki.authority, ...pair });
   one.on('error', () => undefined);
   ends.set(one, new Promise((resolve) => one.once('close', resolve)));
   onTestFinished(() => one.destroy());
@@ -168,6 +168,18 @@ test('a client that opens and cancels requests in a row is disconnected', async 
   await ended;
   expect(seen.filter(({ url }) => url === '/open').length).toBeLessThan(4000);
   expect(await answer(send(await session(), '/b'))).toMatchObject({ status: 200 });
+});
+
+test('a connection with a client certificate, which many users share, outlives the requests that they cancel', async () => {
+  const { key, certificate: cert } = await pki.issueClient('front-proxy-client', [], 3_600_000);
+  const one = await session({ key, cert });
+  for (let round = 0; round < 20; round += 1) {
+    const cancelled = Array.from({ length: 50 }, () => send(one, '/open'));
+    const ended = Promise.all(cancelled.map((stream) => once(stream, 'close')));
+    for (const stream of cancelled) stream.close(constants.NGHTTP2_CANCEL);
+    await ended;
+  }
+  expect(await answer(send(one, '/b'))).toMatchObject({ status: 200 });
 });
 
 test('a full listener displaces a connection without a request, and keeps one with a watch', async () => {

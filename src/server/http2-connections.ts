@@ -8,6 +8,7 @@ import {
   type ServerOptions,
 } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import type { OpenConnections } from './open-connections.ts';
 
 export interface Http2Options {
@@ -34,8 +35,12 @@ const MAX_HEADER_LINES = 2000;
 /** Mebibytes that one connection may hold in buffers; beyond it new requests are refused. */
 const MAX_CONNECTION_MEBIBYTES = 32;
 /** Requests that a client may cancel at once, and per second after that; one that cancels more is disconnected ("rapid reset"). */
-const MAX_CANCELLED_AT_ONCE = 200;
-const MAX_CANCELLED_PER_SECOND = 33;
+const CANCELLATIONS: ServerOptions = { streamResetBurst: 200, streamResetRate: 33 };
+/**
+ * The same for a connection with a verified client certificate: an aggregator sends the requests of many users over one, and none of them may
+ * end it for the others.
+ */
+const CERTIFIED_CANCELLATIONS: ServerOptions = { streamResetBurst: 10_000, streamResetRate: 1000 };
 
 /**
  * HTTP/2 for connections whose TLS handshake chose it, with the limits that HTTP/1 has. The handler gets requests and responses of Node's
@@ -46,21 +51,29 @@ const MAX_CANCELLED_PER_SECOND = 33;
  */
 export class Http2Connections {
   readonly #server: ReturnType<typeof createServer>;
+  /** For connections with a verified client certificate. */
+  readonly #certifiedServer: ReturnType<typeof createServer>;
   readonly #options: Http2Options;
   /** Connections, with how many requests are in progress on each. */
   readonly #streams = new Map<ServerHttp2Session, number>();
   #isEnding = false;
 
   constructor(options: Http2Options) {
-    const { handle, maxHeadBytes } = options;
     this.#options = options;
-    this.#server = createServer({
+    this.#server = this.#createServer(CANCELLATIONS);
+    this.#certifiedServer = this.#createServer(CERTIFIED_CANCELLATIONS);
+  }
+
+  #createServer(cancellations: ServerOptions): ReturnType<typeof createServer> {
+    const { handle, maxHeadBytes, readMs } = this.#options;
+    const server = createServer({
       ...settingsFor(maxHeadBytes),
+      ...cancellations,
       Http2ServerRequest: Http2Request,
       Http2ServerResponse: Http2Response,
     });
-    this.#server.on('request', (request: Http2ServerRequest, response: Http2Response) => {
-      response.readMs = options.readMs;
+    server.on('request', (request: Http2ServerRequest, response: Http2Response) => {
+      response.readMs = readMs;
       this.#limitRequest(request, response);
       // What the server uses of a request and a response, those of HTTP/2 have as well; tests run over both.
       handle(
@@ -68,14 +81,16 @@ export class Http2Connections {
         response as unknown as ServerResponse<IncomingMessage> & { req: IncomingMessage },
       );
     });
+    return server;
   }
 
   /** Serves a connection after its TLS handshake. */
-  accept(socket: Socket): void {
+  accept(socket: TLSSocket): void {
     if (socket.destroyed) return;
+    const server = socket.authorized ? this.#certifiedServer : this.#server;
     // Emitted before `emit` returns.
-    this.#server.once('session', (session) => this.#follow(session, socket));
-    this.#server.emit('connection', socket);
+    server.once('session', (session) => this.#follow(session, socket));
+    server.emit('connection', socket);
   }
 
   /** Closes each idle connection, and every other one when its requests have ended. */
@@ -138,8 +153,6 @@ function settingsFor(maxHeadBytes: number): ServerOptions {
     settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: maxHeadBytes, enablePush: false },
     maxHeaderListPairs: MAX_HEADER_LINES,
     maxSessionMemory: MAX_CONNECTION_MEBIBYTES,
-    streamResetBurst: MAX_CANCELLED_AT_ONCE,
-    streamResetRate: MAX_CANCELLED_PER_SECOND,
   };
 }
 
