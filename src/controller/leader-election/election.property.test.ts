@@ -9,6 +9,12 @@ const candidate = fc.nat({ max: 4 });
 
 const fault: fc.Arbitrary<Fault> = fc.oneof(
   fc.record({ type: fc.constant('pause' as const), candidate, atMs: instant, forMs: span }),
+  fc.record({
+    type: fc.constant('freeze' as const),
+    candidate,
+    atMs: instant,
+    forMs: fc.integer({ min: 0, max: 15_000 }),
+  }),
   fc.record({ type: fc.constant('partition' as const), candidate, atMs: instant, forMs: span }),
   fc.record({ type: fc.constant('noWatch' as const), candidate, atMs: instant, forMs: span }),
   fc.record({ type: fc.constant('outage' as const), candidate, atMs: instant, forMs: span }),

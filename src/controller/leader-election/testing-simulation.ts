@@ -5,10 +5,10 @@ import { LeaseServer, TestCandidate } from './testing.ts';
 /** What happens to a candidate from a time on, for some time. */
 export interface Fault {
   /**
-   * `pause` stops the process while its clock and its messages go on. `partition` loses its messages, `noWatch` only its watch, `outage`
+   * `pause` stops the process while its clock and its messages go on; `freeze` also cuts it off when it goes on. `partition` loses its messages, `noWatch` only its watch, `outage`
    * those of all candidates. `kill` and `stop` end it, and start another process after `forMs`. `setClock` changes its wall clock by `forMs`.
    */
-  readonly type: 'pause' | 'partition' | 'noWatch' | 'outage' | 'kill' | 'stop' | 'setClock';
+  readonly type: 'pause' | 'freeze' | 'partition' | 'noWatch' | 'outage' | 'kill' | 'stop' | 'setClock';
   readonly candidate: number;
   readonly atMs: number;
   readonly forMs: number;
@@ -37,6 +37,7 @@ export interface Tally {
 
 /** From then on there are no faults; within the time after it one candidate has to lead. */
 const FAULTS_END_MS = 160_000;
+const MAX_EVENTS = 100_000;
 const END_MS = FAULTS_END_MS + 60_000;
 
 interface Process {
@@ -196,7 +197,9 @@ export function simulate(scenario: Scenario, tally: Tally): Simulation {
     const process = slots[slot];
     if (process === undefined) return;
     const untilMs = Math.min(nowMs + Math.max(0, forMs), FAULTS_END_MS - 1);
-    if (type === 'pause') {
+    if (type === 'pause' || type === 'freeze') {
+      if (type === 'freeze')
+        at(untilMs, () => strike({ type: 'partition', candidate: index, atMs: untilMs, forMs: 20_000 }));
       process.pausedUntilMs = Math.max(process.pausedUntilMs, untilMs);
       at(process.pausedUntilMs, () => nowMs >= process.pausedUntilMs && resume(process));
     } else if (type === 'partition') process.cutUntilMs = Math.max(process.cutUntilMs, untilMs);
@@ -218,6 +221,7 @@ export function simulate(scenario: Scenario, tally: Tally): Simulation {
   while (nowMs < END_MS) {
     const next = takeFirst(queue);
     if (next === undefined) break;
+    if (order > MAX_EVENTS) throw new Error(`more than ${MAX_EVENTS} events: the candidates do not pause`);
     nowMs = next.atMs;
     next.run();
   }
