@@ -156,6 +156,8 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     while (!signal.aborted) {
       try {
         this.#version ??= await this.#list(signal);
+        // A storage need not heed the abort of a list; a watch from here would not see it any more.
+        if (signal.aborted) return;
         await this.#watch(this.#version, signal);
         continue;
       } catch (error) {

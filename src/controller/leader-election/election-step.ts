@@ -108,7 +108,9 @@ function decide(state: ElectionState, now: Moment, config: ElectionConfig): Elec
       const next = decide(ended.state, now, config);
       return { state: next.state, actions: [...ended.actions, ...next.actions] };
     }
-    if (nowMs >= giveUpAtMs) return end(state);
+    const mayHold = holderOf(seen?.lease) === config.identity || (mustRead && seen !== undefined);
+    const waits = leadsUntilMs !== undefined || work !== 'none' || (request !== undefined && request.kind !== 'read');
+    if (nowMs >= giveUpAtMs || (!mayHold && !waits)) return end(state);
   }
   if (request !== undefined) return same(state);
   if (leadsUntilMs !== undefined) {
@@ -117,9 +119,8 @@ function decide(state: ElectionState, now: Moment, config: ElectionConfig): Elec
   }
   // The next term, or the release, has to wait until the work of the last one has ended.
   if (work !== 'none') return same(state);
-  if (phase === 'stopping' && !mustRead && holderOf(seen?.lease) !== config.identity) return end(state);
   if (nowMs < notBeforeMs) return same(state);
-  if (phase === 'stopping') return mustRead && seen !== undefined ? read(state, now) : release(state, now);
+  if (phase === 'stopping') return mustRead ? read(state, now) : release(state, now);
   if (seen === undefined || mustRead) return read(state, now);
   if (nowMs >= seen.freeAtMs) return hold(state, 'acquire', now, config);
   return nowMs >= dueAtMs ? read(state, now) : same(state);

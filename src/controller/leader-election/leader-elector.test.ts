@@ -236,8 +236,18 @@ test('records events about the Lease', async () => {
   ]);
 });
 
-test('a stop before the first response ends at once', async () => {
+test('a candidate that cannot hold the lease stops at once, although the server does not respond', async () => {
   leases.fault = 'hang';
+  const early = start('early');
+  await early.stop();
+  leases.fault = 'none';
+  start('first');
+  await settle();
+  const second = start('second');
+  await settle();
+  leases.fault = 'hang';
+  await clock.advanceAsync(5000);
+  await second.stop();
   const end = new AbortController();
   end.abort();
   await new LeaderElector({ client, clock, ...KEY, onStartedLeading: async () => undefined }).run(end.signal);
