@@ -70,7 +70,7 @@ describe('processes that elect a leader', skipFor(missing !== '' && missing), ()
     expect(leadersInOrder([first, second])).toEqual(['first', 'second']);
   });
 
-  test('the leader is stopped for longer than the lease: its first look says that it does not lead', async () => {
+  test('the leader is stopped for longer than the lease: its first call of isLeader returns false', async () => {
     const { first, second } = await startTwo();
     first.spin();
     await first.until('spins');
@@ -85,7 +85,7 @@ describe('processes that elect a leader', skipFor(missing !== '' && missing), ()
     expect(leadersInOrder([first, second])).toEqual(['first', 'second', 'first']);
   });
 
-  test('the leader stops in order: the other one leads at once', async () => {
+  test('the leader stops gracefully: the other one leads at once', async () => {
     const { first, second } = await startTwo({ leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 });
     const stopMs = now();
     first.kill('SIGTERM');

@@ -43,7 +43,7 @@ export interface ElectionState {
   readonly mustRead: boolean;
   /** Writes in a row that lost a race. */
   readonly conflicts: number;
-  /** The end of the attempts to stop in order. */
+  /** When it stops waiting for the work and for the release. */
   readonly giveUpAtMs: number;
 }
 
@@ -66,7 +66,7 @@ export type ElectionAction =
   | { readonly type: 'read' }
   | { readonly type: 'write'; readonly kind: RequestKind; readonly lease: LeaseDraft }
   | { readonly type: 'startWork' }
-  /** The work has to end; the candidate still leads, so that the work can end in order. */
+  /** The work has to end; the candidate still leads, so that the work can end gracefully. */
   | { readonly type: 'abortWork' }
   /** The candidate does not lead any more, so the work has to end at once. */
   | { readonly type: 'loseWork' }

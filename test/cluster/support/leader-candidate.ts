@@ -1,5 +1,5 @@
 // A process that takes part in an election and reports what it knows, one JSON object a line, with times of the machine's monotonic clock.
-// Argument: CandidateSettings as JSON. SIGTERM stops it in order; `spin` on standard input makes it look at nothing but `isLeader()`.
+// Argument: CandidateSettings as JSON. SIGTERM stops it gracefully; `spin` on standard input makes it call only `isLeader()`.
 import { writeSync } from 'node:fs';
 import { LeaderElector } from '../../../src/controller/leader-election/leader-elector.ts';
 import { systemClock } from '../../../src/foundation/time/clock.ts';
@@ -33,7 +33,7 @@ const elector = new LeaderElector({
   onError: (error) => report('error', String(error)),
 });
 
-/** The time is that before the question: who leads after it, led at it. */
+/** The time is read before the call: a process that leads after it led at it. */
 function sample(): boolean {
   const atMs = machineMs();
   const leads = elector.isLeader();
@@ -46,7 +46,7 @@ function spin(): void {
   report('spins');
   const end = performance.now() + MAX_SPIN_MS;
   for (let last = performance.now(); last < end; ) {
-    // The time first, so that a stop between the two calls counts as one before the question.
+    // The time first, so that a stop between the two calls counts as one before the call of isLeader.
     const now = performance.now();
     const leads = elector.isLeader();
     if (now - last > election.leaseDurationMs) return void report('woke', String(leads));
