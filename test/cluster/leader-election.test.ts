@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { findClusterAccess } from '../../src/kubernetes/access/kubeconfig.ts';
 import { KubeApi } from '../support/api/kube-api.ts';
 import { skipFor } from '../support/skip.ts';
+import { Component } from './support/component.ts';
 import { ControlPlane } from './support/control-plane.ts';
 import { type CandidateSettings, LeaderProcess, leadersInOrder } from './support/leader-process.ts';
 import { clusterPrograms } from './support/programs.ts';
@@ -114,6 +118,23 @@ describe('processes that elect a leader', skipFor(missing !== '' && missing), ()
     expect(leadersInOrder([first, second])).toEqual(['first', 'second']);
   });
 
+  test('a candidate of client-go and one of Sluice take over from each other', async () => {
+    const first = start('first');
+    await first.until('started');
+    const manager = await startControllerManager(name);
+    open.push({ [Symbol.asyncDispose]: () => manager.stop() });
+    first.kill('SIGTERM');
+    await expect.poll(async () => String((await readLease()).holderIdentity)).toMatch(/_[0-9a-f-]{36}$/);
+    const second = start('second');
+    await second.until('leader');
+    const before = await readLease();
+    expect(before).toMatchObject({ leaseTransitions: 1 });
+    await manager.kill();
+    await second.until('started');
+    expect(await readLease()).toMatchObject({ holderIdentity: 'second', leaseTransitions: 2 });
+    expect(second.of('error')).toEqual([]);
+  });
+
   test('the API server restarts, and users have no more rights than they need', async () => {
     const programs = await clusterPrograms(() => undefined);
     if ('missing' in programs) throw new Error(programs.missing);
@@ -131,6 +152,23 @@ describe('processes that elect a leader', skipFor(missing !== '' && missing), ()
     expect(leadersInOrder([first, second]).length).toBeLessThanOrEqual(2);
   });
 });
+
+/** A kube-controller-manager that only takes part in an election. */
+async function startControllerManager(name: string): Promise<Component> {
+  const programs = await clusterPrograms(() => undefined);
+  if ('missing' in programs) throw new Error(programs.missing);
+  const kubeconfig = inject('kubeconfig');
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-election-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const flags = [
+    ...['--leader-elect=true', '--leader-elect-resource-namespace=default', `--leader-elect-resource-name=${name}`],
+    ...['--leader-elect-lease-duration=2s', '--leader-elect-renew-deadline=1s', '--leader-elect-retry-period=300ms'],
+    ...[`--kubeconfig=${kubeconfig}`, '--controllers=ttl-after-finished-controller', '--secure-port=0'],
+  ];
+  const log = join(folder, 'log');
+  const program = programs.pathOf('kube-controller-manager');
+  return Component.start({ name: 'kube-controller-manager', program, flags, log });
+}
 
 /** The HTTP status of a read: 403 until the server knows the rights of the user. */
 async function readLeaseStatus(kubeconfig: string, name: string): Promise<number> {
