@@ -5,7 +5,7 @@ import { settle } from '../foundation/time/manual-clock.ts';
 import { keyOf, keyText } from '../resource/object/object.ts';
 import { type Widget, widgetKind } from '../resource/schema/testing.ts';
 import { Informer, type InformerOptions } from './informer.ts';
-import { type Fault, testBench } from './testing.ts';
+import { type Fault, settled, testBench } from './testing.ts';
 
 function setUp(options: { window?: number } & Partial<InformerOptions<Widget>> = {}) {
   const bench = testBench(options);
@@ -62,6 +62,13 @@ describe('Informer', () => {
     expect(informer.byIndex('color', 'red')).toEqual([]);
     expect(mirror(informer)).toEqual(versions(informer.list()));
     await informer.stop();
+  });
+
+  test('a stop during the first list ends it, without a watch that would go on', async () => {
+    const { informer } = setUp();
+    informer.start();
+    const stopped = informer.stop();
+    expect(await settled(stopped)).toBe(true);
   });
 
   test('a handler that throws affects neither the store nor other handlers', async () => {

@@ -6,6 +6,7 @@ import type { Kind } from '../resource/schema/kind.ts';
 import type { WatchEvent } from '../resource/storage/storage.ts';
 import { backoffDelay, sleep } from './backoff.ts';
 import { type IndexFunction, type InformerEvent, InformerStore } from './informer-store.ts';
+import { isOlder } from './resource-version.ts';
 
 export interface InformerOptions<T extends KubernetesObject> {
   readonly client: Client;
@@ -119,8 +120,6 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
   /**
    * Lists once and puts the result into the store: when it resolves, the store contains every write that the storage acknowledged before
    * the call, however far behind the watch is. Errors as of list; the store is unchanged then.
-   *
-   * Versions of one storage are compared as integers, as Kubernetes permits for its own kinds and for custom resources.
    */
   async refresh(signal?: AbortSignal): Promise<void> {
     const { client, kind, selection } = this.#options;
@@ -157,6 +156,8 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     while (!signal.aborted) {
       try {
         this.#version ??= await this.#list(signal);
+        // A storage need not heed the abort of a list; a watch from here would not see it any more.
+        if (signal.aborted) return;
         await this.#watch(this.#version, signal);
         continue;
       } catch (error) {
@@ -259,9 +260,4 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       this.#options.onError?.(error);
     }
   }
-}
-
-/** True if a version of a storage is older than another one. */
-function isOlder(version: string, other: string): boolean {
-  return BigInt(version) < BigInt(other);
 }

@@ -44,6 +44,18 @@ export class Component {
     throw new Error(`${name} ended with ${signalCode ?? exitCode}:\n${readFileSync(log, 'utf8').slice(-4000)}`);
   }
 
+  /** Kills the program, and resolves when it has ended. */
+  async kill(): Promise<void> {
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await ended;
+  }
+
+  /** Starts a program that has ended, with the same flags and log. */
+  startAgain(): void {
+    this.#child = start(this.#command);
+  }
+
   /** Ends the program, and resolves when it has ended. */
   async stop(): Promise<void> {
     const child = this.#child;

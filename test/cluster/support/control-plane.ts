@@ -127,6 +127,26 @@ export class ControlPlane implements AsyncDisposable {
     return path;
   }
 
+  /** Kills kube-apiserver, as a node that fails. */
+  async killApiServer(): Promise<void> {
+    await this.#apiServer.kill();
+  }
+
+  /** Starts a killed kube-apiserver, and resolves when it is ready. */
+  async startApiServer(): Promise<void> {
+    this.#apiServer.startAgain();
+    const api = await KubeApi.of(this.kubeconfig);
+    try {
+      await this.#holds('/readyz succeeds', async () => (await api.get('/readyz')).status === 200);
+    } finally {
+      api.close();
+    }
+  }
+
+  get #apiServer(): Component {
+    return this.#components[1] as Component;
+  }
+
   /** The numbers of its processes. */
   get pids(): readonly number[] {
     return this.#components.map(({ pid }) => pid);
