@@ -7,7 +7,8 @@ const object = (data: object = {}) => ({ apiVersion: 'v1', kind: 'ConfigMap', me
 test('what import would refuse is not exported', () => {
   const limit = expect.objectContaining({ code: 'LimitExceeded', message: expect.stringContaining('-n') });
   expect(() => streamOf(Array(MAX_TRANSFER_DOCUMENTS + 1).fill(object()))).toThrow(limit);
-  expect(() => streamOf([object({ key: 'x'.repeat(MAX_TRANSFER_CHARACTERS) })])).toThrow(limit);
+  const lines = object({ key: 'x\n'.repeat(512 * 1024) });
+  expect(() => streamOf(Array(MAX_TRANSFER_CHARACTERS / 1024 / 1024).fill(lines))).toThrow(limit);
 });
 
 test('fields are in alphabetical order after the identity, at every level', () => {

@@ -98,15 +98,25 @@ function isHosted({ spec }: Repository): boolean {
 
 /** Documents in the order of the objects, each with its fields in alphabetical order after the identity. */
 export function streamOf(objects: readonly KubernetesObject[]): string {
-  const documents = objects.map(({ apiVersion, kind, metadata, ...content }) => {
+  if (objects.length > MAX_TRANSFER_DOCUMENTS)
+    throw tooMuch(`${objects.length} objects`, `${MAX_TRANSFER_DOCUMENTS} objects`);
+  const documents = [HEADER];
+  let length = HEADER.length;
+  for (const { apiVersion, kind, metadata, ...content } of objects) {
     const sorted = { apiVersion, kind, metadata: sortedKeys(metadata), ...(sortedKeys(content) as object) };
-    return `---\n${dump(JSON.parse(JSON.stringify(sorted)), { lineWidth: -1, noRefs: true })}`;
-  });
-  const text = HEADER + documents.join('');
-  if (text.length <= MAX_TRANSFER_CHARACTERS && documents.length <= MAX_TRANSFER_DOCUMENTS) return text;
-  throw new SluiceError(
+    const document = `---\n${dump(JSON.parse(JSON.stringify(sorted)), { lineWidth: -1, noRefs: true })}`;
+    length += document.length;
+    if (length > MAX_TRANSFER_CHARACTERS)
+      throw tooMuch(`${objects.length} objects`, `${MAX_TRANSFER_CHARACTERS} characters`);
+    documents.push(document);
+  }
+  return documents.join('');
+}
+
+function tooMuch(what: string, limit: string): SluiceError {
+  return new SluiceError(
     'LimitExceeded',
-    `cannot export ${documents.length} objects with ${text.length} characters into one file: at most ${MAX_TRANSFER_DOCUMENTS} objects and ${MAX_TRANSFER_CHARACTERS} characters are possible; export one namespace at a time with -n`,
+    `cannot export ${what} into one file, which can have ${limit}; export one namespace at a time with -n`,
   );
 }
 
