@@ -26,6 +26,13 @@ spec:
           properties: {spec: {type: object, properties: {size: {type: integer}}}}
 `;
 
+const VIEWER = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: viewers}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: victor}]
+`;
+
 let cli: CliFixture;
 const running: Up[] = [];
 beforeEach(async () => {
@@ -64,9 +71,18 @@ test('objects move from a data folder to a running server and back, with kinds o
   const there = (await on(second, 'export')).stdout;
   expect((await on(first, 'export')).stdout).toBe(there);
 
+  // A user who may read a part gets that part, and sees that it is one.
+  await writeFile(file, VIEWER);
+  expect(await on(second, 'import', file)).toMatchObject({ code: 0 });
+  const part = await on(second, 'export', '--as', 'victor');
+  expect(part).toMatchObject({ code: 1, stdout: expect.stringContaining('kind: Repository') });
+  expect(part.stderr).toMatch(/^not exported: .*secrets/m);
+  expect(await on(second, 'import', moved, '--as', 'victor')).toMatchObject({ code: 1 });
+  const whole = (await on(second, 'export')).stdout;
+
   // The same from the folder, without its server.
   expect(await running[1]?.end('SIGTERM')).toBe(0);
   const offline = await runCli(['export', '--data', second]);
-  expect(offline).toMatchObject({ code: 0, stdout: there });
+  expect(offline).toMatchObject({ code: 0, stdout: whole });
   expect(await runCli(['import', moved, '--data', second])).toMatchObject({ code: 0, stderr: '3 unchanged\n' });
 });

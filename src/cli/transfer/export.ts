@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import { dump } from 'js-yaml';
-import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { namespaceKind } from '../../resource/kinds/core/namespace.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { type KubernetesObject, keyText, type ObjectKey } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
-import { printable } from '../output/printable.ts';
+import { printable, printableLines } from '../output/printable.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { type LeftOut, whyLeftOut } from './left-out.ts';
 import { type Portable, portableObject } from './portable-object.ts';
@@ -29,6 +29,7 @@ interface Found {
 const REASONS: Readonly<Record<Exclude<LeftOut, 'quiet'>, string>> = {
   secret: 'Secrets, which --include-secrets exports',
   token: 'Secrets with tokens, which only the server that issued them accepts',
+  ledger: 'objects of the trust ledger, which is about one server',
   deleted: 'objects that are being deleted',
   controlled: 'objects that their controller creates',
 };
@@ -51,7 +52,8 @@ export function exportObjects(
     const { terminal } = invocation;
     const leftOut = new Map<Exclude<LeftOut, 'quiet'>, string[]>();
     const exported: Found[] = [];
-    for (const { kind, object } of await objectsOf(access, options.namespace)) {
+    const refused: string[] = [];
+    for (const { kind, object } of await objectsOf(access, options.namespace, refused)) {
       const why = whyLeftOut(kind, object, includeSecrets);
       if (why !== undefined) {
         if (why !== 'quiet') leftOut.set(why, [...(leftOut.get(why) ?? []), nameOf(kind, object)]);
@@ -71,9 +73,11 @@ export function exportObjects(
         `exported without their content, which is in the data folder: ${shown(hosted.map(({ kind, object }) => nameOf(kind, object)))}; push it to a Git host first, and register that`,
       );
     for (const [why, names] of leftOut) terminal.note(`left out ${names.length} ${REASONS[why]}: ${shown(names)}`);
+    for (const message of refused) terminal.note(`not exported: ${printableLines(message)}`);
     const place = file === undefined ? '' : ` to ${printable(file)}`;
     terminal.note(`${exported.length} objects exported${place}`);
-    return 0;
+    // The caller must see that objects may be missing.
+    return refused.length === 0 ? 0 : 1;
   });
 }
 
@@ -94,22 +98,37 @@ function isHosted({ spec }: Repository): boolean {
 
 /** Documents in the order of the objects, each with its fields in alphabetical order after the identity. */
 export function streamOf(objects: readonly KubernetesObject[]): string {
-  const documents = objects.map(({ apiVersion, kind, metadata, ...content }) => {
+  if (objects.length > MAX_TRANSFER_DOCUMENTS)
+    throw tooMuch(`${objects.length} objects`, `${MAX_TRANSFER_DOCUMENTS} objects`);
+  const documents = [HEADER];
+  let length = HEADER.length;
+  for (const { apiVersion, kind, metadata, ...content } of objects) {
     const sorted = { apiVersion, kind, metadata: sortedKeys(metadata), ...(sortedKeys(content) as object) };
-    return `---\n${dump(JSON.parse(JSON.stringify(sorted)), { lineWidth: -1, noRefs: true })}`;
-  });
-  const text = HEADER + documents.join('');
-  if (text.length <= MAX_TRANSFER_CHARACTERS && documents.length <= MAX_TRANSFER_DOCUMENTS) return text;
-  throw new SluiceError(
+    const document = `---\n${dump(JSON.parse(JSON.stringify(sorted)), { lineWidth: -1, noRefs: true })}`;
+    length += document.length;
+    if (length > MAX_TRANSFER_CHARACTERS)
+      throw tooMuch(`${objects.length} objects`, `${MAX_TRANSFER_CHARACTERS} characters`);
+    documents.push(document);
+  }
+  return documents.join('');
+}
+
+function tooMuch(what: string, limit: string): SluiceError {
+  return new SluiceError(
     'LimitExceeded',
-    `cannot export ${documents.length} objects with ${text.length} characters into one file: at most ${MAX_TRANSFER_DOCUMENTS} objects and ${MAX_TRANSFER_CHARACTERS} characters are possible; export one namespace at a time with -n`,
+    `cannot export ${what} into one file, which can have ${limit}; export one namespace at a time with -n`,
   );
 }
 
 /** Objects by kind, namespace and name. Of a whole cluster only those that are related to Sluice. */
-async function objectsOf(access: Access, namespace: string | undefined): Promise<Found[]> {
+async function objectsOf(access: Access, namespace: string | undefined, refused: string[]): Promise<Found[]> {
   const { client } = access;
-  const own = await foundOf(access, TRANSFERRED_KINDS.filter(isOwnKind), namespace);
+  const found = async (kinds: readonly Kind[]) => {
+    const ofKinds: Found[] = [];
+    for (const kind of kinds) ofKinds.push(...(await foundOf(access, kind, namespace, refused)));
+    return ofKinds;
+  };
+  const own = await found(TRANSFERRED_KINDS.filter(isOwnKind));
   const isRelated = clusterFilter(access, own);
   const others = [
     ...TRANSFERRED_KINDS.filter(
@@ -117,7 +136,7 @@ async function objectsOf(access: Access, namespace: string | undefined): Promise
     ),
     ...userKinds(await definitionsOf(client)).filter((kind) => access.isSluice || kind.namespaced),
   ];
-  const rest = (await foundOf(access, others, namespace)).filter(isRelated);
+  const rest = (await found(others)).filter(isRelated);
   const rank = new Map([...new Set([...TRANSFERRED_KINDS, ...others])].map((kind, index) => [kind, index]));
   const order = ({ kind }: Found) => rank.get(kind) ?? rank.size;
   return [...rest, ...own]
@@ -134,20 +153,28 @@ function clusterFilter({ isSluice }: Access, own: readonly Found[]): (found: Fou
     namespaces.has(kind === namespaceKind ? object.metadata.name : object.metadata.namespace);
 }
 
-async function foundOf({ client }: Access, kinds: readonly Kind[], namespace: string | undefined): Promise<Found[]> {
-  const found: Found[] = [];
-  for (const kind of kinds) {
+/** The objects of a kind, sorted. What the caller may not read is added to `refused`. */
+async function foundOf(
+  { client }: Access,
+  kind: Kind,
+  namespace: string | undefined,
+  refused: string[],
+): Promise<Found[]> {
+  try {
     if (namespace !== undefined && !kind.namespaced) {
       // The namespace itself belongs to its objects.
       const object = kind === namespaceKind ? await client.find(kind, { name: namespace }) : undefined;
-      if (object !== undefined) found.push({ kind, object });
-      continue;
+      return object === undefined ? [] : [{ kind, object }];
     }
     const { items } = await client.list(kind, namespace === undefined ? {} : { namespace });
-    const sorted = items.toSorted((a, b) => compareKeys(a.metadata, b.metadata));
-    found.push(...sorted.map((object) => ({ kind, object })));
+    return items.toSorted((a, b) => compareKeys(a.metadata, b.metadata)).map((object) => ({ kind, object }));
+  } catch (error) {
+    // A cluster without the definition.
+    if (isSluiceError(error, 'NotFound')) return [];
+    if (!isSluiceError(error, 'Refused')) throw error;
+    refused.push(error.message);
+    return [];
   }
-  return found;
 }
 
 function compareKeys(a: ObjectKey, b: ObjectKey): number {

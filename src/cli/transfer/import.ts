@@ -13,6 +13,7 @@ import { printable, printableLines } from '../output/printable.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { isExpected } from '../program/report-error.ts';
 import { differences, replacement } from './import-plan.ts';
+import { isLedgerObject } from './left-out.ts';
 import { manifestId, ownersFirst } from './owners-first.ts';
 import { portableObject } from './portable-object.ts';
 import { readTransfer, readTransferFiles, type Transfer } from './read-transfer.ts';
@@ -96,6 +97,11 @@ class Import {
   async #import({ kind, object }: Manifest): Promise<{ result: Result; fields: readonly string[] }> {
     const { client } = this.#access;
     const { dryRun = false, force = false } = this.#options;
+    if (isLedgerObject(object))
+      throw new SluiceError(
+        'Refused',
+        `it belongs to a trust ledger, which "sluice key" and "sluice repo adopt" write; remove it from the file`,
+      );
     const given = await this.#withOwners(portableObject(kind, object).object);
     const isNew = this.#transfer.newKinds.has(kind);
     if (isNew && !dryRun) await this.#untilServed(kind);

@@ -1,3 +1,4 @@
+import { LEDGER_LABEL } from '../../package/trust/cluster/ledger-objects.ts';
 import type { CustomResourceDefinition } from '../../resource/kinds/apiextensions/custom-resource-definition.ts';
 import { customResourceDefinitionKind } from '../../resource/kinds/apiextensions/custom-resource-definition.ts';
 import { configMapKind } from '../../resource/kinds/core/config-map.ts';
@@ -11,7 +12,7 @@ import type { Kind } from '../../resource/schema/kind.ts';
 import { isBuiltInDefinition } from './transferred-kinds.ts';
 
 /** Why an object is not exported. `quiet` means that every server makes its own. */
-export type LeftOut = 'quiet' | 'secret' | 'token' | 'deleted' | 'controlled';
+export type LeftOut = 'quiet' | 'secret' | 'token' | 'ledger' | 'deleted' | 'controlled';
 
 const BOOTSTRAPPING = 'kubernetes.io/bootstrapping';
 const TOKEN_TYPES: ReadonlySet<string> = new Set([
@@ -22,6 +23,7 @@ const TOKEN_TYPES: ReadonlySet<string> = new Set([
 export function whyLeftOut(kind: Kind, object: KubernetesObject, includesSecrets: boolean): LeftOut | undefined {
   const { metadata } = object;
   if (isOfServer(kind, object)) return 'quiet';
+  if (isLedgerObject(object)) return 'ledger';
   if (metadata.deletionTimestamp !== undefined) return 'deleted';
   // Its controller makes it again, and would not know this one.
   if ((metadata.ownerReferences ?? []).some(({ controller }) => controller === true)) return 'controlled';
@@ -29,6 +31,11 @@ export function whyLeftOut(kind: Kind, object: KubernetesObject, includesSecrets
   // Valid on the server that issued it only.
   if (TOKEN_TYPES.has((object as Secret).type)) return 'token';
   return includesSecrets ? undefined : 'secret';
+}
+
+/** True for a part of the trust ledger of a cluster, which says for one server which keys it trusts and which statements it has seen. */
+export function isLedgerObject({ metadata: { labels = {} } }: KubernetesObject): boolean {
+  return Object.hasOwn(labels, LEDGER_LABEL);
 }
 
 function isOfServer(kind: Kind, object: KubernetesObject): boolean {

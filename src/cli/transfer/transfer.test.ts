@@ -2,6 +2,9 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadAll } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { dataFolder } from '../../app/data/data-folder.ts';
+import { applyConfig, readConfig } from '../../app/session/apply-config.ts';
+import { Session } from '../../app/session/session.ts';
 import { type CliFixture, cliFixture, runCli } from '../testing.ts';
 import { MAX_TRANSFER_CHARACTERS } from './transfer-limits.ts';
 
@@ -110,6 +113,22 @@ describe('export', () => {
     expect(await readFile(secrets, 'utf8')).toBe(text);
     expect((await on(source, 'export', secrets, '--force')).code).toBe(0);
     expect(await readFile(secrets, 'utf8')).not.toContain('apps-auth');
+  });
+
+  test('has no part of a trust ledger, and import refuses one', async () => {
+    const part = (name: string, labels: string) =>
+      `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}, labels: {${labels}}}\n---\n`;
+    const text = part('trust-key-1', 'sluice.dev/trust-ledger: trust') + part('other', 'a: b');
+    const { code, stdout, stderr } = await on(source, 'import', await write(text));
+    expect([code, stdout]).toEqual([1, 'ConfigMap default/other created\n']);
+    expect(stderr).toContain('ConfigMap default/trust-key-1: it belongs to a trust ledger');
+    const folder = dataFolder(source);
+    const session = await Session.open({ folder, actor: { name: 'anna' }, write: true });
+    await applyConfig(session, await readConfig([file]));
+    await session.close();
+    const exported = await on(source, 'export');
+    expect(kindsIn(exported.stdout)).toEqual(['ConfigMap other']);
+    expect(exported.stderr).toContain('left out 1 objects of the trust ledger, which is about one server: ');
   });
 
   test('reports repositories whose content stays in the data folder', async () => {

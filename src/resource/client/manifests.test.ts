@@ -126,3 +126,19 @@ describe('hostile YAML', () => {
     expect(read(`apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n${data}\n`)).toHaveLength(1);
   });
 });
+
+test('a document is bounded too where a larger file is permitted', () => {
+  const limits = { maxCharacters: 16 * 1024 * 1024, maxDocuments: 10 };
+  const text = (length: number) => `---\na: ${'x'.repeat(length)}\n`;
+  const messageOf = (given: string) => {
+    try {
+      readManifests([{ path: 'a.yaml', text: given }], OBJECT_KINDS, limits);
+    } catch (error) {
+      return (error as SluiceError).message;
+    }
+    return undefined;
+  };
+  const long = 3 * 1024 * 1024;
+  expect(messageOf(text(long) + text(long))).toContain('apiVersion: Required value');
+  expect(messageOf(text(100) + text(2 * long))).toContain('a document has 6291464 characters, at most 4194304');
+});

@@ -1,4 +1,4 @@
-import { type Document, isMap, isScalar, LineCounter, type Node, parseAllDocuments, visit } from 'yaml';
+import { Composer, type Document, isMap, isScalar, LineCounter, type Node, Parser, visit } from 'yaml';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { type FieldCause, fieldPath, type InvalidObjectDetails } from '../object/invalid-object.ts';
 import { DEFAULT_NAMESPACE, type KubernetesObject, keyOf, keyText } from '../object/object.ts';
@@ -42,6 +42,9 @@ export interface ManifestLimits {
 }
 
 const DEFAULT_LIMITS: ManifestLimits = { maxCharacters: 4 * 1024 * 1024, maxDocuments: 5000 };
+/** Begins or ends a document wherever it stands, also in a text of several lines. */
+const MARKER = /^(?:---|\.\.\.)/gm;
+const MAX_DOCUMENT_LENGTH = 4 * 1024 * 1024;
 const MAX_NODES = 500_000;
 const MAX_DEPTH = 100;
 const MAX_ALIASES = 100;
@@ -110,14 +113,22 @@ function readFile(
   return manifests;
 }
 
-/** The documents, or the problem of the whole text. */
-function parseDocuments(text: string, lineCounter: LineCounter, { maxDocuments }: ManifestLimits): Document[] | string {
-  const markers = text.match(/^(?:---|\.\.\.)/gm)?.length ?? 0;
-  if (markers > maxDocuments) return `the file has more than ${maxDocuments} documents`;
+/** The documents, each parsed when it is reached, or the problem of the whole text. */
+function parseDocuments(
+  text: string,
+  lineCounter: LineCounter,
+  { maxDocuments }: ManifestLimits,
+): Iterable<Document> | string {
+  const markers = [...text.matchAll(MARKER)].map(({ index }) => index);
+  if (markers.length > maxDocuments) return `the file has more than ${maxDocuments} documents`;
+  const ends = [...markers, text.length];
+  const longest = ends.reduce((length, end, index) => Math.max(length, end - (ends[index - 1] ?? 0)), 0);
+  if (longest > MAX_DOCUMENT_LENGTH)
+    return `a document has ${longest} characters, at most ${MAX_DOCUMENT_LENGTH} are allowed`;
   // Repeated keys are found below: the library compares every key with every other.
   const options = { lineCounter, merge: true, uniqueKeys: false, prettyErrors: false, logLevel: 'error' } as const;
-  const documents = parseAllDocuments(text, options);
-  return Array.isArray(documents) ? documents : [];
+  // As parseAllDocuments does, which would hold all documents with their positions: a hundred times the memory of the text.
+  return new Composer(options).compose(new Parser(lineCounter.addNewLine).parse(text));
 }
 
 /** Finds content that is valid YAML but not accepted: too many nodes, too deep nesting, duplicate keys. */
