@@ -37,7 +37,7 @@ export interface ExtensionServer extends AsyncDisposable {
   readonly problems: readonly unknown[];
   /** The authorities that it accepts now. */
   readonly clientCa: string;
-  /** The issuer of the client certificate of the last request. */
+  /** The issuer of the client certificate of the last request over HTTP/2, which only the aggregator speaks here. */
   readonly lastIssuer: string;
   /** Between the server and the kube-apiserver that reviews for it. */
   readonly relay: TcpRelay;
@@ -86,7 +86,8 @@ export async function startExtensionServer(
       ...{ registry, authorizer: access.authorizer },
       authenticator: {
         authenticate(request) {
-          lastIssuer = (request.socket as TLSSocket).getPeerX509Certificate()?.issuer ?? '';
+          if (':authority' in request.headers)
+            lastIssuer = (request.socket as TLSSocket).getPeerX509Certificate()?.issuer ?? '';
           return access.authenticator.authenticate(request);
         },
       },
