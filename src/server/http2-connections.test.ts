@@ -45,6 +45,7 @@ async function start(options: Partial<ListenOptions>): Promise<Listener> {
       else if (url === '/denied') response.writeHead(401).end('no');
       else if (url === '/unread') response.writeHead(413).end('too large');
       else if (url === '/large') response.end(Buffer.alloc(200_000));
+      else if (url === '/huge') response.end(Buffer.alloc(8 * 1024 * 1024));
       else void request.resume().on('end', () => response.end('ok'));
     },
   });
@@ -179,6 +180,16 @@ test('a connection with a client certificate, which many users share, outlives t
     for (const stream of cancelled) stream.close(constants.NGHTTP2_CANCEL);
     await ended;
   }
+  expect(await answer(send(one, '/b'))).toMatchObject({ status: 200 });
+});
+
+test('a connection with a client certificate serves others while some do not read large responses', async () => {
+  await listener.stop(0);
+  listener = await start({ timeouts: { ...timeouts, readMs: 60_000 } });
+  const { key, certificate: cert } = await pki.issueClient('front-proxy-client', [], 3_600_000);
+  const one = await session({ key, cert });
+  const unread = Array.from({ length: 10 }, () => send(one, '/huge'));
+  await Promise.all(unread.map((stream) => once(stream, 'response')));
   expect(await answer(send(one, '/b'))).toMatchObject({ status: 200 });
 });
 

@@ -32,15 +32,16 @@ export interface Http2Options {
 const MAX_STREAMS = 100;
 /** Header lines of a request, as many as HTTP/1 reads: an aggregator sends one for each group of the user. */
 const MAX_HEADER_LINES = 2000;
-/** Mebibytes that one connection may hold in buffers; beyond it new requests are refused. */
-const MAX_CONNECTION_MEBIBYTES = 32;
-/** Requests that a client may cancel at once, and per second after that; one that cancels more is disconnected ("rapid reset"). */
-const CANCELLATIONS: ServerOptions = { streamResetBurst: 200, streamResetRate: 33 };
+/**
+ * Limits of one connection. `maxSessionMemory`, in mebibytes, is what it may hold in buffers, beyond which new requests are refused. `streamReset…`
+ * are requests that a client may cancel at once, and per second after that; a client that cancels more is disconnected ("rapid reset").
+ */
+const LIMITS: ServerOptions = { maxSessionMemory: 32, streamResetBurst: 200, streamResetRate: 33 };
 /**
  * The same for a connection with a verified client certificate: an aggregator sends the requests of many users over one, and none of them may
- * end it for the others.
+ * have it ended or refused for the others. What each user holds in memory is limited by `OpenRequests`.
  */
-const CERTIFIED_CANCELLATIONS: ServerOptions = { streamResetBurst: 10_000, streamResetRate: 1000 };
+const CERTIFIED_LIMITS: ServerOptions = { maxSessionMemory: 1024, streamResetBurst: 10_000, streamResetRate: 1000 };
 
 /**
  * HTTP/2 for connections whose TLS handshake chose it, with the limits that HTTP/1 has. The handler gets requests and responses of Node's
@@ -60,15 +61,15 @@ export class Http2Connections {
 
   constructor(options: Http2Options) {
     this.#options = options;
-    this.#server = this.#createServer(CANCELLATIONS);
-    this.#certifiedServer = this.#createServer(CERTIFIED_CANCELLATIONS);
+    this.#server = this.#createServer(LIMITS);
+    this.#certifiedServer = this.#createServer(CERTIFIED_LIMITS);
   }
 
-  #createServer(cancellations: ServerOptions): ReturnType<typeof createServer> {
+  #createServer(limits: ServerOptions): ReturnType<typeof createServer> {
     const { handle, maxHeadBytes, readMs } = this.#options;
     const server = createServer({
       ...settingsFor(maxHeadBytes),
-      ...cancellations,
+      ...limits,
       Http2ServerRequest: Http2Request,
       Http2ServerResponse: Http2Response,
     });
@@ -152,7 +153,6 @@ function settingsFor(maxHeadBytes: number): ServerOptions {
   return {
     settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: maxHeadBytes, enablePush: false },
     maxHeaderListPairs: MAX_HEADER_LINES,
-    maxSessionMemory: MAX_CONNECTION_MEBIBYTES,
   };
 }
 
