@@ -41,7 +41,7 @@ function sample(): boolean {
   return leads;
 }
 
-/** Calls `isLeader` without handling any event, until the process was stopped for longer than the lease. */
+/** Calls `isLeader` without handling any event, until the process was stopped for longer than a leader may lead without a renewal. */
 function spin(): void {
   report('spins');
   const end = performance.now() + MAX_SPIN_MS;
@@ -49,7 +49,7 @@ function spin(): void {
     // The time first, so that a stop between the two calls counts as one before the call of isLeader.
     const now = performance.now();
     const leads = elector.isLeader();
-    if (now - last > election.leaseDurationMs) return void report('woke', String(leads));
+    if (now - last > election.renewDeadlineMs) return void report('woke', String(leads));
     last = now;
   }
 }
