@@ -138,7 +138,8 @@ export class OpenRepository {
   }
 
   facts(): NonNullable<RepositoryReport['facts']> {
-    const { index } = this.repository;
+    const { index, trust } = this.repository;
+    const unmarked = trust.reports.problem;
     return {
       packageCount: index.packageCount,
       gitCommitHash: index.mainHead,
@@ -148,8 +149,8 @@ export class OpenRepository {
       webhookAt: this.#webhookAt,
       remoteNote: this.repository.git.remoteNote,
       refusedPushes: this.repository.refusedPushes(),
-      trustProblems: this.repository.trust.problems(),
-      statementProblems: this.repository.index.flaws,
+      trustProblems: trust.problems(),
+      statementProblems: unmarked === undefined ? index.flaws : [...index.flaws, unmarked],
     };
   }
 

@@ -155,7 +155,7 @@ export class PackageRepository implements RepositoryContext {
         ? []
         : [draftRef(this.layout, before.key), proposedRef(this.layout, before.key)],
     );
-    if (refs.length > 0) this.trust.supersedePushes(this.id, refs);
+    if (refs.length > 0) this.trust.reports.supersede(this.id, refs);
   }
 
   policyFor(revision: PackageRevision): EffectivePolicy {
@@ -193,6 +193,7 @@ export class PackageRepository implements RepositoryContext {
 
   /** Reads the refs of this repository (of the mirror, if it is one) and updates the index. Returns what changed. */
   async refresh(): Promise<IndexChange[]> {
+    this.trust.reports.retry();
     const changes = [...(await this.#refs.refresh()), ...(await this.#signatures.followKeys())];
     this.#signatures.continue();
     return changes;
@@ -203,6 +204,7 @@ export class PackageRepository implements RepositoryContext {
    * tags only where branches changed; see `branchesFirst` for what that can miss until the next sync of everything.
    */
   async sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
+    this.trust.reports.retry();
     const changes = [...(await this.#refs.sync(scope, signal)), ...(await this.#signatures.followKeys())];
     this.#signatures.continue();
     return changes;
