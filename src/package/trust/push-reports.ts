@@ -40,7 +40,7 @@ export class PushReports {
    * see `problem`.
    */
   supersede(registration: string, refs: readonly string[]): void {
-    if (this.#pushes === undefined) return;
+    if (this.#pushes === undefined || refs.length === 0) return;
     const repository = this.#repository();
     const known = this.#unmarkedOf(repository, registration);
     if (known === undefined) this.#unmarked.push({ repository, registration, refs: new Set(refs) });
