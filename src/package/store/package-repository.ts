@@ -203,6 +203,11 @@ export class PackageRepository implements RepositoryContext {
     return changes;
   }
 
+  /** True while signatures are checked in the background, which may change revisions. */
+  get isChecking(): boolean {
+    return this.#signatures.isChecking;
+  }
+
   /** Resolves when all signatures were checked; for code that cannot handle `Unverified`. */
   checked(): Promise<void> {
     return this.#signatures.checked;
