@@ -79,7 +79,7 @@ export async function writeDataFolder(data: string): Promise<void> {
   // As the webhook of a Git host reports it.
   const pushes = new SqliteAttributedPushes(pushesPath(data));
   pushes.note({ ...placeOf(data), ...push, user: 'eve-at-host', provider: 'gitea', at: '2026-11-01T10:00:00Z' });
-  pushes.noteSync({ ...placeOf(data), ref: push.ref, commit: push.after });
+  pushes.noteLook({ ...placeOf(data), ref: push.ref, commit: push.after });
   pushes.close();
   // Reads the push, and saves the index.
   await run('rpkg', 'get');
@@ -135,7 +135,7 @@ export async function describeDataFolder(data: string): Promise<unknown> {
   const pushes = new SqliteAttributedPushes(pushesPath(data));
   const ref = 'refs/heads/drafts/web/v2';
   const reported = pushes.latest({ ...placeOf(data), ref });
-  const firstSync = pushes.firstSync({ ...placeOf(data), commit: reported[0]?.after ?? '' });
+  const firstSync = pushes.firstLook({ ...placeOf(data), commit: reported[0]?.after ?? '' });
   pushes.close();
   return {
     reported,

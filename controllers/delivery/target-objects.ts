@@ -15,7 +15,7 @@ interface Shipped {
 interface Contents {
   /** By the key of the package. */
   readonly packages: Map<string, Shipped>;
-  /** Packages by the identity of an object; mostly one. */
+  /** Packages by the identity of an object, sorted; mostly one. */
   readonly shippers: Map<string, readonly string[]>;
 }
 
@@ -67,7 +67,7 @@ export class TargetObjects {
       const identities = [...(revision.built.manifests?.places.keys() ?? [])];
       packages.set(name, { sourceTree, identities });
       for (const identity of old?.identities ?? []) change(identity, (shippers) => without(shippers, name));
-      for (const identity of identities) change(identity, (shippers) => [...shippers, name]);
+      for (const identity of identities) change(identity, (shippers) => [...shippers, name].sort());
     });
     await inSlices(known?.packages ?? [], ([name, { identities }]) => {
       if (packages.has(name)) return;
@@ -90,7 +90,8 @@ export class TargetObjects {
   }
 
   /**
-   * Returns the keys (`packageKey`) of the packages that ship an object to a target; undefined while the target is unknown.
+   * Returns the keys (`packageKey`) of the packages that ship an object to a target; undefined while the target is unknown. They are
+   * sorted: conditions name the first one, which must not depend on the order of the deliveries of this process.
    */
   packagesOf(target: TargetName, identity: string): readonly string[] | undefined {
     const contents = this.#byTarget.get(keyText(keyOf(target)));

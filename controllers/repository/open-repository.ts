@@ -1,7 +1,6 @@
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { elapsed } from '../../src/foundation/time/elapsed.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
-import type { IndexChange } from '../../src/package/index/revision-index.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -45,7 +44,8 @@ export class OpenRepository {
   /** The head of the main branch at the last sync. */
   #mainHead: Oid | undefined;
 
-  private constructor(object: Repository, repository: PackageRepository, options: OpenRepositoryOptions) {
+  /** For a repository that was added to the store just now. */
+  constructor(object: Repository, repository: PackageRepository, options: OpenRepositoryOptions) {
     this.repository = repository;
     // The head that an earlier process saw, if the branch was rewritten since.
     this.#mainHead = repository.index.leftBehind ?? repository.index.mainHead;
@@ -58,27 +58,6 @@ export class OpenRepository {
     this.#everythingAt = now;
     this.#syncedAt = now;
     this.#noteObject(object);
-  }
-
-  /** Opens a repository with `open`, which forwards changes, and adds it to the store. */
-  static async open(
-    object: Repository,
-    options: OpenRepositoryOptions,
-    open: (onChange: (changes: readonly IndexChange[]) => void) => Promise<PackageRepository>,
-  ): Promise<OpenRepository> {
-    let isAdded = false;
-    const repository = await open((changes) => {
-      if (isAdded) options.store.announce(changes);
-    });
-    try {
-      // From here on the store announces all revisions and their changes; earlier ones have no listener.
-      isAdded = true;
-      await options.store.add(repository);
-    } catch (error) {
-      await repository.close();
-      throw error;
-    }
-    return new OpenRepository(object, repository, options);
   }
 
   /** False if the object names another repository, branch, folder or kind of use than the open one. */
@@ -138,7 +117,8 @@ export class OpenRepository {
   }
 
   facts(): NonNullable<RepositoryReport['facts']> {
-    const { index } = this.repository;
+    const { index, trust } = this.repository;
+    const unmarked = trust.reports.problem;
     return {
       packageCount: index.packageCount,
       gitCommitHash: index.mainHead,
@@ -148,8 +128,8 @@ export class OpenRepository {
       webhookAt: this.#webhookAt,
       remoteNote: this.repository.git.remoteNote,
       refusedPushes: this.repository.refusedPushes(),
-      trustProblems: this.repository.trust.problems(),
-      statementProblems: this.repository.index.flaws,
+      trustProblems: trust.problems(),
+      statementProblems: unmarked === undefined ? index.flaws : [...index.flaws, unmarked],
     };
   }
 

@@ -12,16 +12,16 @@ import { isHosted, localPath } from '../../src/git/open/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
 import { canonicalAddress } from '../../src/git/open/repository-address.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
-import { type OpenOptions, openPackageRepository } from '../../src/package/store/open-package-repository.ts';
+import type { OpenOptions } from '../../src/package/store/open-package-repository.ts';
 import {
   allowedSignersOf,
   hostUsersNameOf,
   parseHostUsers,
   parsePeople,
 } from '../../src/package/store/policy-objects.ts';
+import { RepositoryOpener } from '../../src/package/store/repository-opener.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { Signers } from '../../src/package/store/signing.ts';
-import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
@@ -84,6 +84,12 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const requests = options.requests ?? new SyncRequests(clock);
   const pauses = new HostPauses(clock);
   const signers = new Signers(client, clock);
+  const opener = new RepositoryOpener({
+    ...{ client, store, signers, dataFolder, renderer, policyFor, dependentsOf, clock, trust },
+    ...(options.git === undefined ? {} : { git: options.git }),
+    ...(options.refreshPolicies === undefined ? {} : { refreshPolicies: options.refreshPolicies }),
+    ...(options.isRegistered === undefined ? {} : { isRegistered: options.isRegistered }),
+  });
   const open = new Map<string, OpenRepository>();
   const { maintainInterval = 6 * 3_600_000, diskBudget } = options;
   const maintainer = new Maintainer({ clock, interval: maintainInterval, budget: diskBudget });
@@ -189,26 +195,18 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     if (findCondition(object.status?.conditions, 'Ready')?.observedGeneration !== object.metadata.generation) {
       await report(object, { reason: 'Reconciling', message: 'opening the repository' });
     }
-    const credentials = credentialsOf(client, object, object.spec.git?.secretRef);
-    const signer = signers.of(object);
     const isLocal = localPath(object.spec.git?.repo ?? '') !== undefined;
     if (!isLocal && object.status?.lastFullSyncTime == null) maintainer.expectBudget();
     const { localInterval = 1000, remoteInterval } = options;
     const remote = remoteInterval === undefined ? REMOTE_INTERVALS : steady(remoteInterval);
     const intervals = isLocal ? steady(localInterval) : remote;
-    const state = await OpenRepository.open(object, { store, clock, intervals, random }, (onChange) =>
-      openPackageRepository(object, {
-        ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal, trust },
-        ...(options.refreshPolicies === undefined ? {} : { refreshPolicies: options.refreshPolicies }),
-        ...(options.isRegistered === undefined ? {} : { isRegistered: options.isRegistered }),
-        follows: leader !== undefined,
-        onRepair: (repair) => recordRepair(object, repair),
-        git: { ...options.git, ...(signer === undefined ? {} : { signer }) },
-        ...(credentials === undefined ? {} : { credentials }),
-      }),
-    );
+    const repository = await opener.open(object, {
+      ...{ signal, follows: leader !== undefined },
+      onRepair: (repair) => recordRepair(object, repair),
+    });
+    const state = new OpenRepository(object, repository, { store, clock, intervals, random });
     open.set(key, state);
-    const { note } = state.repository;
+    const { note } = repository;
     if (note !== undefined) recorder.record(object, 'Normal', 'IndexRebuilt', note);
     return state;
   }

@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import type { AttributedPushes } from '../../src/package/trust/ledger/attributed-pushes.ts';
+import { SqliteAttributedPushes } from '../../src/package/trust/sqlite/sqlite-attributed-pushes.ts';
 import type { StatementSigner } from '../../src/package/trust/statement/statement-signature.ts';
 import { repositoryKind, TRUST_CONDITION, TRUSTED_KEYS_ANNOTATION } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
@@ -11,10 +13,10 @@ import { newServerTrust, newSigner } from '../../test/support/trust.ts';
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 
 /** A server whose key can be exchanged while it runs, with a repository that lists the first one. */
-async function serverWithListedKey(first: () => StatementSigner, listed: string) {
+async function serverWithListedKey(first: () => StatementSigner, listed: string, pushes?: AttributedPushes) {
   const clock = new ManualClock();
   const world = await fixture(clock);
-  const server = { ...newServerTrust(), signer: first };
+  const server = { ...newServerTrust(), pushes, signer: first };
   const controller = repositoryControllerOf(world, { trust: { ...server, signer: () => server.signer() } });
   const annotations = { [TRUSTED_KEYS_ANNOTATION]: listed };
   const repo = await world.bare('apps');
@@ -26,7 +28,8 @@ async function serverWithListedKey(first: () => StatementSigner, listed: string)
     const { status: value, message } = findCondition(status?.conditions, TRUST_CONDITION) ?? {};
     return `${value} ${message}`.trim();
   };
-  return { server, trust, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+  const repository = () => world.store.repository('apps');
+  return { server, trust, repository, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 }
 
 test('the Trust condition is about the current signing key, also after a rotation', async () => {
@@ -37,6 +40,22 @@ test('the Trust condition is about the current signing key, also after a rotatio
   expect(await at.trust()).toContain(`its key ${second.fingerprint} is not among those of the annotation`);
   at.server.signer = () => first;
   expect(await at.trust()).toBe('True');
+});
+
+test('the Trust condition says that reports on a deleted draft could not be marked', async () => {
+  const key = newSigner();
+  const pushes = new SqliteAttributedPushes(':memory:');
+  await using at = await serverWithListedKey(() => key, key.publicKey, pushes);
+  expect(await at.trust()).toBe('True');
+  const { trust, id } = at.repository();
+  const supersede = vi.spyOn(pushes, 'supersede').mockImplementation(() => {
+    throw new SluiceError('Unavailable', 'the disk is full');
+  });
+  trust.reports.supersede(id, ['refs/heads/drafts/shop/v1']);
+  expect(await at.trust()).toMatch(/^False reports on pushes .* until they can be marked: the disk is full$/);
+  supersede.mockRestore();
+  expect(await at.trust()).toBe('True');
+  pushes.close();
 });
 
 test('a repository is readable without a signing key, and its Trust condition names the next step', async () => {

@@ -103,6 +103,9 @@ export class Service {
       },
     });
     this.manager.add({ name: 'lock', start: (signal) => void this.#watchLock(signal) });
+    // What signatures say can change revisions, and with them what controllers have to do.
+    const busy = () => session.store.repositories().some(({ isChecking }) => isChecking);
+    this.manager.add({ name: 'signatures', start: () => undefined, busy });
     const onProblem = (revision: string, message: string) => this.#warn('Problem', revision, message);
     this.#requests = new SyncRequests(clock);
     addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests });

@@ -3,11 +3,10 @@ import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-e
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { canonicalAddressNow } from '../../git/open/repository-address.ts';
-import { openPackageRepository } from '../../package/store/open-package-repository.ts';
 import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
+import { RepositoryOpener } from '../../package/store/repository-opener.ts';
 import type { OpenPurpose, RevisionStore } from '../../package/store/revision-store.ts';
 import { Signers } from '../../package/store/signing.ts';
-import { credentialsOf } from '../../package/upstream/credentials.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
@@ -45,12 +44,20 @@ export interface OpenOptions {
 /** The registered repositories of a session, which are opened when a request needs them. */
 export class RegisteredRepositories {
   readonly #options: RegisteredRepositoriesOptions;
-  readonly #signers: Signers;
+  readonly #opener: RepositoryOpener;
   #allReached: Promise<void> | undefined;
 
   constructor(options: RegisteredRepositoriesOptions) {
     this.#options = options;
-    this.#signers = new Signers(options.client, options.clock);
+    const { folder, clock, network, trust, client, store, readers, renderer } = options;
+    this.#opener = new RepositoryOpener({
+      ...{ client, store, clock, trust, renderer, dataFolder: folder.path, git: { network } },
+      signers: new Signers(client, clock),
+      isRegistered: (address) => this.isRegistered(address),
+      policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
+      refreshPolicies: () => readers.refresh(),
+      dependentsOf: (revision) => store.dependentsOf(revision),
+    });
   }
 
   async list(): Promise<readonly Stored<Repository>[]> {
@@ -76,45 +83,20 @@ export class RegisteredRepositories {
 
   /**
    * Opens one registered repository, with what its remote holds now. NotFound if it is not registered; Refused if another object
-   * holds the same packages, since its policies must not be passed by under a second name.
+   * holds the same packages, since its policies must not be passed by under a second name. Callers at the same time share one opening.
    */
   async open(id: string, signal?: AbortSignal, { newId = false, offline = false }: OpenOptions = {}): Promise<void> {
-    const { folder, clock, network, trust, client, store, readers, renderer, onNote } = this.#options;
+    const { store, onNote } = this.#options;
     if (store.repositories().some((open) => open.id === id)) return;
     const repositories = await this.list();
     const object = repositories.find((repository) => keyText(keyOf(repository)) === id);
     if (object === undefined) throw notRegistered(id, repositories);
     await this.#expectNoOther(object, repositories);
     const leader = await leadingRepository(object, repositories);
-    const credentials = credentialsOf(client, object, object.spec.git?.secretRef);
-    const signer = this.#signers.of(object);
-    let added = false;
-    const repository = await openPackageRepository(object, {
-      dataFolder: folder.path,
-      trust,
-      isRegistered: (address) => this.isRegistered(address),
-      follows: leader !== undefined,
-      ...{ newId, offline },
-      clock,
-      renderer,
-      ...(credentials === undefined ? {} : { credentials }),
-      git: { network, ...(signer === undefined ? {} : { signer }) },
+    const repository = await this.#opener.open(object, {
+      ...{ newId, offline, follows: leader !== undefined },
       ...(signal === undefined ? {} : { signal }),
-      policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
-      refreshPolicies: () => readers.refresh(),
-      dependentsOf: (revision) => store.dependentsOf(revision),
-      // What it finds while it opens is announced when it is added.
-      onChange: (changes) => {
-        if (added) store.announce(changes);
-      },
     });
-    added = true;
-    try {
-      await store.add(repository);
-    } catch (error) {
-      await repository.close();
-      throw error;
-    }
     onNote(repository.git.engineNote);
   }
 

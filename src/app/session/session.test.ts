@@ -63,6 +63,39 @@ test('a remote that does not answer delays neither the list of packages nor the 
   }
 });
 
+test('requests at the same time share the opening of a repository', async () => {
+  await cli.run('repo', 'reg', cli.bare('packages.git'));
+  await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+  await using open = await disposable();
+  const { client } = open.session;
+  const key = { namespace: 'default', name: 'packages.web.v1' };
+  const fieldSelector = 'spec.repository=packages';
+  const [one, other, all, some] = await Promise.all([
+    client.get(packageRevisionKind, key),
+    client.get(packageRevisionKind, key),
+    client.list(packageRevisionKind, { namespace: 'default' }),
+    client.list(packageRevisionKind, { namespace: 'default', fieldSelector }),
+  ]);
+  expect([one.metadata.name, other.metadata.name]).toEqual([key.name, key.name]);
+  expect([all.items.length, some.items.length]).toEqual([1, 1]);
+});
+
+test('a caller that stops waiting for a remote does not end the opening of another caller', async () => {
+  await using open = await disposable();
+  const { client, repositories } = open.session;
+  await client.create(repositoryKind, { metadata: { name: 'silent' }, spec: { git: { repo: address } } });
+  const [first, second] = [new AbortController(), new AbortController()];
+  const one = repositories.open('default/silent', first.signal).catch((error: unknown) => error);
+  const other = repositories.open('default/silent', second.signal).catch((error: unknown) => error);
+  const next = once(silent, 'connection');
+  first.abort();
+  expect(await one).toBeInstanceOf(Error);
+  // The other caller tries by itself.
+  await next;
+  second.abort();
+  expect(await other).toBeInstanceOf(Error);
+});
+
 test('a watch of repositories reads them, and reports one that does not answer in the end', async () => {
   await using open = await disposable();
   const { client } = open.session;

@@ -163,10 +163,11 @@ export class DeltaReader {
       if (fact?.signed !== undefined && fact.signer === undefined) unchecked.push({ oid, package: packageName, fact });
     }
     const isFew = unchecked.length <= MAX_CHECKED_AT_ONCE;
-    const now = isFew ? unchecked : unchecked.filter(({ oid }) => this.#cache.ownSigners.has(oid));
-    await checkSignatures(now, this.#trust, this.#cache.ownSigners);
+    const isOwn = ({ oid }: Unchecked) => this.#cache.own.signerOf(oid) !== undefined;
+    const now = isFew ? unchecked : unchecked.filter(isOwn);
+    await checkSignatures(now, this.#trust, this.#cache.own);
     await this.lookForMain(now, head);
-    return isFew ? [] : unchecked.filter(({ oid }) => !this.#cache.ownSigners.has(oid));
+    return isFew ? [] : unchecked.filter((item) => !isOwn(item));
   }
 
   /** Returns the packages on the main branch that were added, changed or removed. */

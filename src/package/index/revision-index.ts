@@ -1,7 +1,6 @@
 import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { adoptionRef, identityRef, mainRef, type RepositoryLayout } from '../model/identity/layout.ts';
-import type { RecordStatement } from '../model/record/record.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption } from '../trust/adoption.ts';
 import { keptScope, publicationDigest } from '../trust/ledger/publication-mark.ts';
@@ -14,7 +13,6 @@ import type { Candidate } from './facts/candidate.ts';
 import type { FactCache } from './facts/fact-cache.ts';
 import { liveFacts } from './facts/live-facts.ts';
 import { MainLines } from './facts/main-lines.ts';
-import { RecordFact } from './facts/record-fact.ts';
 import { PublicationMarks } from './marks/publication-marks.ts';
 import { RecordMarks } from './marks/record-marks.ts';
 import type { IndexChange, IndexDelta } from './state/index-delta.ts';
@@ -95,7 +93,7 @@ export class RevisionIndex {
     this.#state = new IndexState({
       ...{ repository, namespace, layout, trust, recordAt },
       isOnLine: (commit, head) => lines.isOn(commit, head),
-      isUnderWay: (commit) => cache.ownSigners.has(commit),
+      isUnderWay: (commit) => cache.own.signerOf(commit) !== undefined,
     });
   }
 
@@ -242,7 +240,7 @@ export class RevisionIndex {
     }
     this.#raisedVersion = version;
     this.#cache.forgetEarlier();
-    this.#cache.ownSigners.clear();
+    this.#cache.own.endWrites(changes);
     followMain?.();
     await this.#forgetUnused();
     return changed;
@@ -250,17 +248,22 @@ export class RevisionIndex {
 
   /** Notes the keys with which this process signed the statements in these commits. */
   noteSigner(commit: Oid, fingerprint: string): void {
-    this.#cache.ownSigners.set(commit, fingerprint);
+    this.#cache.own.noteSigner(commit, fingerprint);
   }
 
   /** Notes a record that this process signed and wrote: it need not be read and validated, nor its signature be checked. */
-  noteRecord(commit: Oid, { payload, signature }: SignedPayload, { digest, signer }: OwnStatementFact): void {
-    this.noteSigner(commit, signer);
-    // As a reader parses it, so that nothing of the request becomes part of the index.
-    const statement = JSON.parse(payload) as RecordStatement;
-    const read = { record: statement.record, signed: { statement, signature }, digest };
-    this.#cache.records.set(commit, new RecordFact(read));
-    this.#cache.reads += 1;
+  noteRecord(commit: Oid, signed: SignedPayload, fact: OwnStatementFact): void {
+    this.#cache.own.noteRecord(commit, signed, fact);
+  }
+
+  /** Forgets the statements in commits that will not be written. */
+  forgetOwn(commits: Iterable<Oid>): void {
+    for (const commit of commits) this.#cache.own.forget(commit);
+  }
+
+  /** Numbers of facts in memory: those of the index, and records of writes that are under way. */
+  get factCounts(): { readonly facts: number; readonly ownRecords: number } {
+    return { facts: this.#cache.size, ownRecords: this.#cache.own.recordCount };
   }
 
   /**
@@ -272,7 +275,7 @@ export class RevisionIndex {
     yield* this.#publications.evaluateBacklog(() => this.#state);
     while (this.#backlog.length > 0) {
       const slice = this.#backlog.slice(0, CHECK_BATCH_SIZE);
-      await checkSignatures(slice, this.#trust, this.#cache.ownSigners);
+      await checkSignatures(slice, this.#trust, this.#cache.own);
       await this.#reader.lookForMain(slice, this.mainHead);
       const isOld = this.#records.noteOldLedgerBy(slice, this.#state.refs);
       this.#records.raiseChecked(slice, this.#state.refs);
@@ -383,10 +386,15 @@ export class RevisionIndex {
 
   /** Returns the result of `apply` without applying. Must not run concurrently with `apply`. */
   async preview(changes: readonly RefChange[]): Promise<IndexChange[]> {
-    const { unchecked } = await this.#reader.read(this.#state, changes);
-    const back = this.#state.inverse(unchecked);
-    const changed = runAtOnce(this.#state.apply(unchecked));
-    runAtOnce(this.#state.apply(back));
-    return changed;
+    const forget = this.#cache.trace();
+    try {
+      const { unchecked } = await this.#reader.read(this.#state, changes);
+      const back = this.#state.inverse(unchecked);
+      const changed = runAtOnce(this.#state.apply(unchecked));
+      runAtOnce(this.#state.apply(back));
+      return changed;
+    } finally {
+      forget();
+    }
   }
 }

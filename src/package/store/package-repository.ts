@@ -3,6 +3,7 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
+import { newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Origin } from '../index/facts/candidate.ts';
 import { FactCache } from '../index/facts/fact-cache.ts';
@@ -12,9 +13,9 @@ import { MAX_FILES, type PackageContent, readPackage } from '../model/content/co
 import { ContentCache } from '../model/content/content-cache.ts';
 import { type ComparedFiles, filesInGit } from '../model/diff/compared-files.ts';
 import { revisionName } from '../model/identity/identity.ts';
-import { draftRef, proposedRef, type RepositoryLayout } from '../model/identity/layout.ts';
+import type { RepositoryLayout } from '../model/identity/layout.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
-import { isPlaceholder, isPublished, type PackageRevision } from '../model/revision/package-revision.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { type Adoptable, findAdoptable, planAdoption } from '../plan/adoption.ts';
 import { planCreate } from '../plan/create/create.ts';
 import { checkPlace } from '../plan/create/place.ts';
@@ -27,6 +28,7 @@ import { closingError, MAX_LOCAL_WRITES, MAX_WRITES, WriteQueue } from '../trans
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
+import { deletedBranches } from './deleted-branches.ts';
 import { RequestSlots } from './request-slots.ts';
 import { SignatureBacklog } from './signature-backlog.ts';
 import { transitions } from './transitions.ts';
@@ -129,7 +131,8 @@ export class PackageRepository implements RepositoryContext {
       trust: options.trust,
       onChange: (changes) => {
         if (this.#closed) return;
-        this.#supersedePushes(changes);
+        // The pusher of a deleted revision is not the pusher of the same commit in a later push.
+        this.trust.reports.supersede(this.id, deletedBranches(changes, this.layout));
         options.onChange(changes);
       },
     });
@@ -146,16 +149,6 @@ export class PackageRepository implements RepositoryContext {
     const repository = new PackageRepository(options, loaded?.cache ?? new FactCache(), loaded?.note);
     await repository.refresh();
     return repository;
-  }
-
-  /** The pusher of a deleted revision is not the pusher of the same commit in a later push. */
-  #supersedePushes(changes: readonly IndexChange[]): void {
-    const refs = changes.flatMap(({ before, after }) =>
-      before === undefined || after !== undefined || isPublished(before) || isPlaceholder(before)
-        ? []
-        : [draftRef(this.layout, before.key), proposedRef(this.layout, before.key)],
-    );
-    if (refs.length > 0) this.trust.supersedePushes(this.id, refs);
   }
 
   policyFor(revision: PackageRevision): EffectivePolicy {
@@ -193,6 +186,7 @@ export class PackageRepository implements RepositoryContext {
 
   /** Reads the refs of this repository (of the mirror, if it is one) and updates the index. Returns what changed. */
   async refresh(): Promise<IndexChange[]> {
+    this.trust.reports.retry();
     const changes = [...(await this.#refs.refresh()), ...(await this.#signatures.followKeys())];
     this.#signatures.continue();
     return changes;
@@ -203,9 +197,15 @@ export class PackageRepository implements RepositoryContext {
    * tags only where branches changed; see `branchesFirst` for what that can miss until the next sync of everything.
    */
   async sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
+    this.trust.reports.retry();
     const changes = [...(await this.#refs.sync(scope, signal)), ...(await this.#signatures.followKeys())];
     this.#signatures.continue();
     return changes;
+  }
+
+  /** True while signatures are checked in the background, which may change revisions. */
+  get isChecking(): boolean {
+    return this.#signatures.isChecking;
   }
 
   /** Resolves when all signatures were checked; for code that cannot handle `Unverified`. */
@@ -269,7 +269,7 @@ export class PackageRepository implements RepositoryContext {
         await this.trust.expectId();
         await this.refreshPolicies();
         const plan = await this.#slots.plans.run(() => planCreate(this, wanted, upstreams, context));
-        if (context.dryRun === true) return this.preview(plan);
+        if (context.dryRun === true) return this.#foresee(plan);
         return this.#queue.add({
           ...{ package: packageName, urgent: false, plan },
           wholePackage: source.type === 'init' || source.type === 'clone',
@@ -304,7 +304,7 @@ export class PackageRepository implements RepositoryContext {
       const write = { package: key.package, urgent: action !== undefined, wholePackage, signal: context.signal };
       const commit = async (planned: WritePlan | undefined) => {
         if (planned === undefined) return this.#expect(name);
-        return isDryRun ? this.preview(planned) : this.#queue.add({ ...write, plan: planned });
+        return isDryRun ? this.#foresee(planned) : this.#queue.add({ ...write, plan: planned });
       };
       let after: PackageRevision | undefined;
       if (wholePackage && !isDryRun) after = await this.#queue.add({ ...write, plan });
@@ -342,6 +342,15 @@ export class PackageRepository implements RepositoryContext {
     const changed = await this.#refs.preview(updates);
     const own = changed.find(({ before, after }) => (after ?? before)?.name === name);
     return own === undefined ? this.index.get(name) : own.after;
+  }
+
+  /** The result of a dry run, whose commits will not be written. */
+  async #foresee(plan: WritePlan): Promise<PackageRevision | undefined> {
+    try {
+      return await this.preview(plan);
+    } finally {
+      this.index.forgetOwn(plan.updates.flatMap((update) => newValue(update) ?? []));
+    }
   }
 
   /** Writes the index cache; what is no longer referenced is dropped from it. */

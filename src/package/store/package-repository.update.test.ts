@@ -70,6 +70,29 @@ test('a dry run returns what would be, and leaves everything as it is', async ()
   expect(etags(fresh)).toEqual(etags(repository));
 });
 
+test('dry runs leave nothing in memory, however many there are', async () => {
+  await using scratch = await scratchRepository();
+  const { store, repository } = await scratch.open();
+  const name = await draft(store);
+  await repository.refresh();
+  const dry = { ...anna, dryRun: true };
+  const dryRun = async (position: number) => {
+    const kptfile = [{ op: 'setLabel', key: 'a', value: `v${position}` }] as const;
+    await store.update(name, { change: { kptfile, metadata: { labels: { a: `v${position}` } } } }, dry);
+    await store.update(name, { action: 'propose' }, dry);
+    const wanted = { package: `new-${position}`, workspace: 'v1', source: { type: 'init' } } as const;
+    await store.create('packages', wanted, dry);
+  };
+  await dryRun(0);
+  const before = repository.index.factCounts;
+  for (let position = 1; position < 4; position += 1) await dryRun(position);
+  expect(repository.index.factCounts).toEqual(before);
+  expect(before.ownRecords).toBe(0);
+  // A write leaves its record with the index alone.
+  await store.update(name, { action: 'propose' }, anna);
+  expect(repository.index.factCounts.ownRecords).toBe(0);
+});
+
 test('a dry run is refused as the request itself would be', async () => {
   await using scratch = await scratchRepository();
   const { store } = await scratch.open();

@@ -9,7 +9,6 @@ import { DEFAULT_NAMESPACE } from '../model/identity/identity.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
 import { type PackageRevision, repositoryIdOf, revisionId } from '../model/revision/package-revision.ts';
-import type { Lifecycle } from '../model/revision/revision-state.ts';
 import type { RevisionChange } from '../plan/edit/change.ts';
 import { gatesAt } from '../plan/read-state.ts';
 import { type HistoryEntry, historyOf } from '../plan/records/history.ts';
@@ -24,15 +23,8 @@ import {
 } from '../upstream/upstream-reader.ts';
 import type { PackageRepository } from './package-repository.ts';
 import { notifyAll, RevisionAnnouncements, type RevisionListener } from './revision-announcements.ts';
+import { matches, type RevisionFilter } from './revision-filter.ts';
 import { UpstreamReferences } from './upstream-references.ts';
-
-export interface RevisionFilter {
-  /** A name, in any namespace, or an id. */
-  readonly repository?: string;
-  readonly package?: string;
-  readonly workspace?: string;
-  readonly lifecycle?: Lifecycle;
-}
 
 /** The data that gates, controllers and `why` evaluate about a revision, read at one point in time. */
 export interface RevisionEvaluation {
@@ -391,12 +383,5 @@ function removedMeanwhile(repository: string): SluiceError {
   return new SluiceError(
     'Unavailable',
     `repository ${ownName(repository)} was removed while it was being opened; try again`,
-  );
-}
-
-function matches(revision: PackageRevision, filter: RevisionFilter): boolean {
-  return (
-    (filter.workspace === undefined || revision.key.workspace === filter.workspace) &&
-    (filter.lifecycle === undefined || revision.lifecycle === filter.lifecycle)
   );
 }

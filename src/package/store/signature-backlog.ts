@@ -16,6 +16,7 @@ export class SignatureBacklog {
   /** One check at a time; `#checking` is the last one. */
   readonly #checks = new Mutex();
   #checking: Promise<void> = Promise.resolve();
+  #running = 0;
   /** Error of the signature checks; the next `continue` throws it, since such problems are reported there. */
   #problem: unknown;
   #closed = false;
@@ -25,6 +26,11 @@ export class SignatureBacklog {
     this.#refs = refs;
     this.#trust = trust;
     this.#keysVersion = trust.version;
+  }
+
+  /** True while checks run, which may change revisions. */
+  get isChecking(): boolean {
+    return this.#running > 0;
   }
 
   /** Resolves when all that is being checked is checked. */
@@ -46,10 +52,14 @@ export class SignatureBacklog {
     this.#problem = undefined;
     if (problem !== undefined) throw problem;
     if (!this.#index.hasBacklog) return;
+    this.#running += 1;
     this.#checking = this.#checks
       .run(() => this.#check())
       .catch((error: unknown) => {
         this.#problem = error;
+      })
+      .finally(() => {
+        this.#running -= 1;
       });
   }
 

@@ -39,8 +39,9 @@ export const MAX_LOCAL_WRITES = 128;
 const MAX_WAITING_WRITES = 10_000;
 /** So long, in milliseconds, closing waits for the request that is under way. */
 const CLOSE_TIMEOUT_MS = 2000;
+
 export interface WriteQueueOptions {
-  /** Maximum number of writes in one request. Default MOST_WRITES. */
+  /** Maximum number of writes in one request. Default MAX_WRITES. */
   readonly maxWrites?: number;
   /** Waits for a number of milliseconds. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { trusts } from './keys/trusted-keys.ts';
-import type { AttributedPushes, KeptPush } from './ledger/attributed-pushes.ts';
+import type { AttributedPushes } from './ledger/attributed-pushes.ts';
 import { headAmong, headOf } from './ledger/main-heads.ts';
 import { publicationScope } from './ledger/publication-mark.ts';
 import type {
@@ -12,8 +12,10 @@ import type {
   TrustedKey,
   TrustLedger,
 } from './ledger/trust-ledger.ts';
+import { PushReports } from './push-reports.ts';
 import {
   payloadOf,
+  readablePayload,
   type SignedPayload,
   type SignedStatement,
   type StatementHead,
@@ -90,11 +92,11 @@ export interface RepositoryTrustOptions {
 const FIRST_LOOK = { package: '', workspace: 'first/look' } as const;
 /** Statements of a revision that are remembered when they are signed: a write whose outcome is not known is planned again. */
 const MAX_ANNOUNCED = 4;
-/** JSON preserves every integer below this number of digits. The pattern also matches inside strings, which has no effect. */
-const LONG_NUMBER = /\d{16}/;
 
 /** The trust of one repository: signs statements, and evaluates those in Git. Evaluation reads no Git objects. */
 export class RepositoryTrust {
+  /** Reports of the Git host on who pushed. */
+  readonly reports: PushReports;
   readonly #options: RepositoryTrustOptions;
   #repository: string;
   #writeId: (() => Promise<string>) | undefined;
@@ -104,6 +106,7 @@ export class RepositoryTrust {
     this.#repository = options.repository;
     this.#writeId = options.writeId;
     this.#options = options;
+    this.reports = new PushReports(options.pushes, () => this.repository);
   }
 
   /** The id of the repository. */
@@ -130,26 +133,6 @@ export class RepositoryTrust {
       'Refused',
       `the signing key of this server, ${fingerprint}, is not one that the repository trusts, so that its decisions would not count; add its public key ("sluice key show") to the annotation sluice.dev/trusted-keys of the Repository, or use a key that is listed there with --signing-key`,
     );
-  }
-
-  /** What the Git host reported on pushes to a branch through one registration, newest first. */
-  pushesTo(registration: string, ref: string): readonly KeptPush[] {
-    return this.#options.pushes?.latest({ repository: this.repository, registration, ref }) ?? [];
-  }
-
-  /** To be called with the branches of revisions that were deleted: reports until now do not explain who pushes them again. */
-  supersedePushes(registration: string, refs: readonly string[]): void {
-    this.#options.pushes?.supersede({ repository: this.repository, registration }, refs);
-  }
-
-  /** Records that a commit of an unknown pusher was read as the tip of a branch. */
-  noteLook(registration: string, ref: string, commit: string): void {
-    this.#options.pushes?.noteSync({ repository: this.repository, registration, ref, commit });
-  }
-
-  /** The branch at whose tip a commit of an unknown pusher was read first. */
-  firstLook(registration: string, commit: string): string | undefined {
-    return this.#options.pushes?.firstSync({ repository: this.repository, registration, commit });
   }
 
   /** Returns problems of the keys of this repository that an operator should know. */
@@ -398,15 +381,6 @@ export class RepositoryTrust {
     if (this.#keys?.version !== version) this.#keys = { version, keys: this.#options.trustedKeys() };
     return this.#keys.keys;
   }
-}
-
-/**
- * What is signed has to be what a reader writes again after it parsed it. That is the same text unless it has integers with more digits
- * than a number keeps.
- */
-function readablePayload(statement: StatementHead): string {
-  const payload = payloadOf(statement);
-  return LONG_NUMBER.test(payload) ? payloadOf(JSON.parse(payload) as StatementHead) : payload;
 }
 
 /** Workspaces have no slash, so that no statement has this scope. */

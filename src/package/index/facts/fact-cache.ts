@@ -2,6 +2,7 @@ import type { Oid } from '../../../git/git-repository.ts';
 import type { OutOfBand } from '../../model/revision/package-revision.ts';
 import type { KptfileFact } from './kptfile-fact.ts';
 import type { LazyJson } from './lazy-json.ts';
+import { OwnStatements } from './own-statements.ts';
 import type { RecordFact } from './record-fact.ts';
 import type { TipFact } from './tip-fact.ts';
 
@@ -37,8 +38,8 @@ export class FactCache {
   kptfiles = new Map<Oid, KptfileFact>();
   /** By record commit; null for one that cannot be read. */
   records = new Map<Oid, RecordFact | null>();
-  /** Keys that made the statements in commits of this process, so that it need not check them. */
-  readonly ownSigners = new Map<Oid, string>();
+  /** Of writes that are under way. */
+  readonly own = new OwnStatements();
   /** By tree of a package folder on the main branch: the Kptfile in it. For a short while too. */
   readonly folders = new Map<Oid, Oid>();
   /** Evaluations of an earlier process, by ref and for the main branch, until the index has used them. */
@@ -60,6 +61,24 @@ export class FactCache {
   forgetPassing(): void {
     this.tips.clear();
     this.folders.clear();
+  }
+
+  /** Returns a function that drops everything that is read until it is called, for a reading that leaves no trace. */
+  trace(): () => void {
+    const { reads } = this;
+    const counts = [this.kptfiles, this.records].map((facts) => [facts, facts.size] as const);
+    return () => {
+      this.forgetPassing();
+      for (const [facts, count] of counts) {
+        if (facts.size === count) continue;
+        let position = 0;
+        for (const key of facts.keys()) {
+          if (position >= count) facts.delete(key);
+          position += 1;
+        }
+      }
+      this.reads = reads;
+    };
   }
 
   /** The index has taken it over. */

@@ -225,14 +225,22 @@ export class FactReader {
 
   /** Puts the records at these commits into the cache. */
   async records(oids: readonly Oid[]): Promise<void> {
-    const missing = oids.filter((oid) => !this.#cache.records.has(oid));
+    const { records, own } = this.#cache;
+    const missing = oids.filter((oid) => {
+      if (records.has(oid)) return false;
+      const fact = own.recordAt(oid);
+      if (fact === undefined) return true;
+      records.set(oid, fact);
+      this.#cache.reads += 1;
+      return false;
+    });
     await inBatches(missing, async (slice) => {
       const { groups, excessive } = await this.#bySize(slice, (oid) => oid);
-      for (const oid of excessive) this.#cache.records.set(oid, null);
+      for (const oid of excessive) records.set(oid, null);
       for (const group of groups) {
         const objects = await this.#read(group);
         await inSlices(group.entries(), ([position, oid]) => {
-          this.#cache.records.set(oid, readRecord(objects[position]));
+          records.set(oid, readRecord(objects[position]));
         });
       }
       this.#cache.reads += slice.length;

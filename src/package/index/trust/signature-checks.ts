@@ -1,6 +1,7 @@
 import { createPacer } from '../../../foundation/concurrency/in-slices.ts';
 import type { Oid } from '../../../git/git-repository.ts';
 import type { RepositoryTrust } from '../../trust/repository-trust.ts';
+import type { OwnStatements } from '../facts/own-statements.ts';
 import type { RecordFact } from '../facts/record-fact.ts';
 import type { TipFact } from '../facts/tip-fact.ts';
 
@@ -20,7 +21,7 @@ export type Unchecked = { readonly oid: Oid; readonly package: string } & (
 export async function checkSignatures(
   unchecked: readonly Unchecked[],
   trust: RepositoryTrust,
-  ownSigners: ReadonlyMap<Oid, string>,
+  ownStatements: Pick<OwnStatements, 'signerOf'>,
 ): Promise<void> {
   let next = 0;
   // The payload of each statement is written again for its check.
@@ -34,7 +35,7 @@ export async function checkSignatures(
       if (fact.signer !== undefined || signed === undefined) continue;
       // Statements of this process are in the commit: a tag on it can have another message.
       const isInTag = 'tip' in item && item.tip.text.value.statementTag !== undefined;
-      const own = isInTag ? undefined : ownSigners.get(item.oid);
+      const own = isInTag ? undefined : ownStatements.signerOf(item.oid);
       if (own !== undefined && 'fact' in item) item.fact.isOwn = true;
       fact.signer = own ?? (await trust.signerOf(signed));
     }

@@ -37,7 +37,7 @@ export async function withHostPushers(
   if (hostUsers === undefined || commits.length === 0) return record;
   // A report only explains commits that did not exist before.
   if (unknownCommits.includes(revision.commit))
-    repo.trust.noteLook(`${repo.namespace}/${repo.repository}`, revision.ref, revision.commit);
+    repo.trust.reports.noteLook(`${repo.namespace}/${repo.repository}`, revision.ref, revision.commit);
   const pushes = hostPushes(repo, revision);
   if (pushes.length === 0) return record;
   const pushesOf = await pushesByCommit(repo, pushes, commits);
@@ -145,7 +145,7 @@ function hostPushes(
   { key }: Pick<PackageRevision, 'key'>,
 ): KeptPush[] {
   const registration = `${namespace}/${repository}`;
-  return [draftRef(layout, key), proposedRef(layout, key)].flatMap((ref) => trust.pushesTo(registration, ref));
+  return [draftRef(layout, key), proposedRef(layout, key)].flatMap((ref) => trust.reports.latest(registration, ref));
 }
 
 /**
@@ -169,7 +169,7 @@ async function pushesByCommit(
     let left = budget;
     let wasThere = false;
     while (oid !== undefined && oid !== push.before && left > 0) {
-      const seenOn = trust.firstLook(`${namespace}/${repository}`, oid);
+      const seenOn = trust.reports.firstLook(`${namespace}/${repository}`, oid);
       wasThere = seenOn !== undefined && (oid !== push.after || seenOn !== push.ref);
       if (wasThere) break;
       if (wanted.has(oid)) brought.push(oid);

@@ -44,9 +44,9 @@ export interface AttributedPushes {
   /** The latest reports on a branch, newest first. */
   latest(place: Pick<AttributedPush, 'repository' | 'registration' | 'ref'>): readonly KeptPush[];
   /** Records that a commit of an unknown pusher was read as the tip of a branch. The first record of a commit stays. Durable when it returns. */
-  noteSync(look: Pick<AttributedPush, 'repository' | 'registration' | 'ref'> & { readonly commit: Oid }): void;
+  noteLook(look: Pick<AttributedPush, 'repository' | 'registration' | 'ref'> & { readonly commit: Oid }): void;
   /** The branch at whose tip a commit was read first; undefined if it never was. */
-  firstSync(look: Pick<AttributedPush, 'repository' | 'registration'> & { readonly commit: Oid }): string | undefined;
+  firstLook(look: Pick<AttributedPush, 'repository' | 'registration'> & { readonly commit: Oid }): string | undefined;
   /** Releases the resources. */
   close(): void;
 }
@@ -55,5 +55,5 @@ export interface AttributedPushes {
 export const MAX_PUSHES_OF_REF = 50;
 /** Maximum number of stored reports for one registration, so that registrations do not displace each other's. */
 export const MAX_PUSHES_OF_REGISTRATION = 10_000;
-/** Maximum number of stored syncs for one registration. */
+/** Maximum number of stored looks at commits for one registration. */
 export const MAX_LOOKS_OF_REGISTRATION = 10_000;

@@ -27,7 +27,7 @@ export function copyLedger(path: string): Uint8Array | undefined {
 /** A checked copy of a ledger that waits to be merged. */
 export interface CheckedLedger {
   /**
-   * Adds what the copy knows to the ledger at the path; see `mergeSql`. A ledger there that is damaged is kept `aside`, and a new one
+   * Adds what the copy knows to the ledger at the path; see `MERGE`. A ledger there that is damaged is kept `aside`, and a new one
    * made. Returns true if that happened.
    */
   mergeInto(path: string, aside: string): boolean;

@@ -82,5 +82,15 @@ test('a damaged file is an error with the next step', () => {
   expect(() => pushes.latest(PUSH)).toThrow(
     /damaged\.sqlite: .*; if the file is damaged, remove it: pushes without a report/,
   );
+  rmSync(path);
+  expect(pushes.latest(PUSH)).toEqual([]);
+  // Also where it was in use when it was damaged.
+  const other = new DatabaseSync(path);
+  other.exec('DROP TABLE pushes');
+  other.close();
+  expect(() => pushes.latest(PUSH)).toThrow('remove it');
+  rmSync(path);
+  pushes.note(PUSH);
+  expect(pushes.latest(PUSH)).toEqual([kept(PUSH)]);
   pushes.close();
 });

@@ -121,8 +121,8 @@ export class SqliteAttributedPushes implements AttributedPushes {
     });
   }
 
-  noteSync(look: Parameters<AttributedPushes['noteSync']>[0]): void {
-    if (this.firstSync(look) !== undefined) return;
+  noteLook(look: Parameters<AttributedPushes['noteLook']>[0]): void {
+    if (this.firstLook(look) !== undefined) return;
     const { registration, repository, commit, ref } = look;
     this.#use((database) => {
       database.exec('BEGIN IMMEDIATE');
@@ -138,7 +138,7 @@ export class SqliteAttributedPushes implements AttributedPushes {
     });
   }
 
-  firstSync({ registration, repository, commit }: Parameters<AttributedPushes['firstSync']>[0]): string | undefined {
+  firstLook({ registration, repository, commit }: Parameters<AttributedPushes['firstLook']>[0]): string | undefined {
     const row = this.#use((database) =>
       database
         .prepare('SELECT ref FROM looks WHERE registration = ? AND repository = ? AND oid = ?')
@@ -152,12 +152,18 @@ export class SqliteAttributedPushes implements AttributedPushes {
     this.#database = undefined;
   }
 
+  /** Ends a failed use. The next one opens the file again: an operator may have replaced a damaged one. */
+  #abandon(): void {
+    if (this.#path !== ':memory:') this.close();
+    else if (this.#database?.isTransaction === true) this.#database.exec('ROLLBACK');
+  }
+
   #use<Result>(work: (database: DatabaseSync) => Result): Result {
     try {
       this.#database ??= open(this.#path);
       return work(this.#database);
     } catch (error) {
-      if (this.#database?.isTransaction === true) this.#database.exec('ROLLBACK');
+      this.#abandon();
       throw new SluiceError(
         'Unavailable',
         `cannot use the reports of Git hosts on pushes in ${this.#path}: ${messageOf(error)}; if the file is damaged, remove it: pushes without a report count as those of an unknown user`,

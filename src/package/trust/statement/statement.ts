@@ -57,9 +57,21 @@ export interface SignedPayload {
   readonly signature: string;
 }
 
+/** JSON preserves every integer below this number of digits. The pattern also matches inside strings, which has no effect. */
+const LONG_NUMBER = /\d{16}/;
+
 /** The bytes that are signed: JSON in one line with sorted keys. */
 export function payloadOf(statement: StatementHead): string {
   return canonicalJson(statement);
+}
+
+/**
+ * What is signed has to be what a reader writes again after it parsed it. That is the same text unless it has integers with more digits
+ * than a number keeps.
+ */
+export function readablePayload(statement: StatementHead): string {
+  const payload = payloadOf(statement);
+  return LONG_NUMBER.test(payload) ? payloadOf(JSON.parse(payload) as StatementHead) : payload;
 }
 
 /** The message of a commit that carries a statement: a subject, the payload in one line, the signature as a trailer. */
