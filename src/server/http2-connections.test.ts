@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { connect as connectTls, TLSSocket } from 'node:tls';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from '../../test/support/git/git-cli.ts';
 import { systemClock } from '../foundation/time/clock.ts';
 import { openPki, type Pki } from './certificates/open-pki.ts';
@@ -41,7 +41,12 @@ async function start(options: Partial<ListenOptions>): Promise<Listener> {
       const { url, method, headersDistinct, complete, httpVersion } = request;
       own.push({ url, method, headersDistinct, complete, httpVersion, tls: request.socket instanceof TLSSocket });
       response.once('close', () => own.push({ closed: url }));
-      if (url === '/open') response.writeHead(200).flushHeaders();
+      if (url === '/cancelled')
+        response
+          .once('close', () => response.end())
+          .writeHead(200)
+          .flushHeaders();
+      else if (url === '/open') response.writeHead(200).flushHeaders();
       else if (url === '/denied') response.writeHead(401).end('no');
       else if (url === '/unread') response.writeHead(413).end('too large');
       else if (url === '/large') response.end(Buffer.alloc(200_000));
@@ -143,6 +148,17 @@ test('a response that the client does not read is aborted', async () => {
   socket.resume();
   socket.write(frame(1, END_HEADERS | END_STREAM, 1, getHead('/large')));
   await expect.poll(() => seen).toContainEqual({ closed: '/large' });
+});
+
+test('the end of a response whose client has cancelled it starts no timer, which would keep the process alive', async () => {
+  const one = await session();
+  const cancelled = send(one, '/cancelled');
+  await once(cancelled, 'response');
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  onTestFinished(() => timers.mockRestore());
+  cancelled.close(constants.NGHTTP2_CANCEL);
+  await expect.poll(() => seen).toContainEqual({ closed: '/cancelled' });
+  expect(timers.mock.calls.filter(([, delayMs]) => delayMs === timeouts.readMs)).toEqual([]);
 });
 
 test('a client without valid credentials is disconnected after the response', async () => {

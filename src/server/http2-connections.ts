@@ -1,14 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import {
-  constants,
-  createServer,
-  Http2ServerRequest,
-  Http2ServerResponse,
-  type ServerHttp2Session,
-  type ServerOptions,
-} from 'node:http2';
+import { constants, createServer, type ServerHttp2Session, type ServerOptions } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { Http2Request, Http2Response } from './http2-messages.ts';
 import type { OpenConnections } from './open-connections.ts';
 
 export interface Http2Options {
@@ -73,7 +67,7 @@ export class Http2Connections {
       Http2ServerRequest: Http2Request,
       Http2ServerResponse: Http2Response,
     });
-    server.on('request', (request: Http2ServerRequest, response: Http2Response) => {
+    server.on('request', (request: Http2Request, response: Http2Response) => {
       response.readMs = readMs;
       this.#limitRequest(request, response);
       // What the server uses of a request and a response, those of HTTP/2 have as well; tests run over both.
@@ -130,7 +124,7 @@ export class Http2Connections {
     socket.once('close', () => clearTimeout(timer));
   }
 
-  #limitRequest(request: Http2ServerRequest, response: Http2ServerResponse): void {
+  #limitRequest(request: Http2Request, response: Http2Response): void {
     const { stream } = request;
     const { session } = stream;
     const timer = setTimeout(() => {
@@ -154,57 +148,4 @@ function settingsFor(maxHeadBytes: number): ServerOptions {
     settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: maxHeadBytes, enablePush: false },
     maxHeaderListPairs: MAX_HEADER_LINES,
   };
-}
-
-class Http2Request extends Http2ServerRequest {}
-
-class Http2Response extends Http2ServerResponse {
-  readMs = 0;
-
-  override end(...data: unknown[]): this {
-    const timer = setTimeout(() => this.stream.destroy(), this.readMs);
-    this.stream.once('close', () => clearTimeout(timer));
-    return super.end(...(data as []));
-  }
-}
-
-// The compatibility API lacks these, or has them with another meaning than HTTP/1. TypeScript does not permit that an accessor overrides a property.
-defineGetters(Http2Request.prototype, {
-  headersDistinct: (request) => distinctHeaders(request.rawHeaders),
-  // Also if there is no body, and so nothing reads it.
-  complete: ({ readableEnded, stream }) => readableEnded || stream.endAfterHeaders || stream.destroyed,
-  // One object for all requests of a connection, so that the data of its certificate is cached.
-  socket: ({ stream }) => stream.session?.socket,
-});
-defineGetters(Http2Response.prototype, {
-  destroyed: ({ stream }) => stream.destroyed,
-  closed: ({ stream }) => stream.closed,
-  // Node ends the writable side of a stream that the client cancels.
-  writableFinished: ({ stream }) => stream.writableFinished && !stream.aborted,
-});
-
-function defineGetters<Target extends object>(
-  target: Target,
-  getters: Record<string, (self: Target) => unknown>,
-): void {
-  for (const [name, read] of Object.entries(getters)) {
-    Object.defineProperty(target, name, {
-      configurable: true,
-      get(this: Target) {
-        return read(this);
-      },
-    });
-  }
-}
-
-/** Every value of each header, as requests of HTTP/1 have them. */
-function distinctHeaders(rawHeaders: readonly string[]): Record<string, string[]> {
-  const distinct: Record<string, string[]> = Object.create(null);
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const [name = '', value = ''] = [rawHeaders[at], rawHeaders[at + 1]];
-    const values = distinct[name.toLowerCase()];
-    if (values === undefined) distinct[name.toLowerCase()] = [value];
-    else values.push(value);
-  }
-  return distinct;
 }

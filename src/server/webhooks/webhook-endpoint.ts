@@ -43,7 +43,7 @@ const MAX_BODY_BYTES = 25 * 1024 * 1024;
 /** A body up to this length is kept to read the name of the ref in it. */
 const KEPT_BYTES = 1024 * 1024;
 /** Milliseconds for a body to arrive; Git hosts have about the same timeout. */
-const BODY_TIMEOUT = 10_000;
+const BODY_TIMEOUT_MS = 10_000;
 /** Maximum memory of all bodies that arrive, in bytes. */
 const MAX_ARRIVING_BYTES = 64 * 1024 * 1024;
 const MAX_SEEN = 10_000;
@@ -127,7 +127,7 @@ function messageId(repository: ObjectKey, headers: IncomingHttpHeaders, bodyDige
 async function readThrough(request: IncomingMessage, clock: Clock, take: (chunk: Buffer) => void): Promise<void> {
   const tooLarge = () => new SluiceError('LimitExceeded', `a webhook may have at most ${MAX_BODY_BYTES} bytes`);
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
-  const cancel = clock.schedule(BODY_TIMEOUT, () => request.destroy());
+  const cancel = clock.schedule(BODY_TIMEOUT_MS, () => request.destroy());
   let length = 0;
   try {
     // Leaving the loop must not destroy the socket: the response still has to be sent.
