@@ -1,10 +1,13 @@
 import { once } from 'node:events';
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type Settings } from 'node:http2';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from '../../test/support/git/git-cli.ts';
+import { messageOf } from '../foundation/sluice-error.ts';
 import { systemClock } from '../foundation/time/clock.ts';
+import { reportAuthenticated } from './authentication/authenticated-requests.ts';
 import { openPki, type Pki } from './certificates/open-pki.ts';
+import { readBody } from './http/request-body.ts';
 import { type Listener, type ListenOptions, listen } from './listener.ts';
 
 const timeouts = { handshakeMs: 1000, headMs: 150, requestMs: 300, readMs: 200, checkIntervalMs: 10 };
@@ -41,6 +44,7 @@ async function start(options: Partial<ListenOptions>): Promise<Listener> {
       const { url, method, headersDistinct, complete, httpVersion } = request;
       own.push({ url, method, headersDistinct, complete, httpVersion, tls: request.socket instanceof TLSSocket });
       response.once('close', () => own.push({ closed: url }));
+      if (request.headers.authorization !== undefined) reportAuthenticated(request);
       if (url === '/cancelled')
         response
           .once('close', () => response.end())
@@ -48,6 +52,15 @@ async function start(options: Partial<ListenOptions>): Promise<Listener> {
           .flushHeaders();
       else if (url === '/open') response.writeHead(200).flushHeaders();
       else if (url === '/denied') response.writeHead(401).end('no');
+      else if (url === '/read')
+        void readBody(request, {
+          limit: 100,
+          clock: systemClock,
+          timeoutMs: 10_000,
+          hold: () => own.push({ held: url }),
+        })
+          .then(({ bytes }) => own.push({ whole: String(bytes) }))
+          .catch((error: unknown) => own.push({ refused: messageOf(error) }));
       else if (url === '/unread') response.writeHead(413).end('too large');
       else if (url === '/large') response.end(Buffer.alloc(200_000));
       else if (url === '/huge') response.end(Buffer.alloc(8 * 1024 * 1024));
@@ -56,8 +69,14 @@ async function start(options: Partial<ListenOptions>): Promise<Listener> {
   });
 }
 
-async function session(pair: { readonly key?: string; readonly cert?: string } = {}): Promise<ClientHttp2Session> {
-  const one = connect(listener.url, { ca: pki.authority, ...pair });
+interface SessionOptions {
+  readonly key?: string;
+  readonly cert?: string;
+  readonly settings?: Settings;
+}
+
+async function session(options: SessionOptions = {}): Promise<ClientHttp2Session> {
+  const one = connect(listener.url, { ca: pki.authority, ...options });
   one.on('error', () => undefined);
   ends.set(one, new Promise((resolve) => one.once('close', resolve)));
   onTestFinished(() => one.destroy());
@@ -142,6 +161,15 @@ test('the rest of a body that is refused is not sent', async () => {
   expect(await answer(send(one, '/b'))).toMatchObject({ status: 200 });
 });
 
+test('half a body whose stream ends without an error is not taken for a whole one', async () => {
+  const one = await session();
+  const half = send(one, '/read', { body: true });
+  half.write('a: 1');
+  await expect.poll(() => seen).toContainEqual({ held: '/read' });
+  half.close(constants.NGHTTP2_NO_ERROR);
+  await expect.poll(() => seen).toContainEqual({ refused: 'the request ended before its body did' });
+});
+
 test('a response that the client does not read is aborted', async () => {
   // The window of each stream has no room for a body.
   const socket = await rawConnection(Buffer.from([0, 4, 0, 0, 0, 0]));
@@ -213,10 +241,33 @@ test('a full listener displaces a connection without a request, and keeps one wi
   await listener.stop(0);
   listener = await start({ maxConnections: 2 });
   const [watching, idle] = [await session(), await session()];
-  await once(send(watching, '/open'), 'response');
+  await once(send(watching, '/open', { authorization: 'anna' }), 'response');
   expect(await answer(send(await session(), '/b'))).toMatchObject({ status: 200 });
   await closed(idle);
   expect(watching.closed).toBe(false);
+});
+
+test.each([
+  ['without credentials, with requests in progress', '/open', {}],
+  ['with credentials, whose responses are not read', '/large', { authorization: 'anna' }],
+])('a full listener displaces connections %s', async (_what, path, headers) => {
+  await listener.stop(0);
+  // Whatever happens here happens because of the limit, not of a timeout.
+  const long = { handshakeMs: 3_600_000, headMs: 3_600_000, requestMs: 3_600_000, readMs: 3_600_000 };
+  listener = await start({ maxConnections: 4, timeouts: long });
+  for (let count = 0; count < 4; count += 1) {
+    const held = await session({ settings: { initialWindowSize: 0 } });
+    await once(send(held, path, headers), 'response');
+  }
+  expect(await answer(send(await session(), '/b', { authorization: 'berta' }))).toMatchObject({ status: 200 });
+});
+
+test('a client without valid credentials that reads no response is disconnected', async () => {
+  await listener.stop(0);
+  listener = await start({ timeouts: { readMs: 3_600_000 } });
+  const one = await session({ settings: { initialWindowSize: 0 } });
+  send(one, '/denied');
+  await closed(one);
 });
 
 test('when the listener stops, idle connections end at once and requests in progress are answered', async () => {

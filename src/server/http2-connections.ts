@@ -2,8 +2,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { constants, createServer, type ServerHttp2Session, type ServerOptions } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { onAuthenticated } from './authentication/authenticated-requests.ts';
 import { Http2Request, Http2Response } from './http2-messages.ts';
-import type { OpenConnections } from './open-connections.ts';
+import type { ConnectionUse, OpenConnections } from './open-connections.ts';
 
 export interface Http2Options {
   readonly handle: RequestListener;
@@ -36,6 +37,17 @@ const LIMITS: ServerOptions = { maxSessionMemory: 32, streamResetBurst: 200, str
  * have it ended or refused for the others. What each user holds in memory is limited by `OpenRequests`.
  */
 const CERTIFIED_LIMITS: ServerOptions = { maxSessionMemory: 1024, streamResetBurst: 10_000, streamResetRate: 1000 };
+/** Milliseconds for which a client whose credentials were refused may read the response. */
+const REFUSED_MS = 1000;
+
+/** A connection after its handshake. */
+interface Connection {
+  readonly socket: Socket;
+  readonly use: ConnectionUse;
+  /** Requests in progress. */
+  streams: number;
+  isAuthenticated: boolean;
+}
 
 /**
  * HTTP/2 for connections whose TLS handshake chose it, with the limits that HTTP/1 has. The handler gets requests and responses of Node's
@@ -49,8 +61,7 @@ export class Http2Connections {
   /** For connections with a verified client certificate. */
   readonly #certifiedServer: ReturnType<typeof createServer>;
   readonly #options: Http2Options;
-  /** Connections, with how many requests are in progress on each. */
-  readonly #streams = new Map<ServerHttp2Session, number>();
+  readonly #open = new Map<ServerHttp2Session, Connection>();
   #isEnding = false;
 
   constructor(options: Http2Options) {
@@ -69,7 +80,8 @@ export class Http2Connections {
     });
     server.on('request', (request: Http2Request, response: Http2Response) => {
       response.readMs = readMs;
-      this.#limitRequest(request, response);
+      this.#limitRequest(request);
+      this.#countRequest(request, response);
       // What the server uses of a request and a response, those of HTTP/2 have as well; tests run over both.
       handle(
         request as unknown as IncomingMessage,
@@ -91,8 +103,8 @@ export class Http2Connections {
   /** Closes each idle connection, and every other one when its requests have ended. */
   endIdle(): void {
     this.#isEnding = true;
-    for (const [session, count] of this.#streams)
-      if (count === 0) session.destroy();
+    for (const [session, { streams }] of this.#open)
+      if (streams === 0) session.destroy();
       else session.close();
   }
 
@@ -103,44 +115,79 @@ export class Http2Connections {
       else session.destroy();
     };
     let timer = setTimeout(end, this.#options.headMs);
-    this.#streams.set(session, 0);
-    const report = this.#options.connections.adopt(socket);
-    let streams = 0;
+    const connection = { socket, use: this.#options.connections.adopt(socket), streams: 0, isAuthenticated: false };
+    this.#open.set(session, connection);
     const count = (change: 1 | -1) => {
-      streams += change;
-      report(change);
-      if (this.#streams.has(session)) this.#streams.set(session, streams);
+      connection.streams += change;
       clearTimeout(timer);
-      if (streams === 0 && !socket.destroyed) timer = setTimeout(end, this.#options.idleMs);
-      if (streams === 0 && this.#isEnding) session.close();
+      if (connection.streams > 0) return;
+      if (!socket.destroyed) timer = setTimeout(end, this.#options.idleMs);
+      if (this.#isEnding) session.close();
     };
-    session.on('stream', (stream) => {
+    // Before the listener of Node, which handles the request.
+    session.prependListener('stream', (stream) => {
       count(1);
       stream.once('close', () => count(-1));
     });
     // The peer has left or has broken the protocol; both end the connection.
     session.on('error', () => undefined);
-    session.once('close', () => this.#streams.delete(session));
+    session.once('close', () => this.#open.delete(session));
     socket.once('close', () => clearTimeout(timer));
   }
 
-  #limitRequest(request: Http2Request, response: Http2Response): void {
+  #limitRequest(request: Http2Request): void {
     const { stream } = request;
-    const { session } = stream;
     const timer = setTimeout(() => {
       if (!request.complete) stream.close(constants.NGHTTP2_CANCEL);
     }, this.#options.requestMs);
     stream.once('close', () => clearTimeout(timer));
     stream.once('finish', () => {
       // Node resets a stream whose body nothing has read. Of one that was read in part the rest is dropped, until clients notice the response.
-      if (request.complete || request.readableFlowing === null) return;
+      if (request.complete || stream.destroyed || request.readableFlowing === null) return;
       request.resume();
       setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), this.#options.discardMs).unref();
     });
-    response.once('finish', () => {
-      if (response.statusCode === 401) session?.close();
-    });
   }
+
+  /** Counts a request until its response is written: a client that does not read the response must not hold its connection with that. */
+  #countRequest(request: Http2Request, response: Http2Response): void {
+    const { stream } = request;
+    const { session } = stream;
+    const connection = session === undefined ? undefined : this.#open.get(session as ServerHttp2Session);
+    if (session === undefined || connection === undefined) return;
+    const { use } = connection;
+    let isCounted = true;
+    const release = () => {
+      if (isCounted) use.count(-1);
+      isCounted = false;
+    };
+    use.count(1);
+    stream.once('close', release);
+    onAuthenticated(request, () => {
+      connection.isAuthenticated = true;
+      use.authenticate();
+    });
+    response.onEnd = () => {
+      release();
+      if (response.statusCode === 401) endRefused(session as ServerHttp2Session, connection);
+    };
+  }
+}
+
+/**
+ * Ends a connection after a response 401. One that has served an authenticated request ends when all its requests have; another one ends
+ * soon, also if the client reads no response.
+ */
+function endRefused(session: ServerHttp2Session, connection: Connection): void {
+  session.close();
+  const { socket } = connection;
+  const timer = setTimeout(() => {
+    if (connection.isAuthenticated) return;
+    session.destroy();
+    // A session that was closed before waits for the client to close the connection.
+    socket.destroy();
+  }, REFUSED_MS);
+  socket.once('close', () => clearTimeout(timer));
 }
 
 function settingsFor(maxHeadBytes: number): ServerOptions {

@@ -1,27 +1,43 @@
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 
 /** A request of HTTP/2 with what the server uses of one of HTTP/1. */
-export class Http2Request extends Http2ServerRequest {}
+export class Http2Request extends Http2ServerRequest {
+  /** True if the client has sent the whole body. */
+  isWhole: boolean;
+
+  constructor(...parameters: ConstructorParameters<typeof Http2ServerRequest>) {
+    super(...parameters);
+    const { stream } = this;
+    this.isWhole = stream.endAfterHeaders;
+    // A client that resets the stream without an error ends its body too, wherever that is; the stream is closed then.
+    stream.once('end', () => {
+      if (!stream.closed) this.isWhole = true;
+    });
+  }
+}
 
 /** A response of HTTP/2 with what the server uses of one of HTTP/1. */
-export class Http2Response extends Http2ServerResponse {
+export class Http2Response extends Http2ServerResponse<Http2Request> {
   /** Milliseconds for reading the response after it was written. */
   readMs = 0;
+  /** Called when the response is written. */
+  onEnd: () => void = () => undefined;
 
   override end(...data: unknown[]): this {
     // A closed stream emits no second event that would stop a timer.
     if (this.stream.closed || this.stream.destroyed) return super.end(...(data as []));
     const timer = setTimeout(() => this.stream.destroy(), this.readMs);
     this.stream.once('close', () => clearTimeout(timer));
-    return super.end(...(data as []));
+    super.end(...(data as []));
+    this.onEnd();
+    return this;
   }
 }
 
 // The compatibility API lacks these, or has them with another meaning than HTTP/1. TypeScript does not permit that an accessor overrides a property.
 defineGetters(Http2Request.prototype, {
   headersDistinct: (request) => distinctHeaders(request.rawHeaders),
-  // Also if there is no body, and so nothing reads it.
-  complete: ({ readableEnded, stream }) => readableEnded || stream.endAfterHeaders || stream.destroyed,
+  complete: ({ isWhole }) => isWhole,
   // One object for all requests of a connection, so that the data of its certificate is cached.
   socket: ({ stream }) => stream.session?.socket,
 });

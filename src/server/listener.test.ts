@@ -5,6 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../test/support/git/git-cli.ts';
 import { systemClock } from '../foundation/time/clock.ts';
+import { reportAuthenticated } from './authentication/authenticated-requests.ts';
 import { openPki, type Pki } from './certificates/open-pki.ts';
 import { type Listener, listen } from './listener.ts';
 
@@ -72,6 +73,26 @@ describe('peers who are slow or silent', () => {
   test('a connection without a TLS handshake is closed', async () => {
     const socket = connect(listener.port, '127.0.0.1').on('error', () => undefined);
     await closed(socket);
+  });
+
+  test('a TLS handshake that has not ended does not delay the end', async () => {
+    const slow = await listen({
+      ...{ ...local, timeouts: { handshakeMs: 3_600_000 }, onError: () => undefined, handle: () => undefined },
+      tls: { key: pki.server.key, cert: pki.server.certificate, clientCa: pki.authority },
+    });
+    const [silent, late] = [connect(slow.port, '127.0.0.1'), connect(slow.port, '127.0.0.1')];
+    for (const socket of [silent, late]) {
+      socket.on('error', () => undefined);
+      onTestFinished(() => void socket.destroy());
+      await once(socket, 'connect');
+    }
+    // Connections are accepted in their order: the others are known when this one is served.
+    const last = connectTls({ port: slow.port, host: '127.0.0.1', ca: pki.authority });
+    await once(last, 'secureConnect');
+    const ended = slow.stop(3_600_000);
+    const handshake = connectTls({ socket: late, host: '127.0.0.1', ca: pki.authority }).on('error', () => undefined);
+    await Promise.all([ended, closed(handshake)]);
+    last.destroy();
   });
 
   test.each([
@@ -146,10 +167,26 @@ describe('more connections than the listener holds', () => {
       expect(flood.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(MAX_CONNECTIONS);
     });
 
-    test('idle ones after a request make way after silent ones, and one with a request in progress stays', async () => {
+    test('requests in progress without valid credentials make way', async () => {
+      const listener = await start(isTls, (request, response) => {
+        if (request.url === '/watch') response.write('begun');
+        else response.end('ok');
+      });
+      for (let count = 0; count < MAX_CONNECTIONS; count += 1) {
+        const held = open(listener, isTls).on('error', () => undefined);
+        onTestFinished(() => void held.destroy());
+        await read(held, 'GET /watch HTTP/1.1\r\nHost: x\r\n\r\n', /begun/);
+      }
+      const client = open(listener, isTls);
+      onTestFinished(() => void client.destroy());
+      expect(await read(client, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', /ok/)).toMatch(/^HTTP\/1\.1 200 /);
+    });
+
+    test('idle ones of authenticated clients make way after those without a known sender, and one with a request in progress stays', async () => {
       const waiting: ServerResponse[] = [];
-      const listener = await start(isTls, ({ url }, response) => {
-        if (url === '/watch') response.write('begun', () => waiting.push(response));
+      const listener = await start(isTls, (request, response) => {
+        reportAuthenticated(request);
+        if (request.url === '/watch') response.write('begun', () => waiting.push(response));
         else response.end('ok');
       });
       const [watch, idle] = [open(listener, isTls), open(listener, isTls)];

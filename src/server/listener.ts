@@ -111,6 +111,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   });
   // After OpenConnections, which knows the connection then.
   server.on('secureConnection', (socket: TLSSocket) => {
+    if (socket.destroyed) return;
     if (socket.alpnProtocol === 'h2') http2.accept(socket);
     else serveHttp1(socket);
   });

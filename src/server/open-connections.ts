@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { onAuthenticated } from './authentication/authenticated-requests.ts';
 
 export interface ConnectionLimits {
   /** True if connections begin with a TLS handshake. */
@@ -8,13 +9,25 @@ export interface ConnectionLimits {
   readonly maxConnections: number;
 }
 
+/** Milliseconds that a TLS handshake may take when the server stops: its client gets no response any more. */
+const LAST_HANDSHAKE_MS = 1000;
+
+/** What reports the requests of one connection. */
+export interface ConnectionUse {
+  /** Called with 1 when a request begins, and with -1 when its response is written. */
+  readonly count: (change: 1 | -1) => void;
+  /** Called when credentials have proved the sender of a request. */
+  readonly authenticate: () => void;
+}
+
 /**
  * The connections of a server, and the requests in progress on each.
  *
- * Everyone who reaches the port can open connections, before any authentication, and hold them without a request until a timeout. Therefore
- * a new connection is refused only if a request is in progress on every other one. Else it displaces one without a request: the oldest
- * that has had none yet, then the one that has been idle for the longest time. A genuine client sends its request within milliseconds, so an
- * attacker must open `maxConnections` connections in that time to displace it.
+ * Every client that reaches the port can open connections, before any authentication, and hold them: without a request, or with requests
+ * whose responses it does not read. Therefore a new connection is refused only if every other one has an authenticated request in progress.
+ * Else it displaces one: the oldest on which no request has been authenticated yet, whatever is in progress on it, then the one that has
+ * been idle for the longest time. A genuine client authenticates its first request within milliseconds, so an attacker must open
+ * `maxConnections` connections in that time to displace it.
  *
  * It also ends a server in order: Node keeps connections open on which no request has come yet, and clients often hold one of these.
  */
@@ -22,9 +35,9 @@ export class OpenConnections {
   readonly #maxConnections: number;
   readonly #isTls: boolean;
   readonly #open = new Set<Connection>();
-  /** Those on which no complete head of a request has come yet, the oldest first. */
-  readonly #silent = new Set<Connection>();
-  /** Those between two requests, the one that has been idle for the longest time first. */
+  /** Those on which no request has been authenticated yet, the oldest first. */
+  readonly #unknown = new Set<Connection>();
+  /** Those of authenticated clients between two requests, the one that has been idle for the longest time first. */
   readonly #idle = new Set<Connection>();
   /** By the socket that carries the requests, and by the one below it. */
   readonly #bySocket = new WeakMap<Socket, Connection>();
@@ -37,27 +50,32 @@ export class OpenConnections {
     this.#isTls = isTls;
     server.on('connection', (socket: Socket) => this.#begin(socket));
     if (isTls) server.on('secureConnection', (socket: Socket) => this.#secure(socket));
-    server.on('request', ({ socket }, response) => {
+    server.on('request', (request, response) => {
+      const { socket } = request;
       this.#count(socket, 1);
+      onAuthenticated(request, () => this.#authenticate(socket));
       response.once('close', () => this.#count(socket, -1));
     });
   }
 
-  /** Closes each idle connection, and every other one as soon as it is idle. A TLS handshake ends first, or at its timeout. */
+  /** Closes each idle connection, and every other one as soon as it is idle. A TLS handshake has a second to end. */
   endIdle(): void {
     this.#isEnding = true;
     const handshakes = new Set(this.#handshakes.values());
-    for (const one of [...this.#silent, ...this.#idle])
-      if (!handshakes.has(one) && !one.endsItself) one.socket.destroySoon();
+    for (const one of this.#open)
+      if (one.requests === 0 && !handshakes.has(one) && !one.endsItself) one.socket.destroySoon();
+    setTimeout(() => {
+      for (const { socket } of this.#handshakes.values()) socket.destroy();
+    }, LAST_HANDSHAKE_MS).unref();
   }
 
   /**
-   * For HTTP/2, which ends its connections itself: returns what counts the requests of a connection. Call it after the TLS handshake.
+   * For HTTP/2, which ends its connections itself: returns what reports the requests of a connection. Call it after the TLS handshake.
    */
-  adopt(socket: Socket): (change: 1 | -1) => void {
+  adopt(socket: Socket): ConnectionUse {
     const connection = this.#bySocket.get(socket);
     if (connection !== undefined) connection.endsItself = true;
-    return (change) => this.#count(socket, change);
+    return { count: (change) => this.#count(socket, change), authenticate: () => this.#authenticate(socket) };
   }
 
   destroy(): void {
@@ -72,7 +90,7 @@ export class OpenConnections {
     const connection = { socket, peer: peerOf(socket), requests: 0, endsItself: false };
     this.#bySocket.set(socket, connection);
     this.#open.add(connection);
-    this.#silent.add(connection);
+    this.#unknown.add(connection);
     if (this.#isTls) this.#handshakes.set(connection.peer, connection);
     socket.once('close', () => this.#forget(connection));
   }
@@ -89,11 +107,13 @@ export class OpenConnections {
     connection.socket = socket;
     this.#bySocket.set(socket, connection);
     socket.once('close', () => this.#forget(connection));
+    // Whatever the client sends gets no response any more.
+    if (this.#isEnding) socket.destroy();
   }
 
-  /** Ends a connection without a request in progress; false if there is none. */
+  /** Ends a connection that may be displaced; false if there is none. */
   #displace(): boolean {
-    const [connection] = this.#silent.size > 0 ? this.#silent : this.#idle;
+    const [connection] = this.#unknown.size > 0 ? this.#unknown : this.#idle;
     if (connection === undefined) return false;
     connection.socket.destroy();
     // Its event comes later, and the next connection may come before.
@@ -103,7 +123,7 @@ export class OpenConnections {
 
   #forget(connection: Connection): void {
     this.#open.delete(connection);
-    this.#silent.delete(connection);
+    this.#unknown.delete(connection);
     this.#idle.delete(connection);
     if (this.#handshakes.get(connection.peer) === connection) this.#handshakes.delete(connection.peer);
   }
@@ -112,10 +132,15 @@ export class OpenConnections {
     const connection = this.#bySocket.get(socket);
     if (connection === undefined || !this.#open.has(connection)) return;
     connection.requests += change;
-    this.#silent.delete(connection);
     if (connection.requests > 0) this.#idle.delete(connection);
-    else this.#idle.add(connection);
+    else if (!this.#unknown.has(connection)) this.#idle.add(connection);
     if (this.#isEnding && connection.requests === 0 && !connection.endsItself) connection.socket.destroySoon();
+  }
+
+  #authenticate(socket: Socket): void {
+    const connection = this.#bySocket.get(socket);
+    if (connection === undefined || !this.#unknown.delete(connection)) return;
+    if (connection.requests === 0) this.#idle.add(connection);
   }
 }
 

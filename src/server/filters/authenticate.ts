@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { reportAuthenticated } from '../authentication/authenticated-requests.ts';
 import type { Authenticator } from '../authentication/authenticator.ts';
 import type { Filter } from './filter.ts';
 
@@ -8,6 +9,7 @@ export function authenticate(authenticator: Authenticator): Filter {
     const sender = await authenticator.authenticate(incoming);
     if (sender === undefined) throw new SluiceError('Unauthenticated', 'Unauthorized');
     found.sender = sender;
+    reportAuthenticated(incoming);
     return next();
   };
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Agent, createServer, request, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { type ApiResponse, sendResponse } from './answer.ts';
 
@@ -28,6 +28,22 @@ test.each<[string, () => ApiResponse['body']]>([
   client.pause();
   client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   expect(await closed).toBe('closed');
+  client.destroy();
+  server.close();
+});
+
+test('a client that sends requests and reads none of their small responses is cut off', async () => {
+  const server = createServer((incoming, response) => {
+    const answer = { status: 200, contentType: 'text/plain', body: 'x'.repeat(16 * 1024) };
+    void sendResponse(incoming, response, answer, { smallBodyTimeoutMs: 100 });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined);
+  client.pause();
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2000));
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  await once(socket, 'close');
   client.destroy();
   server.close();
 });

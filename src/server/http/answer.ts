@@ -30,8 +30,11 @@ const STUCK_TIMEOUT_MS = 60_000;
 const MIN_BYTES_PER_SECOND = 10 * 1024;
 /** Bytes of a body that are handed to the connection at once, so that the rate at which the client takes them is known. */
 const PART_BYTES = 64 * 1024;
-/** Size of the buffers of a connection: smaller bodies are sent without waiting for the client. */
+/** Size of the buffers of a connection: smaller bodies are handed to it at once. */
 const MAX_UNWATCHED_BYTES = 16 * 1024;
+
+/** Milliseconds for which a client of HTTP/1 may not read such a body, when the buffers of its connection are full. */
+const SMALL_BODY_TIMEOUT_MS = 10_000;
 
 /** Bytes of a refused body that are still read. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
@@ -79,6 +82,7 @@ export async function sendResponse(
     stuckTimeoutMs = STUCK_TIMEOUT_MS,
     minBytesPerSecond = MIN_BYTES_PER_SECOND,
     discardTimeoutMs = DISCARD_TIMEOUT_MS,
+    smallBodyTimeoutMs = SMALL_BODY_TIMEOUT_MS,
   } = {},
 ): Promise<void> {
   const { status } = answer;
@@ -95,6 +99,7 @@ export async function sendResponse(
   if (response.destroyed) return;
   if (!(sent instanceof Uint8Array && sent.length <= MAX_UNWATCHED_BYTES))
     response.setTimeout(stuckTimeoutMs, () => response.destroy());
+  else if (request.httpVersionMajor < 2) limitSmallBody(response, smallBodyTimeoutMs);
   const pace = { windowMs: stuckTimeoutMs, minBytesPerSecond };
   if (sent instanceof Uint8Array) {
     response.writeHead(status, { ...headers, 'Content-Length': sent.length });
@@ -112,6 +117,21 @@ export async function sendResponse(
         zips: false,
       });
   } else await sendParts(response.writeHead(status, headers), withMinRate(response, sent, pace), { zips });
+}
+
+/**
+ * Disconnects a client that does not read a small response in time. The timeout of the socket would not do: it begins again with whatever
+ * the client sends, for instance the next request.
+ */
+function limitSmallBody(response: ServerResponse, timeoutMs: number): void {
+  const start = () => {
+    const timer = setTimeout(() => response.destroy(), timeoutMs).unref();
+    const stop = () => clearTimeout(timer);
+    response.once('finish', stop).once('close', stop);
+  };
+  // Responses to pipelined requests wait for the one before them.
+  if (response.socket === null) response.once('socket', start);
+  else start();
 }
 
 /** The same bytes in small parts; disconnects a client that takes fewer than it has to in any window of time. */

@@ -122,6 +122,11 @@ function collect(request: IncomingMessage, { limit, clock, timeoutMs, hold }: Re
       chunks.push(chunk);
     };
     const finish = () => {
+      // Over HTTP/2 a client can end a request in the middle of its body without an error.
+      if (!request.complete || isShort(request, length)) {
+        cutOff();
+        return;
+      }
       leave();
       resolve(Buffer.concat(chunks, length));
     };
@@ -143,6 +148,10 @@ function collect(request: IncomingMessage, { limit, clock, timeoutMs, hold }: Re
     if (request.destroyed && !request.readableEnded) cutOff();
     else request.on('data', take).on('end', finish).on('error', cutOff).on('close', cutOff);
   });
+}
+
+function isShort({ headers }: IncomingMessage, length: number): boolean {
+  return headers['content-length'] !== undefined && Number(headers['content-length']) !== length;
 }
 
 function tooLarge(limit: number): SluiceError {

@@ -136,6 +136,7 @@ async function readThrough(request: IncomingMessage, clock: Clock, take: (chunk:
       if (length > MAX_BODY_BYTES) throw tooLarge();
       take(chunk);
     }
+    if (!request.complete) throw new SluiceError('BadRequest', 'the request ended before its body did');
   } catch (error) {
     if (isSluiceError(error)) throw error;
     throw new SluiceError('BadRequest', 'the request ended before its body did', { cause: error });
