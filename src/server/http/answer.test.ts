@@ -35,7 +35,7 @@ test.each<[string, () => ApiResponse['body']]>([
 test('a client that sends requests and reads none of their small responses is cut off', async () => {
   const server = createServer((incoming, response) => {
     const answer = { status: 200, contentType: 'text/plain', body: 'x'.repeat(16 * 1024) };
-    void sendResponse(incoming, response, answer, { smallBodyTimeoutMs: 100 });
+    incoming.resume().once('end', () => void sendResponse(incoming, response, answer, { smallBodyTimeoutMs: 100 }));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
