@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type Settings } from 'node:http2';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/support/git/git-cli.ts';
 import { systemClock } from '../foundation/time/clock.ts';
@@ -39,8 +39,14 @@ async function start(options: Partial<ApiServerOptions> = {}): Promise<void> {
   api = await startTestServer({ ...EVERYTHING, ...options }, undefined, tls);
 }
 
-async function session(pair: { readonly key?: string; readonly cert?: string } = {}): Promise<ClientHttp2Session> {
-  const one = connect(api.listener.url, { ca: pki.authority, ...pair });
+interface SessionOptions {
+  readonly key?: string;
+  readonly cert?: string;
+  readonly settings?: Settings;
+}
+
+async function session(options: SessionOptions = {}): Promise<ClientHttp2Session> {
+  const one = connect(api.listener.url, { ca: pki.authority, ...options });
   one.on('error', () => undefined);
   sessions.push(one);
   await once(one, 'connect');
@@ -90,6 +96,24 @@ test('objects are written and read, and a watch on the same connection gets the 
   expect(api.server.load.watches).toBe(1);
   watch.close(constants.NGHTTP2_CANCEL);
   await expect.poll(() => api.server.load).toEqual(NO_LOAD);
+});
+
+test('a watch whose client takes no byte ends after a minute, also if its frames fit into the buffers', async () => {
+  const clock = new ManualClock();
+  await start({ clock });
+  const one = await session();
+  const write = post(one);
+  write.end(JSON.stringify(widgetBody('a')));
+  expect((await answer(write)).status).toBe(201);
+  const stuck = await session({ settings: { initialWindowSize: 0 } });
+  // The watch itself would last a day.
+  await once(send(stuck, 'GET', `${WIDGETS}?watch=true&timeoutSeconds=86400`), 'response');
+  await expect
+    .poll(() => {
+      clock.advance(60_000);
+      return api.server.load.watches;
+    })
+    .toBe(0);
 });
 
 test('a client certificate names the user of each request', async () => {

@@ -3,6 +3,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { StreamedResponse } from '../http/answer.ts';
 import { JSON_TYPE } from '../http/request-body.ts';
+import { UnsentFrames } from './unsent-frames.ts';
 
 export interface WatchStreamsOptions {
   readonly clock: Clock;
@@ -27,6 +28,12 @@ const MAX_WATCH_SECONDS = 3600;
 const MAX_TIMEOUT_SECONDS = 24 * 3600;
 /** Milliseconds for which a client may read no sent byte. */
 const STUCK_TIMEOUT_MS = 60_000;
+
+interface OpenWatch {
+  readonly response: ServerResponse;
+  readonly watch: AbortController;
+  readonly unsent: UnsentFrames;
+}
 
 /** The open watches: how many there may be, how long they last, and how fast they are written. */
 export class WatchStreams {
@@ -80,6 +87,7 @@ export class WatchStreams {
     const end = () => watch.abort();
     const cancelTimer = this.#options.clock.schedule(1000 * this.#lifetime(seconds), end);
     response.once('close', end);
+    const unsent = new UnsentFrames(this.#options.clock, STUCK_TIMEOUT_MS, () => response.destroy());
     this.#open.add(watch);
     this.#ofUser.set(user, (this.#ofUser.get(user) ?? 0) + 1);
     if (this.#stopped || response.destroyed) end();
@@ -87,9 +95,10 @@ export class WatchStreams {
       response.writeHead(200, { 'Content-Type': JSON_TYPE }).flushHeaders();
       // Small lines leave at once, and the loss of a peer is detected.
       response.socket?.setNoDelay(true).setKeepAlive(true, 30_000);
-      await feed({ signal: watch.signal, write: (frame) => this.#write(response, watch, frame) });
+      await feed({ signal: watch.signal, write: (frame) => this.#write({ response, watch, unsent }, frame) });
     } finally {
       cancelTimer();
+      unsent.stop();
       response.removeListener('close', end);
       this.#open.delete(watch);
       const left = (this.#ofUser.get(user) ?? 1) - 1;
@@ -104,9 +113,9 @@ export class WatchStreams {
     return MIN_WATCH_SECONDS + this.#options.random() * (MAX_WATCH_SECONDS - MIN_WATCH_SECONDS);
   }
 
-  #write(response: ServerResponse, watch: AbortController, frame: Uint8Array): Promise<void> | undefined {
+  #write({ response, watch, unsent }: OpenWatch, frame: Uint8Array): Promise<void> | undefined {
     if (watch.signal.aborted || response.destroyed) return undefined;
-    return response.write(frame) ? undefined : this.#drained(response, watch.signal);
+    return response.write(frame, unsent.add()) ? undefined : this.#drained(response, watch.signal);
   }
 
   /** Resolves when the client has read all sent bytes. A client that reads nothing for too long is disconnected. */
