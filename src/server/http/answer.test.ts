@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Agent, createServer, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { type ApiResponse, sendResponse } from './answer.ts';
+import { type ApiResponse, encodedResponse, prettyResponse, sendResponse } from './answer.ts';
 
 const LARGE = 64 * 1024 * 1024;
 
@@ -67,6 +67,17 @@ test('a client that takes a body more slowly than it has to is cut off, though i
   await once(client, 'close');
   expect(received).toBeLessThan(LARGE);
   server.close();
+});
+
+test('a long response is neither converted to YAML nor indented: both would block all other requests', () => {
+  const [short, long] = [1000, 300_000].map((length) => JSON.stringify({ a: 'x'.repeat(length) })) as [string, string];
+  expect(encodedResponse(200, short, 'yaml').contentType).toBe('application/yaml');
+  expect(encodedResponse(200, long, 'yaml')).toMatchObject({ contentType: 'application/json', body: long });
+  const json = (body: ApiResponse['body']) => ({ status: 200, contentType: 'application/json', body });
+  expect(prettyResponse(json(short)).body).toMatch(/^\{\n {2}"a"/);
+  expect(prettyResponse(json(long)).body).toBe(long);
+  const parts = ['{"a":', '1}'];
+  expect(prettyResponse(json(parts)).body).toBe(parts);
 });
 
 test('the last byte of a large body leaves only after the others, so that the next request finds a socket that has drained', async () => {

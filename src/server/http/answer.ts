@@ -23,6 +23,9 @@ export interface StreamedResponse {
 /** Smaller responses are sent faster than they are compressed. */
 const MIN_GZIP_BYTES = 128 * 1024;
 
+/** Characters of JSON that are converted to YAML or indented: a longer text would block all requests for more than 50 ms. */
+const MAX_CONVERTED_LENGTH = 256 * 1024;
+
 const FAST = { level: constants.Z_BEST_SPEED };
 /** Milliseconds for which a client may read no byte of a body. */
 const STUCK_TIMEOUT_MS = 60_000;
@@ -56,18 +59,17 @@ export function textResponse(
   return { status, contentType, body, ...(headers === undefined ? {} : { headers }) };
 }
 
-/** JSON text in the requested encoding. */
+/** JSON text in the requested encoding. A long text stays JSON, which every client of the Kubernetes API reads. */
 export function encodedResponse(status: number, json: string, encoding: Representation['encoding']): ApiResponse {
-  if (encoding === 'json') return textResponse(status, JSON_TYPE, json);
+  if (encoding === 'json' || json.length > MAX_CONVERTED_LENGTH) return textResponse(status, JSON_TYPE, json);
   return textResponse(status, YAML_TYPE, dump(JSON.parse(json)));
 }
 
-/** The response with its JSON indented over many lines. */
+/** The response with its JSON indented over many lines, unless it is long. */
 export function prettyResponse(answer: ApiResponse): ApiResponse {
   const { body, contentType } = answer;
-  if (contentType !== JSON_TYPE || body instanceof Uint8Array) return answer;
-  const text = typeof body === 'string' ? body : [...body].join('');
-  return { ...answer, body: `${JSON.stringify(JSON.parse(text), null, 2)}\n` };
+  if (contentType !== JSON_TYPE || typeof body !== 'string' || body.length > MAX_CONVERTED_LENGTH) return answer;
+  return { ...answer, body: `${JSON.stringify(JSON.parse(body), null, 2)}\n` };
 }
 
 /**
