@@ -3,11 +3,11 @@ import type { ApiResponse, StreamedResponse } from '../http/answer.ts';
 import type { OpenRequest, OpenRequests } from '../limits/open-requests.ts';
 import type { Filter } from './filter.ts';
 
-/** Characters of a response from which it counts to its user until it is sent. */
-const MIN_COUNTED_RESPONSE_LENGTH = 1024 * 1024;
+/** Characters of a response from which it counts to its user until it is sent; a client that reads slowly keeps all of it in memory. */
+const MIN_COUNTED_RESPONSE_LENGTH = 16 * 1024;
 
 /**
- * Counts the request to its sender until it ends, and a large response until it is sent. TooManyRequests if the sender has too many.
+ * Counts the request to its sender until it ends, and a response that is not small until it is sent. TooManyRequests if the sender has too many.
  */
 export function limitOpenRequests(openRequests: OpenRequests): Filter {
   return async (request, next) => {
