@@ -7,7 +7,7 @@ import { EventLog, type EventLogOptions } from '../resource/watch/event-log.ts';
 import { ApiServer } from './api-server.ts';
 import type { ApiServerOptions } from './api-server-options.ts';
 import { AUTHENTICATED_GROUP, MASTERS_GROUP } from './authentication/user.ts';
-import { type Listener, type ListenerTls, listen } from './listener.ts';
+import { type Listener, type ListenerTls, type ListenOptions, listen } from './listener.ts';
 
 /** A server on loopback for tests: widgets in memory, and users whose token is their name. */
 export interface TestServer {
@@ -27,6 +27,7 @@ export async function startTestServer(
   kinds: readonly Kind[] = [widgetKind as Kind],
   tls?: ListenerTls,
   logOptions: Partial<EventLogOptions> = {},
+  listenOptions: Partial<ListenOptions> = {},
 ): Promise<TestServer> {
   const clock = systemClock;
   const log = new EventLog({ clock, ...logOptions });
@@ -54,6 +55,7 @@ export async function startTestServer(
     handle: (request, response) => void server.handle(request, response),
     onError: (error) => errors.push(error),
     onStop: () => server.endWatches(),
+    ...listenOptions,
   });
   return {
     ...{ listener, server, registry, log, errors },
