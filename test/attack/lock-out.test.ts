@@ -16,6 +16,8 @@ const NEVER_MS = 3_600_000;
 let folder: ReturnType<typeof temporaryFolder>;
 let pki: Pki;
 let api: TestServer;
+/** Requests for the public path. */
+let served: number;
 
 beforeAll(async () => {
   folder = temporaryFolder();
@@ -24,9 +26,15 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 beforeEach(async () => {
   const timeouts = { handshakeMs: NEVER_MS, headMs: NEVER_MS, requestMs: NEVER_MS, readMs: NEVER_MS };
-  const livez: PathHandler = ({ path }) => (path === '/livez' ? textResponse(200, 'text/plain', 'ok') : undefined);
+  served = 0;
+  const publicPath: PathHandler = ({ path }) => {
+    if (path !== '/livez') return undefined;
+    served += 1;
+    // As large as a response may be that is handed to the connection at once.
+    return textResponse(200, 'text/plain', 'x'.repeat(16 * 1024));
+  };
   api = await startTestServer(
-    { authorizer: { authorize: async () => ({ allowed: true, reason: '' }) }, publicPaths: [livez] },
+    { authorizer: { authorize: async () => ({ allowed: true, reason: '' }) }, publicPaths: [publicPath] },
     undefined,
     { key: pki.server.key, cert: pki.server.certificate, clientCa: pki.authority },
     {},
@@ -73,7 +81,10 @@ describe('a genuine client is served, however others hold all connections', () =
       const socket = http1();
       await once(socket, 'secureConnect');
       socket.pause();
-      socket.write('GET /apis HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(5000));
+      const before = served;
+      socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1500));
+      // More than the buffers of the connection take.
+      await expect.poll(() => served - before, { timeout: 5000 }).toBeGreaterThan(600);
     }
     expect(await genuineRequest()).toBe('HTTP/1.1 200 OK');
   });
