@@ -27,9 +27,11 @@ afterAll(() => folder.remove());
 beforeEach(async () => {
   const timeouts = { handshakeMs: NEVER_MS, headMs: NEVER_MS, requestMs: NEVER_MS, readMs: NEVER_MS };
   served = 0;
-  const publicPath: PathHandler = ({ path }) => {
+  const publicPath: PathHandler = async ({ path }) => {
     if (path !== '/livez') return undefined;
     served += 1;
+    // The parser has seen the end of the request then, and the connection stays open after the response.
+    await new Promise((resolve) => setImmediate(resolve));
     // As large as a response may be that is handed to the connection at once.
     return textResponse(200, 'text/plain', 'x'.repeat(16 * 1024));
   };

@@ -10,6 +10,7 @@ export class UnsentFrames {
   readonly #onStuck: () => void;
   #count = 0;
   #cancelTimer: (() => void) | undefined;
+  #isStopped = false;
 
   constructor(clock: Clock, timeoutMs: number, onStuck: () => void) {
     this.#clock = clock;
@@ -24,17 +25,19 @@ export class UnsentFrames {
     return () => {
       this.#count -= 1;
       if (this.#count > 0) this.#restart();
-      else this.stop();
+      else this.#cancelTimer?.();
     };
   }
 
+  /** Call it when the connection or the stream has closed. */
   stop(): void {
+    this.#isStopped = true;
     this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
   }
 
   #restart(): void {
-    this.stop();
+    this.#cancelTimer?.();
+    if (this.#isStopped) return;
     this.#cancelTimer = this.#clock.schedule(this.#timeoutMs, this.#onStuck);
   }
 }

@@ -88,6 +88,8 @@ export class WatchStreams {
     const cancelTimer = this.#options.clock.schedule(1000 * this.#lifetime(seconds), end);
     response.once('close', end);
     const unsent = new UnsentFrames(this.#options.clock, STUCK_TIMEOUT_MS, () => response.destroy());
+    // Not when the watch has ended: then the client still has to read its last lines.
+    response.once('close', () => unsent.stop());
     this.#open.add(watch);
     this.#ofUser.set(user, (this.#ofUser.get(user) ?? 0) + 1);
     if (this.#stopped || response.destroyed) end();
@@ -98,7 +100,6 @@ export class WatchStreams {
       await feed({ signal: watch.signal, write: (frame) => this.#write({ response, watch, unsent }, frame) });
     } finally {
       cancelTimer();
-      unsent.stop();
       response.removeListener('close', end);
       this.#open.delete(watch);
       const left = (this.#ofUser.get(user) ?? 1) - 1;
