@@ -24,7 +24,7 @@ export interface StreamedResponse {
 const MIN_GZIP_BYTES = 128 * 1024;
 
 /** Characters of JSON that are converted to YAML or indented: a longer text would block all requests for more than 50 ms. */
-const MAX_CONVERTED_LENGTH = 256 * 1024;
+const MAX_CONVERTED_LENGTH = 128 * 1024;
 
 const FAST = { level: constants.Z_BEST_SPEED };
 /** Milliseconds for which a client may read no byte of a body. */
