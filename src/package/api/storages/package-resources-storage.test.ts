@@ -219,6 +219,23 @@ describe('files of a package', () => {
     expect(await outcomeOf(update({ '../c.png': encoded(0xff) }))).toMatch(/^InvalidInput.*spec\.binaryResources/);
   });
 
+  test('files in more folders than are read, or deeper ones, are refused before anything is written', async () => {
+    await using scratch = await scratchRepository();
+    const { store, read, write } = await shop(scratch);
+    const { commit } = store.get(name);
+    const added = (count: number, path: (index: number) => string) =>
+      write((files) => ({
+        ...files,
+        ...Object.fromEntries(Array.from({ length: count }, (_, index) => [path(index), ''])),
+      }));
+    expect(await outcomeOf(added(9900, (i) => `d${i}/a/b/c/d/e/f`))).toMatch(
+      /^LimitExceeded: .*a package has at most 20000 files and folders together/,
+    );
+    expect(await outcomeOf(added(1, () => `${'a/'.repeat(101)}x`))).toContain('it has 101 folders');
+    expect(store.get(name).commit).toBe(commit);
+    await read();
+  });
+
   test('a file that is called __proto__ is treated as one of them', async () => {
     await using scratch = await scratchRepository();
     const { store, read, write } = await shop(scratch);
