@@ -5,11 +5,26 @@ const paths = (count: number, path: (index: number) => string) =>
   new Map(Array.from({ length: count }, (_, index): [string, string] => [path(index), '']));
 
 test('folders count as well as files, each once', () => {
-  expect(() => checkPackageSize('p', paths(9900, (i) => `d${i}/a/b/c/d/e/f`))).toThrow(
+  expect(() =>
+    checkPackageSize(
+      'p',
+      paths(9900, (i) => `d${i}/a/b/c/d/e/f`),
+    ),
+  ).toThrow(
     'p would have 9900 files in more than 10100 folders; a package has at most 20000 files and folders together',
   );
-  expect(() => checkPackageSize('p', paths(9900, (i) => `a/b/c/d/e/d${i}/f`))).not.toThrow();
-  expect(() => checkPackageSize('p', paths(250, (i) => `${i}/${'a/'.repeat(1900)}x`))).toThrow('folders together');
+  expect(() =>
+    checkPackageSize(
+      'p',
+      paths(9900, (i) => `a/b/c/d/e/d${i}/f`),
+    ),
+  ).not.toThrow();
+  expect(() =>
+    checkPackageSize(
+      'p',
+      paths(250, (i) => `${i}/${'a/'.repeat(1900)}x`),
+    ),
+  ).toThrow('folders together');
 });
 
 test('links and submodules count, too', () => {
