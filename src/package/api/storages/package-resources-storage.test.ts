@@ -236,6 +236,28 @@ describe('files of a package', () => {
     await read();
   });
 
+  test('a patch that removes the binary files removes them', async () => {
+    await using scratch = await scratchRepository();
+    const { client, store } = await shop(scratch);
+    await store.change(name, { files: new Map([['logo.png', Buffer.from([0xff, 0xfe])]]) }, anna);
+    await client.patch(kind, { name }, { spec: { resources: { 'a.yaml': 'a: 1\n' } } });
+    expect((await store.content(name)).files.has('logo.png')).toBe(true);
+    await client.patch(kind, { name }, { spec: { binaryResources: null } });
+    expect([...(await store.content(name)).files.keys()]).not.toContain('logo.png');
+  });
+
+  test('many long names of binary files can be read and written back', async () => {
+    await using scratch = await scratchRepository();
+    const { client, store, read } = await shop(scratch);
+    const long = Array.from({ length: 250 }, (_, index) => `${`${'x'.repeat(199)}/`.repeat(18)}${index}`);
+    await store.change(name, { files: new Map(long.map((path) => [path, Buffer.from([0xff])])) }, anna);
+    const object = await read();
+    const names = object.metadata.annotations?.['sluice.dev/binary-files'] ?? '';
+    expect(names.length).toBeLessThan(5000);
+    expect(names).toMatch(/^x{199}\/…, .* and 231 more$/);
+    await client.update(kind, object);
+  });
+
   test('a file that is called __proto__ is treated as one of them', async () => {
     await using scratch = await scratchRepository();
     const { store, read, write } = await shop(scratch);

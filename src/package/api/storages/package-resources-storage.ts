@@ -169,6 +169,12 @@ export class PackageResourcesStorage implements Storage<Resources> {
     return this.#read(after ?? entry, rendered);
   }
 
+  /** An update that does not name binary files keeps them; a patch that removes the field removes the files. */
+  afterPatch(live: Resources, patched: Resources): Resources {
+    if (live.spec.binaryResources === undefined || patched.spec.binaryResources !== undefined) return patched;
+    return { ...patched, spec: { ...patched.spec, binaryResources: {} } };
+  }
+
   async updateSubResource(_context: RequestContext, name: string): Promise<never> {
     throw new SluiceError('Unsupported', `${resourceName(this.kind)} have no sub-resource ${JSON.stringify(name)}`);
   }
