@@ -25,6 +25,8 @@ export interface VerifyOptions {
   readonly ledger: TrustLedger;
   /** Refs may be missing. Default: false. */
   readonly isClone?: boolean;
+  /** Returns why a repository with an id is another one than expected. */
+  readonly checkId?: (id: string) => string | undefined;
 }
 
 /** The result of a verification, one entry for each statement or missing statement. */
@@ -52,6 +54,7 @@ export async function verifyRepository({
   refs,
   ledger,
   isClone = false,
+  checkId,
 }: VerifyOptions): Promise<Verification> {
   const values = new Map(refs.map(({ name, oid }) => [name, oid]));
   const notes: string[] = [];
@@ -60,7 +63,8 @@ export async function verifyRepository({
   const idOid = values.get(idRef);
   const found = idOid === undefined ? undefined : await findId(git, idOid, ledger);
   if (idOid !== undefined) {
-    const message = found?.problem;
+    const signed = found?.signed?.statement.repository;
+    const message = found?.problem ?? (signed === undefined ? undefined : checkId?.(signed));
     const finding = message === undefined ? undefined : { reason: 'RepositoryId', message };
     verified.push({ ref: idRef, oid: idOid, kind: 'repository', finding });
   }
@@ -68,6 +72,14 @@ export async function verifyRepository({
   const missing = `${idRef} is missing: which repository this is cannot be verified`;
   if (id === undefined) notes.push(missing);
   const known = id ?? (await idOfPublications(git, refs, layout)) ?? '';
+  const mistaken = id === undefined && known !== '' ? checkId?.(known) : undefined;
+  if (mistaken !== undefined)
+    verified.push({
+      ref: idRef,
+      oid: idOid ?? ZERO_OID,
+      kind: 'repository',
+      finding: { reason: 'RepositoryId', message: mistaken },
+    });
   const index = await readIndex({ git, layout, refs, ledger }, known);
   const trust = readOnlyTrust(ledger, id ?? '', layout.branch);
   const deletions = await readDeletions({ git, trust, layout, refs }, index);
