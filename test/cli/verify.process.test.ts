@@ -110,7 +110,14 @@ describe('sluice verify', () => {
     const server = { SLUICE_DATA: two, SLUICE_USER: 'anna' };
     const idOf = async (name: string): Promise<string> => {
       await runCli(['repo', 'reg', `sluice:///${name}.git`, '--create-branch'], server);
-      const { stdout } = await runCli(['verify', join(two, 'repositories', `${name}.git`), '--data', two, '-o', 'json']);
+      const { stdout } = await runCli([
+        'verify',
+        join(two, 'repositories', `${name}.git`),
+        '--data',
+        two,
+        '-o',
+        'json',
+      ]);
       return reportSchema.parse(JSON.parse(stdout)).repository ?? '';
     };
     const [first, second] = [await idOf('first'), await idOf('second')];

@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { packageKinds } from '../../../../test/support/package-kinds.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../../test/support/scratch-repository.ts';
@@ -256,6 +258,37 @@ describe('files of a package', () => {
     expect(names.length).toBeLessThan(5000);
     expect(names).toMatch(/^x{199}\/…, .* and 231 more$/);
     await client.update(kind, object);
+  });
+
+  test.each([
+    ['a path as a name', (blob: string) => [`100644 a/../../../z\0${blob}`]],
+    ['an absolute path', (blob: string) => [`100644 /abs\0${blob}`]],
+    ['one name twice', (blob: string) => [`100644 a\0${blob}`, `100644 a\0${blob}`]],
+  ])('a pushed tree with %s is a problem of the package', async (_, entries) => {
+    await using scratch = await scratchRepository();
+    const { client, store, repository } = await shop(scratch);
+    const { git } = repository;
+    const blob = await git.writeBlob(Buffer.from('x'));
+    const kptfile = await git.writeBlob(Buffer.from(KPTFILE));
+    const raw = (oid: string) => Buffer.from(oid, 'hex').toString('latin1');
+    const text = `100644 Kptfile\0${raw(kptfile)}${entries(raw(blob)).join('')}`;
+    const file = join(scratch.folder, 'tree');
+    await writeFile(file, Buffer.from(text, 'latin1'));
+    const folder = await scratch.git('hash-object', '-t', 'tree', '-w', '--literally', file);
+    await writeFile(file, Buffer.from(`40000 shop\0${raw(folder)}`, 'latin1'));
+    const tree = await scratch.git('hash-object', '-t', 'tree', '-w', '--literally', file);
+    const { commit } = store.get(name);
+    const signature = { name: 'pusher', email: 'pusher@example.com', time: 0 };
+    const next = await git.writeCommit({
+      ...{ tree, parents: [commit], author: signature, committer: signature, message: 'x\n' },
+    });
+    await git.transaction([{ type: 'update', ref: 'refs/heads/drafts/shop/v1', old: commit, new: next }]);
+    await repository.refresh();
+    expect(await outcomeOf(client.get(kind, { name }))).toMatch(
+      /^InvalidInput: the files of packages.shop.v1 cannot be read: .*delete the revision/,
+    );
+    const { items } = await client.list(kind);
+    expect(items[0]?.metadata.annotations?.['sluice.dev/problem']).toMatch(/cannot be read/);
   });
 
   test('a file that is called __proto__ is treated as one of them', async () => {
