@@ -111,6 +111,7 @@ Packages live in their Git repositories and stay as they are.`,
     .option('--allowed-signers <file>', 'keys that count, as "sluice key show --allowed-signers" prints them')
     .option('--branch <branch>', 'branch that published packages are on', 'main')
     .option('--directory <folder>', 'folder of the packages in the repository', '/')
+    .option('--id <id>', 'id that the repository must have')
     .option('--all', 'print also what is in band')
     .option('--pre-receive', 'run as a pre-receive hook: check the push that stdin describes')
     .addHelpText(

@@ -268,7 +268,10 @@ describe('packages', { timeout: 300_000 }, () => {
   });
 
   /** Writes files into a new draft over the API. */
-  async function written(files: Readonly<Record<string, string>>): Promise<Answer> {
+  async function written(
+    files: Readonly<Record<string, string>>,
+    binaryResources?: Readonly<Record<string, string>>,
+  ): Promise<Answer> {
     number += 1;
     const task = { type: 'init', init: { description: 'x' } };
     const spec = { repository: 'packages', packageName: `p${number}`, workspaceName: 'v1', tasks: [task] };
@@ -277,9 +280,17 @@ describe('packages', { timeout: 300_000 }, () => {
     const live = (await up.api.get<{ readonly spec: { readonly resources: object } }>(path)).body;
     await longestTurn();
     const resources = { ...live.spec.resources, ...files };
-    const answer = await up.api.put(path, { ...live, spec: { ...live.spec, resources } });
-    return answer.status === 409 ? written(files) : answer;
+    const binary = binaryResources === undefined ? {} : { binaryResources };
+    const answer = await up.api.put(path, { ...live, spec: { ...live.spec, resources, ...binary } });
+    return answer.status === 409 ? written(files, binaryResources) : answer;
   }
+
+  test.each(['texts', 'binary files'])('deep paths of %s', async (kind) => {
+    const deep = Object.fromEntries(items(250, (i) => [`${i}/${'a/'.repeat(1900)}x`, '']) as [string, string][]);
+    const broad = Object.fromEntries(items(200, (i) => [`${i}/${'a/'.repeat(95)}x`, '']) as [string, string][]);
+    for (const [name, files] of Object.entries({ deep, broad }))
+      await measured(`${name} paths, ${kind}`, () => (kind === 'texts' ? written(files) : written({}, files)));
+  });
 
   /** Pushes files as a new draft, and waits until it is shown. */
   async function pushed(files: Readonly<Record<string, string>>, message = 'x'): Promise<Answer> {

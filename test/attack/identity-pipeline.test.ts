@@ -141,3 +141,44 @@ test("without a pin all contributors count as issuers of their functions' condit
   await edit(`${GOOD}data: {}\n`, { ...anna, actor: { name: 'mallory' } });
   expect((await gate())?.state).not.toBe('Open');
 });
+
+test('a function of an upstream package does not request the approval of a clone', async () => {
+  const { store } = await open();
+  const REQUEST = [
+    'apiVersion: fn.kpt.dev/v1alpha1',
+    'kind: StarlarkRun',
+    'metadata:',
+    '  name: request',
+    '  annotations: { config.kubernetes.io/local-config: "true" }',
+    'source: |',
+    '  for r in ctx.resource_list["items"]:',
+    '    if r["kind"] == "Kptfile":',
+    '      r["metadata"]["annotations"].update({"approval.nephio.org/policy": "always", "team": "a"})',
+    '',
+  ].join('\n');
+  const files = {
+    Kptfile: `${HEAD}pipeline:\n  mutators:\n    - image: starlark:v0.5.5\n      configPath: request.yaml\n`,
+    'request.yaml': REQUEST,
+  };
+  policy = DEFAULT_POLICY;
+  const data = new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)]));
+  const upstream = await store.create(
+    'packages',
+    { package: 'app', workspace: 'v1', source: { type: 'init', files: data } },
+    anna,
+  );
+  await store.update(upstream.name, { action: 'propose' }, anna);
+  await store.update(upstream.name, { action: 'approve' }, anna);
+  const warnings: string[] = [];
+  const clone = await store.create(
+    'packages',
+    { package: 'clone', workspace: 'v1', source: { type: 'clone', upstream: { revision: upstream.name } } },
+    { ...anna, warn: (text) => warnings.push(text) },
+  );
+  const text = () => store.content(clone.name).then((content) => content.files.get('Kptfile')?.toString());
+  expect(await text()).toContain('team: a');
+  expect(await text()).not.toContain('approval.nephio.org');
+  expect(warnings.join()).toContain('functions cannot request approvals');
+  await store.change(clone.name, { files: new Map([['a.yaml', Buffer.from(GOOD)]]) }, anna);
+  expect(await text()).not.toContain('approval.nephio.org');
+});

@@ -105,6 +105,37 @@ describe('sluice verify', () => {
     ]);
   });
 
+  test('another repository of the same server is not accepted in its place', async () => {
+    const two = join(folder, 'two');
+    const server = { SLUICE_DATA: two, SLUICE_USER: 'anna' };
+    const idOf = async (name: string): Promise<string> => {
+      await runCli(['repo', 'reg', `sluice:///${name}.git`, '--create-branch'], server);
+      const { stdout } = await runCli([
+        'verify',
+        join(two, 'repositories', `${name}.git`),
+        '--data',
+        two,
+        '-o',
+        'json',
+      ]);
+      return reportSchema.parse(JSON.parse(stdout)).repository ?? '';
+    };
+    const [first, second] = [await idOf('first'), await idOf('second')];
+    expect(new Set([first, second, '']).size).toBe(3);
+    const copy = join(folder, 'second-copy.git');
+    execFileSync('git', ['clone', '--quiet', '--mirror', join(two, 'repositories', 'second.git'), copy]);
+    const check = async (path: string, ...words: string[]) => {
+      const { code, stdout } = await runCli(['verify', path, '--data', two, ...words]);
+      return [code, stdout];
+    };
+    expect(await check(copy)).toEqual([1, expect.stringContaining('name the one that is meant with --id')]);
+    expect(await check(copy, '--id', first)).toEqual([1, expect.stringContaining(`is ${second}, and not ${first}`)]);
+    expect(await check(copy, '--id', second)).toEqual([0, expect.any(String)]);
+    const place = join(two, 'repositories', 'first.git');
+    execFileSync('git', ['--git-dir', place, 'fetch', '--quiet', '--prune', '--force', copy, '+refs/*:refs/*']);
+    expect(await check(place)).toEqual([1, expect.stringContaining(`expected is ${first}`)]);
+  });
+
   test('missing keys, a missing repository and an invalid file of keys are usage errors', async () => {
     const broken = join(folder, 'broken');
     writeFileSync(broken, 'sluice no-key\n');

@@ -9,7 +9,9 @@ import { openRepository } from '../../git/open/open-repository.ts';
 import type { Quarantine } from '../../git/process/git-process.ts';
 import { allowsSigning, parseAllowedSigners } from '../../git/signing/allowed-signers.ts';
 import { recordPrefixIn } from '../../package/model/identity/layout.ts';
+import { hostedFolder } from '../../package/store/open-package-repository.ts';
 import { takeRevokedKeys } from '../../package/trust/keys/revoked-key-line.ts';
+import type { TrustLedger } from '../../package/trust/ledger/trust-ledger.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement/statement-signature.ts';
 import { checkPush } from '../../package/verify/check-push.ts';
@@ -22,6 +24,7 @@ import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
 import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { expectedRepository } from './expected-repository.ts';
 
 export interface VerifyOptions extends DataOptions {
   readonly allowedSigners?: string;
@@ -30,6 +33,7 @@ export interface VerifyOptions extends DataOptions {
   readonly output: 'text' | 'json' | 'yaml';
   readonly preReceive?: boolean;
   readonly all?: boolean;
+  readonly id?: string;
 }
 
 /** A line of a hook's input has 150 bytes. */
@@ -43,13 +47,15 @@ export async function verify(
 ): Promise<Outcome> {
   const place = path ?? (options.preReceive === true ? (invocation.environment.GIT_DIR ?? '.') : undefined);
   if (place === undefined) throw new SluiceError('InvalidInput', 'name the repository, or a clone of it');
-  return withKeys(options, invocation, async (ledger) => {
+  return withKeys(options, invocation, async (ledger, stored) => {
     const git = await open(place, options, invocation);
     try {
       if (options.preReceive === true) return await asHook(git, ledger, options, invocation);
       const { refs, notes, isClone } = refsOfRepository(await git.listRefs());
       const layout = layoutOf(refs, options.branch, directoryOf(options));
-      const verification = await verifyRepository({ git, layout, refs, ledger, isClone });
+      const hosted = hostedFolder(folderOf(options, invocation.environment).path);
+      const checkId = expectedRepository(options.id, stored, pathOf(place), hosted);
+      const verification = await verifyRepository({ git, layout, refs, ledger, isClone, checkId });
       return print({ ...verification, notes: [...notes, ...verification.notes] }, options, invocation);
     } finally {
       await git.close();
@@ -99,7 +105,7 @@ export function parsePush(text: string): PushedRef[] {
 async function withKeys<Result>(
   options: VerifyOptions,
   { environment }: Invocation,
-  run: (ledger: ReadOnlyLedger) => Promise<Result>,
+  run: (ledger: ReadOnlyLedger, stored?: TrustLedger) => Promise<Result>,
 ): Promise<Result> {
   const { allowedSigners, data } = options;
   const signers = allowedSigners === undefined ? undefined : await readSigners(allowedSigners);
@@ -117,7 +123,7 @@ async function withKeys<Result>(
   try {
     const keys = () => signers ?? ledger.keys();
     const known = { keys, mark: ledger.mark.bind(ledger), repository: ledger.repository.bind(ledger) };
-    return await run(new ReadOnlyLedger(known));
+    return await run(new ReadOnlyLedger(known), ledger);
   } finally {
     ledger.close();
   }
@@ -145,8 +151,7 @@ async function readSigners(file: string) {
 }
 
 async function open(path: string, { preReceive }: VerifyOptions, { environment }: Invocation): Promise<GitRepository> {
-  const inside = join(path, '.git');
-  const place = resolve(existsSync(inside) ? inside : path);
+  const place = pathOf(path);
   const quarantine = preReceive === true ? quarantineOf(environment) : undefined;
   try {
     return await openRepository(place, { readOnly: true, ...(quarantine === undefined ? {} : { quarantine }) });
@@ -154,6 +159,11 @@ async function open(path: string, { preReceive }: VerifyOptions, { environment }
     if (!isSluiceError(error, 'NotFound')) throw error;
     throw new SluiceError('InvalidInput', error.message, { cause: error });
   }
+}
+
+function pathOf(place: string): string {
+  const inside = join(place, '.git');
+  return resolve(existsSync(inside) ? inside : place);
 }
 
 /** The objects of a push are in a separate folder until a hook accepts them. */

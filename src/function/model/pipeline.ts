@@ -52,6 +52,8 @@ export interface PipelineOutcome {
   readonly failure?: string;
   /** Human-readable information that is no failure, such as YAML files that are not resources. One line each. */
   readonly notes: readonly string[];
+  /** Those of the notes that are about changes by functions that are not accepted. */
+  readonly ignored?: readonly string[];
 }
 
 /** Progress of a pipeline. */

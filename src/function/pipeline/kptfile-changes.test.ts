@@ -43,6 +43,13 @@ test('labels, annotations, name and information become edits', () => {
   expect(edited).toEqual(wanted);
 });
 
+test('functions cannot request approvals', () => {
+  const after = BEFORE.replace('annotations:\n', 'annotations:\n    approval.nephio.org/policy: always\n');
+  const { edits, notes } = kptfileChanges(BEFORE, after);
+  expect(edits).toEqual([]);
+  expect(notes).toEqual([expect.stringContaining('functions cannot request approvals')]);
+});
+
 test('functions set and remove conditions and add gates, but cannot set Rendered', () => {
   const after = BEFORE.replace('reason: Waiting', 'reason: Asked, message: a person')
     .replace('    - {type: Gone, status: "True"}\n', '    - {type: New, status: "True"}\n')

@@ -7,8 +7,10 @@ import {
   kptfileEditSchema,
   readKptfile,
 } from '../../../kptfile-schema/index.ts';
+import { KPTFILE_REQUESTS } from '../../package/model/revision/lifecycle-annotations.ts';
 import { RENDERED } from '../../package/plan/edit/render.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
+import { requestIgnored } from './approval-requests.ts';
 
 /** The changes of functions to the Kptfile of the root package. */
 export interface KptfileChanges {
@@ -29,7 +31,7 @@ const INFO_LISTS = ['emails', 'keywords'] as const;
 
 /**
  * Compares the texts of a Kptfile before and after functions ran: labels, annotations, name and information, conditions, and gates
- * that they added. Functions may not change the upstream or the pipeline of the package, nor remove gates: such changes are noted. A
+ * that they added. Functions may not request approvals, change the upstream or the pipeline of the package, or remove gates: such changes are noted. A
  * text that cannot be read counts as unchanged.
  */
 export function kptfileChanges(before: string, after: string): KptfileChanges {
@@ -38,6 +40,11 @@ export function kptfileChanges(before: string, after: string): KptfileChanges {
   if (!was.ok || !is.ok) return NOTHING;
   const notes: string[] = [];
   const edits = editsBetween(was.kptfile, is.kptfile).filter((edit) => {
+    // The pipeline resets them; this does not depend on how the function wrote them.
+    if ((edit.op === 'setAnnotation' || edit.op === 'removeAnnotation') && KPTFILE_REQUESTS.includes(edit.key)) {
+      notes.push(requestIgnored('Kptfile', [edit.key]));
+      return false;
+    }
     const { success, error } = kptfileEditSchema.safeParse(edit);
     if (!success) notes.push(`Kptfile: a change by a function is ignored: ${error.issues[0]?.message ?? edit.op}`);
     return success;

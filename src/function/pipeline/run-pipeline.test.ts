@@ -40,6 +40,37 @@ test('kpt.dev/bfs-rendering on the root package runs the packages from the outsi
   expect(trailOf(edits.get('b/deep/x.yaml'))).toBe('RBD');
 });
 
+test('functions cannot request approvals: the annotations of Kptfiles stay as they were, those of packages within too', async () => {
+  const key = 'approval.nephio.org/policy';
+  const request = testFunction('request', ({ items }) => {
+    for (const item of items) {
+      item.set(['metadata', 'annotations', key], 'always');
+      item.set(['metadata', 'annotations', 'other'], 'x');
+    }
+    items.push(Resource.parse(`${kptfile('', `${key}: always`)}`, { file: 'new/Kptfile', index: 0 }));
+  });
+  const {
+    edits,
+    ignored = [],
+    failure,
+  } = await render(
+    {
+      Kptfile: kptfile('  mutators:\n    - image: request\n'),
+      'a/Kptfile': kptfile('', `${key}: initial`),
+      'a.yaml': configMap('a'),
+    },
+    { functions: [request] },
+  );
+  expect(failure).toBeUndefined();
+  expect(edits.get('Kptfile')).not.toContain(key);
+  expect(edits.get('Kptfile')).toContain('other: x');
+  expect(edits.get('a/Kptfile')).toContain(`${key}: initial`);
+  expect(edits.get('new/Kptfile')).not.toContain(key);
+  expect(edits.get('a.yaml')).toContain(`${key}: always`);
+  expect(ignored.map((note) => note.slice(0, note.indexOf(':')))).toEqual(['Kptfile', 'a/Kptfile', 'new/Kptfile']);
+  expect(ignored[0]).toContain(`what functions changed in ${key} is ignored: functions cannot request approvals`);
+});
+
 test('functions know files by paths below the package that names them, its own resources first', async () => {
   const { steps, edits } = await render({
     Kptfile: kptfile('  mutators:\n    - image: report-files\n'),

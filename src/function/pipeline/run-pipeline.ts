@@ -10,6 +10,7 @@ import { isSelective, mergeSelection, selectResources } from '../resource/select
 import { readWhen } from '../resource/when.ts';
 import { writeResources } from '../resource/write-resources.ts';
 import { acceptOutput, type Place, placesOf } from './accept-output.ts';
+import { ApprovalRequests } from './approval-requests.ts';
 import { entryProblem } from './check-entry.ts';
 import { functionConfig, requestedCondition } from './function-config.ts';
 import { type Members, PackageMembers } from './package-members.ts';
@@ -51,6 +52,7 @@ class PipelineRun {
   readonly #members: PackageMembers;
   readonly #steps: PipelineStep[] = [];
   readonly #notes: string[];
+  readonly #requests: ApprovalRequests;
 
   constructor(input: PipelineInput, options: PipelineOptions) {
     this.#input = input;
@@ -60,6 +62,7 @@ class PipelineRun {
     this.#before = readResources(runsNothing ? new Map() : input.files);
     this.#notes = [...this.#before.notes];
     this.#members = new PackageMembers(this.#tree.parentsFirst, this.#before.resources);
+    this.#requests = new ApprovalRequests(this.#before.resources);
   }
 
   async run(): Promise<PipelineOutcome> {
@@ -67,8 +70,16 @@ class PipelineRun {
     const kept = failure === undefined || this.#tree.savesOnFailure;
     const outcome = { steps: this.#steps, notes: this.#notes };
     try {
+      // By hand, a user runs the function on purpose.
+      const ignored = kept && !this.#byHand ? this.#requests.restore(this.#members.all) : [];
+      this.#notes.push(...ignored);
       const edits = kept ? writeResources(this.#before, this.#members.all) : new Map<string, string | null>();
-      return { ...outcome, edits, ...(failure === undefined ? {} : { failure }) };
+      return {
+        ...outcome,
+        edits,
+        ...(ignored.length === 0 ? {} : { ignored }),
+        ...(failure === undefined ? {} : { failure }),
+      };
     } catch (error) {
       if (!isSluiceError(error, 'InvalidInput')) throw error;
       return { ...outcome, edits: new Map(), failure: failure ?? error.message };

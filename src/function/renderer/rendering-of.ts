@@ -34,7 +34,7 @@ export interface FoundRendering {
 
 /** Converts a pipeline's outcome to a Rendering. `kptfile` is the text of the package's own Kptfile before. */
 export function renderingOf(outcome: PipelineOutcome, kptfile: string): FoundRendering {
-  const { edits, steps, failure, notes } = outcome;
+  const { edits, steps, failure, notes, ignored = [] } = outcome;
   const changes = kptfileChanges(kptfile, edits.get('Kptfile') ?? kptfile);
   const unavailable = failure !== undefined && steps.at(-1)?.unavailable === true;
   const lasting = !steps.some((step) => step.unavailable === true || step.result.executionError !== undefined);
@@ -46,6 +46,7 @@ export function renderingOf(outcome: PipelineOutcome, kptfile: string): FoundRen
     withdraw: changes.withdraw.filter((type) => type !== RENDERED.type),
     gates: changes.gates,
     ...(allNotes.length === 0 ? {} : { notes: allNotes }),
+    ...(ignored.length === 0 ? {} : { ignored }),
     ...(failure === undefined ? {} : { failure }),
     ...(unavailable ? { unavailable } : {}),
     ...(lasting ? {} : { requeueAfter: RETRY_AFTER_MS }),

@@ -1,3 +1,4 @@
+import { createPacer } from '../../foundation/concurrency/in-slices.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { EMPTY_TREE, type FileMode, type Oid, type TreeEdit } from '../git-repository.ts';
 import { checkOid, hashObject } from './object-id.ts';
@@ -29,20 +30,23 @@ export async function applyTreeEdits(
   base: Oid | undefined,
   edits: ReadonlyMap<string, TreeEdit>,
 ): Promise<EditedTree> {
-  const root = buildEditNodes(edits);
+  const root = await buildEditNodes(edits);
   await checkGivenObjects(source, edits);
   const trees = new TreeReader(source);
   const start = base === undefined ? undefined : await trees.rootOf(base);
   await trees.load(start, root);
   const editor = new Editor(trees);
-  const oid = editor.apply(start, root) ?? EMPTY_TREE;
+  const oid = (await editor.apply(start, root)) ?? EMPTY_TREE;
   if (oid === EMPTY_TREE) editor.objects.push({ oid, type: 'tree', data: Buffer.alloc(0) });
   return { root: oid, objects: editor.objects };
 }
 
-function buildEditNodes(edits: ReadonlyMap<string, TreeEdit>): EditNode {
+async function buildEditNodes(edits: ReadonlyMap<string, TreeEdit>): Promise<EditNode> {
+  const pause = createPacer();
   const root: EditNode = { path: '', edit: undefined, children: new Map() };
   for (const [path, edit] of edits) {
+    const turn = pause();
+    if (turn !== undefined) await turn;
     let node = root;
     for (const segment of checkPath(path)) {
       const name = encodeName(segment);
@@ -159,20 +163,24 @@ class Editor {
   /** Children before parents. */
   readonly objects: NewObject[] = [];
   readonly #trees: TreeReader;
+  /** One edit can build thousands of trees. */
+  readonly #pause = createPacer();
 
   constructor(trees: TreeReader) {
     this.#trees = trees;
   }
 
   /** Applies the edits below `node` to the tree; undefined if it has no entries afterwards. */
-  apply(base: Oid | undefined, node: EditNode): Oid | undefined {
+  async apply(base: Oid | undefined, node: EditNode): Promise<Oid | undefined> {
     if (node.children.size === 0) return base === EMPTY_TREE ? undefined : base;
     const tree = base ?? EMPTY_TREE;
     const before = this.#trees.entries(tree, node);
     const changes = new Map<string, RawTreeEntry | undefined>();
     for (const [name, child] of node.children) {
+      const turn = this.#pause();
+      if (turn !== undefined) await turn;
       const old = before.get(name);
-      const entry = this.#entry(old, name, child);
+      const entry = await this.#entry(old, name, child);
       if (entry?.oid !== old?.oid || entry?.mode !== old?.mode) changes.set(name, entry);
     }
     if (changes.size === 0) return tree === EMPTY_TREE ? undefined : tree;
@@ -184,18 +192,18 @@ class Editor {
   }
 
   /** Returns the entry of a name after its own edit and those below it. */
-  #entry(old: RawTreeEntry | undefined, name: string, node: EditNode): RawTreeEntry | undefined {
+  async #entry(old: RawTreeEntry | undefined, name: string, node: EditNode): Promise<RawTreeEntry | undefined> {
     const { edit } = node;
     if (edit === undefined) {
       if (old !== undefined && old.mode !== '040000') {
         if (!addsEntry(node)) return old;
         throw conflictingEdit(node.path, 'is a file, so that nothing can be written below it');
       }
-      return folder(name, this.apply(old?.oid, node));
+      return folder(name, await this.apply(old?.oid, node));
     }
-    if (edit === null) return folder(name, this.apply(undefined, node));
-    if ('oid' in edit && edit.mode === '040000') return folder(name, this.apply(edit.oid, node));
-    const rest = old?.mode === '040000' ? this.apply(old.oid, node) : undefined;
+    if (edit === null) return folder(name, await this.apply(undefined, node));
+    if ('oid' in edit && edit.mode === '040000') return folder(name, await this.apply(edit.oid, node));
+    const rest = old?.mode === '040000' ? await this.apply(old.oid, node) : undefined;
     if (rest !== undefined) throw conflictingEdit(node.path, 'is a folder that is not empty');
     if (addsEntry(node)) throw conflictingEdit(node.path, 'cannot be a file and a folder');
     if ('oid' in edit) return rawEntry(edit.mode, name, edit.oid);

@@ -25,6 +25,8 @@ export interface VerifyOptions {
   readonly ledger: TrustLedger;
   /** Refs may be missing. Default: false. */
   readonly isClone?: boolean;
+  /** Returns why a repository with an id is another one than expected. */
+  readonly checkId?: (id: string) => string | undefined;
 }
 
 /** The result of a verification, one entry for each statement or missing statement. */
@@ -52,6 +54,7 @@ export async function verifyRepository({
   refs,
   ledger,
   isClone = false,
+  checkId,
 }: VerifyOptions): Promise<Verification> {
   const values = new Map(refs.map(({ name, oid }) => [name, oid]));
   const notes: string[] = [];
@@ -60,7 +63,8 @@ export async function verifyRepository({
   const idOid = values.get(idRef);
   const found = idOid === undefined ? undefined : await findId(git, idOid, ledger);
   if (idOid !== undefined) {
-    const message = found?.problem;
+    const signed = found?.signed?.statement.repository;
+    const message = found?.problem ?? (signed === undefined ? undefined : checkId?.(signed));
     const finding = message === undefined ? undefined : { reason: 'RepositoryId', message };
     verified.push({ ref: idRef, oid: idOid, kind: 'repository', finding });
   }
@@ -68,9 +72,18 @@ export async function verifyRepository({
   const missing = `${idRef} is missing: which repository this is cannot be verified`;
   if (id === undefined) notes.push(missing);
   const known = id ?? (await idOfPublications(git, refs, layout)) ?? '';
+  const mistaken = id === undefined && known !== '' ? checkId?.(known) : undefined;
+  if (mistaken !== undefined)
+    verified.push({
+      ref: idRef,
+      oid: idOid ?? ZERO_OID,
+      kind: 'repository',
+      finding: { reason: 'RepositoryId', message: mistaken },
+    });
   const index = await readIndex({ git, layout, refs, ledger }, known);
-  const deleted = new Set(refs.flatMap(({ name }) => deletedIn(layout, name)?.path ?? []));
   const trust = readOnlyTrust(ledger, id ?? '', layout.branch);
+  const deletions = await readDeletions({ git, trust, layout, refs }, index);
+  for (const { ref, oid, finding } of deletions) verified.push({ ref, oid, kind: 'deletion', finding });
   const published = [...index.all()].flatMap((row) => {
     const { statement } = row.tip.facts.statement ?? {};
     return row.outOfBand !== undefined || statement === undefined || !isPublished(row)
@@ -79,7 +92,10 @@ export async function verifyRepository({
   });
   const main = { git, branch: layout.branch, head: values.get(mainRef(layout)) };
   const later = await findLaterPublications({ ...main, trust: readOnlyTrust(ledger, known, layout.branch) }, published);
-  for (const row of index.all()) verified.push(...verifiedRow(withRollback(row, later), deleted, layout));
+  for (const row of index.all()) {
+    const isLeft = isPlaceholder(row) && row.outOfBand !== undefined && (await wasDeleted(git, row, deletions, index));
+    if (!isLeft) verified.push(...verifiedRow(withRollback(row, later), layout));
+  }
   const adoption = values.get(adoptionRef(layout));
   if (adoption !== undefined)
     verified.push({ ref: adoptionRef(layout), oid: adoption, kind: 'adoption', finding: index.adoptionDistrust });
@@ -91,16 +107,64 @@ export async function verifyRepository({
       kind: 'repository',
       finding: { reason: 'RepositoryId', message: missing },
     });
+  for (const { name: ref } of refs)
+    if (unsignedRecordUid(layout, ref) !== undefined)
+      notes.push(`${ref} is a record of an earlier version, which does not count; see "sluice repo adopt"`);
+  return { id, verified: verified.sort((a, b) => (a.ref < b.ref ? -1 : 1)), notes };
+}
+
+/** A deletion, and what is wrong with the proof of it. */
+interface Deletion {
+  readonly ref: string;
+  readonly oid: Oid;
+  readonly path: string;
+  readonly revision: number;
+  /** Of the deleted publication; undefined if the deletion is not proven. */
+  readonly commit: Oid | undefined;
+  readonly finding: Verified['finding'];
+}
+
+async function readDeletions(
+  {
+    git,
+    trust,
+    layout,
+    refs,
+  }: Pick<VerifyOptions, 'git' | 'layout' | 'refs'> & { readonly trust: ReturnType<typeof readOnlyTrust> },
+  index: RevisionIndex,
+): Promise<Deletion[]> {
+  const deletions: Deletion[] = [];
   for (const { name: ref, oid } of refs) {
     const place = deletedIn(layout, ref);
-    if (place !== undefined) {
-      const isAdopted = index.isAdopted(ref, oid);
-      const { flaw: finding } = await evaluateTombstone({ git, trust }, { ...place, oid, isAdopted });
-      verified.push({ ref, oid, kind: 'deletion', finding });
-    } else if (unsignedRecordUid(layout, ref) !== undefined)
-      notes.push(`${ref} is a record of an earlier version, which does not count; see "sluice repo adopt"`);
+    if (place === undefined) continue;
+    const result = await evaluateTombstone({ git, trust }, { ...place, oid, isAdopted: index.isAdopted(ref, oid) });
+    const proven = result.flaw === undefined ? { commit: result.commit } : { commit: undefined };
+    const revision = Number(place.version.slice(1));
+    deletions.push({ ref, oid, path: place.path, revision, ...proven, finding: result.flaw });
   }
-  return { id, verified: verified.sort((a, b) => (a.ref < b.ref ? -1 : 1)), notes };
+  return deletions;
+}
+
+/**
+ * True if a package of the main branch is what a deleted publication left there, which stays until it is deleted on the branch. Of a
+ * package that still has revisions it must be the last publication, with the same content.
+ */
+async function wasDeleted(
+  git: GitRepository,
+  { path, outOfBand, tip }: PackageRevision,
+  deletions: readonly Deletion[],
+  index: RevisionIndex,
+): Promise<boolean> {
+  const own = deletions.filter((deletion) => deletion.path === path);
+  if (outOfBand?.reason !== 'MainDiffers') return outOfBand?.reason === 'NotPublished' && own.length > 0;
+  const numbers = [...index.all()].flatMap((row) => (row.path === path && isPublished(row) ? [row.revision] : []));
+  const last = own.reduce<Deletion | undefined>(
+    (a, b) => (a !== undefined && a.revision > b.revision ? a : b),
+    undefined,
+  );
+  if (last?.commit === undefined || last.revision <= Math.max(...numbers)) return false;
+  const [left] = await git.statObjects([`${last.commit}:${path}`]);
+  return left !== undefined && left.oid === tip.tree;
 }
 
 async function readIndex(options: VerifyOptions, id: string): Promise<RevisionIndex> {
@@ -135,13 +199,11 @@ function withRollback(row: PackageRevision, later: ReadonlyMap<string, Oid>): Pa
   return { ...row, outOfBand: { reason: 'RolledBack', message } };
 }
 
-function verifiedRow(row: PackageRevision, deleted: ReadonlySet<string>, layout: RepositoryLayout): Verified[] {
+function verifiedRow(row: PackageRevision, layout: RepositoryLayout): Verified[] {
   const { ref, refOid: oid, outOfBand, recordOid, recordDistrust } = row;
   const verified: Verified[] = [];
   if (isPlaceholder(row)) {
-    // The content of a regularly deleted publication stays on the main branch until it is deleted there.
-    const wasDeleted = outOfBand?.reason === 'NotPublished' && deleted.has(row.path);
-    if (outOfBand !== undefined && !wasDeleted)
+    if (outOfBand !== undefined)
       verified.push({ ref: `${ref}:${row.path}`, oid, kind: 'placeholder', finding: outOfBand });
     return verified;
   }

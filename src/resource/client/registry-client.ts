@@ -128,7 +128,7 @@ export class RegistryClient implements Client {
       const merged = kind.complete(applyMergePatch(old, patch));
       if (merged.metadata.name !== old.metadata.name || merged.metadata.namespace !== old.metadata.namespace)
         throw new SluiceError('InvalidInput', 'a patch cannot change name or namespace');
-      return write(merged);
+      return write(storage.afterPatch?.(old, merged) ?? merged);
     };
     return hasVersion(patch) ? attempt() : retryConflicts(attempt, { signal: options?.signal });
   }

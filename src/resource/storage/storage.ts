@@ -151,6 +151,11 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
    * So a file is removed with null in a merge patch, or with an update, and never by omitting it.
    */
   readonly applyNeverRemoves?: boolean;
+  /**
+   * Returns the object of an update for what a patch made of `live`: for storages in which a field that an update omits stays as it is,
+   * while a patch that removes the field means that.
+   */
+  afterPatch?(live: T, patched: T): T;
 
   /** NotFound if there is none. */
   get(context: RequestContext, key: ObjectKey): Promise<Stored<T>>;

@@ -66,8 +66,11 @@ function readPatch(request: ApiRequest, services: Services, body: RequestBody): 
   if (body.mediaType !== JSON_PATCH) checkSize(request, value);
   const patched = patcherOf(body.mediaType, value, request.resource.kind);
   const refuse = (flaws: string) => refusePatch(request.resource.kind.sensitive ? '(not shown)' : text, flaws);
-  const change: Change = (live) =>
-    withOwners(request, services, live as Stored, acceptObject(request, patched(live as Stored), duplicates, refuse));
+  const { storage } = request.resource;
+  const change: Change = (live) => {
+    const object = acceptObject(request, patched(live as Stored), duplicates, refuse);
+    return withOwners(request, services, live as Stored, storage.afterPatch?.(live as Stored, object) ?? object);
+  };
   return { change, creates: false, value };
 }
 

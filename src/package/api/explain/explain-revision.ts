@@ -28,7 +28,7 @@ export async function explainRevision(
   const siblings = store
     .list({ repository: repositoryIdOf(revision), package: path })
     .filter((other) => other.name !== revision.name);
-  const own = await store.evaluate(revisionId(revision));
+  const own = asPublished(await store.evaluate(revisionId(revision)));
   const evaluation = isPlaceholder(revision) ? { ...own, gates: await gatesOnMain(store, own, siblings) } : own;
   const explained: ExplainedRevision = {
     evaluation,
@@ -75,7 +75,7 @@ async function gatesOnMain(
     .filter((other) => isPublished(other) && other.outOfBand === undefined && other.tip.tree === tip.tree)
     .sort((one, other) => other.revision - one.revision);
   const [source] = published;
-  if (source !== undefined) return (await store.evaluate(revisionId(source))).gates;
+  if (source !== undefined) return asPublished(await store.evaluate(revisionId(source))).gates;
   const explanation = 'no published revision has the files of the main branch, so that no record proves the condition';
   return gates.map((gate) => ({
     ...gate,
@@ -84,6 +84,30 @@ async function gatesOnMain(
     verdict: undefined,
     since: undefined,
   }));
+}
+
+/**
+ * Later policies do not change what was published: the gates are those of the statement, as they were at the approval. What did not come
+ * through the gates was not evaluated.
+ */
+function asPublished(evaluation: RevisionEvaluation): RevisionEvaluation {
+  const { revision, gates } = evaluation;
+  if (isPlaceholder(revision) || !isPublished(revision)) return evaluation;
+  const unknown = { approveOnly: false, condition: undefined, verdict: undefined, changed: [], since: undefined };
+  if (revision.outOfBand !== undefined) {
+    const explanation = 'not evaluated: the revision was not published through Sluice';
+    return { ...evaluation, gates: gates.map((gate) => ({ ...gate, ...unknown, state: 'Unproven', explanation })) };
+  }
+  const stated = publishedRecordOf(revision.tip.facts)?.gates;
+  if (stated === undefined) return evaluation;
+  const now = new Map(gates.map((gate) => [gate.type, gate]));
+  const approved = stated.map(({ type, requiredBy, state }): Gate => {
+    const gate = now.get(type);
+    if (gate?.state === state) return { ...gate, requiredBy };
+    const atApproval = state === 'Open' ? 'Open' : 'NotTrue';
+    return { ...unknown, ...gate, type, requiredBy, state: atApproval, explanation: `${state} at the approval` };
+  });
+  return { ...evaluation, gates: approved };
 }
 
 /** The Git host refuses the same command again until its rule is changed, which no command of Sluice does. */

@@ -25,7 +25,10 @@ export function stateExplainer(store: Pick<RevisionStore, 'repositoryOf' | 'depe
       }
       if (revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed') return { reasons };
       reasons.push(...publicationReasons(evaluation));
-      if (revision.lifecycle === 'Published') return { reasons };
+      if (revision.lifecycle === 'Published')
+        return revision.outOfBand === undefined
+          ? { reasons }
+          : { reasons, next: [sluiceCommand('repo', 'adopt', revision.key.repository)] };
       const deletion = deletionFindings(evaluation, dependentsIn(store, revision));
       return { ...deletion, reasons: [...reasons, ...(deletion.reasons ?? [])] };
     },

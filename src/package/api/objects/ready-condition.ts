@@ -59,15 +59,20 @@ export function readyCondition(
   result: Condition | undefined,
 ): Condition | undefined {
   if (isPlaceholder(revision)) return undefined;
-  if (isPublished(revision)) return publishedCondition(revision);
+  if (isPublished(revision)) return publishedCondition(revision, repository);
   if (result !== undefined) return result;
   return requiresGates(revision, repository) ? notEvaluated('the gates are being evaluated') : undefined;
 }
 
 /** Evaluates the gates as of the approval; later policies do not change them. */
-function publishedCondition({ kptfile, outOfBand, tip }: PackageRevision): Condition | undefined {
+function publishedCondition(revision: PackageRevision, repository: Policies): Condition | undefined {
+  const { kptfile, outOfBand, tip } = revision;
   const stated = publishedRecordOf(tip.facts)?.gates;
-  const types = stated?.map(({ type }) => type) ?? (kptfile === undefined ? [] : gatesOf(kptfile));
+  const own = kptfile === undefined ? [] : gatesOf(kptfile);
+  const required = outOfBand === undefined ? [] : repository.policyFor(revision).requiredGates;
+  const types = stated?.map(({ type }) => type) ?? [
+    ...new Set([...own, ...required.map(({ conditionType }) => conditionType)]),
+  ];
   if (types.length === 0) return undefined;
   if (outOfBand !== undefined)
     return {

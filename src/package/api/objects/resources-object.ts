@@ -13,8 +13,10 @@ type Resources = ObjectOf<typeof packageRevisionResourcesKind>;
 
 /** Names the files that `spec.resources` does not have, for clients that do not know `spec.binaryResources`. */
 export const BINARY_FILES_ANNOTATION = 'sluice.dev/binary-files';
-/** An annotation is no place for thousands of names. */
+/** An annotation is no place for thousands of names, or for long ones. */
 const MAX_NAMES = 100;
+const MAX_NAME_CHARACTERS = 200;
+const MAX_NAMES_BYTES = 4096;
 
 /** The files of a revision as an object; `status` is the result of the last render. */
 export function resourcesObject(
@@ -25,16 +27,28 @@ export function resourcesObject(
 ): Stored<Resources> {
   const { texts, binary, unnameable } = sortFiles(content);
   const others = [...binary.keys(), ...unnameable];
-  const more = others.length - MAX_NAMES;
-  const names = [...others.slice(0, MAX_NAMES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
   return createObject(revision, {
     ...{ managedFields, resources: texts, renderStatus: renderStatusOf(status) },
-    ...(others.length === 0 ? {} : { annotations: { [BINARY_FILES_ANNOTATION]: names } }),
+    ...(others.length === 0 ? {} : { annotations: { [BINARY_FILES_ANNOTATION]: namesOf(others) } }),
     ...(binary.size === 0
       ? {}
       : { binaryResources: Object.fromEntries([...binary].map(([path, data]) => [path, data.toString('base64')])) }),
     skippedFiles: [...content.skipped, ...unnameable.map((path) => `${path} (a name that no map can hold)`)],
   });
+}
+
+/** The names, as many as an annotation should have. */
+function namesOf(paths: readonly string[]): string {
+  const names: string[] = [];
+  let bytes = 0;
+  for (const path of paths) {
+    const name = path.length > MAX_NAME_CHARACTERS ? `${path.slice(0, MAX_NAME_CHARACTERS)}…` : path;
+    bytes += Buffer.byteLength(name) + 2;
+    if (names.length === MAX_NAMES || bytes > MAX_NAMES_BYTES) break;
+    names.push(name);
+  }
+  const more = paths.length - names.length;
+  return [...names, ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
 }
 
 /** The files that a client wrote. Throws InvalidInput for what is no base64. */

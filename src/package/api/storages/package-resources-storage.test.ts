@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { packageKinds } from '../../../../test/support/package-kinds.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../../test/support/scratch-repository.ts';
@@ -217,6 +219,76 @@ describe('files of a package', () => {
     expect([await binary(), (await read()).spec.resources?.['a.png']]).toEqual([[], 'text']);
     expect(await outcomeOf(update({ 'c.png': '!' }))).toContain('the content is not valid base64');
     expect(await outcomeOf(update({ '../c.png': encoded(0xff) }))).toMatch(/^InvalidInput.*spec\.binaryResources/);
+  });
+
+  test('files in more folders than are read, or deeper ones, are refused before anything is written', async () => {
+    await using scratch = await scratchRepository();
+    const { store, read, write } = await shop(scratch);
+    const { commit } = store.get(name);
+    const added = (count: number, path: (index: number) => string) =>
+      write((files) => ({
+        ...files,
+        ...Object.fromEntries(Array.from({ length: count }, (_, index) => [path(index), ''])),
+      }));
+    expect(await outcomeOf(added(9900, (i) => `d${i}/a/b/c/d/e/f`))).toMatch(
+      /^LimitExceeded: .*a package has at most 20000 files and folders together/,
+    );
+    expect(await outcomeOf(added(1, () => `${'a/'.repeat(101)}x`))).toContain('it has 101 folders');
+    expect(store.get(name).commit).toBe(commit);
+    await read();
+  });
+
+  test('a patch that removes the binary files removes them', async () => {
+    await using scratch = await scratchRepository();
+    const { client, store } = await shop(scratch);
+    await store.change(name, { files: new Map([['logo.png', Buffer.from([0xff, 0xfe])]]) }, anna);
+    await client.patch(kind, { name }, { spec: { resources: { 'a.yaml': 'a: 1\n' } } });
+    expect((await store.content(name)).files.has('logo.png')).toBe(true);
+    await client.patch(kind, { name }, { spec: { binaryResources: null } });
+    expect([...(await store.content(name)).files.keys()]).not.toContain('logo.png');
+  });
+
+  test('many long names of binary files can be read and written back', async () => {
+    await using scratch = await scratchRepository();
+    const { client, store, read } = await shop(scratch);
+    const long = Array.from({ length: 250 }, (_, index) => `${`${'x'.repeat(199)}/`.repeat(18)}${index}`);
+    await store.change(name, { files: new Map(long.map((path) => [path, Buffer.from([0xff])])) }, anna);
+    const object = await read();
+    const names = object.metadata.annotations?.['sluice.dev/binary-files'] ?? '';
+    expect(names.length).toBeLessThan(5000);
+    expect(names).toMatch(/^x{199}\/…, .* and 231 more$/);
+    await client.update(kind, object);
+  });
+
+  test.each([
+    ['a path as a name', (blob: string) => [`100644 a/../../../z\0${blob}`]],
+    ['an absolute path', (blob: string) => [`100644 /abs\0${blob}`]],
+    ['one name twice', (blob: string) => [`100644 a\0${blob}`, `100644 a\0${blob}`]],
+  ])('a pushed tree with %s is a problem of the package', async (_, entries) => {
+    await using scratch = await scratchRepository();
+    const { client, store, repository } = await shop(scratch);
+    const { git } = repository;
+    const blob = await git.writeBlob(Buffer.from('x'));
+    const kptfile = await git.writeBlob(Buffer.from(KPTFILE));
+    const raw = (oid: string) => Buffer.from(oid, 'hex').toString('latin1');
+    const text = `100644 Kptfile\0${raw(kptfile)}${entries(raw(blob)).join('')}`;
+    const file = join(scratch.folder, 'tree');
+    await writeFile(file, Buffer.from(text, 'latin1'));
+    const folder = await scratch.git('hash-object', '-t', 'tree', '-w', '--literally', file);
+    await writeFile(file, Buffer.from(`40000 shop\0${raw(folder)}`, 'latin1'));
+    const tree = await scratch.git('hash-object', '-t', 'tree', '-w', '--literally', file);
+    const { commit } = store.get(name);
+    const signature = { name: 'pusher', email: 'pusher@example.com', time: 0 };
+    const next = await git.writeCommit({
+      ...{ tree, parents: [commit], author: signature, committer: signature, message: 'x\n' },
+    });
+    await git.transaction([{ type: 'update', ref: 'refs/heads/drafts/shop/v1', old: commit, new: next }]);
+    await repository.refresh();
+    expect(await outcomeOf(client.get(kind, { name }))).toMatch(
+      /^InvalidInput: the files of packages.shop.v1 cannot be read: .*delete the revision/,
+    );
+    const { items } = await client.list(kind);
+    expect(items[0]?.metadata.annotations?.['sluice.dev/problem']).toMatch(/cannot be read/);
   });
 
   test('a file that is called __proto__ is treated as one of them', async () => {

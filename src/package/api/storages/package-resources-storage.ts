@@ -157,7 +157,10 @@ export class PackageResourcesStorage implements Storage<Resources> {
     const write = this.#revisions.table.beginWrite(context, id, undefined);
     let after: RevisionEntry | undefined;
     try {
-      after = await write.finish(await this.#store.update(id, { change, expectedCommit: revision.commit }, context));
+      const updated = withContentErrors(revision.name, () =>
+        this.#store.update(id, { change, expectedCommit: revision.commit }, context),
+      );
+      after = await write.finish(await updated);
     } finally {
       write.end();
     }
@@ -167,6 +170,12 @@ export class PackageResourcesStorage implements Storage<Resources> {
     if (rendered?.errorSummary !== undefined) throw savedUnrendered(rendered.errorSummary);
     // As in Porch, what the functions did is in the response; later it is where the Kptfile keeps it.
     return this.#read(after ?? entry, rendered);
+  }
+
+  /** An update that does not name binary files keeps them; a patch that removes the field removes the files. */
+  afterPatch(live: Resources, patched: Resources): Resources {
+    if (live.spec.binaryResources === undefined || patched.spec.binaryResources !== undefined) return patched;
+    return { ...patched, spec: { ...patched.spec, binaryResources: {} } };
   }
 
   async updateSubResource(_context: RequestContext, name: string): Promise<never> {
@@ -187,7 +196,8 @@ export class PackageResourcesStorage implements Storage<Resources> {
     const { revision, repository } = entry;
     const owners = this.#owners.get(revision.uid);
     const status = rendered ?? revision.kptfile?.status?.renderStatus;
-    return resourcesObject(entry.object, await repository.content(revision), status, owners);
+    const content = await withContentErrors(revision.name, () => repository.content(revision));
+    return resourcesObject(entry.object, content, status, owners);
   }
 
   /** An object that cannot be read contains the reason, and does not affect other objects. */
@@ -197,7 +207,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     try {
       return await this.#read(entry);
     } catch (error) {
-      const known = (['NotFound', 'LimitExceeded', 'Corrupt'] as const).some((code) => isSluiceError(error, code));
+      const known = (['NotFound', 'LimitExceeded', 'InvalidInput'] as const).some((code) => isSluiceError(error, code));
       if (!known || !isSluiceError(error)) throw error;
       return unreadableObject(object, error.message);
     }
@@ -235,6 +245,20 @@ export class PackageResourcesStorage implements Storage<Resources> {
       context.warn?.(
         'labels and annotations of packagerevisionresources are ignored; write them to the package revision',
       );
+  }
+}
+
+/** Any user who may push can write a tree that Git itself would not write, which is a problem of the package and no defect. */
+async function withContentErrors<Result>(name: string, action: () => Promise<Result>): Promise<Result> {
+  try {
+    return await action();
+  } catch (error) {
+    if (!isSluiceError(error, 'Corrupt')) throw error;
+    throw new SluiceError(
+      'InvalidInput',
+      `the files of ${name} cannot be read: ${error.message}. Push the branch again, or delete the revision`,
+      { cause: error },
+    );
   }
 }
 

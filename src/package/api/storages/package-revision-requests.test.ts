@@ -82,6 +82,7 @@ describe('create', () => {
   test.each([
     [{ lifecycle: 'Proposed' }, 'spec.lifecycle: Invalid value: "Proposed": value can be only created as Draft'],
     [{ tasks: [{ type: 'init' }, { type: 'init' }] }, 'task list must not contain more than one task'],
+    [{ tasks: [{ type: 'init', init: { description: 'a\ud800' } }] }, 'half of a surrogate pair'],
     [{ tasks: [{ type: 'render' }] }, 'spec.tasks[0].type: Invalid value: "render"'],
     [{ tasks: [{ type: 'edit' }] }, 'a task of type edit needs this part'],
     [{ tasks: [{ type: 'clone', clone: { upstreamRef: {} } }] }, 'upstreamRef.name of a package revision, or git'],

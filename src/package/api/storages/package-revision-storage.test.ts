@@ -177,6 +177,39 @@ test('finalizers hold a deletion back', async () => {
   expect(await client.find(packageRevisionKind, { name: created.metadata.name })).toBeUndefined();
 });
 
+test('what the deletion of the last revision leaves on the main branch came through the gates, although older revisions remain', async () => {
+  await using scratch = await scratchRepository();
+  const { store } = await packageKinds(scratch);
+  const first = await draft(store);
+  await publish(store, first);
+  const next = async (workspace: string, files: Record<string, string>) => {
+    const source = { type: 'copy', source: first } as const;
+    const { name } = await store.create('packages', { package: 'shop', workspace, source }, anna);
+    const edits = Object.entries(files).map(([path, text]): [string, Buffer] => [path, Buffer.from(text)]);
+    await store.change(name, { files: new Map(edits) }, anna);
+    await publish(store, name);
+    return name;
+  };
+  const remove = async (name: string) => {
+    await store.update(name, { action: 'propose-deletion' }, anna);
+    await store.update(name, { action: 'delete' }, anna);
+  };
+  const flaw = () => store.get('packages.shop.main').outOfBand?.reason;
+  const second = await next('v2', { 'a.yaml': 'a: 2\n' });
+  const leftTree = store.get(second).tip.tree;
+  await remove(second);
+  expect(flaw()).toBeUndefined();
+  // What was deleted does not count again after the next publication.
+  await next('v3', { 'a.yaml': 'a: 3\n' });
+  expect(flaw()).toBeUndefined();
+  const git = await openRepository(scratch.path);
+  await commitFiles(git, { 'shop/a.yaml': 'a: 2\n' }, scratch.clock.now());
+  await git.close();
+  await store.repository('packages').refresh();
+  expect(store.get('packages.shop.main').tip.tree).toBe(leftTree);
+  expect(flaw()).toBe('MainDiffers');
+});
+
 test('the placeholder of the main branch keeps its version when the last published revision is deleted, and names no publisher', async () => {
   await using scratch = await scratchRepository();
   const { revisions, store } = await packageKinds(scratch);

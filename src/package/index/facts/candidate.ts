@@ -163,15 +163,15 @@ function tagFlaw(
 
 /**
  * Compares the main branch with the last publication. `newest` is the highest revision of the package, `deletedTree` its tree on the
- * branch when Sluice deleted the last one: the folder stays there until it is deleted too.
+ * branch when Sluice deleted a later one: the folder stays there until it is deleted too.
  */
 export function placeholderFlaw(
   placeholder: Candidate,
   newest: Candidate | undefined,
   deletedTree: string | undefined,
 ): OutOfBand | undefined {
+  if (deletedTree !== undefined && deletedTree === placeholder.tip.tree) return undefined;
   if (newest === undefined) {
-    if (deletedTree !== undefined && deletedTree === placeholder.tip.tree) return undefined;
     return {
       reason: 'NotPublished',
       message: 'the package is on the main branch, but no revision of it was published',

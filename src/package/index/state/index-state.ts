@@ -2,6 +2,7 @@ import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import type { Oid } from '../../../git/git-repository.ts';
 import { DELETION_PROPOSED, recordRef } from '../../model/identity/layout.ts';
 import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
+import { parsePublicationDigest, publicationScope } from '../../trust/ledger/publication-mark.ts';
 import { deletedContentScope, type StatementScope } from '../../trust/ledger/trust-ledger.ts';
 import { type Candidate, placeholderFlaw } from '../facts/candidate.ts';
 import { LazyJson } from '../facts/lazy-json.ts';
@@ -250,17 +251,15 @@ export class IndexState {
 
   #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
     const latest = candidate === newest;
-    const { layout, recordAt, trust } = this.#view;
+    const { layout, recordAt } = this.#view;
     const { path, key } = candidate;
     const recordOid = !this.hasRecords ? undefined : this.refs.get(recordRef(layout, path, key.workspace));
     const fact = recordOid === undefined ? undefined : recordAt(recordOid);
     const trusted = this.rules.recordOf(candidate, recordOid, fact);
     const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
-    const isAlone = isPlaceholder(candidate) && newest === undefined;
-    const deletedTree = isAlone ? trust.mark(deletedContentScope(path))?.digest : undefined;
     const fault = isPlaceholder(candidate)
-      ? placeholderFlaw(candidate, newest, deletedTree)
+      ? placeholderFlaw(candidate, newest, this.#deletedTree(candidate, newest))
       : this.rules.distrustOfTag(candidate);
     // Adoption makes up for what is wrong with a statement. What was deleted or replaced since does not count by it.
     const isListed = this.rules.isListed(candidate);
@@ -269,6 +268,19 @@ export class IndexState {
     const claims = this.#candidates.candidatesOf(candidate.uid);
     const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
     return new IndexedRevision(candidate, { lifecycle, latest, recordOid, outOfBand, hides, ...trusted });
+  }
+
+  /**
+   * Returns the tree that the last deletion through Sluice left on the main branch, if what it deleted was published after `newest`. The
+   * number after that of `newest` was deleted then; a later publication would have it again.
+   */
+  #deletedTree({ path }: Candidate, newest: Candidate | undefined): string | undefined {
+    const { trust } = this.#view;
+    if (newest !== undefined) {
+      const next = trust.mark(publicationScope(path, `v${newest.revision + 1}`));
+      if (next === undefined || !parsePublicationDigest(next.digest).isDeleted) return undefined;
+    }
+    return trust.mark(deletedContentScope(path))?.digest;
   }
 
   #isMarked(candidate: Candidate): boolean {

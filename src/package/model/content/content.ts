@@ -9,10 +9,7 @@ import { readsAlike } from '../krm/line-breaks.ts';
 import { ObjectDigests } from '../krm/object-digest.ts';
 import { formatConditionType, parseConditionType } from '../policy/condition-type.ts';
 import type { PackageInputs } from './inputs.ts';
-
-/** Limits for one package; real packages are far below them. */
-export const MAX_FILES = 10_000;
-export const MAX_BYTES = 64 * 1024 * 1024;
+import { MAX_BYTES, MAX_FILES } from './package-size.ts';
 
 /** One version of a package, read once and kept by the id of its tree. */
 export interface PackageContent extends PackageInputs {
@@ -115,6 +112,11 @@ async function readFiles(
       return [entry.path, object.data];
     }),
   );
+}
+
+/** The path in one of the texts of `skipped`. */
+export function skippedPath(text: string): string {
+  return text.slice(0, text.lastIndexOf(' ('));
 }
 
 function describeSkipped(entries: readonly FileEntry[]): string[] {

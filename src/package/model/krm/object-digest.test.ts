@@ -65,6 +65,19 @@ test('aliases count as their values; one without a bounded expansion, and a long
   expect(digestOf(`${HEAD}${long}`)).not.toBe(digestOf(`${HEAD}${long}# a comment\n`));
 });
 
+describe('an object that merges fields counts with its whole file, since for some readers their order decides', () => {
+  const base = `${HEAD}base: &x {a: 1}\n`;
+  test.each([
+    ['a plain key', 'spec: {<<: *x, a: 2}', 'spec: {a: 2, <<: *x}'],
+    ['a quoted key', 'spec: {"<<": *x, a: 2}', 'spec: {a: 2, "<<": *x}'],
+    ['a key of the object itself', '<<: *x\nspec: {}', 'spec: {}\n<<: *x'],
+    ['in a list', 'spec: [{<<: *x, a: 2}]', 'spec: [{a: 2, <<: *x}]'],
+    ['an alias of a key', 'k: &k <<\nspec: {*k : *x, a: 2}', 'k: &k <<\nspec: {a: 2, *k : *x}'],
+  ])('%s', (_, one, other) => {
+    expect(digestOf(`${base}${one}\n`)).not.toBe(digestOf(`${base}${other}\n`));
+  });
+});
+
 describe('what is a comment to one reader of YAML and a field to another counts with each byte', () => {
   const CHARACTERS = [
     ['CR', '\r'],

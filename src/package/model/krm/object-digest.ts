@@ -36,7 +36,8 @@ export class ObjectDigests {
 
   /**
    * Computes the digest of some objects without their top-level status: of their source values, independent of comments, key order
-   * and layout. An object in a long file, or in one that YAML readers parse differently, counts with its whole file.
+   * and layout. An object in a long file, one that merges fields (`<<`), or one in a file that YAML readers parse differently, counts with
+   * its whole file.
    */
   of(objects: readonly KrmObject[]): string {
     const parts = objects.map((object) => {
@@ -82,7 +83,7 @@ function nameOf({ apiVersion, kind, name, namespace }: Pick<KrmObject, 'apiVersi
   return JSON.stringify([apiVersion, kind, name, namespace ?? null]);
 }
 
-/** Undefined if it is longer than expected for a file of this length, as with expanding aliases. */
+/** Undefined if it is longer than expected for a file of this length, as with expanding aliases, or has a merge key. */
 function writtenForm(document: YamlDocument): string | undefined {
   const budget = { nodes: MAX_NODES };
   const write = (node: Node | null | undefined, depth: number): string => {
@@ -91,6 +92,9 @@ function writtenForm(document: YamlDocument): string | undefined {
     if (isAlias(node)) return write(node.resolve(document), depth + 1);
     const tag = node?.tag === undefined ? '' : `!${JSON.stringify(node.tag)}`;
     if (isMap(node)) {
+      // Whether a merged field or that of the map itself counts depends on their order for some readers, such as kubectl.
+      if (node.items.some(({ key }) => isMergeKey(key as Node | null, document)))
+        throw new SluiceError('Unsupported', 'the object has a merge key');
       const fields = node.items.map(
         ({ key, value }) => `${write(key as Node | null, depth + 1)}:${write(value as Node | null, depth + 1)}`,
       );
@@ -106,6 +110,7 @@ function writtenForm(document: YamlDocument): string | undefined {
   };
   const { contents } = document;
   if (!isMap(contents)) return undefined;
+  if (contents.items.some(({ key }) => isMergeKey(key as Node | null, document))) return undefined;
   const rest = contents.items.filter(({ key }) => !(isScalar(key) && key.value === 'status'));
   try {
     return rest
@@ -116,4 +121,10 @@ function writtenForm(document: YamlDocument): string | undefined {
     if (error instanceof SluiceError || error instanceof ReferenceError) return undefined;
     throw error;
   }
+}
+
+/** In any style: readers differ in which of them they treat as a merge key. */
+function isMergeKey(key: Node | null, document: YamlDocument): boolean {
+  const node = isAlias(key) ? key.resolve(document) : key;
+  return isScalar(node) && (node.value === '<<' || node.source === '<<');
 }

@@ -2,8 +2,9 @@ import { readKptfile } from '../../../../kptfile-schema/index.ts';
 import type { Oid, TreeEdit } from '../../../git/git-repository.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { isKptfilePath } from '../../merge/package-files.ts';
-import { contentDigest, MAX_FILES, readPackage } from '../../model/content/content.ts';
+import { contentDigest, readPackage, skippedPath } from '../../model/content/content.ts';
 import { UNKNOWN_INPUTS } from '../../model/content/inputs.ts';
+import { checkPackageSize, MAX_FILES } from '../../model/content/package-size.ts';
 import { DEFAULT_POLICY } from '../../model/policy/policy.ts';
 import type { RevisionRecord } from '../../model/record/record.ts';
 import {
@@ -35,7 +36,8 @@ export async function renderNew(
 ): Promise<RenderedTree> {
   const kptfiles = await kptfilesOf(repo, `${root}:${path}`);
   const functions = namesFunctions(kptfiles);
-  const files = functions === true ? (await readPackage(repo.git, `${root}:${path}`, undefined)).files : kptfiles;
+  const whole = functions === true ? await readPackage(repo.git, `${root}:${path}`, undefined) : undefined;
+  const files = whole?.files ?? kptfiles;
   const all = functions === undefined ? undefined : await renderFiles(files, repo, DEFAULT_POLICY, context);
   const own = files.get('Kptfile');
   if (all === undefined || own === undefined) return { root, record: (begun) => begun };
@@ -49,6 +51,14 @@ export async function renderNew(
     ]),
     [`${path}/Kptfile`, { data: Buffer.from(text) }],
   ]);
+  if (whole !== undefined) {
+    const after = new Map<string, string | Uint8Array>([...whole.files, ['Kptfile', text]]);
+    for (const [file, data] of all.edits ?? []) {
+      if (data === null) after.delete(file);
+      else if (file !== 'Kptfile') after.set(file, data);
+    }
+    checkPackageSize(path, after, whole.skipped.map(skippedPath));
+  }
   const rendered = await repo.git.editTree(root, edits);
   const read = readKptfile(text);
   const entries = await repo.git.readTree(`${rendered}:${path}`);

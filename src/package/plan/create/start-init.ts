@@ -1,7 +1,8 @@
 import { newKptfile } from '../../../../kptfile-schema/index.ts';
-import type { RevisionKey } from '../../model/identity/identity.ts';
+import { type RevisionKey, revisionName } from '../../model/identity/identity.ts';
 import { packagePath } from '../../model/identity/layout.ts';
 import type { RevisionSource } from '../../upstream/revision-source.ts';
+import { withEditErrors } from '../edit/edit-kptfile-text.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 import { ownNameOf, packageContext } from './package-context.ts';
 import type { Start } from './start.ts';
@@ -15,8 +16,9 @@ export function startInit(
   const path = packagePath(repo.layout, key.package);
   const ownName = ownNameOf(key.package);
   const description = source.description ?? `${ownName} description`;
+  const kptfile = withEditErrors(revisionName(key), () => newKptfile({ name: ownName, description, ...pick(source) }));
   const files = new Map<string, Uint8Array>([
-    ['Kptfile', Buffer.from(newKptfile({ name: ownName, description, ...pick(source) }))],
+    ['Kptfile', Buffer.from(kptfile)],
     ['README.md', Buffer.from(`# ${ownName}\n\n${description}\n`)],
     ['package-context.yaml', Buffer.from(packageContext('example'))],
     ...(source.files ?? []),

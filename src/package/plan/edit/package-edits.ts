@@ -1,7 +1,8 @@
 import { type Kptfile, type KptfileEdit, readKptfile } from '../../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Oid, TreeEdit } from '../../../git/git-repository.ts';
-import { derivePackage, type PackageContent } from '../../model/content/content.ts';
+import { derivePackage, type PackageContent, skippedPath } from '../../model/content/content.ts';
+import { checkPackageSize } from '../../model/content/package-size.ts';
 import { READY_TYPE } from '../../model/gates/ready-type.ts';
 import { type IssuedCondition, plainCondition } from '../../model/gates/verdict.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
@@ -88,6 +89,12 @@ export async function applyEdits(
 ): Promise<{ root: Oid; package: PackageContent; kptfile: Kptfile | undefined }> {
   const changed = new Map([...edits].filter(([path, data]) => !sameData(content.files.get(path), data)));
   if (changed.size === 0) return { root: '', package: content, kptfile: revision.kptfile };
+  const files = new Map<string, Uint8Array>(content.files);
+  for (const [path, data] of changed) {
+    if (data === null) files.delete(path);
+    else files.set(path, data);
+  }
+  checkPackageSize(revision.name, files, content.skipped.map(skippedPath));
   const treeEdits = new Map<string, TreeEdit>(
     [...changed].map(([path, data]) => [`${revision.path}/${path}`, data === null ? null : { data }]),
   );

@@ -69,7 +69,9 @@ export async function renderFiles(
   if (pipeline === undefined) return undefined;
   if (!pipeline) return { kptfile: [], conditions: [RENDERED] };
   try {
-    return await renderer?.render({ files, namespace, validatorConditions, pinnedValidators, signal });
+    const rendering = await renderer?.render({ files, namespace, validatorConditions, pinnedValidators, signal });
+    for (const note of rendering?.ignored ?? []) warn?.(note);
+    return rendering;
   } catch (error) {
     if (!isSluiceError(error, 'Unavailable')) throw error;
     warn?.(`not rendered yet: ${error.message}`);

@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { checkPath } from '../../../git/objects/paths.ts';
 import { invalidObject, invalidValue } from '../../../resource/object/invalid-object.ts';
-import { MAX_BYTES, MAX_FILES, type PackageContent } from '../../model/content/content.ts';
+import { type PackageContent, skippedPath } from '../../model/content/content.ts';
+import { checkPackageSize, depthProblem } from '../../model/content/package-size.ts';
 
 /** All files of a package in a request. */
 export interface WholeFiles {
@@ -62,40 +63,34 @@ export function replaceFiles(
       'cannot be named in a map, and can be changed through Git only',
     ]),
     ...content.skipped.map((text): [string, string] => [
-      text.slice(0, text.lastIndexOf(' (')),
+      skippedPath(text),
       'is no regular file, and can be changed through Git only',
     ]),
   ]);
+  // A file that a push put deeper can be written back.
+  const newPathProblem = (path: string) =>
+    pathProblem(path) ?? (content.files.has(path) ? undefined : depthProblem(path));
   const problems = [...texts].flatMap(([path, text]) => {
-    const problem = untouchable.get(path) ?? pathProblem(path) ?? textProblem(text);
+    const problem = untouchable.get(path) ?? newPathProblem(path) ?? textProblem(text);
     return problem === undefined ? [] : invalidValue(['spec', 'resources', shown(path)], shown(path), problem);
   });
   for (const path of given?.keys() ?? []) {
     const twice = texts.has(path) ? 'is in resources as well' : undefined;
-    const problem = twice ?? untouchable.get(path) ?? pathProblem(path);
+    const problem = twice ?? untouchable.get(path) ?? newPathProblem(path);
     if (problem !== undefined)
       problems.push(invalidValue(['spec', 'binaryResources', shown(path)], shown(path), problem));
   }
   if (problems.length > 0) throw refusedFiles(name, problems.slice(0, 20));
-  checkSize(name, texts, binary);
+  checkPackageSize(name, new Map<string, string | Uint8Array>([...texts, ...binary]), [
+    ...unnameable,
+    ...content.skipped.map(skippedPath),
+  ]);
   const edits = new Map<string, Uint8Array | null>();
   for (const path of content.files.keys())
     if (!texts.has(path) && !binary.has(path) && !untouchable.has(path)) edits.set(path, null);
   for (const [path, text] of texts) edits.set(path, Buffer.from(text));
   for (const [path, data] of given ?? []) edits.set(path, data);
   return edits;
-}
-
-function checkSize(name: string, texts: ReadonlyMap<string, string>, binary: ReadonlyMap<string, Buffer>): void {
-  let bytes = 0;
-  for (const text of texts.values()) bytes += Buffer.byteLength(text);
-  for (const data of binary.values()) bytes += data.length;
-  const files = texts.size + binary.size;
-  if (bytes <= MAX_BYTES && files <= MAX_FILES) return;
-  throw new SluiceError(
-    'LimitExceeded',
-    `${name} would have ${files} files with ${bytes} bytes; a package has at most ${MAX_FILES} files and ${MAX_BYTES} bytes`,
-  );
 }
 
 function pathProblem(path: string): string | undefined {

@@ -25,6 +25,8 @@ export interface Rendering extends Resolution {
   readonly failure?: string;
   /** Human-readable notes that do not stop rendering; one line each. */
   readonly notes?: readonly string[];
+  /** Those of the notes that the author of a change should see: changes by functions that are not accepted. */
+  readonly ignored?: readonly string[];
   /** True if it failed because a function cannot run here, which is no fault of the package. */
   readonly unavailable?: boolean;
 }
