@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { gone, image, never, open, packageWith, until } from './testing-runner.ts';
@@ -15,6 +16,18 @@ test('starts nothing before the first package, and keeps its worker warm', async
   await runner.run(packageWith('fine', 'fine'), never());
   expect(runner.pids).toEqual(pids);
 });
+
+test.runIf(process.platform === 'linux')(
+  'a Ctrl-C in the terminal of this process does not reach a worker',
+  async () => {
+    const runner = open();
+    await runner.run(packageWith('fine'), never());
+    const groups = runner.pids.map((pid) =>
+      Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[2]),
+    );
+    expect(groups).toEqual(runner.pids);
+  },
+);
 
 test('a function that fails does not cost the worker', async () => {
   const runner = open();

@@ -66,6 +66,8 @@ export class WorkerProcess {
       env: {},
       stdio: [...stdio],
       serialization: 'advanced',
+      // Ctrl-C signals the whole process group of a terminal; Sluice finishes the work that runs and then ends its workers.
+      detached: true,
     });
     this.#child = child;
     child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {

@@ -153,6 +153,16 @@ describe('the own client over HTTP', () => {
       expect(refsOf(origin)).toEqual(before);
     });
 
+    test('without git, a lost race whose refs cannot be listed is an error that may pass', async () => {
+      server.behaviour.oldProtocol = true;
+      const other = await openRepository(path, { engine: 'isomorphic-git' });
+      const removal: RefUpdate = { type: 'delete', ref: 'refs/heads/draft', old: lost };
+      const error = await failure(other.push(remote, [removal]));
+      expect(error).toMatchObject({ code: 'Unavailable' });
+      expect(error.message).toContain('Try again, or install git');
+      await other.close();
+    });
+
     test('removes nothing before it has the replacement', async () => {
       const before = posts('receive-pack');
       await repository.push(remote, [

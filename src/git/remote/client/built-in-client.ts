@@ -83,7 +83,7 @@ export class BuiltInClient {
   }
 
   list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[] | GitFallback> {
-    return this.#within('listing refs', 'listRemote', remote, signal, async (call) => {
+    return this.#within('listing refs', 'listRemote', remote, signal, async (call): Promise<Ref[] | GitFallback> => {
       const problem = await this.#server.readProblem(call);
       if (problem !== undefined) return { fallbackReason: problem };
       const refs = await this.#server.listRefs(call, prefixes);
@@ -101,22 +101,28 @@ export class BuiltInClient {
     const rest = mappingsOf(later?.refspecs ?? []);
     if (first === undefined || rest === undefined)
       return { fallbackReason: 'a refspec requests more than mirroring refs' };
-    return await this.#within('fetch', 'fetch', remote, options.signal, async (call) => {
-      const problem = await this.#server.readProblem(call);
-      if (problem !== undefined) return { fallbackReason: problem };
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          const news = await this.#compare(call, first, prune);
-          if (later === undefined || !later.isNeeded(news.updates.map(changeOf)))
-            return await this.#bring(call, news, prune);
-          // In one call, so that the values belong together.
-          return await this.#bring(call, await this.#compare(call, [...first, ...rest], prune), prune);
-        } catch (error) {
-          const overtaken = error instanceof RefConflictError && error.details?.kind === 'moved';
-          if (!overtaken || attempt >= MAX_ATTEMPTS) throw error;
+    return await this.#within(
+      'fetch',
+      'fetch',
+      remote,
+      options.signal,
+      async (call): Promise<RefChange[] | GitFallback> => {
+        const problem = await this.#server.readProblem(call);
+        if (problem !== undefined) return { fallbackReason: problem };
+        for (let attempt = 1; ; attempt += 1) {
+          try {
+            const news = await this.#compare(call, first, prune);
+            if (later === undefined || !later.isNeeded(news.updates.map(changeOf)))
+              return await this.#bring(call, news, prune);
+            // In one call, so that the values belong together.
+            return await this.#bring(call, await this.#compare(call, [...first, ...rest], prune), prune);
+          } catch (error) {
+            const overtaken = error instanceof RefConflictError && error.details?.kind === 'moved';
+            if (!overtaken || attempt >= MAX_ATTEMPTS) throw error;
+          }
         }
-      }
-    });
+      },
+    );
   }
 
   /**
@@ -129,7 +135,7 @@ export class BuiltInClient {
     updates: readonly RefUpdate[],
     signal: AbortSignal | undefined,
   ): Promise<'done' | GitFallback> {
-    return this.#within('push', 'push', remote, signal, async (call) => {
+    return this.#within('push', 'push', remote, signal, async (call): Promise<'done' | GitFallback> => {
       const offered = await this.#offers(call);
       let commands = updates;
       let isListed = false;
@@ -152,7 +158,7 @@ export class BuiltInClient {
           } else if (isListed || (await this.#server.readProblem(call)) !== undefined) {
             if (inPart !== undefined) throw inPart;
             this.#known.clear();
-            return { fallbackReason: incomplete ?? OTHER_REFS, passing: true };
+            return { fallbackReason: incomplete ?? OTHER_REFS, isTransient: true };
           } else {
             rest = await this.#refreshKnownTips(call, commands);
             isListed = true;
