@@ -6,8 +6,8 @@ import { Mutex } from '../../src/foundation/concurrency/mutex.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { GitNetwork } from '../../src/git/network/git-network.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';
-import type { Explainer } from '../../src/package/api/explain/explainer.ts';
-import type { DeliveryExplanation, Reason } from '../../src/package/model/revision/explanation.ts';
+import { type Explainer, type Findings, repairSteps, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
+import type { DeliveryExplanation } from '../../src/package/model/revision/explanation.ts';
 import {
   isPublished,
   type PackageRevision,
@@ -48,7 +48,7 @@ export function deliveryExplainer(options: DeliveryExplainerOptions): Explainer 
   const part: Part = { ...options, mirrors: new Map() };
   return {
     async explain({ evaluation: { revision } }, { signal }) {
-      if (!isPublished(revision)) return { reasons: undeliverable(revision) };
+      if (!isPublished(revision)) return undeliverable(revision);
       return revision.revision < 1 ? {} : { delivery: await explainDelivery(part, revision, signal) };
     },
   };
@@ -59,12 +59,17 @@ interface Part extends DeliveryExplainerOptions {
   readonly mirrors: Map<string, Mutex>;
 }
 
-/** Returns why a target would refuse the package after its publication. */
-function undeliverable({ kptfile }: PackageRevision): Reason[] {
+/** Returns why a target would refuse the package after its publication, and how to repair it before. */
+function undeliverable(revision: PackageRevision): Findings {
+  const { kptfile, lifecycle, name } = revision;
   const condition = kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE);
-  if (condition?.status !== 'False') return [];
-  const message = `if it is published in this state, ${condition.message ?? 'no target delivers it'}`;
-  return [{ reason: 'Undeliverable', message }];
+  if (condition?.status !== 'False') return {};
+  const reason = condition.message ?? 'no target delivers it';
+  const message = `if it is published in this state, ${reason}`;
+  // A proposal has to become a draft again before its files can change.
+  const withdraw =
+    lifecycle === 'Proposed' ? [sluiceCommand('rpkg', 'reject', name, '--reason', 'no target can deliver it')] : [];
+  return { reasons: [{ reason: 'Undeliverable', message }], next: [...withdraw, ...repairSteps(revision)] };
 }
 
 async function explainDelivery(

@@ -1,6 +1,7 @@
 import {
   type ExplainedRevision,
   type Explainer,
+  repairSteps,
   type Surroundings,
   sluiceCommand,
 } from '../../src/package/api/explain/explainer.ts';
@@ -17,7 +18,7 @@ export const proposalExplainer: Explainer = {
     const { revision, gates, policy } = evaluation;
     if (revision.lifecycle !== 'Draft') return {};
     const { name } = revision;
-    const repair = [sluiceCommand('rpkg', 'pull', name, 'folder'), sluiceCommand('rpkg', 'push', name, 'folder')];
+    const repair = repairSteps(revision);
     if (revision.problem !== undefined) return { next: repair };
     const reasons: Reason[] = [];
     const next: string[] = [];

@@ -1,5 +1,5 @@
 import { timestamp } from '../../src/foundation/time/clock.ts';
-import { type Explainer, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
+import { type Explainer, repairSteps, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
 import { rejectionOf } from '../../src/package/model/record/record.ts';
 import type { Reason } from '../../src/package/model/revision/explanation.ts';
 import { rejectionMessage } from '../proposal/readiness.ts';
@@ -25,8 +25,7 @@ export const obstacleExplainer: Explainer = {
     if (record.source !== undefined && record.source.content === content.content) {
       const message = `the content is still that of ${record.source.name}, which is published; no controller proposes it`;
       reasons.push({ reason: 'SameAsSource', message });
-      const { name } = revision;
-      next.push(sluiceCommand('rpkg', 'pull', name, 'folder'), sluiceCommand('rpkg', 'push', name, 'folder'));
+      next.push(...repairSteps(revision));
     }
     const rejection = rejectionOf(record, { commit: revision.commit, content: content.content });
     if (rejection !== undefined) reasons.push({ reason: 'Rejected', message: rejectionMessage(rejection) });

@@ -10,3 +10,10 @@ test('commands in quotes are those that work: with npx under npm', () => {
     text.replace('"sluice why', '"npx sluice why'),
   );
 });
+
+test('commands name the path of the program if PATH has no sluice', () => {
+  const called = '/opt/my tools/sluice.js';
+  expect(new Terminal(none, none, { PATH: '/nonexistent' }, called).copyable('see "sluice why x"')).toBe(
+    `see "'/opt/my tools/sluice.js' why x"`,
+  );
+});

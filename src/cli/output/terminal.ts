@@ -1,4 +1,7 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { styleText } from 'node:util';
+import { commandLine } from '../../foundation/text/command-line.ts';
 
 /** One of the two streams of a command. */
 export interface OutputStream {
@@ -9,9 +12,22 @@ export interface OutputStream {
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** Under npm the program is not on the path, and runs as `npx sluice`. */
-export function isUnderNpm(environment: NodeJS.ProcessEnv): boolean {
-  return environment.npm_command !== undefined || environment.npm_lifecycle_event !== undefined;
+/** The words that run this program again: under npm `npx sluice`, and the path of the call if PATH has no sluice. */
+function programWords(environment: NodeJS.ProcessEnv, calledAs: string | undefined): readonly string[] {
+  if (environment.npm_command !== undefined || environment.npm_lifecycle_event !== undefined) return ['npx', 'sluice'];
+  return calledAs === undefined || isOnPath('sluice', environment) ? ['sluice'] : [calledAs];
+}
+
+function isOnPath(program: string, { PATH = '' }: NodeJS.ProcessEnv): boolean {
+  return PATH.split(delimiter).some((folder) => {
+    try {
+      if (folder !== '') accessSync(join(folder, program), constants.X_OK);
+      return folder !== '';
+    } catch {
+      // Absent, or not for this user.
+      return false;
+    }
+  });
 }
 
 /** The output streams of a command and their settings. */
@@ -19,11 +35,21 @@ export class Terminal {
   readonly out: OutputStream;
   readonly err: OutputStream;
   readonly #environment: NodeJS.ProcessEnv;
+  readonly #calledAs: string | undefined;
+  #program: readonly string[] | undefined;
 
-  constructor(out: OutputStream, err: OutputStream, environment: NodeJS.ProcessEnv) {
+  /** `calledAs` is the path by which the program was called. */
+  constructor(out: OutputStream, err: OutputStream, environment: NodeJS.ProcessEnv, calledAs?: string) {
     this.out = out;
     this.err = err;
     this.#environment = environment;
+    this.#calledAs = calledAs;
+  }
+
+  /** The words that a user types to run this program again. */
+  get program(): readonly string[] {
+    this.#program ??= programWords(this.#environment, this.#calledAs);
+    return this.#program;
   }
 
   /** Writes one line to stdout. */
@@ -31,14 +57,15 @@ export class Terminal {
     this.out.write(`${text}\n`);
   }
 
-  /** Writes one line to stderr, for output that programs must not read from stdout. Commands in it can be copied under npm too. */
+  /** Writes one line to stderr, for output that programs must not read from stdout. Commands in it can be copied. */
   note(text: string): void {
     this.err.write(`${this.copyable(text)}\n`);
   }
 
-  /** A message whose quoted commands run as they are written: under npm with npx. */
+  /** A message whose quoted commands run as they are written, however this program was called. */
   copyable(text: string): string {
-    return isUnderNpm(this.#environment) ? text.replaceAll(/(?<=["`])sluice (?=[a-z])/g, 'npx sluice ') : text;
+    const program = commandLine(this.program);
+    return program === 'sluice' ? text : text.replaceAll(/(?<=["`])sluice (?=[a-z])/g, () => `${program} `);
   }
 
   /** Colours a text where a person reads it; `text` must be printable already. */
@@ -57,5 +84,5 @@ export class Terminal {
 
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
-  return new Terminal(process.stdout, process.stderr, process.env);
+  return new Terminal(process.stdout, process.stderr, process.env, process.argv[1]);
 }

@@ -9,10 +9,13 @@ test('a command for a data folder names its user with --as, one for a server doe
   const command = "sluice rpkg condition set a.b.v1 x/Y True --as-group security --as 'Jane Doe'";
   expect(placedCommand({ data: 'd' }, invocation)(command)).toBe(`${command} --data d`);
   expect(placedCommand({ kubeconfig: 'k' }, invocation, true)(command)).toBe(
-    'sluice rpkg condition set a.b.v1 x/Y True --kubeconfig k',
+    'as a member of group:security, Jane Doe: sluice rpkg condition set a.b.v1 x/Y True --kubeconfig k',
   );
   const after = 'permit the account, then: sluice rpkg approve a.b.v1 --as other-user';
-  expect(placedCommand({}, invocation, true)(after)).toBe('permit the account, then: sluice rpkg approve a.b.v1');
+  expect(placedCommand({}, invocation, true)(after)).toBe(
+    'permit the account, then: as another user: sluice rpkg approve a.b.v1',
+  );
+  expect(placedCommand({}, invocation, true)('sluice rpkg propose a.b.v1')).toBe('sluice rpkg propose a.b.v1');
   expect(placedCommand({}, invocation, true)('gate x: resolver ipam works on it')).toBe(
     'gate x: resolver ipam works on it',
   );

@@ -1,39 +1,46 @@
 import { DEFAULT_DATA_FOLDER } from '../../app/data/data-folder.ts';
 import { commandLine } from '../../foundation/text/command-line.ts';
-import { isUnderNpm } from '../output/terminal.ts';
 import type { Invocation, PlaceOptions } from './invocation.ts';
 
-const AS_OTHER = / --as(?:-group)? (?:'[^']*'|[^\s']+)/g;
+const AS_OTHER = / --as(?<group>-group)? (?:'(?<quoted>[^']*)'|(?<plain>[^\s']+))/g;
+
+/** Stands in explanations for any user but the caller. */
+const OTHER_USER = 'other-user';
 
 /** Makes commands that a person can copy, for the place that a command line means. */
 export function commandFor(options: PlaceOptions, invocation: Invocation): (...words: string[]) => string {
-  const [program, place] = [programOf(invocation), placeWords(options)];
+  const [program, place] = [invocation.terminal.program, placeWords(options)];
   return (...words) => commandLine([...program, ...words, ...place]);
 }
 
 /**
  * Adds the place that a command line means to commands of explanations, which begin with `sluice `, if need be after what has to be done
- * first; other texts stay. In a data folder a command can act for any user. With `isServer` it names none: a server knows its users, and
- * another user runs the command with an own kubeconfig.
+ * first; other texts stay. In a data folder a command can act for any user. With `isServer` the text names the user instead: a server
+ * authenticates its users, so another user runs the command with their own kubeconfig.
  */
 export function placedCommand(
   options: PlaceOptions,
   invocation: Invocation,
   isServer = false,
 ): (text: string) => string {
-  const program = commandLine(programOf(invocation));
+  const program = commandLine(invocation.terminal.program);
   const place = placeWords(options);
   const end = place.length === 0 ? '' : ` ${commandLine(place)}`;
-  const asCaller = (words: string) => (isServer ? words.replaceAll(AS_OTHER, '') : words);
   return (text) =>
-    text.replace(
-      /^((?:.*, then: )?)sluice (.*)$/s,
-      (_all, before: string, words: string) => `${before}${program} ${asCaller(words)}${end}`,
-    );
+    text.replace(/^((?:.*, then: )?)sluice (.*)$/s, (_all, before: string, words: string) => {
+      const command = `${program} ${isServer ? words.replaceAll(AS_OTHER, '') : words}${end}`;
+      return `${before}${isServer ? actorText(words) : ''}${command}`;
+    });
 }
 
-function programOf({ environment }: Invocation): string[] {
-  return isUnderNpm(environment) ? ['npx', 'sluice'] : ['sluice'];
+/** The users for whom a command has to run; empty for the caller. */
+function actorText(words: string): string {
+  const users = [...words.matchAll(AS_OTHER)].map(({ groups = {} }) => {
+    const name = groups.quoted ?? groups.plain ?? '';
+    if (groups.group !== undefined) return `a member of group:${name}`;
+    return name === OTHER_USER ? 'another user' : name;
+  });
+  return users.length === 0 ? '' : `as ${users.join(', ')}: `;
 }
 
 function placeWords({ data, kubeconfig, context }: PlaceOptions): string[] {

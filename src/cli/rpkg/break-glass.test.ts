@@ -23,13 +23,23 @@ test('a publication with closed gates is an event, also where no server runs', a
   await cli.run('rpkg', 'propose', 'one.web.v1');
   expect(
     await cli.run('rpkg', 'approve', '--as', 'anna', 'one.web.v1', '--break-glass', '--reason', 'fire'),
-  ).toMatchObject({ code: 0 });
+  ).toMatchObject({ code: 0, stdout: 'one.web.v1 approved, with the gates as they are (break-glass)\n' });
   const after = await open(cli);
   const { items } = await after.client.list(eventKind);
   await after.close();
   expect(items.map(({ type, reason, message }) => [type, reason, message])).toEqual([
     ['Warning', 'BreakGlass', expect.stringMatching(/publishes it with --break-glass: fire$/)],
   ]);
+});
+
+test('with open gates it is an ordinary approval', async () => {
+  await using cli = await cliFixture();
+  await cli.run('repo', 'reg', cli.bare('one.git'));
+  await cli.run('rpkg', 'init', 'web', '--repository', 'one', '--workspace', 'v1');
+  await cli.run('rpkg', 'propose', 'one.web.v1');
+  expect(
+    await cli.run('rpkg', 'approve', '--as', 'anna', 'one.web.v1', '--break-glass', '--reason', 'fire'),
+  ).toMatchObject({ code: 0, stdout: 'one.web.v1 approved\n' });
 });
 
 test('nothing is published with closed gates where the event cannot be written', async () => {

@@ -29,8 +29,9 @@ test('push warns of a field that kpt rejects; why recommends the repair, and not
   const { next, reasons } = JSON.parse((await cli.run('why', NAME, '-o', 'json')).stdout);
   expect(reasons).toContainEqual(expect.objectContaining({ reason: 'InvalidKptfile' }));
   expect(next.map((command: string) => command.replace(/^(npx )?sluice /, ''))).toEqual([
-    `rpkg pull ${NAME} folder`,
-    `rpkg push ${NAME} folder`,
+    `rpkg pull ${NAME} web-v1`,
+    'edit the files in web-v1',
+    `rpkg push ${NAME} web-v1`,
   ]);
 });
 

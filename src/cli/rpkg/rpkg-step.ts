@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BREAK_GLASS_ANNOTATION } from '../../package/api/objects/revision-object.ts';
 import { approverText } from '../../package/api/requests/warn-of-closed-gates.ts';
+import { explainSchema } from '../../package/model/revision/revision-readings.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
@@ -9,6 +10,7 @@ import { findRevision } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
 import { commitOf } from '../access/package-contents.ts';
+import { readRevision } from '../access/read-revision.ts';
 import { printable } from '../output/printable.ts';
 import { commandFor } from '../program/command-for.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
@@ -70,7 +72,7 @@ export function rpkgStep(
     const outcome = await forEachName(names, invocation, access, act, options);
     for (const main of await leftOnMain(access, deleted)) {
       invocation.terminal.note(
-        `${printable(main)} is left: as in Porch, the files stay on the main branch until it is deleted too`,
+        `${printable(main)} remains: as in Porch, the files stay on the main branch until it is deleted too`,
       );
       for (const next of ['propose-delete', 'del']) invocation.terminal.note(`Next: ${command('rpkg', next, main)}`);
     }
@@ -150,7 +152,16 @@ async function breakGlass(access: Access, wanted: PackageRevision, reason: strin
   const request = { ...wanted, metadata: { ...wanted.metadata, annotations } };
   const made = await client.subResource('approval').update(packageRevisionKind, request, { reason });
   if (made.spec.lifecycle !== 'Published') return approval(made);
-  return 'approved, with the gates as they are (break-glass)';
+  // With open gates it is an ordinary approval.
+  const isBroken = await readRevision(access, made.metadata.name, 'explain', explainSchema).then(
+    ({ explanation }) => explanation.reasons.some((one) => one.reason === 'BreakGlass'),
+    (error: unknown) => {
+      // The approval is done, also for a user who may not read the explanation.
+      if (isSluiceError(error, 'Refused')) return true;
+      throw error;
+    },
+  );
+  return isBroken ? 'approved, with the gates as they are (break-glass)' : 'approved';
 }
 
 /** Returns who published it, if it is published. */

@@ -21,7 +21,7 @@ export interface WaitReport {
   readonly repositories: readonly { readonly name: string; readonly message: string }[];
   /** Failures that controllers retry. */
   readonly failing: readonly { readonly what: string; readonly message: string }[];
-  /** Delivery targets that did not get everything. */
+  /** Delivery targets to which a delivery is missing. */
   readonly targets: readonly { readonly name: string; readonly message: string }[];
 }
 
@@ -79,7 +79,7 @@ export function printWaitReport(terminal: Terminal, report: WaitReport): void {
   const { revisions, more, timers, repositories, targets, failing } = report;
   if (repositories.length > 0) terminal.line('Repositories that cannot be used:');
   for (const { name, message } of repositories) terminal.line(`  ${printable(name)}: ${printable(message)}`);
-  if (targets.length > 0) terminal.line('Targets that did not get everything:');
+  if (targets.length > 0) terminal.line('Targets to which a delivery is missing:');
   for (const { name, message } of targets) terminal.line(`  ${printable(name)}: ${printable(message)}`);
   if (failing.length > 0) terminal.line('What failed, and is tried again while "sluice up" runs:');
   for (const { what, message } of failing) terminal.line(`  ${printable(what)}: ${printable(message)}`);
@@ -102,7 +102,6 @@ function printRevision(terminal: Terminal, explanation: Explanation): void {
   // Each closed gate has a line already.
   const others = enforcement === 'enforce' ? reasons.filter(({ reason }) => reason !== 'GatesClosed') : reasons;
   for (const { message } of others) terminal.line(`    ${printable(message)}`);
-  const commands = [...closed.flatMap((gate) => gate.next ?? []), ...next];
-  const [first] = commands;
+  const [first] = next;
   if (first !== undefined) terminal.line(`    next: ${printable(first)}`);
 }

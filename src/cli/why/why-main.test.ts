@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { cli, register, useRepository } from './testing.ts';
+import { cli, register, up, useRepository } from './testing.ts';
 
 useRepository();
 
@@ -72,7 +72,7 @@ test('after the deletion of the last numbered revision every command names how t
   const deleted = await cli.run('rpkg', 'del', name);
   expect(deleted).toMatchObject({ code: 0, stdout: `${name} deleted\n` });
   const [note, ...next] = deleted.stderr.trimEnd().split('\n');
-  expect(note).toMatch(/^packages\.web\.main is left: as in Porch, /);
+  expect(note).toMatch(/^packages\.web\.main remains: as in Porch, /);
   expect(next).toEqual([`Next: sluice rpkg propose-delete ${main}`, `Next: sluice rpkg del ${main}`]);
   const left = await explain(main);
   expect(left.reasons).toContainEqual({
@@ -129,4 +129,32 @@ test('the next step of a draft with a closed gate of the Kptfile sets it, and th
   expect(words((await explain(name)).next)).toEqual([`rpkg condition set ${name} example.com/Tested True`]);
   await cli.run('rpkg', 'condition', 'set', name, 'example.com/Tested', 'True');
   expect(words((await explain(name)).next)).toEqual([`rpkg propose ${name}`]);
+});
+
+test('before a gate is set or the revision is published, files are repaired that no target can deliver; up names the same step', async () => {
+  await register(`apiVersion: sluice.dev/v1alpha1
+kind: PackagePolicy
+metadata: {name: review}
+spec:
+  requiredGates: [{conditionType: example.com/Reviewed, approveOnly: true}]
+---
+apiVersion: sluice.dev/v1alpha1
+kind: DeliveryTarget
+metadata: {name: site}
+spec: {selector: {}, git: {repo: ${cli.bare('site.git')}}}
+`);
+  const name = 'packages.web.v1';
+  await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+  const folder = join(cli.folder, name);
+  await cli.run('rpkg', 'pull', name, folder);
+  await writeFile(join(folder, 'deployment.yaml'), 'a: [\n');
+  await cli.run('rpkg', 'push', name, folder);
+  await cli.run('rpkg', 'propose', name);
+  await up();
+  const { reasons, next } = await explain(name);
+  expect(reasons).toContainEqual(expect.objectContaining({ reason: 'Undeliverable' }));
+  const repair = [`rpkg pull ${name} web-v1`, 'edit the files in web-v1', `rpkg push ${name} web-v1`];
+  expect(words(next).slice(0, 4)).toEqual([`rpkg reject ${name} --reason 'no target can deliver it'`, ...repair]);
+  const next0 = next[0] ?? '';
+  expect((await up()).stdout).toContain(`    next: ${next0}\n`);
 });

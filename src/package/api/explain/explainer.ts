@@ -66,3 +66,13 @@ export interface Explainer {
 export function sluiceCommand(...words: readonly string[]): string {
   return commandLine(['sluice', ...words]);
 }
+
+/** How a user repairs the content of a draft: what to do between the two commands is in words. */
+export function repairSteps({ name, key }: PackageRevision): string[] {
+  const folder = `${key.package.split('/').at(-1)}-${key.workspace}`;
+  return [
+    sluiceCommand('rpkg', 'pull', name, folder),
+    `edit the files in ${folder}`,
+    sluiceCommand('rpkg', 'push', name, folder),
+  ];
+}
