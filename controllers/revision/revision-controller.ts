@@ -128,6 +128,19 @@ class RevisionReconciler {
   }
 
   async reconcile(key: ObjectKey, { signal }: ReconcileContext): Promise<ReconcileResult> {
+    try {
+      return await this.#reconcile(key, signal);
+    } catch (error) {
+      // Its repository was unregistered meanwhile, or the revision was deleted.
+      const isGone = isSluiceError(error, 'NotFound') && this.#options.store.find(keyText(key)) === undefined;
+      if (!isGone) throw error;
+      this.#settled.forget(keyText(key));
+      this.#events.forget(key);
+      return {};
+    }
+  }
+
+  async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
     const { store } = this.#options;
     const id = keyText(key);
     let revision = store.find(id);

@@ -158,7 +158,7 @@ describe('names in pushes are claims', () => {
     expect(lastRequestOf(row).by).toMatch(/^says: /);
     expect((await world.store.history(name)).map(({ by }) => by)).toEqual([expect.stringMatching(/^says: /)]);
     expect(narrateChanges([{ before: undefined, after: row }], 0)[0]?.message).toMatch(
-      /found as Draft, last by says: /,
+      /found as Draft, pushed \(author: /,
     );
   });
 });

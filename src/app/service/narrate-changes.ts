@@ -1,8 +1,9 @@
 import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import { counted } from '../../foundation/text/counted.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
 import { publishedRecordOf } from '../../package/model/record/commit-message.ts';
 import { verdictOf } from '../../package/model/record/record.ts';
-import { authorOf, lastRequestOf, moveOf } from '../../package/model/revision/attribution.ts';
+import { authorOf, claimedName, lastRequestOf, moveOf } from '../../package/model/revision/attribution.ts';
 import { isPlaceholder, type PackageRevision, repositoryIdOf } from '../../package/model/revision/package-revision.ts';
 import type { LogEntry } from './log-entry.ts';
 
@@ -11,15 +12,26 @@ const MANY = 6;
 /** Maximum number of packages that one entry lists. */
 const NAMED = 3;
 
+export interface NarrationOptions {
+  /** True for a revision that an earlier process knew in the same state. */
+  readonly wasKnown?: (revision: PackageRevision) => boolean;
+  /** False for the id of a repository that is not registered any more. */
+  readonly isRegistered?: (repositoryId: string) => boolean;
+}
+
 /**
  * Describes changes of the index for users: lifecycles, gates, edits. `now` in milliseconds since the epoch. Revisions that an
- * earlier process knew in the same state (`wasKnown`) are only counted.
+ * earlier process knew, and those of a repository that was unregistered, are only counted.
  */
 export function narrateChanges(
   changes: readonly IndexChange[],
   now: number,
-  wasKnown: (revision: PackageRevision) => boolean = () => false,
+  { wasKnown = () => false, isRegistered = () => true }: NarrationOptions = {},
 ): LogEntry[] {
+  const gone = changes.flatMap(({ before, after }) =>
+    after === undefined && before !== undefined && !isRegistered(repositoryIdOf(before)) ? [before] : [],
+  );
+  if (gone.length > 0) return unregistered(gone, now);
   const isKnown = ({ before, after }: IndexChange) => before === undefined && after !== undefined && wasKnown(after);
   const [known, news] = [changes.filter(isKnown), changes.filter((change) => !isKnown(change))];
   const shown = known.flatMap(({ after }) => after ?? []).filter((row) => !isPlaceholder(row));
@@ -68,8 +80,18 @@ function summarise(rows: readonly PackageRevision[], at: number, what: 'found' |
   return [...Map.groupBy(rows, repositoryIdOf)].map(([id, revisions]) => {
     const repository = id.slice(id.indexOf('/') + 1);
     const counts = [...Map.groupBy(revisions, (row) => row.lifecycle)].map(([name, list]) => `${list.length} ${name}`);
-    const message = `${revisions.length} package revisions ${what} (${counts.join(', ')})`;
+    const message = `${counted(revisions.length, 'package revision')} ${what} (${counts.join(', ')})`;
     return { at, level: 'info', event: 'Found', subject: repository, message, fields: { count: revisions.length } };
+  });
+}
+
+/** Their data stays in Git: they were not deleted. The changes of such a repository come together. */
+function unregistered(rows: readonly PackageRevision[], at: number): LogEntry[] {
+  return [...Map.groupBy(rows, repositoryIdOf)].map(([id, revisions]) => {
+    const repository = id.slice(id.indexOf('/') + 1);
+    const { length: count } = revisions.filter((row) => !isPlaceholder(row));
+    const message = `unregistered; ${counted(count, 'package revision')} ${count === 1 ? 'stays' : 'stay'} in Git`;
+    return { at, level: 'info', event: 'Unregistered', subject: repository, message, fields: { count } };
   });
 }
 
@@ -130,11 +152,11 @@ function edited(before: PackageRevision, after: PackageRevision, entry: MakeEntr
     const output = [to?.reason, to?.message].filter((text) => text !== undefined && text !== '').join(': ');
     const opened = what === 'gate' && to?.status === 'True' && from?.status !== 'True';
     const state = to === undefined ? 'withdrawn' : opened ? 'open' : to.status;
-    const message = `${what} ${type} ${state}, by ${by}${output === '' ? '' : `: ${output}`}`;
+    const message = `${what} ${type} ${state}, by ${actorText(by)}${output === '' ? '' : `: ${output}`}`;
     entries.push(entry(opened ? 'GateOpened' : 'Condition', message, { type, status: to?.status ?? 'withdrawn', by }));
   }
   if (entries.length > 0) return entries;
-  return [entry('Edited', `changed by ${authorOf(after)}: ${after.tip.subject}`, { by: authorOf(after) })];
+  return [entry('Edited', `changed by ${actorText(authorOf(after))}: ${after.tip.subject}`, { by: authorOf(after) })];
 }
 
 function conditionsOfRow({ kptfile }: PackageRevision): Map<string, Condition> {
@@ -143,14 +165,23 @@ function conditionsOfRow({ kptfile }: PackageRevision): Map<string, Condition> {
 
 function found(row: PackageRevision): string {
   const number = row.revision > 0 ? ` v${row.revision}` : '';
-  return `found as ${row.lifecycle}${number}, last by ${lastRequestOf(row).by}`;
+  const { by } = lastRequestOf(row);
+  const claim = claimedName(by);
+  const last = claim === undefined ? `last by ${by}` : `pushed (author: ${claim})`;
+  return `found as ${row.lifecycle}${number}, ${last}`;
+}
+
+/** Names an actor, or the author of a push whom no trusted statement has. */
+function actorText(by: string): string {
+  const claim = claimedName(by);
+  return claim === undefined ? by : `a push (author: ${claim})`;
 }
 
 function moved(before: PackageRevision, after: PackageRevision): string {
   const { by, reason } = moveOf(before, after);
   const number = after.revision > 0 && after.lifecycle === 'Published' ? ` v${after.revision}` : '';
   const why = reason === undefined ? '' : ` (${reason})`;
-  return `${before.lifecycle} → ${after.lifecycle}${number}, by ${by}${why}`;
+  return `${before.lifecycle} → ${after.lifecycle}${number}, by ${actorText(by)}${why}`;
 }
 
 function movedFields(before: PackageRevision, after: PackageRevision): Record<string, unknown> {

@@ -22,3 +22,18 @@ export function narrateEvent(event: Event, now: number): LogEntry | undefined {
     fields: { kind, component: event.reportingComponent },
   };
 }
+
+/**
+ * Returns a function that is true for a warning that an earlier process reported and that this process, begun at `startedAt`, reports
+ * for the first time: controllers evaluate everything again after a start, so that this is no change.
+ */
+export function repeatedWarnings(startedAt: number): (event: Event) => boolean {
+  const seen = new Set<string>();
+  return ({ metadata, type, firstTimestamp }) => {
+    const isOld = type === 'Warning' && Date.parse(firstTimestamp ?? '') < startedAt;
+    const id = `${metadata.namespace}/${metadata.name}`;
+    if (!isOld || seen.has(id)) return false;
+    seen.add(id);
+    return true;
+  };
+}

@@ -6,6 +6,7 @@ import { EventRecorder } from '../../controller/event-recorder.ts';
 import { Manager } from '../../controller/manager.ts';
 import type { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
@@ -21,7 +22,7 @@ import { eventOfStep } from './event-of-step.ts';
 import type { ListenAddress } from './listen-address.ts';
 import type { LogEntry, LogSink } from './log-entry.ts';
 import { narrateChanges } from './narrate-changes.ts';
-import { narrateEvent } from './narrate-event.ts';
+import { narrateEvent, repeatedWarnings } from './narrate-event.ts';
 import { Recovery } from './recovery.ts';
 import type { ServedApi } from './serve-api.ts';
 
@@ -114,12 +115,17 @@ export class Service {
   async start(): Promise<void> {
     const { session, log, lock } = this.#options;
     const now = () => session.clock.now();
+    const isRepeated = repeatedWarnings(now());
     const recovery = lock.abandonedBy === undefined ? undefined : new Recovery(session, lock.abandonedBy);
     if (recovery !== undefined) log(recovery.begun());
     this.#unsubscribe.push(
       session.store.subscribe((changes) => {
         recovery?.count(changes);
-        for (const entry of narrateChanges(changes, now(), (revision) => session.wasKnown(revision))) {
+        const narration = {
+          wasKnown: (revision: PackageRevision) => session.wasKnown(revision),
+          isRegistered: (id: string) => session.store.repositories().some((repository) => repository.id === id),
+        };
+        for (const entry of narrateChanges(changes, now(), narration)) {
           log(entry);
           this.#recordStep(entry);
         }
@@ -128,6 +134,7 @@ export class Service {
       this.manager.informer(eventKind).addHandler((event) => {
         // Events of an earlier process were printed by that process.
         if (event.type === 'delete' || session.isUnchangedSinceStart(event.object)) return;
+        if (isRepeated(event.object)) return;
         const entry = narrateEvent(event.object, now());
         if (entry !== undefined) log(entry);
       }),

@@ -151,5 +151,16 @@ test('up narrates claims as claims', async () => {
   const changes = await refresh();
   expect(changes).toHaveLength(1);
   expect(before.commit).not.toBe(world.store.get(name).commit);
-  expect(narrateChanges(changes, 0).map(({ message }) => message)).toEqual(['changed by says: sec: all good']);
+  expect(narrateChanges(changes, 0).map(({ message }) => message)).toEqual([
+    'changed by a push (author: sec): all good',
+  ]);
+});
+
+test('up counts the revisions of a repository that was unregistered, and does not report them as deleted', async () => {
+  const { name } = await world.draft('apps/web/w1', { 'x.yaml': 'a: 1\n' });
+  const changes = [{ before: world.store.get(name), after: undefined }];
+  expect(narrateChanges(changes, 0).map(({ message }) => message)).toEqual(['Draft was deleted']);
+  expect(narrateChanges(changes, 0, { isRegistered: () => false })).toMatchObject([
+    { subject: 'apps', event: 'Unregistered', message: 'unregistered; 1 package revision stays in Git' },
+  ]);
 });

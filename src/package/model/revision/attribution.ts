@@ -10,9 +10,16 @@ import { isPublished, type PackageRevision } from './package-revision.ts';
  * only where a trusted signed statement has it. Any other one is a claim, and is shown as such.
  */
 
+const CLAIM = 'says: ';
+
 /** Formats a name that is in no trusted statement. */
 export function claimed(name: string): string {
-  return `says: ${name}`;
+  return `${CLAIM}${name}`;
+}
+
+/** The name of a claim; undefined for an actor. */
+export function claimedName(by: string): string | undefined {
+  return by.startsWith(CLAIM) ? by.slice(CLAIM.length) : undefined;
 }
 
 /** Returns the author of the commit of a revision. The Git author of a plain push is a claim. */
