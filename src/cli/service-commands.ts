@@ -11,7 +11,7 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
     .option('--config <path>', 'file or folder with manifests to register first; can be given several times', several)
     .option(
       '--listen <host:port>',
-      'where to serve the Kubernetes API (default: loopback, the port of last time or a free one)',
+      'where to serve the Kubernetes API (default: loopback, the port of the previous run, else a free one)',
     )
     .option('--no-listen', 'do not serve the Kubernetes API')
     .option(
@@ -19,7 +19,7 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
       'serve webhooks of Git hosts here too, and nothing else, without TLS: for an ingress in front of it',
     )
     .option('--until-idle', 'end when nothing is queued, running or retrying; print what waits')
-    .addOption(new Option('--log <form>', 'form of the log').choices(['text', 'json']).default('text'))
+    .addOption(new Option('--log <form>', 'format of the log').choices(['text', 'json']).default('text'))
     .option('--resolver <file>', 'module with a resolver; can be given several times', several)
     .option('--function-programs <folder>', 'folder whose programs pipelines may run (exec); default: none')
     .option('--containers', 'run functions that are not built in as containers, without network and privileges')
@@ -29,7 +29,10 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
       'registry of images that name none; default: ghcr.io/kptdev/krm-functions-catalog',
     )
     .option('--render-status', 'write status.renderStatus, which older kpt rejects, into all Kptfiles')
-    .option('--disk-budget <MiB>', 'what mirrors and hosted repositories may take before less is kept; default: any')
+    .option(
+      '--disk-budget <MiB>',
+      'disk space of mirrors and hosted repositories above which Sluice removes what it can fetch again; default: no limit',
+    )
     .option(
       '--allow-git-host <host[:port]>',
       'Git host that may be at a local address or use plain http, such as gitea:3000; can be given several times',
@@ -75,13 +78,13 @@ cannot be used or a controller failed.`,
   const backup = program
     .command('backup')
     .description('copy all objects that are not packages into a file, also while "sluice up" runs')
-    .argument('<file>', 'where the copy is to be')
+    .argument('<file>', 'file to write the copy to')
     .option('--force', 'replace an existing file')
     .addHelpText(
       'after',
       `
-Packages live in their Git repositories: back those up too. It has the trust ledger: which keys are trusted, and how far statements
-have come. Private keys, certificates and tokens of the server are not in it; a new data folder gets new ones. The file holds credentials of repositories: only its owner can read it.`,
+Packages live in their Git repositories: back those up too. It contains the trust ledger: which keys are trusted, and the last
+statement of each revision. Private keys, certificates and tokens of the server are not in it; a new data folder gets new ones. The file holds credentials of repositories: only its owner can read it.`,
     );
   examples(withData(backup), 'sluice backup objects-2026-01-31.db').action(async (file, options) => {
     finish(await (await import('./data/backup.ts')).backup(file, options, invocation));
@@ -89,7 +92,7 @@ have come. Private keys, certificates and tokens of the server are not in it; a 
 
   const restore = program
     .command('restore')
-    .description('put a backup in the place of all objects that are not packages')
+    .description('replace all objects that are not packages by those of a backup')
     .argument('<file>', 'what "sluice backup" wrote')
     .addHelpText(
       'after',
@@ -117,8 +120,8 @@ Packages live in their Git repositories and stay as they are.`,
     .addHelpText(
       'after',
       `
-Without --allowed-signers the keys of the data folder count, with what it knows of revocations and of how far statements have come.
-With --allowed-signers and --data, the keys of the file count, and the data folder tells only how far statements have come. It is not changed.
+Without --allowed-signers the keys of the data folder count, with its revocations and the last statement of each revision.
+With --allowed-signers and --data, the keys of the file count, and the data folder provides only the last statement of each revision. It is not changed.
 Exit code 1 if something does not count, 2 for wrong usage. As a hook, 1 refuses the push.`,
     );
   examples(
@@ -136,10 +139,10 @@ Exit code 1 if something does not count, 2 for wrong usage. As a hook, 1 refuses
     .description('make a token for a user, and print a kubeconfig with it')
     .argument('<name>', 'name of the user, as roles name it')
     .option('--group <name>', 'group of the user; can be given several times', several)
-    .option('--expires <duration>', 'how long it is good for, such as 720h (default: for ever)')
+    .option('--expires <duration>', 'how long it is valid, such as 720h (default: no expiry)')
     .addHelpText(
       'after',
-      '\nThe token is shown this once; <data>/tokens.csv keeps its hash, and taking its line out ends it.',
+      '\nThe token is shown this once; <data>/tokens.csv keeps its hash, and removing its line revokes the token.',
     );
   examples(
     withOutput(withData(create), ['kubeconfig', 'token']).option(

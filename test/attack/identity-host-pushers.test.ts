@@ -130,7 +130,7 @@ async function propose(name: string): Promise<void> {
 
 /** Nothing is known of the pusher, so that eve is let approve, and is one of two. */
 async function expectUnknown(name: string): Promise<void> {
-  expect(await changedBy(name)).toBe('push (git)');
+  expect(await changedBy(name)).toBe('an unknown user (git push)');
   await propose(name);
   expect(await world.ok('rpkg', 'approve', name, '--as', 'eve')).toBe(
     `${name} approval 1 of 2 recorded; another user has to approve\n`,
@@ -251,7 +251,7 @@ test('what was on the branch before a reported push stays that of an unknown per
   const next = world.edit('apps', after, { 'before/y.yaml': '# y\n' });
   await world.push('apps', `${next}:refs/heads/${ref}`);
   expect((await report({ ref, before: after, after: next, user: 'anna-h' })).status).toBe(202);
-  expect(await changedBy('apps.before.v1')).toBe('push (git), anna (git)');
+  expect(await changedBy('apps.before.v1')).toBe('an unknown user (git push), anna (git)');
   await propose('apps.before.v1');
   expect(await world.ok('rpkg', 'approve', 'apps.before.v1', '--as', 'bob')).toContain('approval 1 of 2 recorded');
   expect(await world.refused('rpkg', 'approve', 'apps.before.v1', '--as', 'anna')).toContain('must not approve it');
@@ -269,7 +269,7 @@ test('the report of a second pusher of a commit counts too after a record names 
   await expect.poll(contributors).toMatchObject([{ name: 'anna' }, { name: 'eve' }]);
   // A user who is not listed is unknown.
   expect((await report({ ...pushed, user: 'mallory' })).status).toBe(202);
-  expect(await changedBy(name)).toBe('anna (git), eve (git), push (git)');
+  expect(await changedBy(name)).toBe('anna (git), eve (git), an unknown user (git push)');
   await world.ok('rpkg', 'condition', 'set', name, 'reviewed', 'True', '--as', 'anna');
   expect(await world.refused('rpkg', 'approve', name, '--as', 'eve')).toContain('must not approve it');
   expect(await world.ok('rpkg', 'approve', name, '--as', 'bob')).toContain('approval 1 of 2 recorded');
@@ -277,12 +277,12 @@ test('the report of a second pusher of a commit counts too after a record names 
 
 test('a branch that is created again on what Sluice had read of an unknown person does not attribute that to its pusher', async () => {
   const { ref, after } = await drafted('again');
-  expect(await changedBy('apps.again.v1')).toBe('push (git)');
+  expect(await changedBy('apps.again.v1')).toBe('an unknown user (git push)');
   const next = world.edit('apps', after, { 'again/y.yaml': '# anna\n' });
   await world.push('apps', `:refs/heads/${ref}`);
   await world.push('apps', `${next}:refs/heads/${ref}`);
   expect((await report({ ref, after: next, user: 'anna-h' })).status).toBe(202);
-  expect(await changedBy('apps.again.v1')).toBe('push (git), anna (git)');
+  expect(await changedBy('apps.again.v1')).toBe('an unknown user (git push), anna (git)');
   await propose('apps.again.v1');
   expect(await world.ok('rpkg', 'approve', 'apps.again.v1', '--as', 'eve')).toContain('approval 1 of 2 recorded');
 });
@@ -294,7 +294,7 @@ test('a branch that was deleted and is pushed again is not explained by the repo
   await world.push('apps', `:refs/heads/${ref}`);
   await world.push('apps', `${after}:refs/heads/${ref}`);
   // Eve stays one who changed it.
-  expect(await changedBy('apps.reborn.v1')).toBe('push (git), eve (git)');
+  expect(await changedBy('apps.reborn.v1')).toBe('an unknown user (git push), eve (git)');
   expect((await report({ ref, after, user: 'anna-h' })).status).toBe(202);
   expect(await changedBy('apps.reborn.v1')).toBe('anna (git), eve (git)');
 });
@@ -307,7 +307,7 @@ test('a draft that was deleted through Sluice is not explained by earlier report
   expect(await changedBy('apps.removed.v1')).toBe('eve (git)');
   await world.ok('rpkg', 'del', 'apps.removed.v1');
   await world.push('apps', `${after}:refs/heads/${ref}`);
-  expect(await changedBy('apps.removed.v1')).toBe('push (git), eve (git)');
+  expect(await changedBy('apps.removed.v1')).toBe('an unknown user (git push), eve (git)');
 });
 
 test('a push that moves a branch keeps the reports on it', async () => {
@@ -319,10 +319,10 @@ test('a push that moves a branch keeps the reports on it', async () => {
 
 test('a report on another branch does not explain a commit that Sluice had read of an unknown person', async () => {
   const { ref, after } = await drafted('shift');
-  expect(await changedBy('apps.shift.v1')).toBe('push (git)');
+  expect(await changedBy('apps.shift.v1')).toBe('an unknown user (git push)');
   await world.push('apps', `${after}:refs/heads/proposed/shift/v1`, `:refs/heads/${ref}`);
   expect((await report({ ref: 'proposed/shift/v1', after, user: 'anna-h' })).status).toBe(202);
-  expect(await changedBy('apps.shift.v1')).toBe('push (git)');
+  expect(await changedBy('apps.shift.v1')).toBe('an unknown user (git push)');
   // The late report on the branch where it was read first.
   expect((await report({ ref, after, user: 'eve-h' })).status).toBe(202);
   expect(await changedBy('apps.shift.v1')).toBe('eve (git)');

@@ -30,7 +30,7 @@ async function expectNotApproved(
   const text = await world.refused('rpkg', 'approve', revision, '--as', 'bob');
   expect((await world.revision(revision)).spec.lifecycle).toBe('Proposed');
   expect(await world.why(revision)).toContain('Gates: 0 of 1 open');
-  expect(await world.why(revision)).toContain('push (git)');
+  expect(await world.why(revision)).toContain('an unknown user (git push)');
   return text;
 }
 

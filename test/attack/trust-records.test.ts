@@ -116,7 +116,7 @@ describe('who made a draft is no word of its commits', () => {
       'Creating new empty revision\n\nSluice-Action: create\nSluice-Actor: controller:revision\nSluice-Face: controller';
     const tip = world.edit('apps', 'origin/main', { 'trailers/Kptfile': kptfile('trailers', 'True') }, trailers);
     await world.push('apps', `${tip}:refs/heads/drafts/trailers/v1`);
-    await expectClosed('apps.trailers.v1', 'Changed by: push (git)');
+    await expectClosed('apps.trailers.v1', 'Changed by: an unknown user (git push)');
   });
 });
 

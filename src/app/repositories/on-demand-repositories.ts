@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { messageOf } from '../../foundation/sluice-error.ts';
+import { type ErrorCode, isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { type Clock, timestamp } from '../../foundation/time/clock.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
-import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { READ_ERROR_CONDITION, type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deepFreeze, keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
@@ -25,14 +25,6 @@ export interface OnDemandRepositoriesOptions {
 }
 
 type Status = NonNullable<Repository['status']>;
-
-/** The errors behind statuses, which have their messages only. */
-const errors = new WeakMap<Status, unknown>();
-
-/** Why a repository cannot be read; undefined where only its status says so, as on a server. */
-export function readErrorOf({ status }: Repository): unknown {
-  return status === undefined ? undefined : errors.get(status);
-}
 
 /**
  * Repository objects in a process without a repository controller: the API of a data folder without a running server. A status is what
@@ -139,24 +131,36 @@ export class OnDemandRepositories implements Storage<Repository> {
         ...(request === undefined ? {} : { observedRunOnceAt: request }),
       });
     } catch (error) {
-      errors.set(this.#report(object, 'Error', messageOf(error)), error);
+      const message = messageOf(error);
+      this.#report(object, 'Error', message, {}, { type: READ_ERROR_CONDITION, reason: codeOf(error), message });
     }
     this.#requests.delete(id);
   }
 
-  #report(object: Stored<Repository>, reason: 'Ready' | 'Error' | 'Reconciling', message: string, facts: Status = {}) {
+  #report(
+    object: Stored<Repository>,
+    reason: 'Ready' | 'Error' | 'Reconciling',
+    message: string,
+    facts: Status = {},
+    problem?: { readonly type: string; readonly reason: string; readonly message: string },
+  ): void {
     const isReady = reason === 'Ready' ? ('True' as const) : ('False' as const);
     const lastTransitionTime = timestamp(this.#options.clock.now());
     const ready = { type: 'Ready', status: isReady, reason, message, lastTransitionTime };
-    const status = deepFreeze({ conditions: [ready], ...facts });
-    this.#statuses.set(keyText(keyOf(object)), status);
-    return status;
+    const problems = problem === undefined ? [] : [{ ...problem, status: 'True' as const, lastTransitionTime }];
+    this.#statuses.set(keyText(keyOf(object)), deepFreeze({ conditions: [ready, ...problems], ...facts }));
   }
 
   #withStatus({ status: _stored, ...object }: Stored<Repository>): Stored<Repository> {
     const status = this.#statuses.get(keyText(keyOf(object)));
     return deepFreeze(status === undefined ? object : { ...object, status });
   }
+}
+
+/** The code of an error for a client: it decides the exit code of a command. Errors of the system are no defects. */
+function codeOf(error: unknown): ErrorCode {
+  if (isSluiceError(error)) return error.code;
+  return error instanceof Error && 'syscall' in error ? 'Unavailable' : 'Internal';
 }
 
 /** The message about a repository that does not answer for so long, in milliseconds. */

@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { readErrorOf } from '../../app/repositories/on-demand-repositories.ts';
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { ERROR_CODES, type ErrorCode, isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
-import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { READ_ERROR_CONDITION, type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { type Condition, findCondition } from '../../resource/object/condition.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from './access.ts';
@@ -12,8 +11,8 @@ import type { Access } from './access.ts';
 type Api = Pick<Access, 'client' | 'clock' | 'namespace' | 'server'>;
 type Done = (status: { readonly ready: Condition | undefined; readonly ranAt: number }) => boolean;
 
-/** How long, in milliseconds, a server may take to read a repository before the command ends. */
-const PATIENCE = 15_000;
+/** How long a server may take to read a repository before the command ends. */
+const PATIENCE_MS = 15_000;
 const POLL_INTERVAL_MS = 250;
 /** Errors of a watch after which the next list may have the status. */
 const POLLED = ['Expired', 'Refused', 'Unsupported'] as const;
@@ -41,7 +40,7 @@ export async function withStatus(
   listed: Stored<Repository>,
 ): Promise<{ readonly object: Stored<Repository>; readonly problem?: string }> {
   const isReported: Done = ({ ready }) => ready !== undefined;
-  const object = await until(api, listed, undefined, isReported, PATIENCE).catch((error: unknown) => {
+  const object = await until(api, listed, undefined, isReported, PATIENCE_MS).catch((error: unknown) => {
     if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'NotFound')) return listed;
     throw error;
   });
@@ -56,7 +55,7 @@ async function until(
   before: Condition | undefined,
   done: Done,
   // A process without a server reads the repository itself, until it ends.
-  patience = server === undefined ? undefined : PATIENCE,
+  patience = server === undefined ? undefined : PATIENCE_MS,
 ): Promise<Stored<Repository>> {
   const { name, namespace } = keyOf(object);
   const signal = patience === undefined ? new AbortController().signal : AbortSignal.timeout(patience);
@@ -76,11 +75,12 @@ async function until(
     while (!signal.aborted) {
       const { items, resourceVersion } = await client.list(repositoryKind, { ...select, signal });
       const found = items.find(({ metadata }) => metadata.name === name);
-      if (found === undefined) throw new SluiceError('NotFound', `repository "${name}" is not registered any more`);
+      if (found === undefined) throw unregistered(name);
       if (isOver(found)) return seen;
       try {
         for await (const event of client.watch(repositoryKind, { ...select, resourceVersion, signal }))
-          if (event.type === 'MODIFIED' && isOver(event.object)) return seen;
+          if (event.type === 'DELETED') throw unregistered(name);
+          else if (event.type === 'MODIFIED' && isOver(event.object)) return seen;
       } catch (error) {
         // Without a watch, such as for a user who may not watch, it polls. A repository that cannot be read has an error of its own.
         if (readErrorOf(seen) !== undefined || !POLLED.some((code) => isSluiceError(error, code))) throw error;
@@ -99,6 +99,21 @@ async function until(
       ? `it could not be read ${time}`
       : `the server has not read it ${time}; "sluice repo get ${name}" shows its status`,
   );
+}
+
+function unregistered(name: string): SluiceError {
+  return new SluiceError('NotFound', `repository "${name}" is not registered any more`);
+}
+
+/** Why a repository cannot be read; undefined where only its Ready condition says so, as on a server. */
+function readErrorOf({ status }: Repository): SluiceError | undefined {
+  const problem = findCondition(status?.conditions, READ_ERROR_CONDITION);
+  if (problem === undefined) return undefined;
+  return new SluiceError(isErrorCode(problem.reason) ? problem.reason : 'Unavailable', problem.message);
+}
+
+function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, text);
 }
 
 function isFailed(ready: Condition | undefined): boolean {

@@ -34,12 +34,12 @@ export async function restore(file: string, options: DataOptions, invocation: In
         restoreDatabase({ backup, database: folder.database, aside });
         const path = ledgerPath(folder.path);
         if (ledger?.mergeInto(path, path + suffix) === true)
-          terminal.note(`the damaged trust ledger of before is in ${printable(path + suffix)}`);
+          terminal.note(`the previous, damaged trust ledger is in ${printable(path + suffix)}`);
       } finally {
         ledger?.remove();
       }
       terminal.line(`${printable(file)} restored into ${printable(folder.path)}`);
-      if (hadObjects) terminal.note(`the objects of before are in ${printable(aside)}`);
+      if (hadObjects) terminal.note(`the previous objects are in ${printable(aside)}`);
       return 0;
     } finally {
       await lock.release();

@@ -8,6 +8,7 @@ import { parseDuration } from '../../resource/object/duration.ts';
 import { addToken } from '../../server/authentication/token-file.ts';
 import { kubeconfigOf, localFolderOf, placeOf } from '../access/place.ts';
 import { printable } from '../output/printable.ts';
+import { expectActorName } from '../program/actor.ts';
 import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 
 export interface TokenOptions extends DataOptions {
@@ -24,6 +25,7 @@ const clustersSchema = z.object({
 /** `sluice token create`: for users other than the owner of the data folder. A running server accepts the token within a second. */
 export async function tokenCreate(user: string, options: TokenOptions, invocation: Invocation): Promise<Outcome> {
   const { terminal, environment } = invocation;
+  expectActorName(user);
   const folder = await folderOfServer(options, environment);
   const lifetime = options.expires === undefined ? undefined : parseDuration(options.expires);
   if (options.expires !== undefined && lifetime === undefined) {
@@ -45,7 +47,7 @@ export async function tokenCreate(user: string, options: TokenOptions, invocatio
     terminal.out.write(dump(config, { lineWidth: -1 }));
   }
   terminal.note(
-    `${printable(user)} may do what roles allow, which is nothing at first; see "kubectl create rolebinding"`,
+    `${printable(user)} may do what roles bound to that user and its groups allow; see "kubectl create rolebinding"`,
   );
   return 0;
 }

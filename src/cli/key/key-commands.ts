@@ -12,7 +12,7 @@ export function addKeyCommands(program: Command, invocation: Invocation, finish:
     .addHelpText(
       'after',
       `
-They work on a data folder, also while "sluice up" runs, which knows of a change at once. docs/trust.md explains what keys are for.`,
+They work on a data folder, also while "sluice up" runs, which applies a change at once. docs/trust.md explains what keys are for.`,
     );
 
   const show = key
@@ -30,7 +30,7 @@ They work on a data folder, also while "sluice up" runs, which knows of a change
 
   const rotate = key
     .command('rotate')
-    .description('make a new own key; what the old one signed stays valid')
+    .description('replace the key of this server; what the old one signed stays valid')
     .addHelpText(
       'after',
       `
@@ -42,7 +42,7 @@ The private part of the old key is removed. Servers that trust the old key need 
 
   const revoke = key
     .command('revoke')
-    .description('end the trust in a key, for good')
+    .description('revoke a key permanently')
     .argument('<fingerprint>', 'SHA256:…, as "sluice key show" prints it')
     .option('--force', 'also the own key that signs now; another one is made first')
     .addHelpText(

@@ -12,6 +12,8 @@ export interface PrintOptions {
   readonly headers: boolean;
   /** For ages, milliseconds since the epoch. */
   readonly now: number;
+  /** Begin each row with the namespace, as kubectl does with -A. */
+  readonly showNamespace?: boolean;
   /** Print a single object as itself, not as a List. */
   readonly single?: boolean;
 }
@@ -40,14 +42,13 @@ export function printObjects<T extends KubernetesObject>(
     return;
   }
   const columns = kind.printerColumns.filter((column) => output === 'wide' || (column.priority ?? 0) === 0);
-  const rows = objects.map((object) => columns.map((column) => cell(column, object, options.now)));
-  terminal.out.write(
-    table(
-      columns.map((column) => column.name),
-      rows,
-      { headers: options.headers },
-    ),
-  );
+  const isShown = options.showNamespace === true;
+  const rows = objects.map((object) => [
+    ...(isShown ? [object.metadata.namespace ?? ''] : []),
+    ...columns.map((column) => cell(column, object, options.now)),
+  ]);
+  const names = [...(isShown ? ['Namespace'] : []), ...columns.map((column) => column.name)];
+  terminal.out.write(table(names, rows, { headers: options.headers }));
 }
 
 function listOf(items: readonly KubernetesObject[]) {

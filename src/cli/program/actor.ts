@@ -1,12 +1,11 @@
 import { userInfo } from 'node:os';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { userNameProblem } from '../../resource/object/actor-name.ts';
 import type { Actor } from '../../resource/object/request-context.ts';
 import type { ActorOptions } from './invocation.ts';
 
 const LONGEST_NAME = 253;
 
-/** Names that Sluice uses itself: `push` is an unknown pusher; controllers and resolvers are not users. */
-const RESERVED = /^(?:push$|(?:controller|resolver|group):)/;
 /** System users of Kubernetes. A cluster may let a user impersonate one; a data folder does not. */
 const SYSTEM = /^system:/;
 
@@ -15,20 +14,19 @@ const SYSTEM = /^system:/;
  * records it.
  */
 export function actorOf(options: ActorOptions, environment: NodeJS.ProcessEnv, isImpersonation = false): Actor {
-  const name = options.as ?? (environment.SLUICE_USER || systemUser());
-  if (name === '' || name.length > LONGEST_NAME || /[\s\u0000-\u001f\u007f-\u009f]/.test(name)) {
-    throw new SluiceError(
-      'InvalidInput',
-      `${JSON.stringify(name)} cannot be the name of an actor: use 1 to ${LONGEST_NAME} characters without spaces`,
-    );
-  }
-  if (RESERVED.test(name) || (SYSTEM.test(name) && !isImpersonation)) {
-    throw new SluiceError(
-      'InvalidInput',
-      `${JSON.stringify(name)} cannot be the name of an actor: the name is reserved; name a user with --as`,
-    );
-  }
+  const name = expectActorName(options.as ?? (environment.SLUICE_USER || systemUser()), isImpersonation);
   return options.asGroup === undefined ? { name } : { name, groups: [...options.asGroup] };
+}
+
+/** Returns a name that a user may have; InvalidInput otherwise. Only a cluster lets a user impersonate a system user. */
+export function expectActorName(name: string, allowsSystem = false): string {
+  const refuse = (why: string) =>
+    new SluiceError('InvalidInput', `${JSON.stringify(name)} cannot be the name of an actor: ${why}`);
+  if (name === '' || name.length > LONGEST_NAME || /[\s\u0000-\u001f\u007f-\u009f]/.test(name))
+    throw refuse(`use 1 to ${LONGEST_NAME} characters without spaces`);
+  const problem = SYSTEM.test(name) && !allowsSystem ? 'the name is reserved' : userNameProblem(name);
+  if (problem !== undefined) throw refuse(`${problem}; use another name`);
+  return name;
 }
 
 function systemUser(): string {

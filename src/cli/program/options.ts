@@ -38,13 +38,11 @@ export function withActor(command: Command): Command {
 }
 
 export function withOutput(command: Command, formats: readonly string[] = OUTPUT_FORMATS): Command {
-  return command.addOption(
-    new Option('-o, --output <format>', 'form of the output').choices(formats).default(formats[0]),
-  );
+  return command.addOption(new Option('-o, --output <format>', 'output format').choices(formats).default(formats[0]));
 }
 
 export function withHeaders(command: Command): Command {
-  return command.option('--no-headers', 'leave the header of the table out');
+  return command.option('--no-headers', 'print the table without its header');
 }
 
 export function examples(command: Command, ...lines: readonly string[]): Command {

@@ -77,7 +77,7 @@ Only what is given changes. --label <key>- removes a label. Address, branch and 
   const unreg = repo
     .command('unreg')
     .alias('unregister')
-    .description('forget repositories; their content stays as it is')
+    .description('unregister repositories; their content stays as it is')
     .argument('<names...>', 'names of repositories')
     .option('--keep-auth-secret', 'keep the secret with the credentials');
   examples(withActor(withPlace(unreg)), 'sluice repo unreg blueprints').action(async (names, options) => {
@@ -97,7 +97,7 @@ Only what is given changes. --label <key>- removes a label. Address, branch and 
 
   const adopt = repo
     .command('adopt')
-    .description('let tags and records of earlier versions count that no trusted statement covers')
+    .description('sign tags and records that no trusted statement covers, so that they count')
     .argument('<name>', 'name of the repository')
     .option('--yes', 'do it; without it the command only prints what it would do')
     .option('--only <glob>', 'only tags that match, such as "web/*" or "**/v1"')
@@ -107,7 +107,7 @@ Only what is given changes. --label <key>- removes a label. Address, branch and 
       `
 Look at the list first: what is adopted is delivered like what Sluice published. It becomes one signed statement, and a tag that moves
 afterwards counts no longer. Drafts keep their metadata and start without verdicts. docs/trust.md explains it.
-It works on a data folder, also while "sluice up" runs, which sees the result at its next look.`,
+It works on a data folder, also while "sluice up" runs, which reads the result the next time it reads the repository.`,
     );
   examples(
     withOutput(withActor(withPlace(adopt)), ['text', 'json', 'yaml']),
@@ -125,7 +125,10 @@ function withSettings(command: Command): Command {
     .option('--description <text>', 'what it is for')
     .option('--deployment', 'clusters sync from this repository')
     .option('--label <key=value>', 'label of the repository; can be given several times', several)
-    .option('--gates <mode>', 'enforce, warn or off: how far gates are enforced')
+    .option(
+      '--gates <mode>',
+      'enforce, warn or off: whether closed gates refuse a step, cause a warning, or are ignored',
+    )
     .option('--repo-basic-username <name>', 'user name for https')
     .option('--repo-basic-password-file <file>', 'file with the password or token for https; - reads it from stdin')
     .option(

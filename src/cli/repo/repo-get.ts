@@ -36,6 +36,7 @@ export function repoGet(names: readonly string[], options: GetOptions, invocatio
       output: options.output,
       headers: options.headers,
       now: access.clock.now(),
+      showNamespace: options.allNamespaces === true && names.length === 0,
       single: names.length === 1,
     });
     return 0;

@@ -54,15 +54,17 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
     );
     await expectUnused(access, repository);
     const undo: (() => Promise<void>)[] = [];
+    let isCreated = false;
     try {
       // Before the object: it is opened at once.
       if (secret !== undefined) undo.push(await putSecret(access, { name: `${name}${AUTH_SECRET_SUFFIX}`, ...secret }));
       if (webhookSecret !== undefined) undo.push(await writeWebhookSecret(access, name, webhookSecret));
       const made = await client.create(repositoryKind, repository);
+      isCreated = true;
       undo.push(() => client.delete(repositoryKind, { namespace, name }).then(() => undefined));
       if (patience !== 0) await expectReady(access, made, patience);
     } catch (error) {
-      throw await failed(name, error, undo, { isPatient: patience !== undefined });
+      throw await failed(name, error, undo, { isPatient: patience !== undefined, isCreated });
     }
     terminal.line(`${name} created`);
     if (webhookSecret !== undefined) terminal.note(`webhooks go to ${webhookAddressText(access, name)}`);
@@ -90,7 +92,7 @@ async function failed(
   name: string,
   error: unknown,
   undo: readonly (() => Promise<void>)[],
-  { isPatient }: { readonly isPatient: boolean },
+  { isPatient, isCreated }: { readonly isPatient: boolean; readonly isCreated: boolean },
 ): Promise<SluiceError> {
   const cause = messageOf(error);
   const code = isSluiceError(error) && error.code !== 'Internal' ? error.code : 'Unavailable';
@@ -101,7 +103,14 @@ async function failed(
       { cause: error },
     );
   const left: string[] = [];
-  for (const step of undo.toReversed()) await step().catch((problem: unknown) => left.push(messageOf(problem)));
+  for (const step of undo.toReversed())
+    await step().catch((problem: unknown) => {
+      // Another client has removed it.
+      if (!isSluiceError(problem, 'NotFound')) left.push(messageOf(problem));
+    });
+  // The server refused the object itself, so that no other option helps.
+  if (!isCreated && left.length === 0)
+    return new SluiceError(code, `${name} cannot be registered: ${cause}`, { cause: error });
   const rest =
     left.length === 0
       ? 'nothing was registered; fix that and try again, or register it as it is with --no-wait'
@@ -163,8 +172,9 @@ function isUrl(address: string): boolean {
 }
 
 function nameFrom(address: string): string {
+  const isPath = !isUrl(address) && !looksLikeSsh(address);
   const last =
-    address
+    (isPath ? resolve(address) : address)
       .replace(/\/+$/, '')
       .split(looksLikeSsh(address) ? /[/:]/ : '/')
       .at(-1) ?? '';

@@ -174,7 +174,7 @@ function addCreating(rpkg: Command, invocation: Invocation, finish: Finish): voi
       'after',
       `
 resource-merge merges resource by resource, field by field; fast-forward goes only where nothing was changed locally;
-force-delete-replace drops what was changed locally; copy-merge replaces the files that upstream has and keeps the others.`,
+force-delete-replace discards local changes; copy-merge replaces the files that upstream has and keeps the others.`,
     );
   examples(
     withActor(withPlace(upgrade)),
@@ -188,7 +188,7 @@ force-delete-replace drops what was changed locally; copy-merge replaces the fil
   const push = rpkg
     .command('push')
     .alias('update')
-    .description('bring the files of a pulled folder into its draft')
+    .description('update a draft with the files of a pulled folder')
     .argument('<name>', 'name of a package revision')
     .argument('[folder]', 'a folder that "rpkg pull" wrote', '.')
     .option('--reason <text>', 'why; recorded with the change')

@@ -41,6 +41,7 @@ export function rpkgGet(names: readonly string[], options: GetOptions, invocatio
       output: options.output,
       headers: options.headers,
       now: access.clock.now(),
+      showNamespace: options.allNamespaces === true && names.length === 0,
       single: names.length === 1,
     });
     return access.unreadRepositories() === 0 ? 0 : 1;

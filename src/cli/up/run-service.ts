@@ -81,7 +81,9 @@ export async function runService<Result>(
     serves: serve !== undefined,
   };
   const lock = await takeLock(folder, about);
-  const stop = untilStopped(() => terminal.note('stopping: what runs is finished first; once more ends at once'));
+  const stop = untilStopped(() =>
+    terminal.note('stopping: running work is finished first; a second Ctrl-C ends at once'),
+  );
   try {
     for (const address of [serve, webhooks])
       if (typeof address === 'object') await requireFreePort(address.host, address.port);

@@ -1,4 +1,5 @@
 import { age } from '../../foundation/time/age.ts';
+import { PUSH_ACTOR } from '../../package/model/gates/verdict.ts';
 import type { DeliveryExplanation, Explanation, GateExplanation } from '../../package/model/revision/explanation.ts';
 import { printable } from '../output/printable.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
@@ -44,7 +45,7 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
   }
   if (explanation.resolvers.length > 0) {
     terminal.line();
-    terminal.line('Who works on it, in this order:');
+    terminal.line('Resolvers, in this order:');
     for (const { name, claims, waitsFor } of explanation.resolvers) {
       const wait = waitsFor.length === 0 ? '' : `, after ${waitsFor.join(', ')}`;
       terminal.line(`  ${terminal.style('bold', printable(name))}: ${printable(`${claims.join(', ')}${wait}`)}`);
@@ -56,7 +57,7 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
     for (const target of delivery) printDelivery(terminal, target);
   }
   printCommands(terminal, 'Next:', next);
-  printCommands(terminal, next.length > 0 ? 'Or else:' : 'Next:', explanation.alternatives ?? []);
+  printCommands(terminal, next.length > 0 ? 'Alternatives:' : 'Next:', explanation.alternatives ?? []);
 }
 
 function printCommands(terminal: Terminal, title: string, commands: readonly string[]): void {
@@ -70,7 +71,7 @@ function printUsers(terminal: Terminal, { contributors, approvals }: Explanation
   if (contributors.length === 0 && approvals === undefined) return;
   terminal.line();
   if (contributors.length > 0) {
-    const names = contributors.map(({ name, face }) => `${name} (${face})`).join(', ');
+    const names = contributors.map(contributorText).join(', ');
     terminal.line(`Changed by: ${printable(names)}`);
   }
   // There is no line if any user may approve it.
@@ -79,6 +80,10 @@ function printUsers(terminal: Terminal, { contributors, approvals }: Explanation
   const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
   terminal.line(`Approvals: ${given.length} of ${needed}${by === '' ? '' : printable(`, by ${by}`)}`);
   for (const { name, because } of barred) terminal.line(`  ${printable(name)} ${because} and must not approve it`);
+}
+
+function contributorText({ name, face }: Explanation['contributors'][number]): string {
+  return name === PUSH_ACTOR ? 'an unknown user (git push)' : `${name} (${face})`;
 }
 
 function printGate(terminal: Terminal, gate: GateExplanation, now: number): void {

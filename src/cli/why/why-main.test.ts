@@ -109,7 +109,9 @@ spec:
     message: 'closed gates, so that it cannot be approved yet: example.com/Reviewed (settled by berta (policy review))',
   });
   const { stdout } = await cli.run('why', name);
-  expect(stdout).toMatch(/\nNext:\n {2}\S*.*sluice rpkg condition set .*\n\nOr else:\n {2}.*sluice rpkg reject .*\n$/);
+  expect(stdout).toMatch(
+    /\nNext:\n {2}\S*.*sluice rpkg condition set .*\n\nAlternatives:\n {2}.*sluice rpkg reject .*\n$/,
+  );
   expect(await cli.run(...set.split(' '))).toMatchObject({ code: 0 });
   expect(words((await explain(name)).next)).toEqual([`rpkg approve ${name}`]);
 });

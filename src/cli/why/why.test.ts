@@ -73,7 +73,7 @@ test('content that an unknown user pushed needs two approvals, and each approval
     stdout: `${name} approval 1 of 2 recorded; another user has to approve\n`,
   });
   const { stdout } = await cli.run('why', name);
-  expect(stdout).toMatch(/^Changed by: anna \(cli\), push \(git\)$/m);
+  expect(stdout).toMatch(/^Changed by: anna \(cli\), an unknown user \(git push\)$/m);
   expect(stdout).toMatch(/^Approvals: 1 of 2, by berta at /m);
   expect(stdout).toContain('2 users must approve it, since content or the proposal was pushed with git by an unknown');
   expect((await cli.run('rpkg', 'approve', name, '--as', 'carl')).stdout).toBe(`${name} approved\n`);

@@ -236,7 +236,11 @@ function classifyTag(change: Change<Meaning<'published'>>, look: RefSnapshot): F
     const mark = deletionProposedRef(look.layout, meaning.package, meaning.version);
     const inOrder = look.before.has(mark) && !look.after.has(mark);
     if (inOrder || look.knowledge.decided(change)) return found('TagRemoved', true, `${what} was deleted`);
-    return found('TagRemoved', false, `the tag of ${what} was removed, and no known actor deleted the revision`);
+    return found(
+      'TagRemoved',
+      false,
+      `the tag of ${what} was removed, and no signed statement records a deletion of the revision`,
+    );
   }
   if (before !== undefined) {
     return found(

@@ -62,7 +62,7 @@ function refuseLocalChanges({ local, original }: PackageVersions): void {
   const shown = changed.slice(0, 10).join(', ') + (changed.length > 10 ? ` and ${changed.length - 10} more` : '');
   throw new SluiceError(
     'Refused',
-    `local package files have been modified: ${shown}; the strategy fast-forward changes no local work, use another one`,
+    `local package files have been modified: ${shown}; the strategy fast-forward overwrites no local changes; choose another strategy with --strategy`,
   );
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { userNameProblem } from '../../resource/object/actor-name.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP, type User } from './user.ts';
 
 /** The parts of a request that an authenticator reads; an IncomingMessage fits. */
@@ -29,7 +30,7 @@ export interface Authenticator {
 /**
  * Tries several in order; the first user counts. The failure of one is reported to `onError` and the next one is tried, so that an issuer
  * that is down locks out no user who has other credentials. Unavailable if no other one proves a user then: credentials that were not
- * checked are not wrong. Each user is in the group `system:authenticated`.
+ * checked are not wrong. A user whose name is reserved or misleading is refused. Each user is in the group `system:authenticated`.
  */
 export function firstOf(authenticators: readonly Authenticator[], onError: (error: unknown) => void): Authenticator {
   return {
@@ -38,7 +39,12 @@ export function firstOf(authenticators: readonly Authenticator[], onError: (erro
       for (const authenticator of authenticators) {
         try {
           const user = await authenticator.authenticate(request);
-          if (user !== undefined) return withAuthenticatedGroup(user);
+          if (user === undefined) continue;
+          // The name would be mistaken for another one in histories and approvals, and policies name users.
+          const problem = userNameProblem(user.name);
+          if (problem === undefined) return withAuthenticatedGroup(user);
+          onError(new SluiceError('Refused', `user ${JSON.stringify(user.name)} is not authenticated: ${problem}`));
+          return undefined;
         } catch (error) {
           onError(error);
           failure ??= { cause: error };

@@ -94,6 +94,14 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
     rule('', ['events', 'namespaces'], READ),
     rule('events.k8s.io', ['events'], READ),
   ],
+  'sluice:condition-issuer': [
+    rule('porch.kpt.dev', PACKAGES, READ),
+    rule('porch.kpt.dev', PACKAGE_READINGS, ['get']),
+    ISSUE_CONDITIONS,
+    rule('config.porch.kpt.dev', ['repositories'], READ),
+    rule('', ['events', 'namespaces'], READ),
+    rule('events.k8s.io', ['events'], READ),
+  ],
   'sluice:approver': [
     rule('porch.kpt.dev', PACKAGES, READ),
     rule('porch.kpt.dev', PACKAGE_READINGS, ['get']),

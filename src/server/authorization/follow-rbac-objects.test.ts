@@ -119,7 +119,7 @@ test('a server starts with the usual roles as of its version, and leaves what pe
 test('what the usual roles allow', async () => {
   const { kinds, client, may, reads, bind } = await setUp();
   await reconcileBootstrapObjects(client, kinds);
-  const people = ['admin', 'edit', 'view', 'sluice:package-editor', 'sluice:approver'];
+  const people = ['admin', 'edit', 'view', 'sluice:package-editor', 'sluice:condition-issuer', 'sluice:approver'];
   for (const role of people) await bind(role, role);
   await bind('root', 'cluster-admin', '');
   const allowed = (verb: string, what: string, group?: string, namespace?: string) =>
@@ -128,6 +128,10 @@ test('what the usual roles allow', async () => {
   expect(allowed('list', 'packagerevisions')).toEqual(['root', ...people]);
   expect(allowed('list', 'packagerevisions', undefined, 'other')).toEqual(['root']);
   expect(allowed('update', 'packagerevisions')).toEqual(['root', 'admin', 'edit', 'sluice:package-editor']);
+  expect(allowed('update', 'packagerevisions/status')).toEqual([
+    ...['root', 'admin', 'edit', 'sluice:package-editor', 'sluice:condition-issuer'],
+  ]);
+  expect(allowed('delete', 'packagerevisions')).toEqual(['root', 'admin', 'edit', 'sluice:package-editor']);
   expect(allowed('update', 'packagerevisions/approval')).toEqual(['root', 'admin', 'sluice:approver']);
   expect(allowed('patch', 'packagerevisionresources')).toEqual(['root', 'admin', 'edit', 'sluice:package-editor']);
   expect(allowed('create', 'repositories', 'config.porch.kpt.dev')).toEqual(['root', 'admin']);

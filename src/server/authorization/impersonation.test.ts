@@ -109,3 +109,8 @@ test('a user or a uid that is named twice is a bad request, also where one is em
   expect((await get({ 'impersonate-user': '', 'impersonate-group': 'editors' })).status).toBe(400);
   expect(attributesSeen).toEqual([]);
 });
+
+test('reserved and misleading names cannot be impersonated', async () => {
+  expect((await get({ 'impersonate-user': 'controller:approval' })).status).toBe(400);
+  expect((await get({ 'impersonate-user': 'push' })).status).toBe(400);
+});

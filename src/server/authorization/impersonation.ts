@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { userNameProblem } from '../../resource/object/actor-name.ts';
 import { AUTHENTICATED_GROUP, type User } from '../authentication/user.ts';
 import type { Authorizer } from './authorizer.ts';
 import { permission, requireAllowed } from './require-allowed.ts';
@@ -24,6 +25,9 @@ export async function effectiveUser(
 ): Promise<User> {
   const wanted = readHeaders(request);
   if (wanted === undefined) return user;
+  const problem = userNameProblem(wanted.name);
+  if (problem !== undefined)
+    throw new SluiceError('BadRequest', `user ${JSON.stringify(wanted.name)} cannot be impersonated: ${problem}`);
   const check = (about: Parameters<typeof permission>[2]) =>
     requireAllowed(authorizer, permission(user, 'impersonate', about), signal);
   const [, namespace, account] = SERVICE_ACCOUNT.exec(wanted.name) ?? [];

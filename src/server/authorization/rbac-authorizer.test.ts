@@ -135,7 +135,7 @@ test('a change of a binding forgets what it said before', () => {
 });
 
 test('roles that may read packages may read their explanation, history and differences', () => {
-  const readers = ['view', 'edit', 'admin', 'sluice:package-editor', 'sluice:approver'];
+  const readers = ['view', 'edit', 'admin', 'sluice:package-editor', 'sluice:condition-issuer', 'sluice:approver'];
   const bindings = readers.map((name) => binding('a', name, `ClusterRole/${name}`, { kind: 'User', name }));
   const { authorizer } = authorizerOf(...BOOTSTRAP_ROLES, ...bindings);
   const verbs = (who: string, subResource: string) =>

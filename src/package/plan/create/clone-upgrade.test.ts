@@ -286,7 +286,7 @@ describe('an upgrade', () => {
     await w.store.change(changed, { files }, anna);
     await publish(w.store, changed);
     expect(await outcomeOf(upgrade('refused', 'fast-forward', changed))).toBe(
-      'Refused: local package files have been modified: own.txt, upf.yaml; the strategy fast-forward changes no local work, use another one',
+      'Refused: local package files have been modified: own.txt, upf.yaml; the strategy fast-forward overwrites no local changes; choose another strategy with --strategy',
     );
     const replaced = await upgrade('replaced', 'force-delete-replace', changed);
     expect([...(await w.store.content(replaced)).files.keys()]).toEqual([

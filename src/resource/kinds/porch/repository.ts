@@ -14,6 +14,12 @@ import { serverTimeSchema } from '../common/time-schema.ts';
 /** Condition of a Repository: whether what this server signs counts in it. */
 export const TRUST_CONDITION = 'sluice.dev/Trust';
 export const TRANSPORT_CONDITION = 'sluice.dev/Transport';
+
+/**
+ * Type of a condition beside a Ready condition that is False, in a data folder without a server: its reason is the code of the error, for
+ * clients that decide by it.
+ */
+export const READ_ERROR_CONDITION = 'sluice.dev/ReadError';
 /** False while a rule of the Git host refuses what Sluice pushes; absent if none ever did. */
 export const PUSHES_CONDITION = 'sluice.dev/PushesAccepted';
 
