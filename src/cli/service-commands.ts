@@ -134,6 +134,7 @@ Exit code 1 if something does not count, 2 for wrong usage. As a hook, 1 refuses
   });
 
   const token = program.command('token').description('access to the server for other users');
+  examples(token, 'sluice token create ci --group deployers > ci.kubeconfig');
   const create = token
     .command('create')
     .description('make a token for a user, and print a kubeconfig with it')

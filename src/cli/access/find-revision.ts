@@ -52,10 +52,13 @@ async function nearNames(access: Access, name: string): Promise<string[]> {
     return nearMisses(repository, known).map((near) => `${near}${name.slice(repository.length)}`);
   }
   const revisions = await revisionsOf(access, repository);
-  return nearMisses(
-    name,
-    revisions.map(({ metadata }) => metadata.name),
+  // Without the name of the repository, which is right: a long one would make every other name similar.
+  const start = repository.length + 1;
+  const near = nearMisses(
+    name.slice(start),
+    revisions.map(({ metadata }) => metadata.name.slice(start)),
   );
+  return near.map((rest) => `${repository}.${rest}`);
 }
 
 /** Those of the names that there are; what cannot be read has none. */

@@ -1,6 +1,6 @@
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { printable, printableLines } from '../output/printable.ts';
-import { commandFor } from '../program/command-for.ts';
+import { commandFor, placedHints } from '../program/command-for.ts';
 import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { nextCommands } from '../program/next-commands.ts';
 import { isExpected } from '../program/report-error.ts';
@@ -26,7 +26,8 @@ export async function forEachName(
     } catch (error) {
       // Any other error is a defect and ends the command.
       if (!isExpected(error)) throw error;
-      terminal.note(`${printable(name)} failed (${printableLines(messageOf(error))})`);
+      const message = options === undefined ? messageOf(error) : placedHints(messageOf(error), options);
+      terminal.note(`${printable(name)} failed (${printableLines(message)})`);
       if (options !== undefined)
         for (const words of nextCommands(messageOf(error), name))
           terminal.note(`Next: ${commandFor(options, invocation)(...words)}`);

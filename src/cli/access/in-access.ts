@@ -1,7 +1,7 @@
 import { describeFailure, type OpenFailure } from '../../app/repositories/open-failure.ts';
-import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { printable, printableLines } from '../output/printable.ts';
-import { commandFor } from '../program/command-for.ts';
+import { commandFor, placedHints } from '../program/command-for.ts';
 import type { ActorOptions, Invocation, PlaceOptions } from '../program/invocation.ts';
 import { nextCommands } from '../program/next-commands.ts';
 import type { Access } from './access.ts';
@@ -27,7 +27,7 @@ export async function inAccess<Result>(
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);
     return await run(access);
   } catch (error) {
-    throw located(error, access, commandFor(options, invocation));
+    throw located(error, access, options, commandFor(options, invocation));
   } finally {
     await access.close();
   }
@@ -37,11 +37,16 @@ export async function inAccess<Result>(
  * Adds the server to the error of a refusal or a missing object, since the user may have meant another server, and the next commands to a
  * refusal that names none.
  */
-function located(error: unknown, { server, where }: Access, commandOf: (...words: string[]) => string): unknown {
+function located(
+  error: unknown,
+  { server, where }: Access,
+  options: PlaceOptions,
+  commandOf: (...words: string[]) => string,
+): unknown {
   if (!isSluiceError(error) || error.code === 'Internal') return error;
   const next = nextCommands(error.message, undefined).map((words) => `\nNext: ${commandOf(...words)}`);
-  const message = messageOf(error);
+  const message = placedHints(error.message, options);
   const asked = server === undefined || message.includes(server) ? '' : ` (server: ${where})`;
-  if (asked === '' && next.length === 0) return error;
+  if (asked === '' && next.length === 0 && message === error.message) return error;
   return new SluiceError(error.code, `${message}${asked}${next.join('')}`, { cause: error, details: error.details });
 }

@@ -16,6 +16,7 @@ export function addFnCommands(program: Command, invocation: Invocation, finish: 
 Arguments, flags and output are those of "kpt fn". So -o says where resources go, and not, as elsewhere in sluice, how a table looks.
 docs/functions.md lists the built-in functions and describes how others run.`,
     );
+  examples(fn, 'sluice fn render ./ghost', 'sluice fn doc');
   addRender(fn, invocation, finish);
   addEval(fn, invocation, finish);
   addStreams(fn, invocation, finish);

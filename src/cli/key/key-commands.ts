@@ -14,6 +14,7 @@ export function addKeyCommands(program: Command, invocation: Invocation, finish:
       `
 They work on a data folder, also while "sluice up" runs, which applies a change at once. docs/trust.md explains what keys are for.`,
     );
+  examples(key, 'sluice key show', 'sluice key trust other-server.pub');
 
   const show = key
     .command('show')

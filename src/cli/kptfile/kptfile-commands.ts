@@ -7,6 +7,7 @@ const FOLDER = 'folder of a package, or a Kptfile';
 /** `sluice kptfile …`: on files only, without a data folder and without Git. */
 export function addKptfileCommands(program: Command, invocation: Invocation, finish: Finish): void {
   const kptfile = program.command('kptfile').description('check and edit the Kptfile of a folder, without any server');
+  examples(kptfile, 'sluice kptfile lint ./web-shop', 'sluice kptfile gates ./web-shop');
 
   const lint = kptfile
     .command('lint')
@@ -41,6 +42,7 @@ Exit code 0 if every gate is True (or there is none), 3 if one is not, 2 if the 
   });
 
   const condition = kptfile.command('condition').description('set or remove a condition; no other line changes');
+  examples(condition, 'sluice kptfile condition set Tested True ./web-shop');
   const set = condition
     .command('set')
     .description('set a condition')

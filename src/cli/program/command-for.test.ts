@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Terminal } from '../output/terminal.ts';
-import { placedCommand } from './command-for.ts';
+import { placedCommand, placedHints } from './command-for.ts';
 
 const sink = { write: () => true };
 const invocation = { terminal: new Terminal(sink, sink, {}), environment: {} };
@@ -19,4 +19,10 @@ test('a command for a data folder names its user with --as, one for a server doe
   expect(placedCommand({}, invocation, true)('gate x: resolver ipam works on it')).toBe(
     'gate x: resolver ipam works on it',
   );
+});
+
+test('commands in messages work on the place of the command line', () => {
+  const message = 'not found; "sluice rpkg get" lists what there is';
+  expect(placedHints(message, { data: 'X' })).toBe('not found; "sluice rpkg get --data X" lists what there is');
+  expect(placedHints(message, {})).toBe(message);
 });

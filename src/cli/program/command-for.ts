@@ -43,6 +43,15 @@ function actorText(words: string): string {
   return users.length === 0 ? '' : `as ${users.join(', ')}: `;
 }
 
+/** A message whose quoted commands work on the place that a command line means. */
+export function placedHints(message: string, options: PlaceOptions): string {
+  const place = placeWords(options);
+  if (place.length === 0) return message;
+  return message.replaceAll(/"(sluice (?:rpkg|repo|why) [^"]*)"/g, (quoted, command: string) =>
+    / --(?:data|kubeconfig)\b/.test(command) ? quoted : `"${command} ${commandLine(place)}"`,
+  );
+}
+
 function placeWords({ data, kubeconfig, context }: PlaceOptions): string[] {
   return [
     ...(data === undefined || data === DEFAULT_DATA_FOLDER ? [] : ['--data', data]),

@@ -18,6 +18,7 @@ export function addRepoCommands(program: Command, invocation: Invocation, finish
     .command('repo')
     .description('register and look at Git repositories with packages')
     .addHelpText('after', PLACE_HELP);
+  examples(repo, 'sluice repo reg /srv/git/blueprints.git', 'sluice repo get');
 
   const reg = repo
     .command('reg')

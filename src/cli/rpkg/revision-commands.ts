@@ -241,6 +241,7 @@ function addSteps(rpkg: Command, invocation: Invocation, finish: Finish): void {
 
 function addConditions(rpkg: Command, invocation: Invocation, finish: Finish): void {
   const condition = rpkg.command('condition').description('set or withdraw a condition of a draft or a proposal');
+  examples(condition, 'sluice rpkg condition set packages.web-shop.v1 shop.example.com/CapacityReviewed True');
   const set = condition
     .command('set')
     .description('set a condition for the current content of the revision; setting it again affirms it')

@@ -53,7 +53,7 @@ test('get -o wide shows why kpt rejects a Kptfile, with the gates before it wher
 test('condition set warns of a type without a gate, and names a similar one', async () => {
   await push((text) => text.replace('info:\n', 'info:\n  readinessGates:\n    - conditionType: example.com/Tested\n'));
   const warning = (type: string) =>
-    `warning: ${NAME} has no gate of type ${type}, so this condition opens none; did you mean example.com/Tested?\n`;
+    `warning: ${NAME} has no gate of type ${type}, so this condition opens none; did you mean example.com/Tested? Withdraw it with "sluice rpkg condition rm ${NAME} ${type}"\n`;
   for (const type of ['example.com/Testd', 'example.com/tested']) {
     const { code, stderr } = await cli.run('rpkg', 'condition', 'set', NAME, type, 'True');
     expect([type, code, stderr]).toEqual([type, 0, warning(type)]);
@@ -66,7 +66,7 @@ test('condition set warns of a type without a gate, and names a similar one', as
   );
   expect(await cli.run('rpkg', 'condition', 'rm', NAME, 'example.com/Tested')).toMatchObject({ code: 0 });
   expect((await cli.run('rpkg', 'condition', 'set', NAME, 'other.example.org/Scanned', 'True')).stderr).toBe(
-    `warning: ${NAME} has no gate of type other.example.org/Scanned, so this condition opens none; its gates: example.com/Tested\n`,
+    `warning: ${NAME} has no gate of type other.example.org/Scanned, so this condition opens none; its gates: example.com/Tested. Withdraw it with "sluice rpkg condition rm ${NAME} other.example.org/Scanned"\n`,
   );
 });
 

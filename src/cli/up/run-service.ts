@@ -1,4 +1,4 @@
-import { createDataFolder, type DataFolder } from '../../app/data/data-folder.ts';
+import { createDataFolder, type DataFolder, exists } from '../../app/data/data-folder.ts';
 import type { UpAbout } from '../../app/data/up-lock.ts';
 import type { FunctionSettings } from '../../app/functions/function-settings.ts';
 import { BUILT_IN_RESOLVERS } from '../../app/resolvers/built-in-resolvers.ts';
@@ -71,6 +71,12 @@ export async function runService<Result>(
     signing,
     network,
   } = options;
+  const checkPorts = async () => {
+    for (const address of [serve, webhooks])
+      if (typeof address === 'object') await requireFreePort(address.host, address.port);
+  };
+  // A refusal leaves no new folder behind.
+  if (!(await exists(folder.path))) await checkPorts();
   await createDataFolder(folder);
   const about: UpAbout = {
     resolvers: [...BUILT_IN_RESOLVERS, ...resolvers].map(({ name, claims, waitsFor }) => ({
@@ -85,8 +91,7 @@ export async function runService<Result>(
     terminal.note('stopping: running work is finished first; a second Ctrl-C ends at once'),
   );
   try {
-    for (const address of [serve, webhooks])
-      if (typeof address === 'object') await requireFreePort(address.host, address.port);
+    await checkPorts();
     const onNote = (message: string) =>
       log({ at: systemClock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message });
     const onError = (error: unknown) =>

@@ -97,7 +97,7 @@ export const LOOPBACK_ALLOWED = new HostRules(['localhost', '127.0.0.1', '[::1]'
 /** The error for a remote whose host is local and not permitted. */
 export function localHostError(endpoint: Endpoint): SluiceError {
   const why = 'its host is at a local address, which may be a service that trusts this network';
-  return new SluiceError('Refused', `cannot connect to remote ${endpoint.url}: ${why};  ${permitHint(endpoint)}`);
+  return new SluiceError('Refused', `cannot connect to remote ${endpoint.url}: ${why}; ${permitHint(endpoint)}`);
 }
 
 /** Returns the next step for a host that is not permitted, for messages. */

@@ -206,6 +206,8 @@ function withNamespace(kind: KindIdentity, object: KubernetesObject): Kubernetes
 function unknownKind(apiVersion: string, name: string, known: ReadonlyMap<string, Kind>): string {
   const versions = [...known.values()].filter((kind) => kind.kind === name).map((kind) => kind.apiVersion);
   if (versions.length > 0) return `${name} is not known in ${apiVersion}; it is known in ${versions.join(', ')}`;
+  if (name === 'PackageRevision' || name === 'PackageRevisionResources')
+    return `${name} is not configuration: packages live in Git repositories; write it with "kubectl apply -f" while "sluice up" runs`;
   const names = [...known.values()].map((kind) => `${kind.kind} (${kind.apiVersion})`).sort();
   return `${name} (${apiVersion}) is not known; known kinds are ${names.join(', ')}`;
 }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { isMissing } from '../../../foundation/files/file-system.ts';
 import { abandonedFolders, makeOwnFolder } from '../../../foundation/files/own-folder.ts';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import { isResourcePath } from '../../../function/resource/resource-path.ts';
@@ -102,6 +103,9 @@ async function realFolder(folder: string): Promise<string> {
     const path = await realpath(folder);
     if ((await lstat(path)).isDirectory()) return path;
   } catch (error) {
+    // Wrong usage, as a folder that is no package.
+    if (isMissing(error))
+      throw new SluiceError('InvalidInput', `there is no folder ${printable(folder)}; name the folder of a package`);
     throw new SluiceError('NotFound', `cannot read ${printable(folder)}: ${messageOf(error)}`, { cause: error });
   }
   throw new SluiceError('InvalidInput', `${printable(folder)} is not a folder; name the folder of a package`);

@@ -1,5 +1,6 @@
 import { conditionsOf, gatesOf, type Kptfile } from '../../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { commandLine } from '../../../foundation/text/command-line.ts';
 import { nearMisses } from '../../../foundation/text/near-misses.ts';
 import { knownTypes, lookalikeProblem } from '../../../resource/object/lookalike.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
@@ -52,9 +53,10 @@ export function warnOfGateless(
     if (known.includes(type) || type === RENDERED_TYPE) continue;
     const near = nearMisses(type, known);
     const shown = [...known.slice(0, MAX_NAMED_GATES), ...(known.length > MAX_NAMED_GATES ? ['…'] : [])].join(', ');
-    const all = known.length === 0 ? 'it has no gates' : `its gates: ${shown}`;
+    const all = known.length === 0 ? 'it has no gates.' : `its gates: ${shown}.`;
     const hint = near.length === 0 ? all : `did you mean ${near.join(' or ')}?`;
-    warn(`${name} has no gate of type ${type}, so this condition opens none; ${hint}`);
+    const withdrawal = commandLine(['sluice', 'rpkg', 'condition', 'rm', name, type]);
+    warn(`${name} has no gate of type ${type}, so this condition opens none; ${hint} Withdraw it with "${withdrawal}"`);
   }
 }
 
