@@ -171,7 +171,6 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/cli': [
     'output',
-    'program',
     'access',
     'completion',
     'fn/files',

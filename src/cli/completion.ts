@@ -7,7 +7,7 @@ import { fish } from './completion/fish.ts';
 import type { Launch } from './completion/shell-text.ts';
 import { type Places, placesOf } from './completion/words.ts';
 import { zsh } from './completion/zsh.ts';
-import type { Invocation, Outcome } from './program/invocation.ts';
+import type { Invocation, Outcome } from './output/invocation.ts';
 
 const SCRIPTS: Readonly<Record<string, (places: Places, launch: Launch) => string>> = { bash, zsh, fish };
 

@@ -3,7 +3,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
-import { actorOf } from './program/actor.ts';
+import { actorOf } from './access/actor.ts';
 import { cliFixture, runCli } from './testing.ts';
 
 describe('command line', () => {

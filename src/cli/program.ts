@@ -3,12 +3,12 @@ import { sluiceVersion } from '../app/sluice-version.ts';
 import { addFnCommands } from './fn/fn-commands.ts';
 import { addKeyCommands } from './key/key-commands.ts';
 import { addKptfileCommands } from './kptfile/kptfile-commands.ts';
-import type { Invocation, Outcome } from './program/invocation.ts';
-import { reportError } from './program/report-error.ts';
-import { SluiceCommand } from './program/sluice-command.ts';
+import type { Invocation, Outcome } from './output/invocation.ts';
+import { reportError } from './output/report-error.ts';
 import { addRepoCommands } from './repo/repo-commands.ts';
 import { addRevisionCommands } from './rpkg/revision-commands.ts';
 import { addServiceCommands } from './service-commands.ts';
+import { SluiceCommand } from './sluice-command.ts';
 
 const USAGE_ERROR = 2;
 

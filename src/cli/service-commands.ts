@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from 'commander';
-import type { Invocation } from './program/invocation.ts';
-import { examples, type Finish, several, withActor, withData, withOutput } from './program/options.ts';
+import { examples, type Finish, several, withActor, withData, withOutput } from './access/options.ts';
+import type { Invocation } from './output/invocation.ts';
 import { addTransferCommands } from './transfer/transfer-commands.ts';
 
 /** `sluice up`, `demo`, `backup`, `restore`, `verify`, `token`, `version` and `completion`. */

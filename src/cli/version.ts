@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sluiceVersion } from '../app/sluice-version.ts';
 import { gitVersion, initRepository } from '../git/open/open-repository.ts';
+import type { Invocation, Outcome } from './output/invocation.ts';
 import { printable } from './output/printable.ts';
 import { toJson, toYaml } from './output/structured.ts';
-import type { Invocation, Outcome } from './program/invocation.ts';
 
 /** `sluice version`: also which Git engine is used here, and what that limits. */
 export async function version(options: { output: string }, { terminal }: Invocation): Promise<Outcome> {

@@ -1,10 +1,10 @@
 import { messageOf } from '../../foundation/sluice-error.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
-import { commandFor, placedHints } from '../program/command-for.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
-import { nextCommands } from '../program/next-commands.ts';
-import { isExpected } from '../program/report-error.ts';
+import { isExpected } from '../output/report-error.ts';
 import type { Access } from './access.ts';
+import { commandFor, placedHints } from './command-for.ts';
+import { nextCommands } from './next-commands.ts';
 
 /**
  * Runs one operation for each name, one after the other, and continues after a failure: `<name> proposed` on stdout,

@@ -1,10 +1,10 @@
 import { describeFailure, type OpenFailure } from '../../app/repositories/open-failure.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { ActorOptions, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
-import { commandFor, placedHints } from '../program/command-for.ts';
-import type { ActorOptions, Invocation, PlaceOptions } from '../program/invocation.ts';
-import { nextCommands } from '../program/next-commands.ts';
 import type { Access } from './access.ts';
+import { commandFor, placedHints } from './command-for.ts';
+import { nextCommands } from './next-commands.ts';
 import { openAccess } from './open-access.ts';
 
 /** Runs a command on the server or the data folder that its command line means, and always closes what it opened. */

@@ -5,9 +5,9 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { customResourceDefinitionKind } from '../../resource/kinds/apiextensions/custom-resource-definition.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
-import { actorOf } from '../program/actor.ts';
-import type { ActorOptions, PlaceOptions } from '../program/invocation.ts';
+import type { ActorOptions, PlaceOptions } from '../output/invocation.ts';
 import type { Access } from './access.ts';
+import { actorOf } from './actor.ts';
 import { placeOf } from './place.ts';
 
 export interface OpenAccessOptions {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename, delimiter, dirname } from 'node:path';
 import { type DataFolder, DEFAULT_DATA_FOLDER, dataFolder } from '../../app/data/data-folder.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { DataOptions, PlaceOptions } from '../program/invocation.ts';
+import type { DataOptions, PlaceOptions } from '../output/invocation.ts';
 
 /** The target of a command: a data folder on this machine, or the server of a kubeconfig. */
 export type Place =

@@ -1,6 +1,6 @@
+import { CONDITION_STATUSES } from '../access/condition-status.ts';
 import { localFolderOf, placeOf } from '../access/place.ts';
-import { CONDITION_STATUSES } from '../program/condition-status.ts';
-import type { PlaceOptions } from '../program/invocation.ts';
+import type { PlaceOptions } from '../output/invocation.ts';
 import type { FolderRequest } from './folder-names.ts';
 
 /** More names do not help the user. */

@@ -4,7 +4,7 @@ import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Access } from '../access/access.ts';
 import { openAccess } from '../access/open-access.ts';
 import { readRevision } from '../access/read-revision.ts';
-import type { PlaceOptions } from '../program/invocation.ts';
+import type { PlaceOptions } from '../output/invocation.ts';
 import type { FolderRequest } from './folder-names.ts';
 
 const MAX_NAMES = 1000;

@@ -7,8 +7,8 @@ import { systemClock } from '../../foundation/time/clock.ts';
 import { copyLedger } from '../../package/trust/sqlite/ledger-backup.ts';
 import { backUp } from '../../resource/storage/sqlite/back-up.ts';
 import { folderOf } from '../access/place.ts';
+import type { DataOptions, Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 
 export interface BackupOptions extends DataOptions {
   readonly force?: boolean;

@@ -7,8 +7,8 @@ import { systemClock, timestamp } from '../../foundation/time/clock.ts';
 import { type CheckedLedger, checkLedgerCopy } from '../../package/trust/sqlite/ledger-backup.ts';
 import { readAttachment, restore as restoreDatabase } from '../../resource/storage/sqlite/restore.ts';
 import { folderOf } from '../access/place.ts';
+import type { DataOptions, Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { LEDGER_ATTACHMENT } from './backup.ts';
 
 /** Milliseconds to wait for a command that is writing objects. */

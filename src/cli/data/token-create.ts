@@ -6,10 +6,10 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 import { addToken } from '../../server/authentication/token-file.ts';
+import { expectActorName } from '../access/actor.ts';
 import { kubeconfigOf, localFolderOf, placeOf } from '../access/place.ts';
+import type { DataOptions, Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import { expectActorName } from '../program/actor.ts';
-import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 
 export interface TokenOptions extends DataOptions {
   readonly kubeconfig?: string;

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import type { Invocation } from '../program/invocation.ts';
-import { examples, type Finish, several } from '../program/options.ts';
+import { examples, type Finish, several } from '../access/options.ts';
+import type { Invocation } from '../output/invocation.ts';
 
 const FOLDER = 'folder of a package';
 const DESTINATION = '"stdout": a ResourceList, "unwrap": YAML documents, or a folder that does not exist yet';

@@ -1,9 +1,9 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { builtIns } from '../../function/built-in/index.ts';
 import { parseImageName } from '../../function/catalog/image-name.ts';
+import type { Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
 import { nearBuiltIns } from './near-built-ins.ts';
 
 export interface DocOptions {

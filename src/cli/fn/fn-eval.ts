@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
 import { deliver, destinationOf, withEdits } from './files/destination.ts';
 import { readPackageFolder, writePackageFolder } from './files/package-folder.ts';
 import { stdinFiles } from './files/stdin-files.ts';

@@ -1,8 +1,8 @@
 import { basename, join } from 'node:path';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { isKptfilePath } from '../../package/merge/package-files.ts';
+import type { Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
 import { deliver, destinationOf, withEdits } from './files/destination.ts';
 import { readPackageFolder, writePackageFolder } from './files/package-folder.ts';
 import { type RunningOptions, runFunctions } from './run/run-functions.ts';

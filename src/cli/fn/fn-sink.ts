@@ -1,4 +1,4 @@
-import type { Outcome } from '../program/invocation.ts';
+import type { Outcome } from '../output/invocation.ts';
 import { checkNoFolder, writeNewFolder } from './files/package-folder.ts';
 import { stdinFiles } from './files/stdin-files.ts';
 

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { readResources } from '../../function/resource/read-resources.ts';
+import type { Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
 import { deliver, destinationOf } from './files/destination.ts';
 import { readPackageFolder } from './files/package-folder.ts';
 import { readConfigFile } from './files/read-config-file.ts';

@@ -13,8 +13,8 @@ import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import { folderOf } from '../access/place.ts';
+import type { DataOptions, Invocation } from '../output/invocation.ts';
 import { toJson, toYaml } from '../output/structured.ts';
-import type { DataOptions, Invocation } from '../program/invocation.ts';
 
 export interface KeyOptions extends DataOptions {
   readonly output: 'text' | 'table' | 'json' | 'yaml';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Invocation } from '../program/invocation.ts';
-import { examples, type Finish, withData, withHeaders, withOutput } from '../program/options.ts';
+import { examples, type Finish, withData, withHeaders, withOutput } from '../access/options.ts';
+import type { Invocation } from '../output/invocation.ts';
 
 const FORMATS = ['text', 'json', 'yaml'];
 

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock, timestamp } from '../../foundation/time/clock.ts';
+import type { Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
 import { inKeyRing, type KeyOptions, type KeyRing, keyOf, printedAsData } from './in-key-ring.ts';
 import { rotate } from './key-rotate.ts';
 

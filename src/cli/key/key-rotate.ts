@@ -3,8 +3,8 @@ import { trustedKeysOf, trusts } from '../../package/trust/keys/trusted-keys.ts'
 import type { TrustedKey } from '../../package/trust/ledger/trust-ledger.ts';
 import { TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import { keyText, keyOf as objectKeyOf } from '../../resource/object/object.ts';
+import type { Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
 import { inKeyRing, type KeyOptions, type KeyRing, printedAsData } from './in-key-ring.ts';
 
 /** `sluice key rotate` */

@@ -2,9 +2,9 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { formatRevokedKey } from '../../package/trust/keys/revoked-key-line.ts';
 import type { TrustedKey, TrustLedger } from '../../package/trust/ledger/trust-ledger.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement/statement-signature.ts';
+import type { Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
 import { inKeyRing, type KeyOptions, type KeyRing, printedAsData } from './in-key-ring.ts';
 
 export interface ShowOptions extends KeyOptions {

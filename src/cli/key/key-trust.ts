@@ -1,8 +1,8 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock, timestamp } from '../../foundation/time/clock.ts';
 import { parsePublicKeyList } from '../../git/signing/public-key-list.ts';
+import type { Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
 import { readSecretFile } from '../repo/put-secret.ts';
 import { inKeyRing, type KeyOptions, keyOf, printedAsData } from './in-key-ring.ts';
 

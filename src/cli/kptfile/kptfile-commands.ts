@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Invocation } from '../program/invocation.ts';
-import { examples, type Finish, withHeaders, withOutput } from '../program/options.ts';
+import { examples, type Finish, withHeaders, withOutput } from '../access/options.ts';
+import type { Invocation } from '../output/invocation.ts';
 
 const FOLDER = 'folder of a package, or a Kptfile';
 

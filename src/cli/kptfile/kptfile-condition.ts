@@ -1,9 +1,9 @@
 import { chmod, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { editKptfile, type KptfileEdit, KptfileEditError } from '../../../kptfile-schema/index.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { conditionStatus } from '../access/condition-status.ts';
+import type { Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import { conditionStatus } from '../program/condition-status.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
 import { readKptfileAt } from './kptfile-path.ts';
 
 export interface SetOptions {

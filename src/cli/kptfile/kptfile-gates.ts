@@ -1,10 +1,10 @@
 import { conditionsOf, gatesOf, readKptfile } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { checkKptfile } from '../fn/check-kptfile.ts';
+import type { Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
 import { readKptfileAt } from './kptfile-path.ts';
 
 export interface GatesOptions {

@@ -1,7 +1,7 @@
 import { lintKptfile } from '../../../kptfile-schema/index.ts';
+import type { Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
-import type { Invocation, Outcome } from '../program/invocation.ts';
 import { readKptfileAt } from './kptfile-path.ts';
 
 export interface LintOptions {

@@ -5,12 +5,12 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Adoptable, AdoptableRecord } from '../../package/plan/adoption.ts';
 import type { PackageRepository } from '../../package/store/package-repository.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
+import { actorOf } from '../access/actor.ts';
 import { localFolderOf, placeOf } from '../access/place.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
-import { actorOf } from '../program/actor.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 
 export interface AdoptOptions extends PlaceOptions, ActorOptions {
   readonly output: 'text' | 'json' | 'yaml';

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import type { Invocation } from '../program/invocation.ts';
 import {
   examples,
   type Finish,
@@ -10,7 +9,8 @@ import {
   withHeaders,
   withOutput,
   withPlace,
-} from '../program/options.ts';
+} from '../access/options.ts';
+import type { Invocation } from '../output/invocation.ts';
 
 /** `sluice repo …` */
 export function addRepoCommands(program: Command, invocation: Invocation, finish: Finish): void {

@@ -6,7 +6,7 @@ import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
 import { syncRepository } from '../access/repository-status.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { putSecret } from './put-secret.ts';
 import { expectRepository } from './repo-get.ts';
 import {

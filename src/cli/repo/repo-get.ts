@@ -5,10 +5,10 @@ import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
 import { withStatus } from '../access/repository-status.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
 import type { OutputFormat } from '../output/structured.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 
 export interface GetOptions extends PlaceOptions {
   readonly output: OutputFormat;

@@ -12,8 +12,8 @@ import type { Access } from '../access/access.ts';
 import { revisionsOf } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
 import { expectReady } from '../access/repository-status.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { putSecret } from './put-secret.ts';
 import { repositoriesOf } from './repo-get.ts';
 import {

@@ -4,7 +4,7 @@ import { revisionsOf } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
 import { syncRepository } from '../access/repository-status.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { expectRepository, repositoriesOf } from './repo-get.ts';
 
 export interface SyncOptions extends PlaceOptions, ActorOptions {

@@ -4,7 +4,7 @@ import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets
 import type { Access } from '../access/access.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { expectRepository } from './repo-get.ts';
 import { AUTH_SECRET_SUFFIX } from './repository-options.ts';
 import { WEBHOOK_SECRET_SUFFIX } from './webhook-secret.ts';

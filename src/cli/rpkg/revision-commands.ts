@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
 import { UPDATE_STRATEGIES } from '../../package/upstream/revision-source.ts';
-import type { Invocation } from '../program/invocation.ts';
 import {
   examples,
   type Finish,
@@ -12,7 +11,8 @@ import {
   withHeaders,
   withOutput,
   withPlace,
-} from '../program/options.ts';
+} from '../access/options.ts';
+import type { Invocation } from '../output/invocation.ts';
 
 const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed'];
 

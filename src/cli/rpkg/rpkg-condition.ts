@@ -1,11 +1,11 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { READY_TYPE } from '../../package/model/gates/ready-type.ts';
+import { conditionStatus } from '../access/condition-status.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
 import { withdrawCondition, writeCondition } from '../access/write-conditions.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import { conditionStatus } from '../program/condition-status.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 
 export interface ConditionOptions extends PlaceOptions, ActorOptions {
   readonly reason?: string;

@@ -2,8 +2,8 @@ import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { type UpstreamOptions, upstreamAddress } from './upstream-argument.ts';
 
 type Task = NonNullable<PackageRevision['spec']['tasks']>[number];

@@ -8,10 +8,10 @@ import { findRevision, revisionsOf } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
 import { readFiles } from '../access/package-contents.ts';
 import { readRevision } from '../access/read-revision.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 
 export interface DiffOptions extends PlaceOptions {
   readonly output: 'patch' | 'json' | 'yaml';

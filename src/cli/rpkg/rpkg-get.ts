@@ -6,10 +6,10 @@ import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
 import type { OutputFormat } from '../output/structured.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { expectRepository } from '../repo/repo-get.ts';
 
 export interface GetOptions extends PlaceOptions {

@@ -1,9 +1,9 @@
 import { historySchema } from '../../package/model/revision/revision-readings.ts';
 import { inAccess } from '../access/in-access.ts';
 import { readRevision } from '../access/read-revision.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 
 export interface HistoryOptions extends PlaceOptions {
   readonly limit: number;

@@ -4,9 +4,9 @@ import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
 import { METADATA_FILE, readFiles } from '../access/package-contents.ts';
 import { COMMIT_ANNOTATION, metadataText, type PulledFrom, writeNew, writePackage } from '../kptfile/local-package.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toYaml } from '../output/structured.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 
 /** `sluice rpkg pull` */
 export function rpkgPull(

@@ -7,8 +7,8 @@ import { inAccess } from '../access/in-access.ts';
 import { METADATA_FILE, replaceFiles } from '../access/package-contents.ts';
 import { checkLocalPackage } from '../kptfile/check-local-package.ts';
 import { metadataText, readLocalPackage, readPulledFrom, writeNew } from '../kptfile/local-package.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 
 export interface PushOptions extends PlaceOptions, ActorOptions {
   readonly reason?: string;

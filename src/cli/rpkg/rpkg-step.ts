@@ -6,14 +6,14 @@ import { explainSchema } from '../../package/model/revision/revision-readings.ts
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
+import { commandFor } from '../access/command-for.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
 import { commitOf } from '../access/package-contents.ts';
 import { readRevision } from '../access/read-revision.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import { commandFor } from '../program/command-for.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { leftOnMain } from './left-on-main.ts';
 
 export type StepVerb = 'propose' | 'approve' | 'reject' | 'propose-delete' | 'del';

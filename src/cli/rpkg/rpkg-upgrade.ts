@@ -6,9 +6,9 @@ import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { createRevision } from './rpkg-create.ts';
 
 type Revision = Stored<PackageRevision>;

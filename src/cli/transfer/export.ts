@@ -7,8 +7,8 @@ import { type KubernetesObject, keyText, type ObjectKey } from '../../resource/o
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { type LeftOut, whyLeftOut } from './left-out.ts';
 import { type Portable, portableObject } from './portable-object.ts';
 import { sortedKeys } from './sorted-keys.ts';

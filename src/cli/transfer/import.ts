@@ -9,9 +9,9 @@ import { type KubernetesObject, keyOf, keyText, type OwnerReference } from '../.
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
-import { isExpected } from '../program/report-error.ts';
+import { isExpected } from '../output/report-error.ts';
 import { differences, replacement } from './import-plan.ts';
 import { isLedgerObject } from './left-out.ts';
 import { manifestId, ownersFirst } from './owners-first.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Invocation } from '../program/invocation.ts';
-import { examples, type Finish, PLACE_HELP, withActor, withPlace } from '../program/options.ts';
+import { examples, type Finish, PLACE_HELP, withActor, withPlace } from '../access/options.ts';
+import type { Invocation } from '../output/invocation.ts';
 
 /** `sluice export` and `sluice import`. */
 export function addTransferCommands(program: Command, invocation: Invocation, finish: Finish): void {

@@ -7,9 +7,9 @@ import { isPlaceholder } from '../../package/model/revision/package-revision.ts'
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { findCondition } from '../../resource/object/condition.ts';
+import { placedExplanation } from '../access/placed-explanation.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
-import { placedExplanation } from '../program/placed-explanation.ts';
 
 export interface WaitReport {
   /** Revisions that are not published, or wait for deletion. */

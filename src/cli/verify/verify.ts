@@ -20,10 +20,10 @@ import type { PushedRef } from '../../package/verify/pushed-ref.ts';
 import { ReadOnlyLedger } from '../../package/verify/read-only-ledger.ts';
 import { type Verification, verifyRepository } from '../../package/verify/verify-repository.ts';
 import { folderOf } from '../access/place.ts';
+import type { DataOptions, Invocation, Outcome } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
-import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { expectedRepository } from './expected-repository.ts';
 
 export interface VerifyOptions extends DataOptions {

@@ -1,11 +1,11 @@
 import { explainSchema } from '../../package/model/revision/revision-readings.ts';
+import { placedCommand } from '../access/command-for.ts';
 import { inAccess } from '../access/in-access.ts';
 import { placeOf } from '../access/place.ts';
+import { placedExplanation } from '../access/placed-explanation.ts';
 import { readRevision } from '../access/read-revision.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
 import { toJson, toYaml } from '../output/structured.ts';
-import { placedCommand } from '../program/command-for.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
-import { placedExplanation } from '../program/placed-explanation.ts';
 import { printExplanation } from './print-explanation.ts';
 
 export interface WhyOptions extends PlaceOptions, ActorOptions {

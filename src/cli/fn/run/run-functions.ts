@@ -5,9 +5,9 @@ import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { PipelineEvent, PipelineInput, PipelineOutcome } from '../../../function/model/pipeline.ts';
 import { fnResultList } from '../../../function/resource-list/fn-result-list.ts';
 import { workerPipelineRunner } from '../../../function/worker/worker-pipeline-runner.ts';
+import type { Invocation } from '../../output/invocation.ts';
 import { printable } from '../../output/printable.ts';
 import { toYaml } from '../../output/structured.ts';
-import type { Invocation } from '../../program/invocation.ts';
 import { externalRunner, type Permissions } from './external-runner.ts';
 import { Progress } from './progress.ts';
 

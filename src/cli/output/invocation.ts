@@ -1,4 +1,4 @@
-import type { Terminal } from '../output/terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The context of a command besides its arguments. */
 export interface Invocation {

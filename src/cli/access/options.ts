@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Outcome } from '../output/invocation.ts';
 import { OUTPUT_FORMATS } from '../output/structured.ts';
-import type { Outcome } from './invocation.ts';
 
 /** Receives the result of a command. */
 export type Finish = (outcome: Outcome) => void;

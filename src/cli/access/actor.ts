@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { userNameProblem } from '../../resource/object/actor-name.ts';
 import type { Actor } from '../../resource/object/request-context.ts';
-import type { ActorOptions } from './invocation.ts';
+import type { ActorOptions } from '../output/invocation.ts';
 
 const LONGEST_NAME = 253;
 

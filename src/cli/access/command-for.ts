@@ -1,6 +1,6 @@
 import { DEFAULT_DATA_FOLDER } from '../../app/data/data-folder.ts';
 import { commandLine } from '../../foundation/text/command-line.ts';
-import type { Invocation, PlaceOptions } from './invocation.ts';
+import type { Invocation, PlaceOptions } from '../output/invocation.ts';
 
 const AS_OTHER = / --as(?<group>-group)? (?:'(?<quoted>[^']*)'|(?<plain>[^\s']+))/g;
 

@@ -1,6 +1,6 @@
 import { ERROR_CODES, isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
-import { printableLines } from '../output/printable.ts';
 import type { Invocation } from './invocation.ts';
+import { printableLines } from './printable.ts';
 
 /** Prints an error on stderr; returns the exit code. The stack is for SLUICE_DEBUG=1 only. */
 export function reportError(error: unknown, { terminal, environment }: Invocation): number {
