@@ -107,7 +107,7 @@ describe('with forbidSelfApproval', () => {
       contributors: [{ name: 'push', face: 'git' }],
       approvals: { needed: 2, given: [{ subject: 'berta', face: 'api' }] },
     });
-    expect(berta.warnings).toEqual([expect.stringContaining('approval 1 of 2 recorded')]);
+    expect(berta.warnings).toEqual([expect.stringContaining('1 of 2 approvals: ')]);
     expect((await berta.approve(name)).spec.lifecycle).toBe('Proposed');
     // Other content: the approval does not count any more.
     await world.push(branch, { 'app/evil.yaml': 'a: 1\n' }, 'proposed/app/w1');

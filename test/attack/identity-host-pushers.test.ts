@@ -133,7 +133,7 @@ async function expectUnknown(name: string): Promise<void> {
   expect(await changedBy(name)).toBe('an unknown user (git push)');
   await propose(name);
   expect(await world.ok('rpkg', 'approve', name, '--as', 'eve')).toBe(
-    `${name} approval recorded; another user has to approve\n`,
+    `${name} approval 1 of 2 recorded; another user has to approve\n`,
   );
 }
 

@@ -228,7 +228,7 @@ describe('where two namespaces have registered one branch, users who may approve
     // What was approved elsewhere is no approval here.
     expect((await explained('team-a')).approvals?.given).toEqual([]);
     expect(warnings).toContain(
-      'approval 1 of 2 recorded: policies of the namespace team-a, which has registered the same branch, require that a user approves packages.app.v1 there as well',
+      '1 of 2 approvals: policies of the namespace team-a, which has registered the same branch, require that a user approves packages.app.v1 there as well',
     );
     await act('team-a', 'bob', 'approve');
     expect(lifecycle()).toBe('Published');

@@ -136,10 +136,12 @@ async function step(access: Access, verb: StepVerb, revision: Revision, options:
   }
 }
 
-/** Describes the result of an approval: an insufficient one leaves the revision proposed, and a warning has the count. */
-function approval({ spec }: Revision): string {
+/** Describes the result of an approval: an insufficient one leaves the revision proposed. */
+function approval({ spec, status }: Revision): string {
   if (spec.lifecycle !== 'Proposed') return 'approved';
-  return 'approval recorded; another user has to approve';
+  const { given = [], needed } = status?.approvals ?? {};
+  const count = needed === undefined ? '' : ` ${given.length} of ${needed}`;
+  return `approval${count} recorded; another user has to approve`;
 }
 
 /** Publishes with closed gates, which a policy permits to some users. */

@@ -70,7 +70,7 @@ test('content that an unknown user pushed needs two approvals, and each approval
   const first = await cli.run('rpkg', 'approve', name, '--as', 'berta');
   expect(first).toMatchObject({
     code: 0,
-    stdout: `${name} approval recorded; another user has to approve\n`,
+    stdout: `${name} approval 1 of 2 recorded; another user has to approve\n`,
   });
   const { stdout } = await cli.run('why', name);
   expect(stdout).toMatch(/^Changed by: anna \(cli\), an unknown user \(git push\)$/m);

@@ -127,8 +127,8 @@ async function planApproval(
   const { update, mark } = await writeRecord(repo, revision, record, { subject, action: 'approval' }, context);
   context.warn?.(
     missingIn.length > 0
-      ? `approval ${given} of ${needed} recorded: policies of the namespace ${missingIn.join(', ')}, which has registered the same branch, require that a user approves ${revision.name} there as well`
-      : `approval ${given} of ${needed} recorded: the author of a push to ${revision.name} is not known, so another user has to approve it`,
+      ? `${given} of ${needed} approvals: policies of the namespace ${missingIn.join(', ')}, which has registered the same branch, require that a user approves ${revision.name} there as well`
+      : `${given} of ${needed} approvals: the author of a push to ${revision.name} is not known, so another user has to approve it`,
   );
   const verify = { type: 'verify', ref: revision.ref, old: revision.refOid } as const;
   return { updates: [verify, update], name: revision.name, marks: [mark], revokes: false };

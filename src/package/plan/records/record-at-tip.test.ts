@@ -201,7 +201,7 @@ test('what is pushed to a proposed branch needs two approvers who changed nothin
   expect(await at.store.update(NAME, { action: 'approve' }, { ...bob, warn })).toMatchObject({
     lifecycle: 'Proposed',
   });
-  expect(warnings).toEqual([expect.stringContaining('approval 1 of 2 recorded')]);
+  expect(warnings).toEqual([expect.stringContaining('1 of 2 approvals: ')]);
   await at.store.update(NAME, { action: 'approve' }, bob);
   await expect(at.store.update(NAME, { action: 'approve' }, anna)).rejects.toThrow('must not approve it');
   expect(await at.store.update(NAME, { action: 'approve' }, carl)).toMatchObject({ lifecycle: 'Published' });
