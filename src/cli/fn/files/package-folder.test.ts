@@ -41,7 +41,7 @@ describe('files of a package folder for functions', () => {
       expect.stringContaining('link.yaml: not a regular file'),
     ]);
     await expect(readPackageFolder(join(path, 'Kptfile'))).rejects.toMatchObject({ code: 'InvalidInput' });
-    await expect(readPackageFolder(join(path, 'none'))).rejects.toMatchObject({ code: 'NotFound' });
+    await expect(readPackageFolder(join(path, 'none'))).rejects.toMatchObject({ code: 'InvalidInput' });
   });
 
   test('edits make, change and remove files; what is there keeps its access bits', async () => {
