@@ -57,7 +57,7 @@ describe('sluice fn render', () => {
       code: 2,
       stderr: expect.stringContaining('no Kptfile'),
     });
-    expect((await runCli(['fn', 'render', join(path, 'nowhere')])).code).toBe(1);
+    expect((await runCli(['fn', 'render', join(path, 'nowhere')])).code).toBe(2);
   });
 });
 

@@ -104,7 +104,7 @@ export async function expectDataFolder(folder: DataFolder): Promise<void> {
     }
     throw new SluiceError(
       'NotFound',
-      `there is no data folder ${folder.path}; name another one with --data or SLUICE_DATA, or register a first repository with "sluice repo reg"`,
+      `there is no data folder ${folder.path}; name another one with --data or SLUICE_DATA, or create it with "sluice up" or "sluice repo reg"`,
       { cause: error },
     );
   }
