@@ -60,7 +60,7 @@ test('a server behind another one has the users and rights of that one', async (
   expect(await access.authorizer.authorize(permission(ANNA, 'get', {}))).toMatchObject({ allowed: true });
   expect(errors).toEqual([]);
 
-  // Nobody decides any more: nothing is served, also to those who have been allowed before.
+  // No server decides any more: every request is refused, also of users who were allowed before.
   await connection.close();
   const lost = await extension.fetch(`${WIDGETS}/other`, {}, 'anna');
   expect(lost.status).toBe(503);

@@ -35,7 +35,7 @@ export function followClusterTrust(options: FollowClusterTrustOptions): Followed
   let current = NO_TRUST;
   let last = '';
   informer.addHandler(({ type, object }) => {
-    // A kube-apiserver creates it again. To trust nobody until then would refuse every request.
+    // A kube-apiserver creates it again. To trust no caller until then would refuse every request.
     if (type === 'delete' || object.metadata.name !== NAME) return;
     const { data = {} } = object;
     const text = JSON.stringify(data);

@@ -40,8 +40,8 @@ describe.each(['http1', 'http2'] as const)('over %s', (protocol) => {
     const bob = { name: 'bob', groups: ['system:authenticated'] };
     expect(await connection.whoAmI({ 'x-remote-user': 'bob' })).toEqual(bob);
     const anonymous = { 'x-remote-user': 'system:anonymous', 'x-remote-group': 'system:unauthenticated' };
-    const nobody = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-    expect(await connection.whoAmI(anonymous)).toEqual(nobody);
+    const unauthenticated = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+    expect(await connection.whoAmI(anonymous)).toEqual(unauthenticated);
     expect(server.errors).toEqual([]);
   });
 

@@ -85,7 +85,7 @@ function checkSecret(options: KeepServingCertificatesOptions): Promise<ServingCe
   );
 }
 
-/** The certificates of a Secret. Unreadable ones are reported and replaced: they serve nobody. */
+/** The certificates of a Secret. Unreadable ones are reported and replaced: no server can use them. */
 function readable(
   secret: Parameters<typeof readServingSecret>[0],
   onError: (error: unknown) => void,
