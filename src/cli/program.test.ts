@@ -82,8 +82,8 @@ describe('command line', () => {
 
   test('under npm, commands in messages can be copied as they are', async () => {
     const words = ['rpkg', 'get', '--data', '/nonexistent/place'];
-    expect((await runCli(words, { npm_command: 'exec' })).stderr).toContain('with "npx sluice repo reg"');
-    expect((await runCli(words)).stderr).toContain('with "sluice repo reg"');
+    expect((await runCli(words, { npm_command: 'exec' })).stderr).toContain('with "npx sluice up"');
+    expect((await runCli(words)).stderr).toContain('with "sluice up"');
   });
 
   test('version is printed as text, JSON or YAML', async () => {
