@@ -3,7 +3,7 @@ import { allocate, allocateAll } from './allocate.ts';
 import { deriveTable } from './allocation-table.ts';
 import { type Assignment, type Claim, claimedRange } from './claim.ts';
 import { parsePrefix } from './ipv4.ts';
-import type { Outcome } from './outcome.ts';
+import type { AllocationOutcome } from './outcome.ts';
 import { type Pool, poolFromPrefix } from './pool.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -30,15 +30,15 @@ function assignment(of: Claim, value: string, more: Partial<Assignment> = {}): A
   return { owner: of.owner, networkInstance: of.networkInstance, range, published: true, since: NOW - HOUR, ...more };
 }
 
-function run(pools: readonly Pool[], of: Claim, assignments: readonly Assignment[] = [], now = NOW): Outcome {
+function run(pools: readonly Pool[], of: Claim, assignments: readonly Assignment[] = [], now = NOW): AllocationOutcome {
   return allocate(deriveTable(pools, assignments, options), of, now);
 }
 
-function prefixOf(outcome: Outcome): string | undefined {
+function prefixOf(outcome: AllocationOutcome): string | undefined {
   return outcome.allocated?.prefix;
 }
 
-function value(outcome: Outcome): unknown {
+function value(outcome: AllocationOutcome): unknown {
   const { allocated, refused } = outcome;
   if (allocated === undefined) return [refused.reason, refused.message];
   return [allocated.prefix, allocated.gateway, allocated.how];

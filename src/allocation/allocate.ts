@@ -4,7 +4,7 @@ import { type Assignment, type Claim, claimedRange, describeOwner, ownerText, wa
 import type { InstanceTable, PoolState } from './instance-table.ts';
 import { contains, formatAddress, formatRange, type Range, rangeOf, sizeOf } from './ipv4.ts';
 import { checkClaim, mismatches, noMatchingPool, sortByKind } from './matching.ts';
-import { type Outcome, type RefusalReason, refusedFor } from './outcome.ts';
+import { type AllocationOutcome, type AllocationRefusalReason, refusedFor } from './outcome.ts';
 import { compareText, type Pool } from './pool.ts';
 
 /**
@@ -13,7 +13,7 @@ import { compareText, type Pool } from './pool.ts';
  * In this order: the value that the owner already has, if it still fits; the fixed prefix; the index; the value in the status,
  * if it is free; the lowest free one, pool by pool. The result is deterministic. `now`: milliseconds since the epoch.
  */
-export function allocate(table: AllocationTable, claim: Claim, now: number): Outcome {
+export function allocate(table: AllocationTable, claim: Claim, now: number): AllocationOutcome {
   table.expire(now);
   const invalid = checkClaim(claim);
   if (invalid !== undefined) return invalid;
@@ -27,7 +27,7 @@ export function allocate(table: AllocationTable, claim: Claim, now: number): Out
 
 export interface BatchResult {
   /** In the order of the claims given. */
-  readonly outcomes: readonly Outcome[];
+  readonly outcomes: readonly AllocationOutcome[];
   /**
    * Assignment that were added to the table. The caller removes them if it does not write them, or when it adds the written
    * revision.
@@ -40,7 +40,7 @@ export interface BatchResult {
  * status, then all others, each by owner, so that the order of the claims does not matter.
  */
 export function allocateAll(table: AllocationTable, claims: readonly Claim[], now: number): BatchResult {
-  const outcomes: Outcome[] = new Array(claims.length);
+  const outcomes: AllocationOutcome[] = new Array(claims.length);
   const taken: Assignment[] = [];
   const order = claims.map((claim, place) => ({ claim, place, rank: rankOf(claim), owner: ownerText(claim.owner) }));
   order.sort((a, b) => a.rank - b.rank || compareText(a.owner, b.owner));
@@ -64,7 +64,7 @@ interface Search {
   readonly claim: Claim;
 }
 
-type How = NonNullable<Outcome['allocated']>['how'];
+type How = NonNullable<AllocationOutcome['allocated']>['how'];
 
 function rankOf(claim: Claim): number {
   if (claim.prefix !== undefined) return 0;
@@ -72,7 +72,7 @@ function rankOf(claim: Claim): number {
   return claim.hint !== undefined ? 2 : 3;
 }
 
-function sticky({ instance, pools, claim }: Search): Outcome | undefined {
+function sticky({ instance, pools, claim }: Search): AllocationOutcome | undefined {
   for (const { range } of instance.entriesOf(claim.owner)) {
     if (!hasWantedForm(range, claim)) continue;
     const state = pools.find(({ pool, usable }) => contains(pool.prefix.range, range) && usable.isFree(range));
@@ -89,7 +89,7 @@ function hasWantedForm(range: Range, claim: Claim): boolean {
   return range.length === (wantsPrefix(claim) ? claim.prefixLength : 32);
 }
 
-function fixed(search: Search): Outcome | undefined {
+function fixed(search: Search): AllocationOutcome | undefined {
   const { claim, pools, table } = search;
   const range = claim.prefix === undefined ? undefined : claimedRange(claim, claim.prefix);
   if (claim.prefix === undefined || range === undefined) return undefined;
@@ -106,7 +106,7 @@ function fixed(search: Search): Outcome | undefined {
   return takenBy(search, range) ?? given(state, range, claim, 'fixed');
 }
 
-function byIndex(search: Search): Outcome | undefined {
+function byIndex(search: Search): AllocationOutcome | undefined {
   const { claim, pools } = search;
   if (claim.index === undefined) return undefined;
   for (const state of pools) {
@@ -128,7 +128,7 @@ function atIndex({ pool }: PoolState, claim: Claim): Range | undefined {
   return { base: range.base + claim.index * sizeOf(length), length };
 }
 
-function hinted({ claim, pools, instance }: Search): Outcome | undefined {
+function hinted({ claim, pools, instance }: Search): AllocationOutcome | undefined {
   const range = claim.hint === undefined ? undefined : claimedRange(claim, claim.hint);
   if (range === undefined || !hasWantedForm(range, claim)) return undefined;
   const state = pools.find(({ pool, usable }) => contains(pool.prefix.range, range) && usable.isFree(range));
@@ -136,7 +136,7 @@ function hinted({ claim, pools, instance }: Search): Outcome | undefined {
   return given(state, range, claim, 'status');
 }
 
-function lowest({ claim, pools, table }: Search): Outcome {
+function lowest({ claim, pools, table }: Search): AllocationOutcome {
   const length = wantsPrefix(claim) ? (claim.prefixLength ?? 32) : 32;
   for (const state of pools) {
     const range = state.space.lowest(length);
@@ -152,12 +152,12 @@ function lowest({ claim, pools, table }: Search): Outcome {
 }
 
 /** Returns the refusal if another claim holds an address of the block. */
-function takenBy({ instance, table, claim }: Search, range: Range): Outcome | undefined {
+function takenBy({ instance, table, claim }: Search, range: Range): AllocationOutcome | undefined {
   const holder = instance.otherOwnersIn(range, claim.owner)[0];
   if (holder === undefined) return undefined;
   const until = table.freeAt(holder);
   const who = describeOwner(holder.owner);
-  const reason: RefusalReason = until === undefined ? 'AddressConflict' : 'AwaitingRelease';
+  const reason: AllocationRefusalReason = until === undefined ? 'AddressConflict' : 'AwaitingRelease';
   const state = until === undefined ? 'is held by' : `is kept back until ${timestamp(until)} for`;
   return refusedFor(reason, `${textOf(range)} ${state} ${who}`, until, holder.owner);
 }
@@ -175,7 +175,7 @@ function unusableReason(state: PoolState, range: Range): string {
   return `${inside} is reserved or belongs to a more specific IPPrefix, whose labels the selector must match`;
 }
 
-function given(state: PoolState, range: Range, claim: Claim, how: How): Outcome {
+function given(state: PoolState, range: Range, claim: Claim, how: How): AllocationOutcome {
   const { pool, gateway } = state;
   const isAddress = !wantsPrefix(claim);
   const inSubnet = isAddress && claim.kind === 'network';

@@ -2,7 +2,7 @@ import type { AllocationTable } from './allocation-table.ts';
 import { type Claim, claimedRange, wantsPrefix } from './claim.ts';
 import type { PoolState } from './instance-table.ts';
 import { contains, formatRange, parsePrefix, type Range } from './ipv4.ts';
-import { type Outcome, refusedFor } from './outcome.ts';
+import { type AllocationOutcome, refusedFor } from './outcome.ts';
 import { GATEWAY_LABEL, type PrefixKind } from './pool.ts';
 
 /** Maximum number of nearly matching pools in a message. */
@@ -40,7 +40,7 @@ export function mismatches({ pool, gateway }: PoolState, claim: Claim): string[]
 }
 
 /** The refusal where no pool can serve the claim, or none around its fixed value, with the pools that come nearest. */
-export function noMatchingPool(table: AllocationTable, claim: Claim, around?: Range): Outcome {
+export function noMatchingPool(table: AllocationTable, claim: Claim, around?: Range): AllocationOutcome {
   const pools = table.instance(claim.networkInstance)?.pools ?? [];
   if (pools.length === 0) {
     const known = table.instanceNames();
@@ -59,7 +59,7 @@ export function noMatchingPool(table: AllocationTable, claim: Claim, around?: Ra
 }
 
 /** Returns the problem of the claim itself, independent of the pools. */
-export function checkClaim(claim: Claim): Outcome | undefined {
+export function checkClaim(claim: Claim): AllocationOutcome | undefined {
   const problem = problemOf(claim);
   return problem === undefined ? undefined : refusedFor('InvalidClaim', problem);
 }

@@ -2,10 +2,15 @@ import type { OwnerKey } from './claim.ts';
 import type { Range } from './ipv4.ts';
 import type { Pool } from './pool.ts';
 
-export type RefusalReason = 'PoolExhausted' | 'AddressConflict' | 'NoMatchingPool' | 'InvalidClaim' | 'AwaitingRelease';
+export type AllocationRefusalReason =
+  | 'PoolExhausted'
+  | 'AddressConflict'
+  | 'NoMatchingPool'
+  | 'InvalidClaim'
+  | 'AwaitingRelease';
 
 export interface AllocationRefusal {
-  readonly reason: RefusalReason;
+  readonly reason: AllocationRefusalReason;
   readonly message: string;
   /** Time at which a retry may succeed without a change. Milliseconds since the epoch. */
   readonly retryAt?: number;
@@ -23,11 +28,16 @@ export interface Allocated {
   readonly how: 'held' | 'fixed' | 'index' | 'status' | 'lowest';
 }
 
-export type Outcome =
+export type AllocationOutcome =
   | { readonly allocated: Allocated; readonly refused?: undefined }
   | { readonly refused: AllocationRefusal; readonly allocated?: undefined };
 
-export function refusedFor(reason: RefusalReason, message: string, retryAt?: number, holder?: OwnerKey): Outcome {
+export function refusedFor(
+  reason: AllocationRefusalReason,
+  message: string,
+  retryAt?: number,
+  holder?: OwnerKey,
+): AllocationOutcome {
   return {
     refused: {
       reason,

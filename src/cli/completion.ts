@@ -7,12 +7,12 @@ import { fish } from './completion/fish.ts';
 import type { Launch } from './completion/shell-text.ts';
 import { type Places, placesOf } from './completion/words.ts';
 import { zsh } from './completion/zsh.ts';
-import type { Invocation, Outcome } from './output/invocation.ts';
+import type { CommandResult, Invocation } from './output/invocation.ts';
 
 const SCRIPTS: Readonly<Record<string, (places: Places, launch: Launch) => string>> = { bash, zsh, fish };
 
 /** `sluice completion bash|zsh|fish`: a script that runs sluice only to look up names of revisions and repositories. */
-export function completion(shell: string, program: Command, { terminal }: Invocation): Outcome {
+export function completion(shell: string, program: Command, { terminal }: Invocation): CommandResult {
   const script = SCRIPTS[shell];
   if (script === undefined || !Object.hasOwn(SCRIPTS, shell)) {
     throw new SluiceError(

@@ -3,7 +3,7 @@ import { sluiceVersion } from '../app/sluice-version.ts';
 import { addFnCommands } from './fn/fn-commands.ts';
 import { addKeyCommands } from './key/key-commands.ts';
 import { addKptfileCommands } from './kptfile/kptfile-commands.ts';
-import type { Invocation, Outcome } from './output/invocation.ts';
+import type { CommandResult, Invocation } from './output/invocation.ts';
 import { reportError } from './output/report-error.ts';
 import { addRepoCommands } from './repo/repo-commands.ts';
 import { addRevisionCommands } from './rpkg/revision-commands.ts';
@@ -14,7 +14,7 @@ const USAGE_ERROR = 2;
 
 /** Runs one command line; returns the exit code. Never throws. */
 export async function runProgram(words: readonly string[], { terminal, environment }: Invocation): Promise<number> {
-  let outcome: Outcome;
+  let outcome: CommandResult;
   // A separate object, since options that all commands share are added to it.
   const invocation = { terminal, environment: { ...environment } };
   const program = buildProgram(invocation, (result) => {
@@ -38,7 +38,7 @@ function withKnownHelp(words: readonly string[], program: Command): readonly str
 }
 
 /** The tree of commands. What a command does is imported when it runs, so that --help and completion stay fast. */
-export function buildProgram(invocation: Invocation, finish: (outcome: Outcome) => void): Command {
+export function buildProgram(invocation: Invocation, finish: (outcome: CommandResult) => void): Command {
   const { terminal } = invocation;
   const program = new SluiceCommand('sluice')
     .description('Moves configuration packages in Git through readiness gates: Draft, Proposed, Published, delivered.')

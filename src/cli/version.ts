@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sluiceVersion } from '../app/sluice-version.ts';
 import { gitVersion, initRepository } from '../git/open/open-repository.ts';
-import type { Invocation, Outcome } from './output/invocation.ts';
+import type { CommandResult, Invocation } from './output/invocation.ts';
 import { printable } from './output/printable.ts';
 import { toJson, toYaml } from './output/structured.ts';
 
 /** `sluice version`: also which Git engine is used here, and what that limits. */
-export async function version(options: { output: string }, { terminal }: Invocation): Promise<Outcome> {
+export async function version(options: { output: string }, { terminal }: Invocation): Promise<CommandResult> {
   const git = await gitVersion();
   const versions = { sluice: sluiceVersion(), node: process.versions.node, git: git ?? '', ...(await engine()) };
   if (options.output !== 'text') {

@@ -29,7 +29,7 @@ export interface DeliveredRevision {
   readonly hasFolder: boolean;
 }
 
-export interface Selection<Revision> {
+export interface RevisionSelection<Revision> {
   /** One revision for each package, by repository and package. */
   readonly chosen: readonly Revision[];
   /** Packages whose folder stays exactly as it is, and why; a package without a folder gets none. */
@@ -56,7 +56,7 @@ export function selectRevisions<Revision extends PublishedRevision>(
   target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
   revisions: Iterable<Revision>,
   facts: SelectionFacts<Revision>,
-): Selection<Revision> {
+): RevisionSelection<Revision> {
   return runAtOnce(selectInSteps(target, revisions, facts));
 }
 
@@ -65,7 +65,7 @@ export function* selectInSteps<Revision extends PublishedRevision>(
   target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
   revisions: Iterable<Revision>,
   facts: SelectionFacts<Revision>,
-): Generator<void, Selection<Revision>> {
+): Generator<void, RevisionSelection<Revision>> {
   const byPackage: Map<string, Revision[]> = Map.groupBy(revisions, packageKey);
   for (const key of facts.delivered.keys()) if (!byPackage.has(key)) byPackage.set(key, []);
   const chosen: Revision[] = [];

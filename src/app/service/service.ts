@@ -53,7 +53,7 @@ const RACES = 12;
 const REPORTING: ReadonlySet<string> = new Set(['repository', 'delivery']);
 
 /** All controllers on one data folder, and a log of what they move. */
-export class Service {
+export class SluiceService {
   readonly manager: Manager;
   readonly #options: ServiceOptions;
   /** Error of the last reconciliation of an item, if it failed. */

@@ -1,5 +1,5 @@
 import { messageOf } from '../../foundation/sluice-error.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import { isExpected } from '../output/report-error.ts';
 import type { Access } from './access.ts';
@@ -17,7 +17,7 @@ export async function forEachName(
   { server, where }: Pick<Access, 'server' | 'where'>,
   action: (name: string) => Promise<string>,
   options?: PlaceOptions,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const { terminal } = invocation;
   let failures = 0;
   for (const name of names) {

@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Outcome } from '../output/invocation.ts';
+import type { CommandResult } from '../output/invocation.ts';
 import { OUTPUT_FORMATS } from '../output/structured.ts';
 
 /** Receives the result of a command. */
-export type Finish = (outcome: Outcome) => void;
+export type Finish = (outcome: CommandResult) => void;
 
 export function withData(command: Command): Command {
   return command.option('--data <folder>', 'data folder (default: $SLUICE_DATA, else .sluice)');

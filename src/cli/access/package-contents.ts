@@ -27,7 +27,7 @@ export interface PulledState {
   readonly hasBinary: boolean;
 }
 
-export interface PackageFiles {
+export interface PulledFiles {
   readonly files: ReadonlyMap<string, Buffer>;
   /** Parts of the package that are not among the files, with the reason. */
   readonly omitted: readonly string[];
@@ -46,7 +46,7 @@ export interface ReplaceResult {
 type Api = Pick<Access, 'client' | 'isSluice' | 'server'>;
 
 /** All files of a package revision. */
-export async function readFiles(api: Api, revision: Stored<PackageRevision>): Promise<PackageFiles> {
+export async function readFiles(api: Api, revision: Stored<PackageRevision>): Promise<PulledFiles> {
   const resources = await api.client.get(packageRevisionResourcesKind, keyOf(revision));
   const { texts, binary } = sorted(resources);
   const files = new Map(
@@ -63,7 +63,7 @@ export async function readFiles(api: Api, revision: Stored<PackageRevision>): Pr
  * Makes the files of a draft those given, if it is still in the state that they were made from; Conflict otherwise. Undefined if nothing
  * differs. Throws RenderFailed, with nothing saved, for files that cannot be rendered, unless an annotation allows that.
  */
-export async function replaceFiles(
+export async function pushFiles(
   api: Api,
   revision: Stored<PackageRevision>,
   files: ReadonlyMap<string, Buffer>,

@@ -15,7 +15,7 @@ export interface Word {
 }
 
 /** The words that may follow a command. */
-export interface Place {
+export interface CursorPosition {
   readonly words: readonly Word[];
   /** Kind of the arguments, if they are looked up. */
   readonly names?: NameKind;
@@ -24,7 +24,7 @@ export interface Place {
 }
 
 /** By the words before: `rpkg get` to what may follow. */
-export type Places = ReadonlyMap<string, Place>;
+export type Places = ReadonlyMap<string, CursorPosition>;
 
 const REVISIONS: ReadonlySet<string> = new Set([
   'why',
@@ -39,13 +39,13 @@ const REPOSITORIES: ReadonlySet<string> = new Set(
 
 /** Returns the words that may follow each command of a program. */
 export function placesOf(program: Command): Places {
-  const places = new Map<string, Place>();
+  const places = new Map<string, CursorPosition>();
   collect(program, '', '', places);
   return places;
 }
 
 /** `path` is as it is written, with aliases; `name` with the names of the commands. */
-function collect(command: Command, path: string, name: string, places: Map<string, Place>): void {
+function collect(command: Command, path: string, name: string, places: Map<string, CursorPosition>): void {
   const help = command.createHelp();
   const words: Word[] = help.visibleCommands(command).map((sub) => ({ word: sub.name(), help: sub.description() }));
   for (const option of help.visibleOptions(command)) {

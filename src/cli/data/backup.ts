@@ -7,7 +7,7 @@ import { systemClock } from '../../foundation/time/clock.ts';
 import { copyLedger } from '../../package/trust/sqlite/ledger-backup.ts';
 import { backUp } from '../../resource/storage/sqlite/back-up.ts';
 import { folderOf } from '../access/place.ts';
-import type { DataOptions, Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, DataOptions, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 
 export interface BackupOptions extends DataOptions {
@@ -18,7 +18,7 @@ export interface BackupOptions extends DataOptions {
 export const LEDGER_ATTACHMENT = 'trust.sqlite';
 
 /** `sluice backup`: works beside a running `up`. */
-export async function backup(file: string, options: BackupOptions, invocation: Invocation): Promise<Outcome> {
+export async function backup(file: string, options: BackupOptions, invocation: Invocation): Promise<CommandResult> {
   const folder = folderOf(options, invocation.environment);
   await expectDataFolder(folder);
   if (!(await exists(folder.database))) {

@@ -7,7 +7,7 @@ import { systemClock, timestamp } from '../../foundation/time/clock.ts';
 import { type CheckedLedger, checkLedgerCopy } from '../../package/trust/sqlite/ledger-backup.ts';
 import { readAttachment, restore as restoreDatabase } from '../../resource/storage/sqlite/restore.ts';
 import { folderOf } from '../access/place.ts';
-import type { DataOptions, Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, DataOptions, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { LEDGER_ATTACHMENT } from './backup.ts';
 
@@ -15,7 +15,7 @@ import { LEDGER_ATTACHMENT } from './backup.ts';
 const WRITE_PATIENCE = 10_000;
 
 /** `sluice restore`: refused while `up` runs, and keeps one from starting until it is done. */
-export async function restore(file: string, options: DataOptions, invocation: Invocation): Promise<Outcome> {
+export async function restore(file: string, options: DataOptions, invocation: Invocation): Promise<CommandResult> {
   const { terminal, environment } = invocation;
   const folder = folderOf(options, environment);
   const backup = resolve(file);

@@ -8,7 +8,7 @@ import { parseDuration } from '../../resource/object/duration.ts';
 import { addToken } from '../../server/authentication/token-file.ts';
 import { expectActorName } from '../access/actor.ts';
 import { kubeconfigOf, localFolderOf, placeOf } from '../access/place.ts';
-import type { DataOptions, Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, DataOptions, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 
 export interface TokenOptions extends DataOptions {
@@ -23,7 +23,7 @@ const clustersSchema = z.object({
 });
 
 /** `sluice token create`: for users other than the owner of the data folder. A running server accepts the token within a second. */
-export async function tokenCreate(user: string, options: TokenOptions, invocation: Invocation): Promise<Outcome> {
+export async function tokenCreate(user: string, options: TokenOptions, invocation: Invocation): Promise<CommandResult> {
   const { terminal, environment } = invocation;
   expectActorName(user);
   const folder = await folderOfServer(options, environment);

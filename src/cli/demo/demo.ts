@@ -16,7 +16,7 @@ import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.
 import { actorOf } from '../access/actor.ts';
 import { commandFor, placedCommand } from '../access/command-for.ts';
 import { folderOf } from '../access/place.ts';
-import type { DataOptions, Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, DataOptions, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { timelineSink } from '../up/log-sinks.ts';
 import { type Running, runService } from '../up/run-service.ts';
@@ -32,7 +32,7 @@ export interface DemoOptions extends DataOptions {
 const CONFIG = ['1-repository.yaml', '2-network.yaml', '3-policy.yaml', '4-targets.yaml'];
 
 /** `sluice demo`: examples/quickstart with all controllers, reported as a time line. */
-export async function demo(options: DemoOptions, invocation: Invocation): Promise<Outcome> {
+export async function demo(options: DemoOptions, invocation: Invocation): Promise<CommandResult> {
   const { terminal, environment } = invocation;
   // The data of a demonstration stays so that users can examine it.
   const data = options.data ?? (options.serve === true ? undefined : await mkdtemp(join(tmpdir(), 'sluice-demo-')));

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { builtIns } from '../../function/built-in/index.ts';
 import { parseImageName } from '../../function/catalog/image-name.ts';
-import type { Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
 import { nearBuiltIns } from './near-built-ins.ts';
@@ -11,7 +11,7 @@ export interface DocOptions {
 }
 
 /** `sluice fn doc` */
-export function fnDoc(name: string | undefined, { image }: DocOptions, { terminal }: Invocation): Outcome {
+export function fnDoc(name: string | undefined, { image }: DocOptions, { terminal }: Invocation): CommandResult {
   const wanted = name ?? image;
   const known = [...builtIns].sort((a, b) => (a.name < b.name ? -1 : 1));
   if (wanted === undefined) {

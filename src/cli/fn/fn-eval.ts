@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { deliver, destinationOf, withEdits } from './files/destination.ts';
 import { readPackageFolder, writePackageFolder } from './files/package-folder.ts';
@@ -19,7 +19,7 @@ export async function fnEval(
   settings: readonly string[],
   options: EvalOptions,
   invocation: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const { terminal } = invocation;
   const [place = '.', ...others] = words;
   if (others.length > 0)

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { isKptfilePath } from '../../package/merge/package-files.ts';
-import type { Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { deliver, destinationOf, withEdits } from './files/destination.ts';
 import { readPackageFolder, writePackageFolder } from './files/package-folder.ts';
@@ -14,7 +14,7 @@ export interface RenderOptions extends RunningOptions {
 }
 
 /** `sluice fn render` */
-export async function fnRender(place: string, options: RenderOptions, invocation: Invocation): Promise<Outcome> {
+export async function fnRender(place: string, options: RenderOptions, invocation: Invocation): Promise<CommandResult> {
   const { terminal } = invocation;
   const destination = await destinationOf(options.output);
   const folder = await readPackageFolder(place);

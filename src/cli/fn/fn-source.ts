@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { readResources } from '../../function/resource/read-resources.ts';
-import type { Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { deliver, destinationOf } from './files/destination.ts';
 import { readPackageFolder } from './files/package-folder.ts';
@@ -16,7 +16,7 @@ export async function fnSource(
   places: readonly string[],
   { fnConfig, output }: SourceOptions,
   { terminal }: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const destination = (await destinationOf(output)) ?? { type: 'stdout' };
   const config = fnConfig === undefined ? undefined : await readConfigFile(fnConfig);
   const files = new Map<string, string>();

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock, timestamp } from '../../foundation/time/clock.ts';
-import type { Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { inKeyRing, type KeyOptions, type KeyRing, keyOf, printedAsData } from './in-key-ring.ts';
 import { rotate } from './key-rotate.ts';
@@ -10,7 +10,7 @@ export interface RevokeOptions extends KeyOptions {
 }
 
 /** `sluice key revoke` */
-export function keyRevoke(fingerprint: string, options: RevokeOptions, invocation: Invocation): Promise<Outcome> {
+export function keyRevoke(fingerprint: string, options: RevokeOptions, invocation: Invocation): Promise<CommandResult> {
   const { terminal } = invocation;
   return inKeyRing(options, invocation, (ring) => {
     const signs = ownFingerprint(ring) === fingerprint;

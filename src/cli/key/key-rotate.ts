@@ -3,12 +3,12 @@ import { trustedKeysOf, trusts } from '../../package/trust/keys/trusted-keys.ts'
 import type { TrustedKey } from '../../package/trust/ledger/trust-ledger.ts';
 import { TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import { keyText, keyOf as objectKeyOf } from '../../resource/object/object.ts';
-import type { Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { inKeyRing, type KeyOptions, type KeyRing, printedAsData } from './in-key-ring.ts';
 
 /** `sluice key rotate` */
-export function keyRotate(options: KeyOptions, invocation: Invocation): Promise<Outcome> {
+export function keyRotate(options: KeyOptions, invocation: Invocation): Promise<CommandResult> {
   return inKeyRing(options, invocation, (ring) => {
     const { before, own } = rotate(ring, invocation);
     if (printedAsData({ own, before: before ?? null }, options, invocation)) return 0;

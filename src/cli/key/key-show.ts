@@ -2,7 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { formatRevokedKey } from '../../package/trust/keys/revoked-key-line.ts';
 import type { TrustedKey, TrustLedger } from '../../package/trust/ledger/trust-ledger.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement/statement-signature.ts';
-import type { Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
 import { inKeyRing, type KeyOptions, type KeyRing, printedAsData } from './in-key-ring.ts';
@@ -16,7 +16,7 @@ export interface ShowOptions extends KeyOptions {
 const PRINCIPAL = 'sluice';
 
 /** `sluice key show` */
-export function keyShow(options: ShowOptions, invocation: Invocation): Promise<Outcome> {
+export function keyShow(options: ShowOptions, invocation: Invocation): Promise<CommandResult> {
   const { terminal } = invocation;
   return inKeyRing(options, invocation, (ring) => {
     const own = ownOf(ring, invocation);

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock, timestamp } from '../../foundation/time/clock.ts';
 import { parsePublicKeyList } from '../../git/signing/public-key-list.ts';
-import type { Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { readSecretFile } from '../repo/put-secret.ts';
 import { inKeyRing, type KeyOptions, keyOf, printedAsData } from './in-key-ring.ts';
@@ -12,7 +12,7 @@ const PRIVATE_KEY = /^-----BEGIN [A-Z ]*PRIVATE KEY-----/m;
 const MAX_NAMED_PROBLEMS = 3;
 
 /** `sluice key trust`: all keys of the source, or none if one of them cannot be read or was revoked. */
-export async function keyTrust(source: string, options: KeyOptions, invocation: Invocation): Promise<Outcome> {
+export async function keyTrust(source: string, options: KeyOptions, invocation: Invocation): Promise<CommandResult> {
   const { terminal } = invocation;
   const isKey = /^(ssh|ecdsa|sk)-\S+\s+\S/.test(source.trim());
   const text = isKey ? source : await readSecretFile('public keys', source);

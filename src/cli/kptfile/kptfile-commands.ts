@@ -53,7 +53,7 @@ Exit code 0 if every gate is True (or there is none), 3 if one is not, 2 if the 
     .option('--message <text>', 'human-readable message');
   examples(set, 'sluice kptfile condition set Tested True ./web-shop --message "ran the suite"').action(
     async (type, status, folder, options) => {
-      const { setCondition } = await import('./kptfile-condition.ts');
+      const { kptfileConditionSet: setCondition } = await import('./kptfile-condition.ts');
       finish(await setCondition(type, status, folder, options, invocation));
     },
   );
@@ -63,6 +63,6 @@ Exit code 0 if every gate is True (or there is none), 3 if one is not, 2 if the 
     .argument('<type>', 'condition type')
     .argument('[folder]', FOLDER, '.');
   examples(remove, 'sluice kptfile condition rm Tested ./web-shop').action(async (type, folder) => {
-    finish(await (await import('./kptfile-condition.ts')).removeCondition(type, folder, invocation));
+    finish(await (await import('./kptfile-condition.ts')).kptfileConditionRemove(type, folder, invocation));
   });
 }

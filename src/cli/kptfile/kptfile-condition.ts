@@ -2,7 +2,7 @@ import { chmod, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { editKptfile, type KptfileEdit, KptfileEditError } from '../../../kptfile-schema/index.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { conditionStatus } from '../access/condition-status.ts';
-import type { Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { readKptfileAt } from './kptfile-path.ts';
 
@@ -12,13 +12,13 @@ export interface SetOptions {
 }
 
 /** `sluice kptfile condition set` */
-export async function setCondition(
+export async function kptfileConditionSet(
   type: string,
   word: string,
   folder: string,
   { reason, message }: SetOptions,
   { terminal }: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const status = conditionStatus(word);
   const condition = {
     type,
@@ -32,7 +32,11 @@ export async function setCondition(
 }
 
 /** `sluice kptfile condition rm` */
-export async function removeCondition(type: string, folder: string, { terminal }: Invocation): Promise<Outcome> {
+export async function kptfileConditionRemove(
+  type: string,
+  folder: string,
+  { terminal }: Invocation,
+): Promise<CommandResult> {
   const changed = await edit(folder, { op: 'removeCondition', type });
   terminal.line(`${printable(type)} ${changed ? 'removed' : 'was not there'}`);
   return 0;

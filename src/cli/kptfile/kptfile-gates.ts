@@ -1,7 +1,7 @@
 import { conditionsOf, gatesOf, readKptfile } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { checkKptfile } from '../fn/check-kptfile.ts';
-import type { Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
@@ -16,7 +16,11 @@ export interface GatesOptions {
 const EXIT_CLOSED = 3;
 
 /** `sluice kptfile gates` */
-export async function kptfileGates(folder: string, options: GatesOptions, { terminal }: Invocation): Promise<Outcome> {
+export async function kptfileGates(
+  folder: string,
+  options: GatesOptions,
+  { terminal }: Invocation,
+): Promise<CommandResult> {
   const { path, text } = await readKptfileAt(folder);
   checkKptfile(path, text);
   const result = readKptfile(text);

@@ -1,5 +1,5 @@
 import { lintKptfile } from '../../../kptfile-schema/index.ts';
-import type { Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { readKptfileAt } from './kptfile-path.ts';
@@ -13,7 +13,7 @@ export async function kptfileLint(
   folders: readonly string[],
   { output }: LintOptions,
   { terminal }: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const findings = [];
   for (const folder of folders.length === 0 ? ['.'] : folders) {
     const { path, text } = await readKptfileAt(folder);

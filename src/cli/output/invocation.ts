@@ -7,7 +7,7 @@ export interface Invocation {
 }
 
 /** The result of a command: an exit code, 0 by default. */
-export type Outcome = number | undefined;
+export type CommandResult = number | undefined;
 
 export interface DataOptions {
   readonly data?: string;

@@ -7,7 +7,7 @@ import type { PackageRepository } from '../../package/store/package-repository.t
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { actorOf } from '../access/actor.ts';
 import { localFolderOf, placeOf } from '../access/place.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
@@ -28,7 +28,7 @@ const SUSPICIOUS: ReadonlySet<string> = new Set([
  * `sluice repo adopt`: prints what would be adopted, and adopts it with `--yes`. It works on a session, not through the API: see
  * README.md.
  */
-export function repoAdopt(name: string, options: AdoptOptions, invocation: Invocation): Promise<Outcome> {
+export function repoAdopt(name: string, options: AdoptOptions, invocation: Invocation): Promise<CommandResult> {
   return inSession(options, invocation, async (session) => {
     const id = `${options.namespace ?? DEFAULT_NAMESPACE}/${name}`;
     if (options.newId === true) return giveNewId({ id, name }, options, invocation, session);
@@ -47,7 +47,7 @@ async function giveNewId(
   { output, yes }: AdoptOptions,
   { terminal }: Invocation,
   session: Session,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   if (yes === true) await session.repositories.open(registration, undefined, { newId: true });
   const id = yes === true ? session.store.repository(registration).trust.repository : null;
   if (output !== 'text') {

@@ -6,7 +6,7 @@ import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
 import { syncRepository } from '../access/repository-status.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { putSecret } from './put-secret.ts';
 import { expectRepository } from './repo-get.ts';
 import {
@@ -21,7 +21,7 @@ import { readWebhookSecret, WEBHOOK_SECRET_SUFFIX, webhookAddressText, writeWebh
 export interface EditOptions extends RepositoryOptions, PlaceOptions, ActorOptions {}
 
 /** `sluice repo edit`: changes what can be changed of a registered repository, and reads it again. */
-export function repoEdit(name: string, options: EditOptions, invocation: Invocation): Promise<Outcome> {
+export function repoEdit(name: string, options: EditOptions, invocation: Invocation): Promise<CommandResult> {
   const edit = async (access: Access) => {
     const { client, namespace } = access;
     const { terminal } = invocation;

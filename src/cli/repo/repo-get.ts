@@ -5,7 +5,7 @@ import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
 import { withStatus } from '../access/repository-status.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
 import type { OutputFormat } from '../output/structured.ts';
@@ -17,7 +17,7 @@ export interface GetOptions extends PlaceOptions {
 }
 
 /** `sluice repo get`. A data folder has no status of before, so that Ready says how each repository is now. */
-export function repoGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<Outcome> {
+export function repoGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
     const wanted =

@@ -12,7 +12,7 @@ import type { Access } from '../access/access.ts';
 import { revisionsOf } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
 import { expectReady } from '../access/repository-status.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { putSecret } from './put-secret.ts';
 import { repositoriesOf } from './repo-get.ts';
@@ -37,7 +37,7 @@ export interface RegOptions extends RepositoryOptions, PlaceOptions, ActorOption
 /**
  * `sluice repo reg`: writes the object and waits until the repository can be used. If that fails, the object is removed.
  */
-export function repoReg(address: string, options: RegOptions, invocation: Invocation): Promise<Outcome> {
+export function repoReg(address: string, options: RegOptions, invocation: Invocation): Promise<CommandResult> {
   const name = options.name ?? nameFrom(address);
   const patience = patienceOf(options.wait);
   const register = async (access: Access) => {

@@ -4,7 +4,7 @@ import { revisionsOf } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
 import { syncRepository } from '../access/repository-status.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { expectRepository, repositoriesOf } from './repo-get.ts';
 
 export interface SyncOptions extends PlaceOptions, ActorOptions {
@@ -12,7 +12,11 @@ export interface SyncOptions extends PlaceOptions, ActorOptions {
 }
 
 /** `sluice repo sync` */
-export function repoSync(names: readonly string[], options: SyncOptions, invocation: Invocation): Promise<Outcome> {
+export function repoSync(
+  names: readonly string[],
+  options: SyncOptions,
+  invocation: Invocation,
+): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     if (names.length === 0 && options.all !== true) {
       throw new SluiceError('InvalidInput', 'name repositories to read, or give --all');

@@ -4,7 +4,7 @@ import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets
 import type { Access } from '../access/access.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { expectRepository } from './repo-get.ts';
 import { AUTH_SECRET_SUFFIX } from './repository-options.ts';
 import { WEBHOOK_SECRET_SUFFIX } from './webhook-secret.ts';
@@ -14,7 +14,11 @@ export interface UnregOptions extends PlaceOptions, ActorOptions {
 }
 
 /** `sluice repo unreg` */
-export function repoUnreg(names: readonly string[], options: UnregOptions, invocation: Invocation): Promise<Outcome> {
+export function repoUnreg(
+  names: readonly string[],
+  options: UnregOptions,
+  invocation: Invocation,
+): Promise<CommandResult> {
   const unregister = (access: Access) =>
     forEachName(names, invocation, access, async (name) => {
       const { client, namespace } = access;

@@ -254,7 +254,7 @@ function addConditions(rpkg: Command, invocation: Invocation, finish: Finish): v
     withActor(withPlace(set)),
     'sluice rpkg condition set packages.web-shop.v1 shop.example.com/CapacityReviewed True --message "load test reviewed"',
   ).action(async (name, type, status, options) => {
-    finish(await (await import('./rpkg-condition.ts')).setCondition(name, type, status, options, invocation));
+    finish(await (await import('./rpkg-condition.ts')).rpkgConditionSet(name, type, status, options, invocation));
   });
 
   const remove = condition
@@ -266,6 +266,6 @@ function addConditions(rpkg: Command, invocation: Invocation, finish: Finish): v
     withActor(withPlace(remove)),
     'sluice rpkg condition rm packages.web-shop.v1 shop.example.com/CapacityReviewed',
   ).action(async (name, type, options) => {
-    finish(await (await import('./rpkg-condition.ts')).removeCondition(name, type, options, invocation));
+    finish(await (await import('./rpkg-condition.ts')).rpkgConditionRemove(name, type, options, invocation));
   });
 }

@@ -4,7 +4,7 @@ import { conditionStatus } from '../access/condition-status.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
 import { withdrawCondition, writeCondition } from '../access/write-conditions.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 
 export interface ConditionOptions extends PlaceOptions, ActorOptions {
@@ -13,13 +13,13 @@ export interface ConditionOptions extends PlaceOptions, ActorOptions {
 }
 
 /** `sluice rpkg condition set` */
-export function setCondition(
+export function rpkgConditionSet(
   revision: string,
   type: string,
   word: string,
   options: ConditionOptions,
   invocation: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const { reason, message } = options;
   const status = conditionStatus(word);
   if (type === READY_TYPE)
@@ -48,12 +48,12 @@ export function setCondition(
 }
 
 /** `sluice rpkg condition rm` */
-export function removeCondition(
+export function rpkgConditionRemove(
   revision: string,
   type: string,
   options: PlaceOptions & ActorOptions,
   invocation: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   return inAccess(options, invocation, (access) =>
     forEachName(
       [revision],

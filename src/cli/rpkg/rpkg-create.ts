@@ -2,7 +2,7 @@ import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { type UpstreamOptions, upstreamAddress } from './upstream-argument.ts';
 
@@ -26,7 +26,7 @@ export interface CloneOptions extends PlaceOptions, ActorOptions, UpstreamOption
 }
 
 /** `sluice rpkg init` */
-export function rpkgInit(path: string, options: InitOptions, invocation: Invocation): Promise<Outcome> {
+export function rpkgInit(path: string, options: InitOptions, invocation: Invocation): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     const { repository, workspace, description, keywords, site } = options;
     const init = {
@@ -47,7 +47,7 @@ export function rpkgClone(
   path: string,
   options: CloneOptions,
   invocation: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const git = upstreamAddress(source, options);
   return inAccess(options, invocation, async (access) => {
     const { repository, workspace } = options;
@@ -61,7 +61,7 @@ export function rpkgClone(
 }
 
 /** `sluice rpkg copy` */
-export function rpkgCopy(sourceName: string, options: CopyOptions, invocation: Invocation): Promise<Outcome> {
+export function rpkgCopy(sourceName: string, options: CopyOptions, invocation: Invocation): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     const { metadata, spec } = await findRevision(access, sourceName);
     const place = { repository: spec.repository, path: spec.packageName, workspace: options.workspace };
@@ -82,7 +82,7 @@ export async function createRevision(
   return (await client.create(packageRevisionKind, { metadata: { namespace }, spec })).metadata.name;
 }
 
-function printCreated(name: string, { terminal }: Invocation): Outcome {
+function printCreated(name: string, { terminal }: Invocation): CommandResult {
   terminal.line(`${printable(name)} created`);
   return 0;
 }

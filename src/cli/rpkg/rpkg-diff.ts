@@ -8,7 +8,7 @@ import { findRevision, revisionsOf } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
 import { readFiles } from '../access/package-contents.ts';
 import { readRevision } from '../access/read-revision.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
@@ -24,7 +24,12 @@ const MAX_NAMED_FILES = 10;
 type Comparison = z.output<typeof diffSchema>;
 
 /** `sluice rpkg diff`. Exit code 1 if there are differences, as in diff. */
-export function rpkgDiff(name: string, other: string, options: DiffOptions, invocation: Invocation): Promise<Outcome> {
+export function rpkgDiff(
+  name: string,
+  other: string,
+  options: DiffOptions,
+  invocation: Invocation,
+): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
     const comparison = access.isSluice

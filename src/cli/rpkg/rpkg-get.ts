@@ -6,7 +6,7 @@ import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
 import type { OutputFormat } from '../output/structured.ts';
@@ -31,7 +31,7 @@ const READERS = 8;
 const ANY_REVISION = -2;
 
 /** `sluice rpkg get`. Exit code 1 if a repository could not be read, so that a list is never taken for complete when it is not. */
-export function rpkgGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<Outcome> {
+export function rpkgGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     if (options.showKptfile === true) return showKptfile(access, names, invocation);
     const found = await select(access, names, options);
@@ -110,7 +110,7 @@ function fieldSelectorOf(options: GetOptions): string {
   return fields.flatMap(([path, value]) => (value === undefined ? [] : [`${path}=${value}`])).join(',');
 }
 
-async function showKptfile(access: Access, names: readonly string[], { terminal }: Invocation): Promise<Outcome> {
+async function showKptfile(access: Access, names: readonly string[], { terminal }: Invocation): Promise<CommandResult> {
   const [name] = names;
   if (name === undefined || names.length > 1) {
     throw new SluiceError('InvalidInput', '--show-kptfile needs the name of one package revision');

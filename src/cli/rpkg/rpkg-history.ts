@@ -1,7 +1,7 @@
 import { historySchema } from '../../package/model/revision/revision-readings.ts';
 import { inAccess } from '../access/in-access.ts';
 import { readRevision } from '../access/read-revision.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
 
@@ -14,7 +14,7 @@ export interface HistoryOptions extends PlaceOptions {
 const SHORT_COMMIT = 10;
 
 /** `sluice rpkg history` */
-export function rpkgHistory(name: string, options: HistoryOptions, invocation: Invocation): Promise<Outcome> {
+export function rpkgHistory(name: string, options: HistoryOptions, invocation: Invocation): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
     const { entries } = await readRevision(access, name, 'history', historySchema, { limit: String(options.limit) });

@@ -4,7 +4,7 @@ import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
 import { METADATA_FILE, readFiles } from '../access/package-contents.ts';
 import { COMMIT_ANNOTATION, metadataText, type PulledFrom, writeNew, writePackage } from '../kptfile/local-package.ts';
-import type { Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toYaml } from '../output/structured.ts';
 
@@ -14,7 +14,7 @@ export function rpkgPull(
   folder: string | undefined,
   options: PlaceOptions,
   invocation: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
     const revision = await findRevision(access, name);

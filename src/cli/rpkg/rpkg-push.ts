@@ -4,10 +4,10 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
-import { METADATA_FILE, replaceFiles } from '../access/package-contents.ts';
+import { METADATA_FILE, pushFiles } from '../access/package-contents.ts';
 import { checkLocalPackage } from '../kptfile/check-local-package.ts';
 import { metadataText, readLocalPackage, readPulledFrom, writeNew } from '../kptfile/local-package.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 
 export interface PushOptions extends PlaceOptions, ActorOptions {
@@ -20,7 +20,7 @@ export function rpkgPush(
   folderName: string,
   options: PushOptions,
   invocation: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   return inAccess(options, invocation, (access) =>
     forEachName(
       [revisionName],
@@ -39,7 +39,7 @@ export function rpkgPush(
           invocation.terminal.note(`${label} ${printable(problem)}`);
         }
         const revision = await findRevision(access, name);
-        const after = await replaceFiles(access, revision, local, pulled.state, options.reason);
+        const after = await pushFiles(access, revision, local, pulled.state, options.reason);
         if (after === undefined) return 'is unchanged';
         for (const line of after.notes) invocation.terminal.note(printable(line));
         const { namespace = access.namespace, uid } = revision.metadata;

@@ -12,7 +12,7 @@ import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
 import { commitOf } from '../access/package-contents.ts';
 import { readRevision } from '../access/read-revision.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { leftOnMain } from './left-on-main.ts';
 
@@ -39,7 +39,7 @@ export function rpkgStep(
   names: readonly string[],
   options: StepOptions,
   invocation: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   if (options.commit !== undefined && names.length > 1) {
     throw new SluiceError('InvalidInput', '--commit is about one revision; name only that one');
   }

@@ -6,7 +6,7 @@ import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
 import { createRevision } from './rpkg-create.ts';
@@ -26,7 +26,7 @@ export function rpkgUpgrade(
   names: readonly string[],
   options: UpgradeOptions,
   invocation: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const { discover, revision } = options;
   if (discover === undefined) {
     if (names.length !== 1) throw new SluiceError('InvalidInput', 'name the one package revision to upgrade');
@@ -54,7 +54,7 @@ async function upgrade(
   { revision, workspace = '', strategy }: UpgradeOptions,
   upstreamOf: UpstreamOf,
   { terminal }: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const local = await findRevision(access, name);
   const { lifecycle, repository, packageName } = local.spec;
   if (lifecycle !== 'Published' && lifecycle !== 'DeletionProposed') {

@@ -7,7 +7,7 @@ import { type KubernetesObject, keyText, type ObjectKey } from '../../resource/o
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import { type LeftOut, whyLeftOut } from './left-out.ts';
 import { type Portable, portableObject } from './portable-object.ts';
@@ -40,7 +40,7 @@ export function exportObjects(
   file: string | undefined,
   options: ExportOptions,
   invocation: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const { includeSecrets = false, force = false } = options;
   if (includeSecrets && file === undefined) {
     throw new SluiceError(

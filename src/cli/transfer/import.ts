@@ -9,7 +9,7 @@ import { type KubernetesObject, keyOf, keyText, type OwnerReference } from '../.
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import { isExpected } from '../output/report-error.ts';
 import { differences, replacement } from './import-plan.ts';
@@ -35,7 +35,7 @@ export async function importObjects(
   paths: readonly string[],
   options: ImportOptions,
   invocation: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const { dryRun = false } = options;
   const files = await readTransferFiles(paths);
   const run = async (access: Access) => {
@@ -66,7 +66,7 @@ class Import {
     this.#given = new Set(manifests.map(({ kind, object }) => manifestId(kind, object.metadata)));
   }
 
-  async run(): Promise<Outcome> {
+  async run(): Promise<CommandResult> {
     const { terminal } = this.#invocation;
     const { namespace, dryRun = false, force = false } = this.#options;
     const counts = new Map<Result, number>();

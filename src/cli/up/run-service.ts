@@ -4,7 +4,7 @@ import type { FunctionSettings } from '../../app/functions/function-settings.ts'
 import { BUILT_IN_RESOLVERS } from '../../app/resolvers/built-in-resolvers.ts';
 import type { ListenAddress } from '../../app/service/listen-address.ts';
 import type { LogSink } from '../../app/service/log-entry.ts';
-import { Service } from '../../app/service/service.ts';
+import { SluiceService } from '../../app/service/service.ts';
 import { type StopSignal, untilStopped } from '../../app/service/until-stopped.ts';
 import { Session } from '../../app/session/session.ts';
 import type { SigningChoice } from '../../app/trust/signing-choice.ts';
@@ -44,7 +44,7 @@ export interface RunOptions {
 
 export interface Running {
   readonly session: Session;
-  readonly service: Service;
+  readonly service: SluiceService;
   readonly stop: StopSignal;
 }
 
@@ -104,7 +104,7 @@ export async function runService<Result>(
       await prepare(session);
       const onLost = (message: string) => stop.stop(message);
       const { signal } = stop;
-      const service = new Service({
+      const service = new SluiceService({
         ...{ session, lock, log, resolvers, disabled, housekeeping, serve, signal, onLost },
         ...(webhooks === undefined ? {} : { webhooks }),
         diskBudget: options.diskBudget,

@@ -16,7 +16,7 @@ import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.
 import { actorOf } from '../access/actor.ts';
 import { commandFor, placedCommand } from '../access/command-for.ts';
 import { folderOf } from '../access/place.ts';
-import type { ActorOptions, DataOptions, Invocation, Outcome } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, DataOptions, Invocation } from '../output/invocation.ts';
 import { jsonSink, textSink } from './log-sinks.ts';
 import { type Running, runService } from './run-service.ts';
 import { printWaitReport } from './wait-report.ts';
@@ -42,7 +42,7 @@ export interface UpOptions extends DataOptions, ActorOptions, GitNetworkOptions 
 }
 
 /** `sluice up` */
-export async function up(options: UpOptions, invocation: Invocation): Promise<Outcome> {
+export async function up(options: UpOptions, invocation: Invocation): Promise<CommandResult> {
   const { terminal, environment } = invocation;
   const disabled = options.disable ?? [];
   checkDisabled(disabled);
@@ -152,7 +152,12 @@ async function logStart(
   });
 }
 
-async function untilIdle(running: Running, options: UpOptions, invocation: Invocation, log: LogSink): Promise<Outcome> {
+async function untilIdle(
+  running: Running,
+  options: UpOptions,
+  invocation: Invocation,
+  log: LogSink,
+): Promise<CommandResult> {
   const { terminal } = invocation;
   const { session } = running;
   const report = await waitUntilIdle(running, placedCommand(options, invocation));

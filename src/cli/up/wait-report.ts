@@ -1,5 +1,5 @@
 import { HOUSEKEEPERS } from '../../app/controllers/housekeepers.ts';
-import type { Service } from '../../app/service/service.ts';
+import type { SluiceService } from '../../app/service/service.ts';
 import type { Session } from '../../app/session/session.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { Explanation } from '../../package/model/revision/explanation.ts';
@@ -34,7 +34,7 @@ const MAX_LISTED = 50;
 /** Reports the remaining objects and the reason why each of them waits. */
 export async function waitReport(
   session: Session,
-  service: Service,
+  service: SluiceService,
   command: (text: string) => string,
 ): Promise<WaitReport> {
   const staying = session.store.list().filter((row) => row.lifecycle !== 'Published' && !isPlaceholder(row));

@@ -20,7 +20,7 @@ import type { PushedRef } from '../../package/verify/pushed-ref.ts';
 import { ReadOnlyLedger } from '../../package/verify/read-only-ledger.ts';
 import { type Verification, verifyRepository } from '../../package/verify/verify-repository.ts';
 import { folderOf } from '../access/place.ts';
-import type { DataOptions, Invocation, Outcome } from '../output/invocation.ts';
+import type { CommandResult, DataOptions, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
@@ -44,7 +44,7 @@ export async function verify(
   path: string | undefined,
   options: VerifyOptions,
   invocation: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const place = path ?? (options.preReceive === true ? (invocation.environment.GIT_DIR ?? '.') : undefined);
   if (place === undefined) throw new SluiceError('InvalidInput', 'name the repository, or a clone of it');
   return withKeys(options, invocation, async (ledger, stored) => {
@@ -68,7 +68,7 @@ async function asHook(
   ledger: ReadOnlyLedger,
   options: VerifyOptions,
   { terminal }: Invocation,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const pushed = parsePush(await readAll(process.stdin));
   const refs = await git.listRefs();
   // A push must not choose where the records of a repository are that has some.
@@ -179,7 +179,7 @@ function directoryOf({ directory }: VerifyOptions): string {
   return directory.replace(/^\/+|\/+$/g, '');
 }
 
-function print({ id, verified, notes }: Verification, options: VerifyOptions, { terminal }: Invocation): Outcome {
+function print({ id, verified, notes }: Verification, options: VerifyOptions, { terminal }: Invocation): CommandResult {
   const findings = verified.filter(({ finding }) => finding !== undefined);
   const code = findings.length === 0 ? 0 : 1;
   if (options.output !== 'text') {

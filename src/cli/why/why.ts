@@ -4,7 +4,7 @@ import { inAccess } from '../access/in-access.ts';
 import { placeOf } from '../access/place.ts';
 import { placedExplanation } from '../access/placed-explanation.ts';
 import { readRevision } from '../access/read-revision.ts';
-import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../output/invocation.ts';
+import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { printExplanation } from './print-explanation.ts';
 
@@ -13,7 +13,7 @@ export interface WhyOptions extends PlaceOptions, ActorOptions {
 }
 
 /** `sluice why` */
-export function why(name: string, options: WhyOptions, invocation: Invocation): Promise<Outcome> {
+export function why(name: string, options: WhyOptions, invocation: Invocation): Promise<CommandResult> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
     const shown = await readRevision(access, name, 'explain', explainSchema);

@@ -4,7 +4,7 @@ import type { Endpoint, HostRules } from '../network/host-rules.ts';
 const MAX_ADDRESSES = 4;
 
 /** The result of an attempt: its value or its error. */
-export type Outcome<Result> = { readonly result: Result } | { readonly error: unknown };
+export type PinResult<Result> = { readonly result: Result } | { readonly error: unknown };
 
 /** True for the message of ssh about an address that does not answer: another address of the host may. */
 export function reportsUnreachable(output: string): boolean {
@@ -20,7 +20,7 @@ export async function connectPinned<Result>(
   hosts: HostRules,
   endpoint: Endpoint,
   connect: (pin: readonly string[]) => Promise<Result>,
-  isUnreachable: (outcome: Outcome<Result>) => boolean,
+  isUnreachable: (outcome: PinResult<Result>) => boolean,
 ): Promise<Result> {
   const addresses = await hosts.addresses(endpoint);
   const pins = addresses?.slice(0, MAX_ADDRESSES).map(({ address }) => pinTo(endpoint, address)) ?? [[]];

@@ -29,7 +29,7 @@ import { findId, readOnlyTrust } from './read-only-trust.ts';
 import { recordFactAt } from './record-fact-at.ts';
 import { taggedCommit } from './tagged-commit.ts';
 
-export interface PushRefusal {
+export interface RefusedUpdate {
   readonly ref: string;
   /** One sentence for the pusher. */
   readonly message: string;
@@ -46,9 +46,9 @@ export async function checkPush(options: {
   readonly refs: readonly Ref[];
   readonly ledger: TrustLedger;
   readonly pushed: readonly PushedRef[];
-}): Promise<PushRefusal[]> {
+}): Promise<RefusedUpdate[]> {
   const check = await PushCheck.open(options);
-  const refusals: PushRefusal[] = [];
+  const refusals: RefusedUpdate[] = [];
   for (const update of options.pushed) {
     const message = await check.refusalOf(update);
     if (message !== undefined) refusals.push({ ref: update.ref, message });

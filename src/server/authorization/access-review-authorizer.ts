@@ -2,7 +2,7 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import { type RetryReviewOptions, retryReview } from '../authentication/retry-review.ts';
 import { ReviewCache } from '../authentication/review-cache.ts';
 import { MASTERS_GROUP } from '../authentication/user.ts';
-import type { Authorizer, Decision, RequestAttributes } from './authorizer.ts';
+import type { AuthorizationDecision, Authorizer, RequestAttributes } from './authorizer.ts';
 import { isMaster } from './rbac-authorizer.ts';
 
 /**
@@ -10,7 +10,7 @@ import { isMaster } from './rbac-authorizer.ts';
  * cluster does not decide, and ends when `signal` aborts.
  */
 export interface AccessReviewer {
-  reviewAccess(attributes: RequestAttributes, signal: AbortSignal): Promise<Decision>;
+  reviewAccess(attributes: RequestAttributes, signal: AbortSignal): Promise<AuthorizationDecision>;
 }
 
 export interface AccessReviewAuthorizerOptions extends Omit<RetryReviewOptions, 'signal'> {
@@ -30,15 +30,15 @@ const ALLOWED_PATHS: readonly string[] = ['/healthz', '/livez', '/readyz'];
  */
 export class AccessReviewAuthorizer implements Authorizer {
   readonly #options: AccessReviewAuthorizerOptions;
-  readonly #cache: ReviewCache<Decision>;
+  readonly #cache: ReviewCache<AuthorizationDecision>;
 
   constructor(options: AccessReviewAuthorizerOptions) {
-    const lifetimeMs = ({ allowed }: Decision) => (allowed ? ALLOWED_MS : DENIED_MS);
+    const lifetimeMs = ({ allowed }: AuthorizationDecision) => (allowed ? ALLOWED_MS : DENIED_MS);
     this.#options = options;
     this.#cache = new ReviewCache({ clock: options.clock, lifetimeMs });
   }
 
-  async authorize(attributes: RequestAttributes, signal?: AbortSignal): Promise<Decision> {
+  async authorize(attributes: RequestAttributes, signal?: AbortSignal): Promise<AuthorizationDecision> {
     const { user, isResource, path } = attributes;
     if (isMaster(user)) return { allowed: true, reason: `member of the group ${MASTERS_GROUP}` };
     if (!isResource && ALLOWED_PATHS.includes(path)) return { allowed: true, reason: '' };

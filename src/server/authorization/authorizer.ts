@@ -20,7 +20,7 @@ export interface RequestAttributes {
   readonly name: string;
 }
 
-export interface Decision {
+export interface AuthorizationDecision {
   readonly allowed: boolean;
   /** The reason; that of a refusal is part of the response. */
   readonly reason: string;
@@ -40,5 +40,5 @@ export interface Decision {
  * watch.
  */
 export interface Authorizer {
-  authorize(attributes: RequestAttributes, signal?: AbortSignal): Promise<Decision>;
+  authorize(attributes: RequestAttributes, signal?: AbortSignal): Promise<AuthorizationDecision>;
 }

@@ -1,6 +1,6 @@
 import { MASTERS_GROUP, type User } from '../authentication/user.ts';
 import { allows } from './allows.ts';
-import type { Authorizer, Decision, RequestAttributes } from './authorizer.ts';
+import type { AuthorizationDecision, Authorizer, RequestAttributes } from './authorizer.ts';
 import type { Grant, RbacIndex } from './rbac-index.ts';
 import { type PolicyRule, RBAC_GROUP, type RoleRef } from './rbac-objects.ts';
 
@@ -21,7 +21,7 @@ export class RbacAuthorizer implements Authorizer {
     this.#index = index;
   }
 
-  async authorize(attributes: RequestAttributes): Promise<Decision> {
+  async authorize(attributes: RequestAttributes): Promise<AuthorizationDecision> {
     return this.decide(attributes);
   }
 
@@ -29,7 +29,7 @@ export class RbacAuthorizer implements Authorizer {
    * Decides by the present state of the index. The reason of a refusal is empty, or names the roles that bindings of the user refer to and
    * that do not exist.
    */
-  decide(attributes: RequestAttributes): Decision {
+  decide(attributes: RequestAttributes): AuthorizationDecision {
     const { user } = attributes;
     if (isMaster(user)) return { allowed: true, reason: `member of the group ${MASTERS_GROUP}` };
     const missing = new Set<string>();

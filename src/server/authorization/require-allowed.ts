@@ -2,7 +2,7 @@ import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { User } from '../authentication/user.ts';
-import type { Authorizer, Decision, RequestAttributes } from './authorizer.ts';
+import type { AuthorizationDecision, Authorizer, RequestAttributes } from './authorizer.ts';
 
 /** Temporary failures of an authorizer: the caller may retry the request. */
 const TEMPORARY: readonly ErrorCode[] = ['Unavailable', 'Timeout', 'TooManyRequests'];
@@ -13,7 +13,7 @@ export async function requireAllowed(
   attributes: RequestAttributes,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { allowed, reason } = await decide(authorizer, attributes, signal);
+  const { allowed, reason } = await authorizeRequest(authorizer, attributes, signal);
   if (allowed === true) return;
   const why = `${refusedAction(attributes)}${reason === '' ? '' : `: ${reason}`}`;
   throw new SluiceError('Refused', `${subjectOf(attributes)}forbidden: ${why}`, {
@@ -27,7 +27,7 @@ export async function isAllowed(
   attributes: RequestAttributes,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const { allowed } = await decide(authorizer, attributes, signal);
+  const { allowed } = await authorizeRequest(authorizer, attributes, signal);
   return allowed === true;
 }
 
@@ -35,7 +35,11 @@ export async function isAllowed(
  * Returns the decision of an authorizer. Throws Unavailable or Internal if it cannot decide: a failure is never a decision. Timeout as soon as `signal`
  * aborts: an authorizer that does not respond must not keep a request open whose time is up.
  */
-export function decide(authorizer: Authorizer, attributes: RequestAttributes, signal?: AbortSignal): Promise<Decision> {
+export function authorizeRequest(
+  authorizer: Authorizer,
+  attributes: RequestAttributes,
+  signal?: AbortSignal,
+): Promise<AuthorizationDecision> {
   return untilEnded(signal, () => decisionOf(authorizer, attributes, signal));
 }
 
@@ -43,7 +47,7 @@ async function decisionOf(
   authorizer: Authorizer,
   attributes: RequestAttributes,
   signal: AbortSignal | undefined,
-): Promise<Decision> {
+): Promise<AuthorizationDecision> {
   try {
     return await authorizer.authorize(attributes, signal);
   } catch (error) {

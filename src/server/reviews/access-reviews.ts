@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type FieldCause, invalidObject, invalidValue } from '../../resource/object/invalid-object.ts';
 import type { User } from '../authentication/user.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { decide } from '../authorization/require-allowed.ts';
+import { authorizeRequest } from '../authorization/require-allowed.ts';
 import { extra, type ReviewName, reviewWithStatus, specOf, text, texts } from './review-body.ts';
 import type { VirtualResource } from './virtual-resource.ts';
 
@@ -73,7 +73,13 @@ async function accessStatus(authorizer: Authorizer, user: User, spec: AccessSpec
   const isResource = Boolean(spec.resourceAttributes);
   const { path, verb } = spec.nonResourceAttributes ?? { path: '', verb: '' };
   const { subresource: subResource, ...attributes } = spec.resourceAttributes ?? { ...NO_ATTRIBUTES, verb };
-  const { allowed, reason } = await decide(authorizer, { user, isResource, path, subResource, ...attributes });
+  const { allowed, reason } = await authorizeRequest(authorizer, {
+    user,
+    isResource,
+    path,
+    subResource,
+    ...attributes,
+  });
   return { allowed, ...(reason === '' ? {} : { reason }) };
 }
 

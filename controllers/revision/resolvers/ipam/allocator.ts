@@ -9,7 +9,7 @@ import {
   statusRange,
 } from '../../../../src/allocation/claim.ts';
 import { type Range, rangeKey } from '../../../../src/allocation/ipv4.ts';
-import type { Outcome } from '../../../../src/allocation/outcome.ts';
+import type { AllocationOutcome } from '../../../../src/allocation/outcome.ts';
 import { Mutex } from '../../../../src/foundation/concurrency/mutex.ts';
 import { isSluiceError, messageOf } from '../../../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../../../src/foundation/time/clock.ts';
@@ -128,7 +128,7 @@ export class Allocator {
     claims: readonly Claim[],
     pools: Pools,
     onlyHeld: boolean,
-  ): Promise<readonly (Outcome | undefined)[]> {
+  ): Promise<readonly (AllocationOutcome | undefined)[]> {
     await this.refresh();
     // There is no await from here on, so no other draft can interfere.
     this.#usePools(pools);
@@ -164,13 +164,13 @@ export class Allocator {
     return instance.otherOwnersIn(range, claim.owner).length > 0 && !instance.hasPrecedence(claim.owner, range);
   }
 
-  #keys(owner: OwnerKey, outcome: Outcome | undefined): string[] {
+  #keys(owner: OwnerKey, outcome: AllocationOutcome | undefined): string[] {
     const range = outcome?.allocated?.range;
     return range === undefined ? [] : [keyOf({ owner, range })];
   }
 
   /** Released values that their former owner claims again. */
-  #reclaimed(claims: readonly Claim[], outcomes: readonly Outcome[], now: number): Assignment[] {
+  #reclaimed(claims: readonly Claim[], outcomes: readonly AllocationOutcome[], now: number): Assignment[] {
     return claims.flatMap((claim, place) => {
       const given = outcomes[place]?.allocated;
       const { owner, networkInstance } = claim;

@@ -7,7 +7,7 @@ import { isPublished, type PackageRevision } from '../../model/revision/package-
 import { ACTIONS } from '../../model/revision/revision-state.ts';
 import type { RepositoryContext } from '../ports/repository-context.ts';
 import { reportedPushers } from './host-pushers.ts';
-import { type ReadRecord, readCommit, recordsOf } from './record-chain.ts';
+import { type ChainLink, readCommit, recordsOf } from './record-chain.ts';
 
 /** One event in the history of a revision. */
 export interface HistoryEntry {
@@ -61,7 +61,7 @@ function markIf(isClaim: boolean): (entry: HistoryEntry) => HistoryEntry {
 /** The author of a commit, where a trusted statement names one: given the commit and whether it is one that the signed list covers. */
 type WriterOf = (commit: Commit, isCovered: boolean) => string | undefined;
 
-function writerOf(revision: PackageRevision, records: readonly ReadRecord[]): WriterOf & { readonly upTo?: Oid } {
+function writerOf(revision: PackageRevision, records: readonly ChainLink[]): WriterOf & { readonly upTo?: Oid } {
   const signed = revision.outOfBand === undefined ? publishedRecordOf(revision.tip.facts)?.commits : undefined;
   const made = new Map<Oid, string>(signed?.map(({ commit, by }) => [commit, by]));
   for (const { last, isTrusted } of records) if (isTrusted && last.made !== undefined) made.set(last.made, last.by);
@@ -139,7 +139,7 @@ function isCreation(task: unknown): boolean {
 }
 
 /** Records contain events without a commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
-function recordEntries(records: readonly ReadRecord[]): HistoryEntry[] {
+function recordEntries(records: readonly ChainLink[]): HistoryEntry[] {
   return records
     .filter(({ last, isTrusted }) => last.made === undefined && !(isTrusted && isStep(last.action)))
     .map(({ oid, subject, last: { at, by, face, action, reason }, isTrusted }) =>

@@ -10,7 +10,7 @@ import type { RepositoryContext } from '../ports/repository-context.ts';
 /** Maximum number of records that are searched for the authors of a draft's commits. */
 const MAX_RECORDS = 200;
 
-export interface ReadRecord {
+export interface ChainLink {
   readonly oid: Oid;
   readonly subject: string;
   readonly last: NonNullable<RevisionRecord['last']>;
@@ -23,8 +23,8 @@ export async function recordsOf(
   repo: Pick<RepositoryContext, 'git' | 'trust'>,
   revision: PackageRevision,
   limit: number,
-): Promise<ReadRecord[]> {
-  const records: ReadRecord[] = [];
+): Promise<ChainLink[]> {
+  const records: ChainLink[] = [];
   const { trust } = repo;
   const scope = { package: revision.path, workspace: revision.key.workspace };
   let next = revision.recordOid;
