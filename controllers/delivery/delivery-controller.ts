@@ -185,7 +185,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   /** Packs the loose objects that deliveries leave behind; no other part does. */
   async function maintain(target: Stored<DeliveryTarget>, branch: TargetBranch, signal: AbortSignal): Promise<void> {
     const key = keyText(keyOf(target));
-    maintainer.consider(key, {
+    maintainer.startIfDue(key, {
       ...{ name: `target ${key}`, git: branch.git, isOwn: branch.isMirror || isHosted(target.spec.git.repo) },
       report: (reason, error) => events.record(target, 'Warning', reason, messageOf(error), reason),
     });

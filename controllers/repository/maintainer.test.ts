@@ -59,7 +59,7 @@ test('repositories are maintained one at a time, and those of others only when t
   const subject = maintainer();
   const all = [await repository('a', 10), await repository('b', 10), await repository('c', 10, false)];
   const look = () => {
-    for (const one of all) subject.consider(one.name, one);
+    for (const one of all) subject.startIfDue(one.name, one);
   };
   look();
   clock.advance(7 * HOUR);
@@ -70,7 +70,7 @@ test('repositories are maintained one at a time, and those of others only when t
     })
     .toEqual(['+a', '-a', '+b', '-b']);
   for (const { name } of all) await subject.forget(name, name);
-  expect(options.map(({ dropAfter, pressed }) => [dropAfter, pressed])).toEqual([
+  expect(options.map(({ dropAfter, underPressure }) => [dropAfter, underPressure])).toEqual([
     [14 * 24 * HOUR, false],
     [14 * 24 * HOUR, false],
   ]);
@@ -80,21 +80,21 @@ test('repositories are maintained one at a time, and those of others only when t
 test('above the budget less is kept, an event reports it, and no mirror is added', async () => {
   const subject = maintainer(3 * MIB);
   const [small, large] = [await repository('small', MIB), await repository('large', 4 * MIB)];
-  subject.consider('small', small);
-  expect(() => subject.expectBudget()).not.toThrow();
-  subject.consider('large', large);
+  subject.startIfDue('small', small);
+  expect(() => subject.checkBudget()).not.toThrow();
+  subject.startIfDue('large', large);
   await expect.poll(() => reports.join()).toMatch(/^large DiskBudgetExceeded: .* use 6 MiB, the disk budget is 3 MiB/);
   expect(runs).toEqual(['+large', '-large']);
-  expect(options[0]).toMatchObject({ dropAfter: HOUR, pressed: true });
-  expect(() => subject.expectBudget()).toThrow(/no mirror is added/);
+  expect(options[0]).toMatchObject({ dropAfter: HOUR, underPressure: true });
+  expect(() => subject.checkBudget()).toThrow(/no mirror is added/);
   await subject.forget('large', 'large');
-  expect(() => subject.expectBudget()).not.toThrow();
+  expect(() => subject.checkBudget()).not.toThrow();
 });
 
 test('what runs ends when the repository is closed, without an event', async () => {
   const subject = maintainer(1);
   const one = await repository('one', 2 * MIB);
-  subject.consider('one', one);
+  subject.startIfDue('one', one);
   await subject.forget('one', 'one');
   expect(reports).toEqual([]);
   expect(runs.length % 2).toBe(0);

@@ -20,7 +20,7 @@ export interface MaintainerOptions {
   readonly clock: Clock;
   /** Milliseconds between two runs on a repository of Sluice's own that does not need one earlier. */
   readonly interval: number;
-  /** Bytes that Sluice's own repositories may use together before less is kept; undefined for no limit. */
+  /** Bytes that Sluice's own repositories may use together; above that, unreachable objects are deleted earlier. Undefined: no limit. */
   readonly budget: number | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface MaintainerOptions {
  * A repository to maintain: a mirror or a hosted repository (`isOwn`), or one on this machine that other tools
  * maintain.
  */
-export interface Maintained {
+export interface MaintainedRepository {
   readonly name: string;
   readonly git: GitRepository;
   readonly isOwn: boolean;
@@ -47,7 +47,7 @@ interface State {
 /** Packs repositories in the background, one at a time in this process. */
 export class Maintainer {
   readonly #options: MaintainerOptions;
-  readonly #turn = new Mutex();
+  readonly #mutex = new Mutex();
   readonly #states = new Map<string, State>();
 
   constructor(options: MaintainerOptions) {
@@ -55,7 +55,7 @@ export class Maintainer {
   }
 
   /** Starts a check of a repository, if the last one is long enough ago. Returns at once. */
-  consider(key: string, subject: Maintained): void {
+  startIfDue(key: string, subject: MaintainedRepository): void {
     const { clock } = this.#options;
     if (!subject.git.capabilities.maintain) return;
     const now = clock.now();
@@ -69,7 +69,7 @@ export class Maintainer {
     )
       return;
     state.measuredAt = now;
-    state.run = this.#turn
+    state.run = this.#mutex
       .run(() => this.#maintain(state, subject))
       .catch((error: unknown) => {
         // Packing only saves space and time; the repository works without it.
@@ -86,7 +86,7 @@ export class Maintainer {
   }
 
   /** Throws LimitExceeded if the budget has no room for another repository. */
-  expectBudget(): void {
+  checkBudget(): void {
     const { budget } = this.#options;
     if (budget !== undefined && this.#total() > budget) throw overBudget(this.#total(), budget, 'no mirror is added');
   }
@@ -100,20 +100,20 @@ export class Maintainer {
     await state?.run;
   }
 
-  async #maintain(state: State, subject: Maintained): Promise<void> {
+  async #maintain(state: State, subject: MaintainedRepository): Promise<void> {
     const { clock, budget, interval } = this.#options;
     const { git, isOwn } = subject;
     const { signal } = state.end;
     if (signal.aborted) return;
     const use = await git.diskUse();
-    this.#note(state, subject, use);
+    this.#recordUse(state, subject, use);
     const isOver = isOwn && budget !== undefined && this.#total() > budget;
     const isDue = isOwn && elapsed(clock.now(), state.ranAt, interval);
     if (isOver || isDue || isNeeded(use, isOwn)) {
       state.ranAt = clock.now();
       const dropAfter = isOver ? KEEP_OVER_BUDGET_MS : KEEP_MS;
-      await git.maintain(isOwn ? { signal, dropAfter, pressed: isOver } : { signal });
-      this.#note(state, subject, await git.diskUse());
+      await git.maintain(isOwn ? { signal, dropAfter, underPressure: isOver } : { signal });
+      this.#recordUse(state, subject, await git.diskUse());
     }
     if (isOver && this.#total() > budget)
       subject.report(
@@ -122,7 +122,7 @@ export class Maintainer {
       );
   }
 
-  #note(state: State, { name, isOwn }: Maintained, { bytes }: DiskUse): void {
+  #recordUse(state: State, { name, isOwn }: MaintainedRepository, { bytes }: DiskUse): void {
     state.bytes = isOwn ? bytes : 0;
     if (!state.end.signal.aborted) gitDisk.publish({ repository: name, bytes });
   }

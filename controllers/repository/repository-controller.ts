@@ -196,7 +196,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       await report(object, { reason: 'Reconciling', message: 'opening the repository' });
     }
     const isLocal = localPath(object.spec.git?.repo ?? '') !== undefined;
-    if (!isLocal && object.status?.lastFullSyncTime == null) maintainer.expectBudget();
+    if (!isLocal && object.status?.lastFullSyncTime == null) maintainer.checkBudget();
     const { localInterval = 1000, remoteInterval } = options;
     const remote = remoteInterval === undefined ? REMOTE_INTERVALS : steady(remoteInterval);
     const intervals = isLocal ? steady(localInterval) : remote;
@@ -232,7 +232,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       );
     }
     await state.saveCache(options.saveInterval ?? 30_000);
-    maintainer.consider(keyText(keyOf(object)), {
+    maintainer.startIfDue(keyText(keyOf(object)), {
       name: state.repository.repository,
       git,
       isOwn: state.repository.isMirror || isHosted(object.spec.git?.repo ?? ''),

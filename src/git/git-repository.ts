@@ -142,8 +142,8 @@ export interface MaintainOptions {
    * share the objects of a repository that other programs use.
    */
   readonly dropAfter?: number;
-  /** Searches for such objects even if few objects were added since the last time. */
-  readonly pressed?: boolean;
+  /** Disk space is short: searches for such objects even if few objects were added since the last time. */
+  readonly underPressure?: boolean;
   readonly signal?: AbortSignal;
 }
 

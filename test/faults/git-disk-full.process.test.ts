@@ -156,11 +156,13 @@ describe(
       const next = await commit(randomBytes(2 * MIB));
       await mirror.transaction([{ type: 'create', ref: 'refs/heads/main', new: next }]);
       fill(MIB);
-      await expect(mirror.maintain({ dropAfter: 0, pressed: true })).rejects.toMatchObject({ code: 'Unavailable' });
+      await expect(mirror.maintain({ dropAfter: 0, underPressure: true })).rejects.toMatchObject({
+        code: 'Unavailable',
+      });
       expect(temporary()).toEqual([]);
       fsck(path);
       empty();
-      await mirror.maintain({ dropAfter: 0, pressed: true });
+      await mirror.maintain({ dropAfter: 0, underPressure: true });
       fsck(path);
     });
 

@@ -8,8 +8,9 @@ import { nextCommands } from './next-commands.ts';
 
 /**
  * Runs one operation for each name, one after the other, and continues after a failure: `<name> proposed` on stdout,
- * `<name> failed (<error>)` on stderr, exit code 1. Errors are not repeated at the end, as porchctl does. The server that was asked is
- * named after them. With `options`, lines with the next commands follow a refusal that names none.
+ * `<name> failed (<error>)` on stderr, exit code 1. Errors are not repeated at the end, as porchctl does. If an operation on
+ * a server failed, the last line on stderr names that server. With `options`, lines with the next commands follow a refusal that
+ * names none.
  */
 export async function forEachName(
   names: readonly string[],

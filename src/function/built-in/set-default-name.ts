@@ -27,22 +27,22 @@ export const setDefaultName: KrmFunction = {
     if (name === undefined || name === '')
       throw invalidConfig(config, '`data.name` should not be empty: set it to the name');
     const named = list.items.filter((item) => GROUPS.has(item.group));
-    const holders = new Map<string, Resource>();
+    const firstByKey = new Map<string, Resource>();
     for (const item of named) {
       const key = JSON.stringify([item.group, item.kind, item.namespace]);
-      const holder = holders.get(key);
-      if (holder === undefined) holders.set(key, item);
+      const first = firstByKey.get(key);
+      if (first === undefined) firstByKey.set(key, item);
       else
         list.results.push(
           resultFor(
             'error',
-            `cannot be named ${name}: ${holder.describe()} would have the same name`,
+            `cannot be named ${name}: ${first.describe()} would have the same name`,
             item,
             'metadata.name',
           ),
         );
     }
-    if (holders.size < named.length) return;
+    if (firstByKey.size < named.length) return;
     renameResources(list.items, new Map(named.filter((item) => item.name !== name).map((item) => [item, name])));
   },
 };

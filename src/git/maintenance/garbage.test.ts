@@ -42,7 +42,7 @@ describe('objects that no ref leads to', () => {
   const commit = (tree: string, message = 'm') =>
     repository.writeCommit({ tree, parents: [], author: SIGNATURE, committer: SIGNATURE, message });
   const run = (dropAfter: number | undefined = 14 * DAY) =>
-    repository.maintain({ pressed: true, ...(dropAfter === undefined ? {} : { dropAfter }) });
+    repository.maintain({ underPressure: true, ...(dropAfter === undefined ? {} : { dropAfter }) });
   /** Runs with the running time that a step needs before each of them. */
   const rounds = async (count: number) => {
     for (let round = 0; round < count; round += 1) {
@@ -88,7 +88,7 @@ describe('objects that no ref leads to', () => {
     clock.advance(366 * DAY);
     const patient = await openRepository(path, { engine: 'native', clock, timeouts: { leftBehind: PAUSE } });
     for (let round = 0; round < 4; round += 1) {
-      await patient.maintain({ dropAfter: 14 * DAY, pressed: true });
+      await patient.maintain({ dropAfter: 14 * DAY, underPressure: true });
       clock.advance(366 * DAY);
     }
     await patient.close();

@@ -16,8 +16,8 @@ export interface GarbageOptions {
   readonly signal: AbortSignal | undefined;
   /** Milliseconds for which garbage is kept after it was found. */
   readonly dropAfter: number;
-  /** Searches for garbage even if few objects were added since the last time. */
-  readonly pressed: boolean;
+  /** Disk space is short: searches for garbage even if few objects were added since the last time. */
+  readonly underPressure: boolean;
   /** Observations of the files by this process. */
   readonly observed: ObservedFiles;
   /** Milliseconds of running time between two steps. */
@@ -77,16 +77,16 @@ async function collect(options: GarbageOptions): Promise<void> {
   await writeFile(join(gitDir, NOTE), `${(await diskUse(gitDir)).bytes}\n`);
 }
 
-async function isWorthIt({ gitDir, pressed }: GarbageOptions): Promise<boolean> {
+async function isWorthIt({ gitDir, underPressure }: GarbageOptions): Promise<boolean> {
   const { bytes } = await diskUse(gitDir);
   const last = await noted(gitDir);
-  if (last === undefined && !pressed) {
+  if (last === undefined && !underPressure) {
     // The size at the last search is unknown; it is noted now.
     await writeFile(join(gitDir, NOTE), `${bytes}\n`);
     return false;
   }
   const before = last ?? 0;
-  return bytes > before + (pressed ? MIN_NEW_BYTES_UNDER_PRESSURE : Math.max(MIN_NEW_BYTES, before / 2));
+  return bytes > before + (underPressure ? MIN_NEW_BYTES_UNDER_PRESSURE : Math.max(MIN_NEW_BYTES, before / 2));
 }
 
 async function noted(gitDir: string): Promise<number | undefined> {

@@ -1,6 +1,6 @@
 /** The address of a repository over ssh. */
 export interface SshAddress {
-  /** The one form of it, `ssh://user@host[:port]/path`, for every way to write it. */
+  /** Normalized: `ssh://user@host[:port]/path`, whichever form was read. */
   readonly url: string;
   readonly user: string;
   /** Lower case; an IPv6 address without brackets. */
@@ -25,7 +25,7 @@ const IPV6 = /^\[[0-9a-f:.]{2,45}\]$/;
 /** Letters and digits of all scripts, and no character with a meaning for a shell inside or outside of single quotes. */
 const PATH = /^[/~][\p{L}\p{M}\p{N}._~/+@=,:()% -]*$/u;
 
-/** True for a text in the form of an ssh address, valid or not. */
+/** True if the text has the syntax of an ssh address, even if a part such as the port is invalid. */
 export function looksLikeSsh(text: string): boolean {
   return /^ssh:/i.test(text) || SHORT_FORM.test(text);
 }
@@ -49,12 +49,12 @@ export function readSshAddress(text: string): SshAddress | { readonly problem: s
     return { problem: 'must name a host, such as ssh://git@git.example.com/a.git' };
   if (port === undefined) return { problem: 'must have a port from 1 to 65535, or none' };
   const segments = path?.split('/').filter((segment) => segment !== '' && segment !== '.') ?? [];
-  const rooted = segments[0]?.startsWith('~') === true ? segments.join('/') : `/${segments.join('/')}`;
-  if (segments.length === 0 || segments.includes('..') || !PATH.test(rooted))
+  const serverPath = segments[0]?.startsWith('~') === true ? segments.join('/') : `/${segments.join('/')}`;
+  if (segments.length === 0 || segments.includes('..') || !PATH.test(serverPath))
     return { problem: 'must have a path of letters, digits, blanks and ._~/+@=,:()%-, without ".."' };
   const authority = `${user}@${host}${port === DEFAULT_PORT ? '' : `:${port}`}`;
   const url = `ssh://${authority}/${segments.map(encodeSegment).join('/')}`;
-  return { url, user, host: host.replace(/^\[|\]$/g, ''), port, path: rooted };
+  return { url, user, host: host.replace(/^\[|\]$/g, ''), port, path: serverPath };
 }
 
 function portOf(text: string | undefined): number | undefined {

@@ -35,17 +35,17 @@ interface FilledOptions {
 export type PluginUser = KubeconfigUser & { readonly exec: NonNullable<UserEntry['exec']> };
 
 /**
- * Credentials from a plugin of the kubeconfig (`exec`). The library runs it and caches its result until it expires; loading the library takes
- * half a second, so it is loaded for these users only. It does not interpret `interactiveMode`: plugins always run with the information that
- * there is no terminal.
+ * Credentials from a plugin of the kubeconfig (`exec`). The library runs the plugin and caches the result until
+ * that expires. Loading the library takes half a second, so it is loaded for these users only. The library ignores
+ * `interactiveMode`, so each plugin is informed that there is no terminal.
  */
 export function pluginCredentials(options: PluginUser): Credentials {
   const { source, clock } = options;
-  let filler: Promise<(into: FilledOptions) => Promise<void>> | undefined;
-  const make = async (): Promise<Proof> => {
-    filler ??= loadPlugin(options);
+  let fillOptions: Promise<(into: FilledOptions) => Promise<void>> | undefined;
+  const runPlugin = async (): Promise<Proof> => {
+    fillOptions ??= loadPlugin(options);
     const filled: FilledOptions = {};
-    await (await filler)(filled);
+    await (await fillOptions)(filled);
     const { headers = {}, cert, key } = filled;
     // Without this the request would be made as an anonymous user.
     if (cert === undefined && Object.keys(headers).length === 0) throw new Error(NO_CREDENTIAL);
@@ -55,12 +55,12 @@ export function pluginCredentials(options: PluginUser): Credentials {
     };
   };
   const credentials = cacheCredentials(clock, LIFETIME_MS, async () => {
-    const { promise: late, reject } = Promise.withResolvers<never>();
+    const { promise: timeout, reject } = Promise.withResolvers<never>();
     const cancel = clock.schedule(PLUGIN_TIMEOUT_MS, () =>
       reject(new Error(`no result within ${PLUGIN_TIMEOUT_MS / 1000} s`)),
     );
     try {
-      return await Promise.race([make(), late]);
+      return await Promise.race([runPlugin(), timeout]);
     } catch (error) {
       const why = explain(error).trim().slice(0, MAX_MESSAGE_CHARACTERS) || 'it failed without a message';
       throw new SluiceError('Unauthenticated', `${source}: the login plugin of user "${options.name}" failed: ${why}`);
@@ -72,7 +72,7 @@ export function pluginCredentials(options: PluginUser): Credentials {
     ...credentials,
     forget() {
       // The library caches the result of the plugin, too.
-      filler = undefined;
+      fillOptions = undefined;
       credentials.forget();
     },
   };

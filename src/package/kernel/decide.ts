@@ -277,10 +277,10 @@ function unmetGates(
   state: RevisionState,
   policy: EffectivePolicy,
   now: string,
-  asked: (gate: Gate) => boolean,
+  isRequired: (gate: Gate) => boolean,
 ): Refusal[] {
   return evaluateGates(state.facts, policy, now)
-    .filter((gate) => gate.state !== 'Open' && asked(gate))
+    .filter((gate) => gate.state !== 'Open' && isRequired(gate))
     .map((gate) => ({
       code:
         gate.state === 'Stale' || gate.state === 'Expired'

@@ -38,8 +38,8 @@ export function updatePackage(versions: PackageVersions, strategy: UpdateStrateg
     case 'force-delete-replace':
       return withKptfile(versions, updated);
     case 'copy-merge': {
-      const stay = [...local].filter(([path]) => !original.has(path));
-      return withKptfile(versions, new Map([...stay, ...updated]));
+      const addedLocally = [...local].filter(([path]) => !original.has(path));
+      return withKptfile(versions, new Map([...addedLocally, ...updated]));
     }
   }
 }
@@ -66,7 +66,10 @@ function refuseLocalChanges({ local, original }: PackageVersions): void {
   );
 }
 
-/** A Kptfile without what differs between a package and its upstream anyway: its name, its upstream, its status, its requests. */
+/**
+ * A Kptfile without what differs between a package and its upstream anyway: its name, its upstream, its status, and the annotations
+ * that request automatic steps.
+ */
 function comparableKptfile(file: PackageFile | undefined): string {
   const result = file === undefined ? undefined : readKptfile(file.data);
   if (result?.ok !== true) return file?.data.toString('latin1') ?? '';

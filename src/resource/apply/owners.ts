@@ -34,7 +34,7 @@ export function sameOwner(left: Owner, right: Owner): boolean {
   );
 }
 
-/** Reads `managedFields`; undefined if an entry makes no sense. */
+/** Reads `managedFields`; undefined if an entry is invalid. */
 export function readOwnerships(
   entries: readonly ManagedFieldsEntry[],
   schema: StructuralSchema,
@@ -48,7 +48,7 @@ export function readOwnerships(
     const written = fromFieldsV1(entry.fieldsV1);
     const ownership = withFields(
       { manager, operation, apiVersion, subresource, time, fields: written, entry },
-      settledFields(written, schema),
+      fieldsInSchema(written, schema),
     );
     const same = ownerships.findIndex((other) => sameOwner(other, ownership));
     if (same < 0) ownerships.push(ownership);
@@ -111,17 +111,17 @@ function compare(left: string, right: string): number {
  * Adapts fields that were recorded with an older schema to this one: an owner of a part of a value that can no longer be shared
  * owns the whole value.
  */
-function settledFields(set: FieldSet, schema: StructuralSchema): FieldSet {
+function fieldsInSchema(set: FieldSet, schema: StructuralSchema): FieldSet {
   let children: Map<FieldElement, FieldSet> | undefined;
   for (const [element, child] of set.children) {
     if (child.children.size === 0) continue;
     const key = element.startsWith('f:') ? element.slice(2) : undefined;
     if (key !== undefined && isUnknown(schema, key)) continue;
     const ofChild = key === undefined ? itemSchema(schema) : fieldSchema(schema, key);
-    const settled = isShared(child, ofChild) ? settledFields(child, ofChild) : LEAF;
-    if (settled === child) continue;
+    const adapted = isShared(child, ofChild) ? fieldsInSchema(child, ofChild) : LEAF;
+    if (adapted === child) continue;
     children ??= new Map(set.children);
-    children.set(element, settled);
+    children.set(element, adapted);
   }
   return children === undefined ? set : fieldSet(set.owned, children);
 }

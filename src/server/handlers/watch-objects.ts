@@ -19,7 +19,7 @@ export const watchObjects: Handler = async (request, services) => {
   const selection = selectionOf(info, query);
   badRequestIfInvalid(() => compileSelection(selection, resource.kind));
   const view = services.presenter.view(resource.kind, request.representation, query);
-  const needsState = parameters.initialEvents || parameters.resourceVersion === undefined;
+  const needsState = parameters.sendsInitialEvents || parameters.resourceVersion === undefined;
   const state = needsState ? await resource.storage.list(request.context, selection) : undefined;
   if (state !== undefined) checkVersion(state, query);
   const start = new WatchStart(parameters, state);
@@ -38,7 +38,7 @@ class WatchStart {
 
   constructor(parameters: WatchParameters, state: ListResult<KubernetesObject> | undefined) {
     this.resourceVersion = state?.resourceVersion ?? parameters.resourceVersion ?? '';
-    this.#items = parameters.initialEvents ? (state?.items ?? []) : [];
+    this.#items = parameters.sendsInitialEvents ? (state?.items ?? []) : [];
   }
 
   takeItems(): readonly KubernetesObject[] {
@@ -83,7 +83,7 @@ async function feed(
   try {
     let first = await sendStart(services, view, start, sink);
     if (signal.aborted) return;
-    if (parameters.marksInitialEnd) {
+    if (parameters.sendsInitialEventsEnd) {
       await write(frames.bookmark(view, resourceVersion, true, first));
       first = false;
     }

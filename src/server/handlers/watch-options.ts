@@ -3,17 +3,17 @@ import { countOf, invalidOptions } from './query-options.ts';
 
 /** The parameters of a watch. */
 export interface WatchParameters {
-  /** The version after which changes are sent; undefined to send changes after the current state. */
+  /** Changes after this version are sent; if undefined, those after the current state. */
   readonly resourceVersion: string | undefined;
   /** True if the current objects are sent, as ADDED, before the changes. */
-  readonly initialEvents: boolean;
-  /** True if a bookmark marks the end of the initial events. */
-  readonly marksInitialEnd: boolean;
+  readonly sendsInitialEvents: boolean;
+  /** True if a bookmark is sent at the end of the initial events. */
+  readonly sendsInitialEventsEnd: boolean;
   readonly bookmarks: boolean;
   readonly timeoutSeconds: number | undefined;
 }
 
-/** Reads the parameters of a watch; InvalidInput where they contradict each other. */
+/** Reads the parameters of a watch. Throws InvalidInput if they contradict each other. */
 export function readWatchParameters(query: URLSearchParams): WatchParameters {
   const version = query.get('resourceVersion') ?? '';
   const match = query.get('resourceVersionMatch') ?? '';
@@ -31,13 +31,13 @@ export function readWatchParameters(query: URLSearchParams): WatchParameters {
       'resourceVersionMatch',
       'Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
     );
-  // Without a version a watch sends the present state first, unless the client declines it.
+  // Without a version, or with version 0, a watch first sends the current objects, unless sendInitialEvents is false.
   const anyVersion = version === '' || version === '0';
-  const initialEvents = initial === '' ? anyVersion : isOn(query, 'sendInitialEvents');
+  const sendsInitialEvents = initial === '' ? anyVersion : isOn(query, 'sendInitialEvents');
   return {
     resourceVersion: anyVersion ? undefined : version,
-    initialEvents,
-    marksInitialEnd: initial !== '' && initialEvents && bookmarks,
+    sendsInitialEvents,
+    sendsInitialEventsEnd: initial !== '' && sendsInitialEvents && bookmarks,
     bookmarks,
     timeoutSeconds: countOf(query, 'timeoutSeconds'),
   };

@@ -79,7 +79,7 @@ export class FairQueue {
 
   #wait(user: string, flow: Flow, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const leave = () => {
+      const stopWaiting = () => {
         cancel();
         signal.removeEventListener('abort', abort);
         flow.waiting.delete(waiter);
@@ -87,14 +87,14 @@ export class FairQueue {
         if (flow.waiting.size === 0) this.#inTurn.delete(user);
       };
       const giveUp = (error: SluiceError) => {
-        leave();
+        stopWaiting();
         this.#forgetIdle(user, flow);
         reject(error);
       };
       const abort = () => giveUp(ended());
       const waiter: Waiter = {
         start: () => {
-          leave();
+          stopWaiting();
           this.#occupy(flow);
           resolve();
         },

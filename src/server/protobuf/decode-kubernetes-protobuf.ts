@@ -44,19 +44,20 @@ const KINDS: ReadonlyMap<string, Message> = new Map([
 ]);
 
 /**
- * Decodes an object of Kubernetes itself, which clients written in Go send in this form, into what its JSON form would be. Throws BadRequest for bytes that are not such a body, UnsupportedMediaType for a kind without a table.
+ * Decodes an object of a built-in Kubernetes kind from protobuf, which Go clients send by default, into the value that its JSON has.
+ * Throws BadRequest for bytes that are not such a body, UnsupportedMediaType for other kinds.
  */
 export function decodeKubernetesProtobuf(bytes: Uint8Array): Record<string, unknown> {
   const { apiVersion, kind, raw } = openEnvelope(bytes);
-  const type = tableOf(apiVersion, kind);
+  const type = messageFor(apiVersion, kind);
   if (type === undefined)
     throw unsupported(`objects of ${quoted(apiVersion)} ${quoted(kind)} are not read in protobuf; send JSON`);
   if (raw === undefined) throw malformed('the envelope is empty');
   return { apiVersion, kind, ...decodeMessage(raw, type) };
 }
 
-/** The options of a delete have the group of the object that is deleted. */
-function tableOf(apiVersion: string, kind: string): Message | undefined {
+/** DeleteOptions is not in KINDS, since clients send it with the group of the object to delete. */
+function messageFor(apiVersion: string, kind: string): Message | undefined {
   return kind === 'DeleteOptions' ? deleteOptions : KINDS.get(`${apiVersion} ${kind}`);
 }
 
@@ -77,7 +78,7 @@ function openEnvelope(bytes: Uint8Array): Envelope {
     else if (wireType !== WireType.LengthDelimited) throw malformed('the envelope has a field of the wrong wire type');
     else if (number === 1) Object.assign(envelope, typeMeta(reader.bytes()));
     else if (number === 2) envelope.raw = reader.bytes();
-    else if (number === 3) expectPlain(reader.text());
+    else if (number === 3) expectNoEncoding(reader.text());
     else expectProtobuf(reader.text());
   }
   return envelope;
@@ -95,7 +96,7 @@ function typeMeta(bytes: Uint8Array): { apiVersion: string; kind: string } {
   return type;
 }
 
-function expectPlain(encoding: string): void {
+function expectNoEncoding(encoding: string): void {
   if (encoding !== '') throw unsupported(`the content encoding ${quoted(encoding)} in the envelope is not known`);
 }
 

@@ -37,14 +37,14 @@ const gitlab = update.extend({
   user_username: name,
   project: z.object({ path_with_namespace: name }),
 });
-const own = update.extend({ host_user: name });
+const custom = update.extend({ host_user: name });
 
 /** The hosts whose messages report pushes: the header that names the event, the event of a push, and the signatures that the host sends. */
-const FORMS = [
+const HOSTS = [
   { provider: 'forgejo', header: 'x-forgejo-event', event: 'push', signatures: ['x-forgejo-signature'] },
   { provider: 'gitea', header: 'x-gitea-event', event: 'push', signatures: ['x-gitea-signature'] },
   { provider: 'gogs', header: 'x-gogs-event', event: 'push', signatures: ['x-gogs-signature'] },
-  // A system hook speaks of all projects of the host.
+  // No system hooks: they report pushes to all projects of the host.
   {
     ...{ provider: 'gitlab', header: 'x-gitlab-event', event: 'Push Hook' },
     signatures: ['x-gitlab-token', 'webhook-signature'],
@@ -52,18 +52,18 @@ const FORMS = [
   { provider: 'github', header: 'x-github-event', event: 'push', signatures: ['x-hub-signature-256'] },
 ] as const;
 /** Headers of a custom hook, which names no event. */
-const OWN_SIGNATURES = ['x-sluice-signature', 'webhook-signature'];
+const CUSTOM_SIGNATURES = ['x-sluice-signature', 'webhook-signature'];
 
 /**
  * Returns the format of the body of an authenticated message; undefined if it reports no push. Hosts that are compatible with another
  * one also send its headers: the specific header decides. The event header is not signed, so the format of a host counts only with the
  * signature that this host sends.
  */
-export function pushFormOf(headers: IncomingHttpHeaders): (typeof FORMS)[number]['provider'] | 'own' | undefined {
+export function pushFormatOf(headers: IncomingHttpHeaders): (typeof HOSTS)[number]['provider'] | 'own' | undefined {
   const isSigned = (signatures: readonly string[]) => signatures.some((name) => headers[name] !== undefined);
-  const form = FORMS.find(({ header }) => headers[header] !== undefined);
-  if (form === undefined) return isSigned(OWN_SIGNATURES) ? 'own' : undefined;
-  return headers[form.header] === form.event && isSigned(form.signatures) ? form.provider : undefined;
+  const host = HOSTS.find(({ header }) => headers[header] !== undefined);
+  if (host === undefined) return isSigned(CUSTOM_SIGNATURES) ? 'own' : undefined;
+  return headers[host.header] === host.event && isSigned(host.signatures) ? host.provider : undefined;
 }
 
 /**
@@ -71,11 +71,11 @@ export function pushFormOf(headers: IncomingHttpHeaders): (typeof FORMS)[number]
  * account.
  */
 export function hostPushIn(headers: IncomingHttpHeaders, body: Buffer | undefined): HostPush | undefined {
-  const provider = pushFormOf(headers);
+  const provider = pushFormatOf(headers);
   const value = body === undefined || provider === undefined ? undefined : parseJson(body);
   if (provider === undefined || value === undefined) return undefined;
   if (provider === 'own') {
-    const { data } = own.safeParse(value);
+    const { data } = custom.safeParse(value);
     return data && pushOf(provider, data.host_user, data, undefined);
   }
   if (provider === 'gitlab') {
@@ -116,7 +116,7 @@ function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {
-    // A form, or words of a script: it reports no push.
+    // Not JSON, such as form data or the text of a script: it reports no push.
     return undefined;
   }
 }

@@ -8,7 +8,7 @@ import { type ApiResponse, textResponse } from '../http/answer.ts';
 import { methodNotAllowed } from '../http/request-errors.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 import { ArrivingBodies, type ArrivingBody } from './arriving-bodies.ts';
-import { type HostPush, hostPushIn, pushFormOf } from './host-push.ts';
+import { type HostPush, hostPushIn, pushFormatOf } from './host-push.ts';
 import { SeenMessages } from './seen-messages.ts';
 import { REPLAY_WINDOW, SignatureCheck } from './signature-check.ts';
 import { repositoryAt } from './webhook-path.ts';
@@ -102,7 +102,7 @@ export class WebhookEndpoint {
     if (!check.isValid()) throw new SluiceError('Unauthenticated', 'Unauthorized');
     const id = messageId(repository, headers, digest.digest('base64'));
     if (!this.#seen.add(id)) return textResponse(202, 'text/plain; charset=utf-8', 'seen before\n');
-    if (body === undefined && pushFormOf(headers) !== undefined) await onUnreadablePush?.(repository, KEPT_BYTES);
+    if (body === undefined && pushFormatOf(headers) !== undefined) await onUnreadablePush?.(repository, KEPT_BYTES);
     const push = onPush === undefined ? undefined : hostPushIn(headers, body);
     if (push !== undefined) await onPush?.(repository, push);
     onMessage(repository, syncHint(headers, body));

@@ -12,7 +12,7 @@ type Method<Receiver> = (
 /** The methods of a type by name. */
 export type Methods<Receiver> = ReadonlyMap<string, Method<Receiver>>;
 
-/** A table of methods. A Map, as a script may use any name, such as `constructor`. */
+/** Creates a table of methods: a Map, since in an object a script would find inherited members, such as `constructor`. */
 export function methods<Receiver>(table: Readonly<Record<string, Method<Receiver>>>): Methods<Receiver> {
   return new Map(Object.entries(table));
 }

@@ -11,17 +11,17 @@ import { OutputBuffer } from '../../process/output-buffer.ts';
 
 /** Requests that are in the pipe at once: enough to hide the round trip, few enough that other callers are served too. */
 const MAX_PIPELINED = 256;
-/** Number of times that a request is sent if the process ends before it answers. */
+/** Number of times that a request is sent if the process ends before it responds. */
 const MAX_ATTEMPTS = 2;
 
 type Command = 'contents' | 'info';
 /** A GitObject for `contents`, an ObjectStat for `info`. */
-type Answer = GitObject | ObjectStat | undefined;
+type ObjectResult = GitObject | ObjectStat | undefined;
 
 interface Request {
   readonly command: Command;
   readonly specification: string;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (result: ObjectResult) => void;
   readonly reject: (error: SluiceError) => void;
   /** Bytes that all requests of one call may still read. */
   readonly budget: Budget;
@@ -87,41 +87,50 @@ export class CatFile implements ProcessOwner {
     this.#stop();
   }
 
-  async #inSlices(command: Command, specifications: readonly string[]): Promise<Answer[]> {
+  async #inSlices(command: Command, specifications: readonly string[]): Promise<ObjectResult[]> {
     const budget = { bytes: MAX_BATCH_BYTES };
-    const answers: Answer[] = [];
+    const results: ObjectResult[] = [];
     for (let start = 0; start < specifications.length; start += MAX_PIPELINED)
-      for (const answer of await this.#request(command, specifications.slice(start, start + MAX_PIPELINED), budget))
-        answers.push(answer);
-    return answers;
+      for (const result of await this.#requestWithRetry(
+        command,
+        specifications.slice(start, start + MAX_PIPELINED),
+        budget,
+      ))
+        results.push(result);
+    return results;
   }
 
   /**
    * Git reports an object that it cannot read as missing, and the reason on its standard error. A damaged object taken for an absent
    * one would look like a removal, so the request is repeated: the second time git finds a pack that another process has just replaced.
    */
-  async #request(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
+  async #requestWithRetry(
+    command: Command,
+    specifications: readonly string[],
+    budget: Budget,
+  ): Promise<ObjectResult[]> {
     for (let attempt = 1; ; attempt += 1) {
-      const answers = await this.#results(command, specifications, budget);
-      if (!answers.includes(undefined)) return answers;
-      // Output that Git wrote before its answer is in the pipe by now, and is read within one turn of the event loop.
+      const results = await this.#enqueue(command, specifications, budget);
+      if (!results.includes(undefined)) return results;
+      // Output that Git wrote before its response is in the pipe by now, and is read within one turn of the event loop.
       await setImmediate();
       const output = this.#process?.stderr().trim() ?? '';
-      if (output === '') return answers;
+      if (output === '') return results;
       if (attempt === MAX_ATTEMPTS) throw unreadable('an object', output);
     }
   }
 
-  #results(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
+  /** Sends requests and returns their results. */
+  #enqueue(command: Command, specifications: readonly string[], budget: Budget): Promise<ObjectResult[]> {
     if (this.#closed) throw new SluiceError('Internal', 'the repository was used after close()');
-    const answers = specifications.map(
+    const results = specifications.map(
       (specification) =>
-        new Promise<Answer>((resolve, reject) => {
+        new Promise<ObjectResult>((resolve, reject) => {
           this.#waiting.push({ command, specification, resolve, reject, budget, attempts: 0 });
         }),
     );
-    this.#send(this.#waiting.slice(-answers.length));
-    return Promise.all(answers);
+    this.#send(this.#waiting.slice(-results.length));
+    return Promise.all(results);
   }
 
   #send(requests: readonly Request[]): void {
@@ -174,18 +183,24 @@ export class CatFile implements ProcessOwner {
     }
   }
 
-  /** Handles the line that begins an answer; false if the process had to be replaced. */
+  /** Handles the line that begins a response; false if the process had to be replaced. */
   #onHeader(process: Process, line: string): boolean {
     const request = this.#waiting[0];
     if (request === undefined) {
-      this.#restart(new SluiceError('Internal', 'git cat-file sent an answer without a request'));
+      this.#restart(new SluiceError('Internal', 'git cat-file sent a response without a request'));
       return false;
     }
     const [, oid, type, digits] = /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/.exec(line) ?? [];
     if (oid === undefined) {
       this.#waiting.shift();
       if (/ (?:missing|ambiguous|submodule)$/.test(line)) request.resolve(undefined);
-      else request.reject(new SluiceError('Internal', `git cat-file answered ${JSON.stringify(line.slice(0, 200))}`));
+      else
+        request.reject(
+          new SluiceError(
+            'Internal',
+            `git cat-file sent an unexpected response: ${JSON.stringify(line.slice(0, 200))}`,
+          ),
+        );
       return true;
     }
     const stat = { oid, type: type as ObjectType, size: Number(digits) };
@@ -244,7 +259,7 @@ export class CatFile implements ProcessOwner {
     if (process !== undefined) killGroup(process.child);
   }
 
-  /** Restarts the timer: for the answer while requests wait, for idleness otherwise. */
+  /** Restarts the timer: for the response while requests wait, for idleness otherwise. */
   #watch(): void {
     this.#cancelTimer();
     const { clock, timeout, idleTimeout } = this.#options;

@@ -131,7 +131,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     await run;
   }
 
-  async #maintain({ dropAfter, pressed = false, signal }: MaintainOptions): Promise<void> {
+  async #maintain({ dropAfter, underPressure = false, signal }: MaintainOptions): Promise<void> {
     const { clock, timeouts } = this.#options;
     const { maintain: timeout, leftBehind: pause } = timeouts;
     if (dropAfter === undefined && (await isMaintenanceDisabled(this.path, clock, timeout))) return;
@@ -146,7 +146,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
         timeout,
         signal,
         dropAfter,
-        pressed,
+        underPressure,
         pause,
       });
     await writeCommitGraph(this.path, clock, timeout, signal);

@@ -37,8 +37,10 @@ export interface GitFallback {
 
 /** A pack that is created later. */
 interface NewPack {
-  readonly taken: ReadonlySet<Oid>;
-  readonly make: () => Promise<(() => Uint8Array | AsyncIterable<Uint8Array>) | undefined>;
+  /** Objects that the pack omits, with everything below them, because the remote is assumed to have them. */
+  readonly assumed: ReadonlySet<Oid>;
+  /** Returns the input of the push; undefined if it needs no pack. */
+  readonly createPack: () => Promise<(() => Uint8Array | AsyncIterable<Uint8Array>) | undefined>;
 }
 
 interface RefDelta {
@@ -111,11 +113,11 @@ export class BuiltInClient {
         if (problem !== undefined) return { fallbackReason: problem };
         for (let attempt = 1; ; attempt += 1) {
           try {
-            const news = await this.#compare(call, first, prune);
-            if (later === undefined || !later.isNeeded(news.updates.map(changeOf)))
-              return await this.#bring(call, news, prune);
+            const delta = await this.#compare(call, first, prune);
+            if (later === undefined || !later.isNeeded(delta.updates.map(changeOf)))
+              return await this.#fetchAndApply(call, delta, prune);
             // In one call, so that the values belong together.
-            return await this.#bring(call, await this.#compare(call, [...first, ...rest], prune), prune);
+            return await this.#fetchAndApply(call, await this.#compare(call, [...first, ...rest], prune), prune);
           } catch (error) {
             const overtaken = error instanceof RefConflictError && error.details?.kind === 'moved';
             if (!overtaken || attempt >= MAX_ATTEMPTS) throw error;
@@ -139,7 +141,7 @@ export class BuiltInClient {
       const offered = await this.#offers(call);
       let commands = updates;
       let isListed = false;
-      let inPart: SluiceError | undefined;
+      let partialError: SluiceError | undefined;
       try {
         for (let attempt = 1; ; attempt += 1) {
           const report = await this.#send(call, commands, offered, isListed);
@@ -147,16 +149,16 @@ export class BuiltInClient {
             this.#known.add(updates.map(newValue).filter((oid) => oid !== null));
             return 'done';
           }
-          if (report !== undefined) inPart ??= this.#inPart(call, commands, report);
+          if (report !== undefined) partialError ??= this.#partialErrorOf(call, commands, report);
           const incomplete = report === undefined ? OTHER_REFS : unpackProblem(report);
           let rest: 'done' | readonly RefUpdate[];
           if (report !== undefined && incomplete === undefined) {
-            if (inPart !== undefined) throw inPart;
+            if (partialError !== undefined) throw partialError;
             rest = await this.#remaining(call, commands, report);
             if (rest !== 'done' && attempt >= MAX_ATTEMPTS)
-              throw rejectionError(report.rejections, commands, report.words);
+              throw rejectionError(report.rejections, commands, report.serverOutput);
           } else if (isListed || (await this.#server.readProblem(call)) !== undefined) {
-            if (inPart !== undefined) throw inPart;
+            if (partialError !== undefined) throw partialError;
             this.#known.clear();
             return { fallbackReason: incomplete ?? OTHER_REFS, isTransient: true };
           } else {
@@ -168,7 +170,7 @@ export class BuiltInClient {
         }
       } catch (error) {
         // Report the earlier error in any case: the caller must know that a part was applied.
-        throw inPart ?? error;
+        throw partialError ?? error;
       }
     });
   }
@@ -200,12 +202,17 @@ export class BuiltInClient {
     );
   }
 
-  #inPart({ remote }: Call, updates: readonly RefUpdate[], { rejections }: PushReport): SluiceError | undefined {
+  /** Returns the error of a push of which a part was applied; undefined if all or none was. */
+  #partialErrorOf(
+    { remote }: Call,
+    updates: readonly RefUpdate[],
+    { rejections }: PushReport,
+  ): SluiceError | undefined {
     const refused = new Set(rejections.map(({ ref }) => ref));
     const changed = updates.filter(({ type, ref }) => type !== 'verify' && !refused.has(ref)).map(({ ref }) => ref);
-    const inPart = partialPushError(remote.url, changed, rejections);
-    if (inPart !== undefined) this.#server.forgetPushCapabilities();
-    return inPart;
+    const error = partialPushError(remote.url, changed, rejections);
+    if (error !== undefined) this.#server.forgetPushCapabilities();
+    return error;
   }
 
   /** Lists the remote and returns the local changes that it requires. */
@@ -224,19 +231,19 @@ export class BuiltInClient {
   }
 
   /** Fetches missing objects and changes the refs. */
-  async #bring(call: Call, { ours, updates }: RefDelta, prune: boolean): Promise<RefChange[] | GitFallback> {
+  async #fetchAndApply(call: Call, { ours, updates }: RefDelta, prune: boolean): Promise<RefChange[] | GitFallback> {
     const wants = await this.#absent(updates);
     const { withoutGit } = this.#local;
-    const isMuch = withoutGit
+    const exceedsLimit = withoutGit
       ? wants.length > MAX_WANTS_WITHOUT_GIT
       : wants.length > MAX_WANTS || (wants.length > 0 && ours.length === 0);
-    if (isMuch) return { fallbackReason: 'there is much to fetch' };
+    if (exceedsLimit) return { fallbackReason: 'there is much to fetch' };
     if (wants.length > 0) {
       const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => this.#local.indexPack(pack, signal);
       await this.#server.fetchPack(call, { wants, haves: havesFor(updates, ours), thin: !withoutGit }, take);
-      const [still] = await this.#absent(updates);
-      if (still !== undefined)
-        throw new SluiceError('Unavailable', `remote ${call.remote.url} names ${still} and does not send it`);
+      const [missing] = await this.#absent(updates);
+      if (missing !== undefined)
+        throw new SluiceError('Unavailable', `remote ${call.remote.url} names ${missing} and does not send it`);
     }
     await this.#apply(updates, prune);
     return updates.map(changeOf).sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -274,15 +281,15 @@ export class BuiltInClient {
     offered: Capabilities,
     isListed: boolean,
   ): Promise<PushReport | undefined> {
-    const { taken, make } = await this.#packFor(updates);
+    const { assumed, createPack } = await this.#packFor(updates);
     const expect = (refs: readonly Ref[]) => {
-      if (!isAsExpected(updates, taken, refs)) throw new NotAsExpectedError(call.remote.url);
+      if (!isAsExpected(updates, assumed, refs)) throw new NotAsExpectedError(call.remote.url);
     };
     const checkRefs = !isListed && mustListFirst(updates) ? expect : undefined;
     try {
-      const look =
-        checkRefs === undefined || this.#server.advertisesFirst ? undefined : this.#listRefsOf(call, updates, taken);
-      const [pack] = await Promise.all([make(), this.#local.flushObjects(), look?.then(checkRefs)]);
+      const listing =
+        checkRefs === undefined || this.#server.advertisesFirst ? undefined : this.#listRefsOf(call, updates, assumed);
+      const [pack] = await Promise.all([createPack(), this.#local.flushObjects(), listing?.then(checkRefs)]);
       return await this.#server.push(call, updates, offered, pack, checkRefs);
     } catch (error) {
       if (error instanceof NotAsExpectedError) return undefined;
@@ -292,14 +299,15 @@ export class BuiltInClient {
   }
 
   /** The remote's refs of a push, and those whose values the remote is assumed to have. */
-  async #listRefsOf(call: Call, updates: readonly RefUpdate[], taken: ReadonlySet<Oid>): Promise<readonly Ref[]> {
+  async #listRefsOf(call: Call, updates: readonly RefUpdate[], assumed: ReadonlySet<Oid>): Promise<readonly Ref[]> {
     if ((await this.#server.readProblem(call)) !== undefined) return [];
     const olds = new Set(updates.map(expectedValue));
-    const open = new Set([...taken].filter((oid) => !olds.has(oid)));
-    const holders = open.size === 0 ? [] : (await this.#local.listRefs([])).filter(({ oid }) => open.delete(oid));
+    const unlisted = new Set([...assumed].filter((oid) => !olds.has(oid)));
+    const localRefs =
+      unlisted.size === 0 ? [] : (await this.#local.listRefs([])).filter(({ oid }) => unlisted.delete(oid));
     return await this.#server.listRefs(
       call,
-      [...updates, ...holders.map(({ name: ref }) => ({ ref }))].map(({ ref }) => ref),
+      [...updates, ...localRefs.map(({ name: ref }) => ({ ref }))].map(({ ref }) => ref),
     );
   }
 
@@ -310,26 +318,23 @@ export class BuiltInClient {
     return remainingUpdates(updates, refs);
   }
 
-  /**
-   * Returns the input of `make` for the pack, and the objects that it omits, with everything below them, because the remote is
-   * assumed to have them.
-   */
+  /** Plans the pack of a push. */
   async #packFor(updates: readonly RefUpdate[]): Promise<NewPack> {
-    const taken = new Set<Oid>();
-    if (!needsPack(updates)) return { taken, make: async () => undefined };
+    const assumed = new Set<Oid>();
+    if (!needsPack(updates)) return { assumed, createPack: async () => undefined };
     const known = await this.#known.current();
     const olds = new Set(updates.map(expectedValue));
     const tips = [...new Set(updates.flatMap((update) => ('new' in update ? [update.new] : [])))];
-    const isThere = (oid: Oid) => {
+    const isOnRemote = (oid: Oid) => {
       if (!olds.has(oid) && !known.has(oid)) return false;
-      taken.add(oid);
+      assumed.add(oid);
       return true;
     };
-    const objects = await collectNewObjects(this.#local, tips, isThere);
+    const objects = await collectNewObjects(this.#local, tips, isOnRemote);
     if (objects !== undefined)
       return {
-        taken,
-        make: async () => {
+        assumed,
+        createPack: async () => {
           const { bytes: pack } = await writePack(objects);
           return () => pack;
         },
@@ -340,10 +345,12 @@ export class BuiltInClient {
         'cannot push: without git the maximum is 10,000 objects, 1,000 commits and 32 MiB at once. Push less at once, or install git 2.39 or later',
       );
     // A removal must not be applied in part: then git gets only the refs that are checked.
-    const isEnd = mustListFirst(updates) ? (oid: Oid) => olds.has(oid) || taken.has(oid) : (oid: Oid) => known.has(oid);
+    const isEnd = mustListFirst(updates)
+      ? (oid: Oid) => olds.has(oid) || assumed.has(oid)
+      : (oid: Oid) => known.has(oid);
     const refs = (await this.#local.listRefs([])).filter(({ oid }) => isEnd(oid)).slice(0, MAX_WALK_ENDS);
     const ends = [...new Set(refs.map(({ oid }) => oid))].filter((oid) => !tips.includes(oid));
-    return { taken, make: async () => () => this.#local.streamPack(tips, ends) };
+    return { assumed, createPack: async () => () => this.#local.streamPack(tips, ends) };
   }
 
   /** Returns the remaining updates of a refused push, or throws the reason. */
@@ -352,21 +359,21 @@ export class BuiltInClient {
     updates: readonly RefUpdate[],
     report: PushReport,
   ): Promise<'done' | readonly RefUpdate[]> {
-    const { rejections, words } = report;
+    const { rejections, serverOutput } = report;
     // Always listed first: a server may report a rule before it compares values, and a rule may reject a change that was already applied.
-    if ((await this.#server.readProblem(call)) !== undefined) throw rejectionError(rejections, updates, words);
+    if ((await this.#server.readProblem(call)) !== undefined) throw rejectionError(rejections, updates, serverOutput);
     const names = updates.map(({ ref }) => ref);
     const refs = await this.#server.listRefs(call, names);
     const rest = remainingUpdates(updates, refs);
     if (rest === 'done') return rest;
-    const open = rest.filter((update, index) => update === updates[index]);
-    const folders = [...new Set(open.flatMap(({ type, ref }) => (type === 'create' ? ancestors(ref) : [])))];
-    const beside =
+    const unapplied = rest.filter((update, index) => update === updates[index]);
+    const folders = [...new Set(unapplied.flatMap(({ type, ref }) => (type === 'create' ? ancestors(ref) : [])))];
+    const folderConflict =
       folders.length === 0 || !isUnexplained(rejections)
         ? undefined
-        : compareWithRemote(open, await this.#server.listRefs(call, [...names, ...folders]));
-    if (beside !== undefined) throw beside;
-    if (open.length === updates.length) throw rejectionError(rejections, updates, words);
+        : compareWithRemote(unapplied, await this.#server.listRefs(call, [...names, ...folders]));
+    if (folderConflict !== undefined) throw folderConflict;
+    if (unapplied.length === updates.length) throw rejectionError(rejections, updates, serverOutput);
     return rest;
   }
 }

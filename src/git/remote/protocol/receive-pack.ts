@@ -21,7 +21,7 @@ export interface PushReport {
   /** The refs that did not change, with the server's reason. */
   readonly rejections: readonly PushRejection[];
   /** The output of the server and its hooks. */
-  readonly words: string;
+  readonly serverOutput: string;
 }
 
 /** Describes the capabilities that a server lacks for an atomic push; undefined if none. */
@@ -105,7 +105,7 @@ export async function readReport(
   return parseReport(lines, updates, band.words);
 }
 
-function parseReport(lines: readonly string[], updates: readonly RefUpdate[], words: string): PushReport {
+function parseReport(lines: readonly string[], updates: readonly RefUpdate[], serverOutput: string): PushReport {
   const [first, ...rest] = lines;
   if (first?.startsWith('unpack ') !== true) throw new ProtocolError('it sent no report about the push');
   const open = new Set(updates.map(({ ref }) => ref));
@@ -117,5 +117,5 @@ function parseReport(lines: readonly string[], updates: readonly RefUpdate[], wo
     if (verdict === 'ng') rejections.push({ ref, reason: cleanText(reason) });
   }
   if (open.size > 0) throw new ProtocolError(`its report does not mention ${[...open][0]}`);
-  return { unpack: cleanText(first.slice('unpack '.length)), rejections, words };
+  return { unpack: cleanText(first.slice('unpack '.length)), rejections, serverOutput };
 }

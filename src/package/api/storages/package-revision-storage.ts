@@ -139,8 +139,8 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     return this.#log.follow<RevisionObject>(REVISION_TOPIC, { resourceVersion, signal, selects, indexKey });
   }
 
-  async create(context: RequestContext, asked: RevisionObject): Promise<Stored<RevisionObject>> {
-    const object = withApprovalRights(context, undefined, asked, await mayApprove(context));
+  async create(context: RequestContext, requested: RevisionObject): Promise<Stored<RevisionObject>> {
+    const object = withApprovalRights(context, undefined, requested, await mayApprove(context));
     // This is decided first, so that planning the write does not wait for a query while it occupies a slot of the
     // repository.
     if (context.mayWriteStatus !== undefined) await context.mayWriteStatus();
@@ -175,11 +175,11 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   }
 
   /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve, in one transaction. */
-  async update(context: RequestContext, asked: RevisionObject): Promise<Stored<RevisionObject>> {
+  async update(context: RequestContext, requested: RevisionObject): Promise<Stored<RevisionObject>> {
     const approves = await mayApprove(context);
-    const entry = this.#current(asked);
+    const entry = this.#current(requested);
     const stored = entry.object;
-    const object = withApprovalRights(context, stored, asked, approves);
+    const object = withApprovalRights(context, stored, requested, approves);
     refuseOtherIdentity(stored, object);
     refuseManagedLabel(stored, object);
     refuseLateFinalizer(stored, object);

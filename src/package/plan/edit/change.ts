@@ -59,10 +59,10 @@ export interface RevisionChange extends PackageEdits {
 export async function planChange(
   repo: RepositoryContext,
   revision: PackageRevision,
-  asked: RevisionChange,
+  requested: RevisionChange,
   context: RequestContext,
 ): Promise<WritePlan | undefined> {
-  const change = withoutComputed(asked, context);
+  const change = withoutComputed(requested, context);
   const policy = repo.policyFor(revision);
   checkAllowed(revision, change, policy, context);
   const at = timestamp(repo.clock.now());

@@ -28,20 +28,21 @@ export async function recordsOf(
   const { trust } = repo;
   const scope = { package: revision.path, workspace: revision.key.workspace };
   let next = revision.recordOid;
-  let vouched = revision.statement?.digest;
+  /** Digest that is known to be trusted: the revision's own, then the one that the later trusted record names. */
+  let trustedDigest = revision.statement?.digest;
   while (next !== undefined && records.length < limit) {
     const commit = await readCommit(repo, next);
     const read = commit === undefined ? undefined : readRecord(commit.message);
     if (commit === undefined || read?.record.last === undefined) break;
     const { signed } = read;
     const digest = signed && statementDigest(payloadOf(signed.statement));
-    let isTrusted = digest !== undefined && digest === vouched;
+    let isTrusted = digest !== undefined && digest === trustedDigest;
     if (!isTrusted && signed !== undefined && digest !== undefined) {
       const fact = { head: signed.statement, digest, signer: await trust.signerOf(signed) };
       // A record that a revoked key signed counts only if a trusted record refers to it.
       isTrusted = trust.distrustOf(fact, scope) === undefined && trust.revocationOf(fact.signer) === undefined;
     }
-    vouched = isTrusted ? (signed?.statement.previous ?? undefined) : undefined;
+    trustedDigest = isTrusted ? (signed?.statement.previous ?? undefined) : undefined;
     const subject = commit.message.split('\n', 1)[0] ?? '';
     records.push({ oid: next, subject, last: read.record.last, isTrusted });
     next = commit.parents[0];
@@ -60,8 +61,8 @@ export async function commitAuthors(
 ): Promise<NonNullable<FoldedRecord['commits']>> {
   if (areAllKnown(contributors)) return [];
   const records = await recordsOf(repo, revision, MAX_RECORDS);
-  return records.flatMap(({ last: { made, by }, isTrusted }) =>
-    isTrusted && made !== undefined ? [{ commit: made, by }] : [],
+  return records.flatMap(({ last: { made: commit, by }, isTrusted }) =>
+    isTrusted && commit !== undefined ? [{ commit, by }] : [],
   );
 }
 
@@ -69,7 +70,7 @@ function readRecord(message: string): ReturnType<typeof parseRecord> | undefined
   try {
     return parseRecord(message);
   } catch (error) {
-    // A record that cannot be read ends the trail; the lifecycle steps are kept in every later one.
+    // The chain ends at a record that cannot be read; each later record repeats the lifecycle steps before it.
     if (isSluiceError(error, 'Corrupt')) return undefined;
     throw error;
   }
