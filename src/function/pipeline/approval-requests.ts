@@ -1,5 +1,5 @@
 import { isKptfilePath } from '../../package/merge/package-files.ts';
-import { KPTFILE_REQUESTS } from '../../package/model/revision/lifecycle-annotations.ts';
+import { KPTFILE_REQUEST_ANNOTATIONS } from '../../package/model/revision/lifecycle-annotations.ts';
 import type { Resource } from '../resource/resource.ts';
 
 /**
@@ -11,7 +11,7 @@ export class ApprovalRequests {
 
   constructor(resources: readonly Resource[]) {
     for (const resource of kptfilesIn(resources))
-      for (const key of KPTFILE_REQUESTS) {
+      for (const key of KPTFILE_REQUEST_ANNOTATIONS) {
         const value = resource.get(pathOf(key));
         if (value !== undefined) this.#before.set(idOf(resource, key), value);
       }
@@ -21,7 +21,7 @@ export class ApprovalRequests {
   restore(resources: readonly Resource[]): string[] {
     const notes: string[] = [];
     for (const resource of kptfilesIn(resources)) {
-      const changed = KPTFILE_REQUESTS.filter((key) => {
+      const changed = KPTFILE_REQUEST_ANNOTATIONS.filter((key) => {
         const before = this.#before.get(idOf(resource, key));
         if (resource.get(pathOf(key)) === before) return false;
         if (before === undefined) resource.delete(pathOf(key));

@@ -7,7 +7,7 @@ import {
   kptfileEditSchema,
   readKptfile,
 } from '../../../kptfile-schema/index.ts';
-import { KPTFILE_REQUESTS } from '../../package/model/revision/lifecycle-annotations.ts';
+import { KPTFILE_REQUEST_ANNOTATIONS } from '../../package/model/revision/lifecycle-annotations.ts';
 import { RENDERED } from '../../package/plan/edit/render.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { requestIgnored } from './approval-requests.ts';
@@ -41,7 +41,10 @@ export function kptfileChanges(before: string, after: string): KptfileChanges {
   const notes: string[] = [];
   const edits = editsBetween(was.kptfile, is.kptfile).filter((edit) => {
     // The pipeline resets them; this does not depend on how the function wrote them.
-    if ((edit.op === 'setAnnotation' || edit.op === 'removeAnnotation') && KPTFILE_REQUESTS.includes(edit.key)) {
+    if (
+      (edit.op === 'setAnnotation' || edit.op === 'removeAnnotation') &&
+      KPTFILE_REQUEST_ANNOTATIONS.includes(edit.key)
+    ) {
       notes.push(requestIgnored('Kptfile', [edit.key]));
       return false;
     }

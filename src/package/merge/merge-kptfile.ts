@@ -1,5 +1,5 @@
 import { isMap, type YAMLMap } from 'yaml';
-import { KPTFILE_REQUESTS } from '../model/revision/lifecycle-annotations.ts';
+import { KPTFILE_REQUEST_ANNOTATIONS } from '../model/revision/lifecycle-annotations.ts';
 import { listKeysOf } from './list-keys.ts';
 import { mergeParts } from './merge-parts.ts';
 import { type PackageFile, sameFile } from './package-files.ts';
@@ -43,6 +43,6 @@ function strip(kptfile: YAMLMap, fields: readonly string[]): void {
   for (const field of ['name', 'namespace']) metadata.delete(field);
   const annotations = metadata.get('annotations');
   if (!isMap(annotations)) return;
-  for (const key of KPTFILE_REQUESTS) annotations.delete(key);
+  for (const key of KPTFILE_REQUEST_ANNOTATIONS) annotations.delete(key);
   if (annotations.items.length === 0) metadata.delete('annotations');
 }

@@ -6,7 +6,7 @@ import { mergeKptfile } from '../merge/merge-kptfile.ts';
 import { type MergedPackage, mergePackage } from '../merge/merge-package.ts';
 import { type PackageFile, type PackageFiles, sameFile } from '../merge/package-files.ts';
 import { UPSTREAM_IDENTIFIER } from '../merge/upstream-identifier.ts';
-import { KPTFILE_REQUESTS } from '../model/revision/lifecycle-annotations.ts';
+import { KPTFILE_REQUEST_ANNOTATIONS } from '../model/revision/lifecycle-annotations.ts';
 import type { UpdateStrategy } from './revision-source.ts';
 
 /** The versions of a package in an upgrade. */
@@ -81,7 +81,7 @@ function comparableKptfile(file: PackageFile | undefined): string {
   } = contentOf(result.kptfile) as Record<string, unknown>;
   const { name: _name, namespace: _namespace, annotations, ...kept } = (metadata ?? {}) as Record<string, unknown>;
   const others = Object.entries((annotations ?? {}) as Record<string, unknown>).filter(
-    ([key]) => key !== UPSTREAM_IDENTIFIER && !KPTFILE_REQUESTS.includes(key),
+    ([key]) => key !== UPSTREAM_IDENTIFIER && !KPTFILE_REQUEST_ANNOTATIONS.includes(key),
   );
   return canonicalJson({ ...rest, metadata: { ...kept, annotations: Object.fromEntries(others) } });
 }

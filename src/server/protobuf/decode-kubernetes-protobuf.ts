@@ -44,7 +44,7 @@ const KINDS: ReadonlyMap<string, Message> = new Map([
 ]);
 
 /**
- * Decodes an object of a built-in Kubernetes kind from protobuf, which Go clients send by default, into the value that its JSON has.
+ * Decodes an object of a built-in Kubernetes kind from protobuf, which some Go clients send, into the value that its JSON has.
  * Throws BadRequest for bytes that are not such a body, UnsupportedMediaType for other kinds.
  */
 export function decodeKubernetesProtobuf(bytes: Uint8Array): Record<string, unknown> {

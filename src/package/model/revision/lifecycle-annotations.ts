@@ -9,7 +9,7 @@ export const APPROVAL_DELAY_ANNOTATION = 'approval.nephio.org/delay';
 export const APPROVAL_ANNOTATIONS: readonly string[] = [APPROVAL_POLICY_ANNOTATION, APPROVAL_DELAY_ANNOTATION];
 
 /** Those of a Kptfile that request automatic steps. They belong to one package: clones and upgrades do not take them from upstream. */
-export const KPTFILE_REQUESTS: readonly string[] = [AUTO_LIFECYCLE_ANNOTATION, ...APPROVAL_ANNOTATIONS];
+export const KPTFILE_REQUEST_ANNOTATIONS: readonly string[] = [AUTO_LIFECYCLE_ANNOTATION, ...APPROVAL_ANNOTATIONS];
 
 type Annotations = Readonly<Record<string, string>> | undefined;
 

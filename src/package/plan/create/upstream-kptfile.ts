@@ -7,7 +7,7 @@ import {
 } from '../../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { PackageFiles } from '../../merge/package-files.ts';
-import { KPTFILE_REQUESTS } from '../../model/revision/lifecycle-annotations.ts';
+import { KPTFILE_REQUEST_ANNOTATIONS } from '../../model/revision/lifecycle-annotations.ts';
 import type { UpstreamLocation } from '../../upstream/upstream-reader.ts';
 
 /**
@@ -49,7 +49,7 @@ export function withUpstream(
 /** The annotations of a Kptfile that request automatic proposal or approval of its package. */
 export function requestsIn(kptfile: Kptfile | undefined): string[] {
   const { annotations = {} } = kptfile?.metadata ?? {};
-  return KPTFILE_REQUESTS.filter((key) => Object.hasOwn(annotations, key));
+  return KPTFILE_REQUEST_ANNOTATIONS.filter((key) => Object.hasOwn(annotations, key));
 }
 
 function removals(kptfile: Kptfile): KptfileEdit[] {
