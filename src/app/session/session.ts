@@ -79,7 +79,7 @@ export interface SessionOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-const PATIENCE = 10_000;
+const PATIENCE_MS = 10_000;
 
 /** Objects, packages and the client to them, on a data folder. Every command works through one. */
 export class Session {
@@ -120,7 +120,7 @@ export class Session {
     this.#about = options.about;
     this.actor = options.actor;
     this.network = options.network ?? PUBLIC_NETWORK;
-    this.patience = options.patience ?? PATIENCE;
+    this.patience = options.patience ?? PATIENCE_MS;
     this.clock = clock;
     this.trust = trust;
     this.log = objects.log;

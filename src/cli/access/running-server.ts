@@ -20,7 +20,7 @@ export interface RunningServerOptions {
 }
 
 /** `up` takes its lock first and serves last, after it has opened all repositories. */
-const PATIENCE = 30_000;
+const PATIENCE_MS = 30_000;
 const RETRY_INTERVAL = 100;
 const NOT_YET = ['Unavailable', 'Timeout', 'Unauthenticated', 'InvalidInput'] as const;
 
@@ -30,7 +30,7 @@ const NOT_YET = ['Unavailable', 'Timeout', 'Unauthenticated', 'InvalidInput'] as
  */
 export async function runningServer(
   folder: DataFolder,
-  { actor, namespace, onWarning, clock = systemClock, patience = PATIENCE }: RunningServerOptions,
+  { actor, namespace, onWarning, clock = systemClock, patience = PATIENCE_MS }: RunningServerOptions,
 ): Promise<ServerAccess | undefined> {
   const end = clock.now() + patience;
   const impersonated = { name: actor.name, groups: [...(actor.groups ?? []), MASTERS_GROUP] };
