@@ -126,7 +126,7 @@ describe('porchctl', () => {
     expect(await works('rpkg', 'push', 'blueprints.web.v1', folder)).toBe('blueprints.web.v1 pushed\n');
     // The pulled metadata still has the version before the push.
     expect(await fails('rpkg', 'push', 'blueprints.web.v1', folder)).toBe(
-      'Error: Operation cannot be fulfilled on packagerevisionresources.porch.kpt.dev "blueprints.web.v1": the object has been modified; please apply your changes to the latest version and try again \n',
+      'Error: Internal error occurred: Operation cannot be fulfilled on packagerevisionresources.porch.kpt.dev "blueprints.web.v1": the object has been modified; please apply your changes to the latest version and try again \n',
     );
     expect(await works('rpkg', 'pull', 'blueprints.web.v1')).toContain('kind: ConfigMap\n  metadata:\n    name: a\n');
     expect(await fails('rpkg', 'approve', 'blueprints.web.v1')).toBe(
