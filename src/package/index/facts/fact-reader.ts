@@ -320,7 +320,7 @@ function describe(commit: GitObject): CommitFact | undefined {
       ),
       facts,
     };
-    return { oid: commit.oid, text: LazyJson.of<CommitText>(text) };
+    return { oid: commit.oid, text: LazyJson.ofJson<CommitText>(text) };
   } catch {
     // A commit that cannot be decoded is no revision; `git fsck` has the words for it.
     return undefined;

@@ -22,7 +22,20 @@ export class LazyJson<Value extends object> {
   }
 
   static of<Value extends object>(value: Value): LazyJson<Value> {
-    const text = JSON.stringify(value);
+    return LazyJson.#write(JSON.stringify(value));
+  }
+
+  /**
+   * For a value that consists of nothing but JSON and that no code changes: readers get the value itself until it is collected, which saves
+   * parsing it while a repository is opened.
+   */
+  static ofJson<Value extends object>(value: Value): LazyJson<Value> {
+    const json = LazyJson.#write<Value>(JSON.stringify(value));
+    json.#made = new WeakRef(value);
+    return json;
+  }
+
+  static #write<Value extends object>(text: string): LazyJson<Value> {
     const length = Buffer.byteLength(text);
     if (length > BLOCK / 4) return new LazyJson(Buffer.from(text), 0, length);
     if (used + length > block.length) {
