@@ -123,6 +123,19 @@ describe('which statement is known to be the last', () => {
     expect(isProven(trust, factOf(7))).toBe(true);
   });
 
+  test('one that another process on this ledger has written before it raises its mark', async () => {
+    let now = 4;
+    const { ledger, trust } = setUp(() => now++);
+    trust.noteFirstLook();
+    const fact = factOf(1);
+    expect(isProven(trust, fact)).toBe(false);
+    await fakeTrust(ledger, 'id').sign(fact.head);
+    expect(isProven(trust, fact)).toBe(true);
+    // Not after the ledger turned out to be older than the repository.
+    trust.noteFirstLook();
+    expect(isProven(trust, fact)).toBe(false);
+  });
+
   test('none on top of the records at a first sync, except those that this process signs', () => {
     const { trust, raise } = setUp();
     raise(markOf(factOf(3), false));

@@ -157,7 +157,7 @@ export class RepositoryTrust {
     return [...new Set(heads)];
   }
 
-  /** Changes whenever statements may have to be evaluated again. */
+  /** Changes when statements may have to be evaluated again. */
   get version(): number {
     return this.#options.ledger.keysVersion;
   }
@@ -191,10 +191,15 @@ export class RepositoryTrust {
    * True for a statement that this server signed and that is not in its ledger: the ledger is older than the statement, as after
    * restoring a copy of its file. Then its last statements may be outdated.
    */
-  isBeyondLedger({ head, digest, signer }: StatementFact, isOwn = false): boolean {
-    if (isOwn || this.#trustedKeys().get(signer ?? '')?.origin !== 'own') return false;
-    if (head.sequence <= (this.mark(head)?.sequence ?? 0)) return false;
-    return this.mark(announcedScope(head))?.digest.split(' ').includes(digest) !== true;
+  isBeyondLedger(fact: StatementFact, isOwn = false): boolean {
+    if (isOwn || this.#trustedKeys().get(fact.signer ?? '')?.origin !== 'own') return false;
+    return fact.head.sequence > (this.mark(fact.head)?.sequence ?? 0) && this.#announcementOf(fact) === undefined;
+  }
+
+  /** The note that a process on this ledger has signed the statement, which may be written without a mark yet. */
+  #announcementOf({ head, digest }: StatementFact): Mark | undefined {
+    const announced = this.mark(announcedScope(head));
+    return announced?.digest.split(' ').includes(digest) === true ? announced : undefined;
   }
 
   /** Checks a signature; null if it is not valid. */
@@ -339,9 +344,13 @@ export class RepositoryTrust {
     const { sequence } = fact.head;
     if (isOwn && sequence > (mark?.sequence ?? 0)) return true;
     if (this.isBeyondLedger(fact)) return false;
-    if (mark === undefined) return sequence > (this.#firstLook()?.sequence ?? Number.POSITIVE_INFINITY);
+    const first = this.#firstLook();
+    if (mark === undefined) {
+      const isAnnounced = (this.#announcementOf(fact)?.order ?? -1) > (first?.order ?? -1);
+      return isAnnounced || sequence > (first?.sequence ?? Number.POSITIVE_INFINITY);
+    }
     // A statement from before the ledger turned out to be outdated may not be the last one.
-    return mark.proven && mark.sequence <= sequence && mark.order > (this.#firstLook()?.order ?? -1);
+    return mark.proven && mark.sequence <= sequence && mark.order > (first?.order ?? -1);
   }
 
   /** Notes that this is the first sync of the repository in the ledger, or that the ledger is older than the repository. */
