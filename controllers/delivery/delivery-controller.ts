@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { sleep } from '../../src/controller/backoff.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
@@ -10,6 +9,7 @@ import { desiredInSteps } from '../../src/delivery/desired.ts';
 import { normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import { isAlert, packageKey } from '../../src/delivery/select-revisions.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import { isHosted } from '../../src/git/open/open-location.ts';

@@ -40,7 +40,7 @@ export interface DeliveryExplainerOptions {
   /** Path of the mirror of a remote target for explanations; the delivery controller has a separate mirror. */
   readonly mirrorOf: (target: DeliveryTarget) => string;
   /** Milliseconds that reading a target may take. */
-  readonly patience: number;
+  readonly timeoutMs: number;
 }
 
 /** Explains where a published revision was delivered, or why it was not; for a draft, why a target would refuse it. */
@@ -120,10 +120,10 @@ async function explainTarget(
     const { repo, branch } = target.spec.git;
     return notDelivered(`branch ${branch} of ${repo} belongs to the packages of ${registered}`);
   }
-  const timeout = AbortSignal.timeout(part.patience);
+  const timeout = AbortSignal.timeout(part.timeoutMs);
   const signal = request === undefined ? timeout : AbortSignal.any([timeout, request]);
   const branch = await readBranch(part, revision, target, signal).catch((error: unknown) => ({
-    problem: timeout.aborted ? `no answer within ${part.patience / 1000} s` : messageOf(error),
+    problem: timeout.aborted ? `no answer within ${part.timeoutMs / 1000} s` : messageOf(error),
   }));
   const { chosen, blocked } = await selectionOf(part, revision, target, 'problem' in branch ? undefined : branch.last);
   const { git } = target.spec;

@@ -12,7 +12,7 @@ import {
 import { lookalikesOf } from '../../src/package/model/policy/lookalikes.ts';
 import type { EffectivePolicy } from '../../src/package/model/policy/policy.ts';
 import { isPlaceholder, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
-import type { Distrust } from '../../src/package/trust/repository-trust.ts';
+import type { Distrust } from '../../src/package/trust/distrust.ts';
 
 /** Commits that are read to distinguish a rewritten draft from one that advanced. */
 const MAX_COMMITS_WALKED = 500;

@@ -1,9 +1,9 @@
 import { yieldToEventLoop } from '../foundation/concurrency/in-slices.ts';
 import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import { backoffDelay, sleep } from '../foundation/time/backoff.ts';
 import type { Clock } from '../foundation/time/clock.ts';
 import { measurement } from '../foundation/time/measurement.ts';
 import { keyText, type ObjectKey } from '../resource/object/object.ts';
-import { backoffDelay, sleep } from './backoff.ts';
 import { type ReconcileResult, type Reconciler, TerminalError } from './reconciler.ts';
 import type { Source, SourceContext } from './source.ts';
 import { type WaitingItem, WorkQueue, type WorkQueueMetrics } from './work-queue.ts';

@@ -1,10 +1,10 @@
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import { backoffDelay, sleep } from '../foundation/time/backoff.ts';
 import type { Clock } from '../foundation/time/clock.ts';
 import type { Client, SelectOptions } from '../resource/client/client.ts';
 import type { KubernetesObject, ObjectKey, Stored } from '../resource/object/object.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import type { WatchEvent } from '../resource/storage/storage.ts';
-import { backoffDelay, sleep } from './backoff.ts';
 import { type IndexFunction, type InformerEvent, InformerStore } from './informer-store.ts';
 import { isOlder } from './resource-version.ts';
 

@@ -1,10 +1,10 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
+import { sleep } from '../foundation/time/backoff.ts';
 import type { Clock } from '../foundation/time/clock.ts';
 import type { Client, SelectOptions } from '../resource/client/client.ts';
 import type { KubernetesObject, ObjectKey } from '../resource/object/object.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import type { KindIdentity } from '../resource/schema/kind-identity.ts';
-import { sleep } from './backoff.ts';
 import { Controller, type ControllerOptions, type FailingItem, type ReconcileRecord } from './controller.ts';
 import { Informer } from './informer.ts';
 import type { WorkQueueMetrics } from './work-queue.ts';

@@ -24,9 +24,9 @@ describe('no user can act as another one', () => {
   };
 
   test('by the headers of a proxy in front', async () => {
-    const nobody = users.current.admin.as({});
-    expect((await asks(nobody, FRONT_PROXY)).status).toBe(401);
-    nobody.close();
+    const anonymous = users.current.admin.as({});
+    expect((await asks(anonymous, FRONT_PROXY)).status).toBe(401);
+    anonymous.close();
     expect((await asks(clientOf('stranger'), FRONT_PROXY)).status).toBe(403);
     const me = await clientOf('stranger').send('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {
       body: {},
@@ -47,7 +47,7 @@ describe('no user can act as another one', () => {
           status: 403,
           text: expect.stringContaining('cannot impersonate resource'),
         });
-    // A group without a user is nobody.
+    // A group without a user is anonymous.
     expect((await asks(clientOf('root'), { 'impersonate-group': 'system:masters' })).status).toBe(400);
   });
 

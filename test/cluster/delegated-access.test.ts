@@ -101,8 +101,8 @@ describe('an extension server of a cluster', skipFor(missing !== '' && missing),
     const content = {
       ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'direct' },
       clusters: [{ name: 'direct', cluster }],
-      users: [{ name: 'nobody', user: {} }],
-      contexts: [{ name: 'direct', context: { cluster: 'direct', user: 'nobody' } }],
+      users: [{ name: 'anonymous', user: {} }],
+      contexts: [{ name: 'direct', context: { cluster: 'direct', user: 'anonymous' } }],
     };
     await writeFile(kubeconfig, JSON.stringify(content));
     const api = (await KubeApi.of(kubeconfig)).as(identity);
@@ -228,8 +228,8 @@ describe('an extension server of a cluster', skipFor(missing !== '' && missing),
   });
 
   test('does not take anonymous users for authenticated ones', async () => {
-    const nobody = await aggregated({});
-    await expect.poll(async () => (await nobody.get(`${PACKAGE_VERSION}/packages`)).status).toBe(200);
+    const anonymous = await aggregated({});
+    await expect.poll(async () => (await anonymous.get(`${PACKAGE_VERSION}/packages`)).status).toBe(200);
     expect(lastUser()).toEqual({ user: 'system:anonymous', groups: ['system:unauthenticated'] });
   });
 

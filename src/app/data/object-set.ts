@@ -25,7 +25,7 @@ export interface ObjectSetOptions {
 }
 
 /** Milliseconds that a command waits for another command that writes. */
-const WRITE_PATIENCE = 10_000;
+const WRITE_TIMEOUT_MS = 10_000;
 
 /** The objects of a data folder that are kept as they are written: one storage for each kind, all in one database. */
 export class ObjectSet {
@@ -104,7 +104,7 @@ async function takeLock({ databaseLock, path }: DataFolder, clock: Clock): Promi
   try {
     return await ProcessLock.acquire(databaseLock, {
       holder: { since: timestamp(clock.now()) },
-      timeoutMs: WRITE_PATIENCE,
+      timeoutMs: WRITE_TIMEOUT_MS,
     });
   } catch (error) {
     if (!isSluiceError(error, 'Busy')) throw error;

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ErrorCode, isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
-import { type Clock, timestamp } from '../../foundation/time/clock.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import { READ_ERROR_CONDITION, type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { type NewCondition, setCondition } from '../../resource/object/condition.ts';
 import { deepFreeze, keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
@@ -18,8 +19,8 @@ import type {
 export interface OnDemandRepositoriesOptions {
   readonly store: RevisionStore;
   readonly clock: Clock;
-  /** How long, in milliseconds, a watch waits before it reports that a repository does not answer. */
-  readonly patience: number;
+  /** Milliseconds until a watch reports that a repository does not respond. */
+  readonly remoteTimeoutMs: number;
   /** Opens a repository by its id; see `RegisteredRepositories.open`. */
   open(id: string, signal: AbortSignal): Promise<void>;
 }
@@ -60,7 +61,9 @@ export class OnDemandRepositories implements Storage<Repository> {
     const { items } = await this.#inner.list(context, options);
     const event = (object: Stored<Repository>) => ({ type: 'MODIFIED', object: this.#withStatus(object) }) as const;
     const timer = new AbortController();
-    const late = pause(this.#options.patience, 'late' as const, { signal: timer.signal }).catch(() => 'late' as const);
+    const late = pause(this.#options.remoteTimeoutMs, 'late' as const, { signal: timer.signal }).catch(
+      () => 'late' as const,
+    );
     const stop = new AbortController();
     const signal = AbortSignal.any([options.signal, stop.signal]);
     const reads = new Map(items.map((object) => [object, this.#read(object, signal).then(() => object)]));
@@ -75,7 +78,7 @@ export class OnDemandRepositories implements Storage<Repository> {
         }
         isLate = true;
         for (const object of reads.keys()) {
-          this.#report(object, 'Reconciling', slowMessage(object.metadata.name, this.#options.patience));
+          this.#report(object, 'Reconciling', slowMessage(object.metadata.name, this.#options.remoteTimeoutMs));
           yield event(object);
         }
       }
@@ -119,20 +122,25 @@ export class OnDemandRepositories implements Storage<Repository> {
     const id = keyText(keyOf(object));
     const request = this.#requests.get(id);
     try {
-      const isOpen = store.repositories().some((repository) => repository.id === id);
+      const isOpen = store.findRepository(id) !== undefined;
       await open(id, signal);
       // What is opened is read.
       if (isOpen && request !== undefined) await store.repository(id).sync(signal);
       const { index } = store.repository(id);
-      const packages = new Set(store.list({ repository: id }).map(({ key }) => key.package));
       this.#report(object, 'Ready', 'Repository Ready', {
-        packageCount: packages.size,
+        packageCount: index.packageCount,
         ...(index.mainHead === undefined ? {} : { gitCommitHash: index.mainHead }),
         ...(request === undefined ? {} : { observedRunOnceAt: request }),
       });
     } catch (error) {
       const message = messageOf(error);
-      this.#report(object, 'Error', message, {}, { type: READ_ERROR_CONDITION, reason: codeOf(error), message });
+      this.#report(
+        object,
+        'Error',
+        message,
+        {},
+        { type: READ_ERROR_CONDITION, status: 'True', reason: codeOf(error), message },
+      );
     }
     this.#requests.delete(id);
   }
@@ -142,13 +150,16 @@ export class OnDemandRepositories implements Storage<Repository> {
     reason: 'Ready' | 'Error' | 'Reconciling',
     message: string,
     facts: Status = {},
-    problem?: { readonly type: string; readonly reason: string; readonly message: string },
+    problem?: NewCondition,
   ): void {
-    const isReady = reason === 'Ready' ? ('True' as const) : ('False' as const);
-    const lastTransitionTime = timestamp(this.#options.clock.now());
-    const ready = { type: 'Ready', status: isReady, reason, message, lastTransitionTime };
-    const problems = problem === undefined ? [] : [{ ...problem, status: 'True' as const, lastTransitionTime }];
-    this.#statuses.set(keyText(keyOf(object)), deepFreeze({ conditions: [ready, ...problems], ...facts }));
+    const now = this.#options.clock.now();
+    const ready = setCondition(
+      undefined,
+      { type: 'Ready', status: reason === 'Ready' ? 'True' : 'False', reason, message },
+      now,
+    );
+    const conditions = problem === undefined ? ready : setCondition(ready, problem, now);
+    this.#statuses.set(keyText(keyOf(object)), deepFreeze({ conditions, ...facts }));
   }
 
   #withStatus({ status: _stored, ...object }: Stored<Repository>): Stored<Repository> {
@@ -163,7 +174,7 @@ function codeOf(error: unknown): ErrorCode {
   return error instanceof Error && 'syscall' in error ? 'Unavailable' : 'Internal';
 }
 
-/** The message about a repository that does not answer for so long, in milliseconds. */
-export function slowMessage(name: string, patience: number): string {
-  return `it did not answer within ${patience / 1000} s; "sluice repo sync ${name}" has more patience`;
+/** The message about a repository that does not respond in time. */
+export function slowMessage(name: string, timeoutMs: number): string {
+  return `it did not respond within ${timeoutMs / 1000} s; "sluice repo sync ${name}" waits longer`;
 }

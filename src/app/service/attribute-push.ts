@@ -55,7 +55,7 @@ function isNamed(address: string, provider: string, named: string): boolean {
 
 /** Adds the person to a record that was written before the pusher was known. */
 async function updateRecord({ store }: Pick<Session, 'store'>, key: ObjectKey, ref: string): Promise<void> {
-  const repository = store.repositories().find(({ id }) => id === keyText(key));
+  const repository = store.findRepository(keyText(key));
   const meaning = repository && parseRef(repository.layout, ref);
   if (repository === undefined || (meaning?.kind !== 'draft' && meaning?.kind !== 'proposed')) return;
   const revision = [...repository.index.ofPackage(meaning.package)].find(

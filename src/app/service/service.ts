@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
-import { sleep } from '../../controller/backoff.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
 import { EventRecorder } from '../../controller/event-recorder.ts';
 import { Manager } from '../../controller/manager.ts';
 import type { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import { sleep } from '../../foundation/time/backoff.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
@@ -123,7 +123,7 @@ export class SluiceService {
         recovery?.count(changes);
         const narration = {
           wasKnown: (revision: PackageRevision) => session.wasKnown(revision),
-          isRegistered: (id: string) => session.store.repositories().some((repository) => repository.id === id),
+          isRegistered: (id: string) => session.store.findRepository(id) !== undefined,
         };
         for (const entry of narrateChanges(changes, now(), narration)) {
           log(entry);
@@ -197,8 +197,8 @@ export class SluiceService {
   /** Waits until every repository was opened or has failed, but only briefly for unreachable ones. */
   async #waitForRepositories(): Promise<void> {
     const { session, signal } = this.#options;
-    const { clock, patience } = session;
-    const end = clock.now() + patience;
+    const { clock, remoteTimeoutMs } = session;
+    const end = clock.now() + remoteTimeoutMs;
     const waits = async () =>
       (await session.repositories.list()).some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
     while ((await waits()) && clock.now() < end && !signal.aborted) await sleep(clock, 20, signal);

@@ -2,7 +2,7 @@ import { conflictingRepository, leadingRepository } from '../../../controllers/r
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
-import { canonicalAddressNow } from '../../git/open/repository-address.ts';
+import { canonicalAddress, canonicalAddressNow } from '../../git/open/repository-address.ts';
 import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
 import { RepositoryOpener } from '../../package/store/repository-opener.ts';
 import type { OpenPurpose, RevisionStore } from '../../package/store/revision-store.ts';
@@ -28,7 +28,7 @@ export interface RegisteredRepositoriesOptions {
   readonly readers: ObjectReaders;
   readonly renderer: SessionRenderer;
   /** Time in milliseconds for which a request on several repositories waits for a remote one. */
-  readonly patience: number;
+  readonly remoteTimeoutMs: number;
   readonly onNote: (text: string | undefined) => void;
   readonly onWarning: ((text: string) => void) | undefined;
   readonly onOpenFailure: ((failure: OpenFailure) => void) | undefined;
@@ -85,14 +85,25 @@ export class RegisteredRepositories {
    * Opens one registered repository, with what its remote holds now. NotFound if it is not registered; Refused if another object
    * holds the same packages, since its policies must not be passed by under a second name. Callers at the same time share one opening.
    */
-  async open(id: string, signal?: AbortSignal, { newId = false, offline = false }: OpenOptions = {}): Promise<void> {
-    const { store, onNote } = this.#options;
-    if (store.repositories().some((open) => open.id === id)) return;
+  async open(id: string, signal?: AbortSignal, options?: OpenOptions): Promise<void> {
+    if (this.#options.store.findRepository(id) !== undefined) return;
     const repositories = await this.list();
     const object = repositories.find((repository) => keyText(keyOf(repository)) === id);
     if (object === undefined) throw notRegistered(id, repositories);
-    await this.#expectNoOther(object, repositories);
-    const leader = await leadingRepository(object, repositories);
+    await this.#open(object, repositories, signal, options);
+  }
+
+  /** `others` must contain at least the objects with the same address. */
+  async #open(
+    object: Stored<Repository>,
+    others: readonly Stored<Repository>[],
+    signal?: AbortSignal,
+    { newId = false, offline = false }: OpenOptions = {},
+  ): Promise<void> {
+    const { store, onNote } = this.#options;
+    if (store.findRepository(keyText(keyOf(object))) !== undefined) return;
+    await this.#expectNoOther(object, others);
+    const leader = await leadingRepository(object, others);
     const repository = await this.#opener.open(object, {
       ...{ newId, offline, follows: leader !== undefined },
       ...(signal === undefined ? {} : { signal }),
@@ -103,16 +114,16 @@ export class RegisteredRepositories {
   /** Opens all registered repositories. One that cannot be opened does not keep the others from being used. */
   async openAll(): Promise<OpenFailure[]> {
     const failures: OpenFailure[] = [];
-    const repositories = await this.list();
-    await Promise.all(
-      repositories.map(async (object) => {
-        try {
-          await this.#openSoon(keyText(keyOf(object)));
-        } catch (error) {
-          failures.push({ repository: object.metadata.name, error });
-        }
-      }),
-    );
+    const groups = await groupsByAddress(await this.list());
+    const openOne = async (object: Stored<Repository>, group: readonly Stored<Repository>[]) => {
+      const { name } = object.metadata;
+      try {
+        await this.#openInTime(name, (signal) => this.#open(object, group, signal));
+      } catch (error) {
+        failures.push({ repository: name, error });
+      }
+    };
+    await Promise.all(groups.flatMap((group) => group.map((object) => openOne(object, group))));
     return failures.sort((a, b) => (a.repository < b.repository ? -1 : 1));
   }
 
@@ -120,7 +131,7 @@ export class RegisteredRepositories {
   async reach(id: string, purpose: OpenPurpose): Promise<void> {
     if (purpose === 'use') return this.open(id);
     try {
-      await this.#openSoon(id);
+      await this.#openInTime(keyOfId(id).name, (signal) => this.open(id, signal));
     } catch (error) {
       if (!isSluiceError(error, 'Unavailable') && !isSluiceError(error, 'Timeout')) throw error;
       try {
@@ -142,20 +153,21 @@ export class RegisteredRepositories {
   }
 
   /** As `open`, for requests on several repositories: throws Timeout if a remote does not respond in time. */
-  async #openSoon(id: string): Promise<void> {
-    const { patience } = this.#options;
-    const signal = AbortSignal.timeout(patience);
+  async #openInTime(name: string, open: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { remoteTimeoutMs } = this.#options;
+    const signal = AbortSignal.timeout(remoteTimeoutMs);
     try {
-      await this.open(id, signal);
+      await open(signal);
     } catch (error) {
       if (!signal.aborted) throw error;
-      throw new SluiceError('Timeout', slowMessage(keyOfId(id).name, patience), { cause: error });
+      throw new SluiceError('Timeout', slowMessage(name, remoteTimeoutMs), { cause: error });
     }
   }
 
   async #expectNoOther(object: Stored<Repository>, repositories: readonly Stored<Repository>[]): Promise<void> {
-    const open = new Set(this.#options.store.repositories().map(({ id }) => id));
-    const other = await conflictingRepository(object, repositories, (one) => open.has(keyText(keyOf(one))));
+    const { store } = this.#options;
+    const isOpen = (one: Stored<Repository>) => store.findRepository(keyText(keyOf(one))) !== undefined;
+    const other = await conflictingRepository(object, repositories, isOpen);
     if (other === undefined) return;
     const [key, { name }] = [keyText(keyOf(other)), object.metadata];
     throw new SluiceError(
@@ -163,6 +175,19 @@ export class RegisteredRepositories {
       `Repository conflict with existing repository: ${key}; its packages are reached under that name, and "sluice repo unreg ${name}" forgets this one`,
     );
   }
+}
+
+/** Groups the objects of one address, so that conflicts are looked for among these alone. */
+async function groupsByAddress(repositories: readonly Stored<Repository>[]): Promise<Stored<Repository>[][]> {
+  const addresses = await Promise.all(repositories.map(({ spec }) => canonicalAddress(spec.git?.repo ?? '')));
+  const groups = new Map<string, Stored<Repository>[]>();
+  for (const [at, object] of repositories.entries()) {
+    const address = addresses[at] ?? '';
+    const group = groups.get(address);
+    if (group === undefined) groups.set(address, [object]);
+    else group.push(object);
+  }
+  return [...groups.values()];
 }
 
 /** The key of a repository's id, `<namespace>/<name>`. */

@@ -30,7 +30,7 @@ const session = (write = true) =>
   Session.open({
     folder: dataFolder(cli.data),
     actor: { name: 'anna' },
-    patience: 300,
+    remoteTimeoutMs: 300,
     write,
     network: DEFAULT_NETWORK,
   });
@@ -112,7 +112,7 @@ test('a watch of repositories reads them, and reports one that does not answer i
     seen.set(metadata.name, findCondition(status?.conditions, 'Ready')?.message);
     if (seen.size === 2 && seen.get('good') === 'Repository Ready') stop.abort();
   }
-  expect(seen.get('silent')).toContain('did not answer within 0.3 s');
+  expect(seen.get('silent')).toContain('did not respond within 0.3 s');
   expect((await client.get(repositoryKind, { name: 'good' })).status?.packageCount).toBe(0);
 });
 

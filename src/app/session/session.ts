@@ -60,7 +60,7 @@ export interface SessionOptions {
   /** Controllers run that open every repository that is registered. */
   readonly opens?: boolean;
   /** Milliseconds that a command on several repositories waits for a remote one; default 10 s. */
-  readonly patience?: number;
+  readonly remoteTimeoutMs?: number;
   /** Permissions of functions outside of this process. */
   readonly functions?: FunctionSettings;
   /** The key that signs statements; default: that of the data folder. */
@@ -79,7 +79,7 @@ export interface SessionOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-const PATIENCE_MS = 10_000;
+const REMOTE_TIMEOUT_MS = 10_000;
 
 /** Objects, packages and the client to them, on a data folder. Every command works through one. */
 export class Session {
@@ -100,7 +100,7 @@ export class Session {
   /** The signing key, and the trusted keys and known repositories. */
   readonly trust: ServerTrust;
 
-  readonly patience: number;
+  readonly remoteTimeoutMs: number;
   readonly network: GitNetwork;
 
   readonly #about: UpAbout | undefined;
@@ -120,7 +120,7 @@ export class Session {
     this.#about = options.about;
     this.actor = options.actor;
     this.network = options.network ?? PUBLIC_NETWORK;
-    this.patience = options.patience ?? PATIENCE_MS;
+    this.remoteTimeoutMs = options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS;
     this.clock = clock;
     this.trust = trust;
     this.log = objects.log;
@@ -179,7 +179,7 @@ export class Session {
     this.renderer = new SessionRenderer(this.readers, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
     this.repositories = new RegisteredRepositories({
       ...{ folder: this.folder, clock, network: this.network, trust, client: this.client, store: this.store },
-      ...{ readers: this.readers, renderer: this.renderer, patience: this.patience },
+      ...{ readers: this.readers, renderer: this.renderer, remoteTimeoutMs: this.remoteTimeoutMs },
       onNote: (text) => this.note(text),
       ...{ onWarning: options.onWarning, onOpenFailure: options.onOpenFailure },
     });
@@ -213,9 +213,9 @@ export class Session {
     const { kind, apiVersion } = repositoryKind;
     if (storage.kind.kind !== kind || storage.kind.apiVersion !== apiVersion) return storage;
     const inner = storage as unknown as Storage<Repository>;
-    const { store, clock, patience } = this;
+    const { store, clock, remoteTimeoutMs } = this;
     const open = (id: string, signal: AbortSignal) => this.repositories.open(id, signal);
-    return new OnDemandRepositories(inner, { store, clock, patience, open }) as unknown as Storage;
+    return new OnDemandRepositories(inner, { store, clock, remoteTimeoutMs, open }) as unknown as Storage;
   }
 
   /** Explains the state of a revision, by its key. NotFound if it does not exist. */
@@ -227,7 +227,7 @@ export class Session {
     if (this.store.find(id)?.lifecycle === 'DeletionProposed') await this.store.reachAll();
     const { RevisionExplanations } = await import('./explain-revision.ts');
     this.#explanations ??= new RevisionExplanations({
-      ...{ store: this.store, client: this.client, network: this.network, patience: this.patience },
+      ...{ store: this.store, client: this.client, network: this.network, timeoutMs: this.remoteTimeoutMs },
       dataFolder: this.folder.path,
       mirrorOf: (target) => targetMirror(this.folder, target),
       repositories: () => this.readers.repositories.list(),

@@ -12,14 +12,14 @@ type Api = Pick<Access, 'client' | 'clock' | 'namespace' | 'server'>;
 type Done = (status: { readonly ready: Condition | undefined; readonly ranAt: number }) => boolean;
 
 /** How long a server may take to read a repository before the command ends. */
-const PATIENCE_MS = 15_000;
+const READ_TIMEOUT_MS = 15_000;
 const POLL_INTERVAL_MS = 250;
 /** Errors of a watch after which the next list may have the status. */
 const POLLED = ['Expired', 'Refused', 'Unsupported'] as const;
 
-/** Resolves once the packages of a new repository can be used; throws why they cannot, Timeout after `patience` milliseconds. */
-export async function expectReady(api: Api, object: Stored<Repository>, patience?: number): Promise<void> {
-  await until(api, object, undefined, ({ ready }) => ready?.status === 'True', patience);
+/** Resolves once the packages of a new repository can be used; throws why they cannot, Timeout after `timeoutMs` milliseconds. */
+export async function expectReady(api: Api, object: Stored<Repository>, timeoutMs?: number): Promise<void> {
+  await until(api, object, undefined, ({ ready }) => ready?.status === 'True', timeoutMs);
 }
 
 /** Has a repository read again now; throws if that fails. */
@@ -40,7 +40,7 @@ export async function withStatus(
   listed: Stored<Repository>,
 ): Promise<{ readonly object: Stored<Repository>; readonly problem?: string }> {
   const isReported: Done = ({ ready }) => ready !== undefined;
-  const object = await until(api, listed, undefined, isReported, PATIENCE_MS).catch((error: unknown) => {
+  const object = await until(api, listed, undefined, isReported, READ_TIMEOUT_MS).catch((error: unknown) => {
     if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'NotFound')) return listed;
     throw error;
   });
@@ -55,10 +55,10 @@ async function until(
   before: Condition | undefined,
   done: Done,
   // A process without a server reads the repository itself, until it ends.
-  patience = server === undefined ? undefined : PATIENCE_MS,
+  timeoutMs = server === undefined ? undefined : READ_TIMEOUT_MS,
 ): Promise<Stored<Repository>> {
   const { name, namespace } = keyOf(object);
-  const signal = patience === undefined ? new AbortController().signal : AbortSignal.timeout(patience);
+  const signal = timeoutMs === undefined ? new AbortController().signal : AbortSignal.timeout(timeoutMs);
   const select = { ...(namespace === undefined ? {} : { namespace }), fieldSelector: `metadata.name=${name}` };
   let seen = object;
   const isOver = (now: Stored<Repository>): boolean => {
@@ -92,7 +92,7 @@ async function until(
   }
   const ready = readyOf(seen);
   if (isFailed(ready)) throw new SluiceError('Unavailable', ready?.message ?? '');
-  const time = `within ${(patience ?? 0) / 1000} s`;
+  const time = `within ${(timeoutMs ?? 0) / 1000} s`;
   throw new SluiceError(
     'Timeout',
     server === undefined

@@ -16,12 +16,12 @@ export interface RunningServerOptions {
   readonly onWarning: (text: string) => void;
   readonly clock?: Clock;
   /** Milliseconds to wait for a starting server; default 30 s. */
-  readonly patience?: number;
+  readonly timeoutMs?: number;
 }
 
 /** `up` takes its lock first and serves last, after it has opened all repositories. */
-const PATIENCE_MS = 30_000;
-const RETRY_INTERVAL = 100;
+const START_TIMEOUT_MS = 30_000;
+const RETRY_INTERVAL_MS = 100;
 const NOT_YET = ['Unavailable', 'Timeout', 'Unauthenticated', 'InvalidInput'] as const;
 
 /**
@@ -30,9 +30,9 @@ const NOT_YET = ['Unavailable', 'Timeout', 'Unauthenticated', 'InvalidInput'] as
  */
 export async function runningServer(
   folder: DataFolder,
-  { actor, namespace, onWarning, clock = systemClock, patience = PATIENCE_MS }: RunningServerOptions,
+  { actor, namespace, onWarning, clock = systemClock, timeoutMs = START_TIMEOUT_MS }: RunningServerOptions,
 ): Promise<ServerAccess | undefined> {
-  const end = clock.now() + patience;
+  const end = clock.now() + timeoutMs;
   const impersonated = { name: actor.name, groups: [...(actor.groups ?? []), MASTERS_GROUP] };
   for (;;) {
     const up = await runningUp(folder);
@@ -45,7 +45,7 @@ export async function runningServer(
     } catch (error) {
       await connection?.close();
       if (!NOT_YET.some((code) => isSluiceError(error, code))) throw error;
-      if (clock.now() < end) await pause(RETRY_INTERVAL);
+      if (clock.now() < end) await pause(RETRY_INTERVAL_MS);
       else
         throw new SluiceError('Unavailable', `"sluice up" works on ${folder.path}, but: ${messageOf(error)}`, {
           cause: error,

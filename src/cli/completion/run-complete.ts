@@ -1,11 +1,11 @@
 import { completeNames } from './complete-names.ts';
 
 /** Timeout in milliseconds, since a shell waits for it. */
-const PATIENCE_MS = 2000;
+const TIMEOUT_MS = 2000;
 
 /** `sluice __complete <kind> <current> <words of the line…>`, which completion scripts run. It prints only names, even if it fails. */
 export async function runComplete(words: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
-  const timer = setTimeout(() => process.exit(0), PATIENCE_MS);
+  const timer = setTimeout(() => process.exit(0), TIMEOUT_MS);
   const [kind = '', current = '', ...line] = words;
   try {
     const names = await completeNames(kind, current, line, environment);

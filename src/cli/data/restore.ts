@@ -12,7 +12,7 @@ import { printable } from '../output/printable.ts';
 import { LEDGER_ATTACHMENT } from './backup.ts';
 
 /** Milliseconds to wait for a command that is writing objects. */
-const WRITE_PATIENCE = 10_000;
+const WRITE_TIMEOUT_MS = 10_000;
 
 /** `sluice restore`: refused while `up` runs, and keeps one from starting until it is done. */
 export async function restore(file: string, options: DataOptions, invocation: Invocation): Promise<CommandResult> {
@@ -24,7 +24,7 @@ export async function restore(file: string, options: DataOptions, invocation: In
   const since = timestamp(systemClock.now());
   const upLock = await takeUpLock(folder, since);
   try {
-    const lock = await ProcessLock.acquire(folder.databaseLock, { holder: { since }, timeoutMs: WRITE_PATIENCE });
+    const lock = await ProcessLock.acquire(folder.databaseLock, { holder: { since }, timeoutMs: WRITE_TIMEOUT_MS });
     try {
       const hadObjects = await exists(folder.database);
       const suffix = `.before-restore-${new Date(systemClock.now()).toISOString().replace(/[-:]/g, '')}`;

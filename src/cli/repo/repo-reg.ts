@@ -39,7 +39,7 @@ export interface RegOptions extends RepositoryOptions, PlaceOptions, ActorOption
  */
 export function repoReg(address: string, options: RegOptions, invocation: Invocation): Promise<CommandResult> {
   const name = options.name ?? nameFrom(address);
-  const patience = patienceOf(options.wait);
+  const timeoutMs = timeoutOf(options.wait);
   const register = async (access: Access) => {
     const { client, namespace } = access;
     const { terminal } = invocation;
@@ -62,13 +62,13 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
       const made = await client.create(repositoryKind, repository);
       isCreated = true;
       undo.push(() => client.delete(repositoryKind, { namespace, name }).then(() => undefined));
-      if (patience !== 0) await expectReady(access, made, patience);
+      if (timeoutMs !== 0) await expectReady(access, made, timeoutMs);
     } catch (error) {
-      throw await failed(name, error, undo, { isPatient: patience !== undefined, isCreated });
+      throw await failed(name, error, undo, { hasTimeout: timeoutMs !== undefined, isCreated });
     }
     terminal.line(`${name} created`);
     if (webhookSecret !== undefined) terminal.note(`webhooks go to ${webhookAddressText(access, name)}`);
-    if (patience === 0) return 0;
+    if (timeoutMs === 0) return 0;
     const { length: count } = await revisionsOf(access, name);
     terminal.note(`${counted(count, 'package revision')} found`);
     return 0;
@@ -77,10 +77,10 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
 }
 
 /** Undefined for the usual time, 0 for not waiting. */
-function patienceOf(wait: string | false | undefined): number | undefined {
+function timeoutOf(wait: string | false | undefined): number | undefined {
   if (wait === undefined) return undefined;
-  const patience = wait === false ? 0 : parseDuration(wait);
-  if (patience !== undefined) return patience;
+  const timeoutMs = wait === false ? 0 : parseDuration(wait);
+  if (timeoutMs !== undefined) return timeoutMs;
   throw new SluiceError('InvalidInput', `--wait must be a duration such as 30s or 5m, not ${JSON.stringify(wait)}`);
 }
 
@@ -92,11 +92,11 @@ async function failed(
   name: string,
   error: unknown,
   undo: readonly (() => Promise<void>)[],
-  { isPatient, isCreated }: { readonly isPatient: boolean; readonly isCreated: boolean },
+  { hasTimeout, isCreated }: { readonly hasTimeout: boolean; readonly isCreated: boolean },
 ): Promise<SluiceError> {
   const cause = messageOf(error);
   const code = isSluiceError(error) && error.code !== 'Internal' ? error.code : 'Unavailable';
-  if (isCopyMessage(cause) || (code === 'Timeout' && !isPatient))
+  if (isCopyMessage(cause) || (code === 'Timeout' && !hasTimeout))
     return new SluiceError(
       code,
       `${name} is registered, but cannot be used yet: ${cause}; "sluice repo unreg ${name}" forgets it`,

@@ -1,5 +1,5 @@
-import { backoffDelay, sleep } from '../../controller/backoff.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { backoffDelay, sleep } from '../../foundation/time/backoff.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { WatchEvent } from '../../resource/storage/storage.ts';

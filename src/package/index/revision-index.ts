@@ -3,10 +3,11 @@ import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts'
 import { adoptionRef, identityRef, mainRef, type RepositoryLayout } from '../model/identity/layout.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption } from '../trust/adoption.ts';
+import type { Distrust } from '../trust/distrust.ts';
 import { keptScope, publicationDigest } from '../trust/ledger/publication-mark.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import { readRepositoryId } from '../trust/repository-id.ts';
-import type { Distrust, OwnStatementFact, RepositoryTrust } from '../trust/repository-trust.ts';
+import type { OwnStatementFact, RepositoryTrust } from '../trust/repository-trust.ts';
 import type { SignedPayload } from '../trust/statement/statement.ts';
 import { DeltaReader } from './delta-reader.ts';
 import type { Candidate } from './facts/candidate.ts';

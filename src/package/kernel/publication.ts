@@ -1,6 +1,6 @@
 import type { Oid } from '../../git/git-repository.ts';
 import type { CommitFacts } from '../model/record/commit-message.ts';
-import type { TrustFlaw } from '../trust/repository-trust.ts';
+import type { TrustFlaw } from '../trust/distrust.ts';
 
 /** The content of a published tag and of its commit. */
 export interface PublicationFacts {

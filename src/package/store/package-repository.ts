@@ -124,12 +124,7 @@ export class PackageRepository implements RepositoryContext {
     const { git, trust, isFirstLook } = options;
     this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
     this.#refs = new TrackedRefs({
-      repository: options.name,
-      git: options.git,
-      remote: options.remote,
-      layout: options.layout,
-      index: this.index,
-      trust: options.trust,
+      ...{ repository: options.name, git, remote: options.remote, layout: options.layout, index: this.index, trust },
       onChange: (changes) => {
         if (this.#closed) return;
         // The pusher of a deleted revision is not the pusher of the same commit in a later push.

@@ -51,7 +51,7 @@ export class RepositoryOpener {
   async open(object: Stored<Repository>, how: Opening = {}): Promise<PackageRepository> {
     const id = keyText(keyOf(object));
     for (;;) {
-      const open = this.#options.store.repositories().find((repository) => repository.id === id);
+      const open = this.#options.store.findRepository(id);
       if (open !== undefined) return open;
       const running = this.#running.get(id);
       if (running === undefined) return this.#start(id, object, how);

@@ -6,10 +6,10 @@ import type { EntryPoint, RequestContext } from '../../resource/object/request-c
 /** Creations and edits that are planned at a time: a burst of them must not keep lifecycle steps from the objects that those read. */
 const MAX_PLANS = 16;
 /** A plan that takes longer, in milliseconds, waits for functions or for another repository. */
-const PLAN_PATIENCE_MS = 1000;
+const PLAN_TIMEOUT_MS = 1000;
 /** Creations and edits under way: one request full of them, and the next. What is planned beyond waits in memory for no use. */
 const MAX_REQUESTS_PER_WRITE = 2;
-const REQUEST_PATIENCE_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 10_000;
 
 export interface RequestSlotsOptions {
   /** Of the repository, for messages. */
@@ -31,9 +31,9 @@ export class RequestSlots {
 
   constructor({ namespace, clock, maxWrites }: RequestSlotsOptions) {
     this.#namespace = namespace;
-    this.plans = new Limiter({ maxRunning: MAX_PLANS, slowAfterMs: PLAN_PATIENCE_MS, clock });
+    this.plans = new Limiter({ maxRunning: MAX_PLANS, slowAfterMs: PLAN_TIMEOUT_MS, clock });
     const maxRunning = MAX_REQUESTS_PER_WRITE * maxWrites;
-    this.requests = new Limiter({ maxRunning, slowAfterMs: REQUEST_PATIENCE_MS, clock });
+    this.requests = new Limiter({ maxRunning, slowAfterMs: REQUEST_TIMEOUT_MS, clock });
   }
 
   /**

@@ -195,6 +195,11 @@ export class RevisionStore {
     return [...this.#repositories.values()].filter(({ id }) => !this.#announcements.isArriving(id));
   }
 
+  /** One of `repositories()`, by its id; undefined if there is none. */
+  findRepository(id: string): PackageRepository | undefined {
+    return this.#announcements.isArriving(id) ? undefined : this.#repositories.get(id);
+  }
+
   /** A repository that was added, and may still be arriving. */
   repository(name: string): PackageRepository {
     const repository = this.#repositories.get(this.#idOf(name));

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type Distrust, revoked } from './distrust.ts';
 import { trusts } from './keys/trusted-keys.ts';
 import type { AttributedPushes } from './ledger/attributed-pushes.ts';
 import { headAmong, headOf } from './ledger/main-heads.ts';
@@ -22,32 +23,6 @@ import {
   statementDigest,
 } from './statement/statement.ts';
 import type { StatementSigner, VerifySignature } from './statement/statement-signature.ts';
-
-/**
- * Reasons why a statement does not count:
- * - `Unsigned`: there is no statement, or one of a version that this Sluice does not know;
- * - `Unverified`: its signature has not been checked yet;
- * - `BadSignature`: the signature is not valid for it;
- * - `UntrustedKey`: made with a key that the repository does not trust;
- * - `RevokedKey`: made with a key after the trust in it ended;
- * - `OtherRepository`, `OtherRevision`: a statement about something else, in the wrong place;
- * - `RolledBack`: an older statement than the last one that was seen.
- */
-export type TrustFlaw =
-  | 'Unsigned'
-  | 'Unverified'
-  | 'BadSignature'
-  | 'UntrustedKey'
-  | 'RevokedKey'
-  | 'OtherRepository'
-  | 'OtherRevision'
-  | 'RolledBack';
-
-export interface Distrust {
-  readonly reason: TrustFlaw;
-  /** One human-readable sentence. */
-  readonly message: string;
-}
 
 /** The key that made a signature; null if the signature is invalid, undefined if it was not checked yet. */
 export type Signer = string | null | undefined;
@@ -395,11 +370,4 @@ export class RepositoryTrust {
 /** Workspaces have no slash, so that no statement has this scope. */
 function announcedScope({ package: path, workspace }: Pick<StatementHead, 'package' | 'workspace'>) {
   return { package: path, workspace: `signed/${workspace}` };
-}
-
-export function revoked(key: TrustedKey): Distrust {
-  return {
-    reason: 'RevokedKey',
-    message: `its statement is signed with ${key.fingerprint}, which was revoked at ${key.revocation?.at}`,
-  };
 }

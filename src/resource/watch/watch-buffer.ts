@@ -64,14 +64,14 @@ export class WatchBuffer {
   }
 
   /** Waits for an entry or `wake`: true; or for so many milliseconds without either: false. */
-  filled(clock: Clock, patience: number): Promise<boolean> {
+  filled(clock: Clock, timeoutMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const done = (woken: boolean) => {
         this.#wake = undefined;
         cancel();
         resolve(woken);
       };
-      const cancel = clock.schedule(patience, () => done(false));
+      const cancel = clock.schedule(timeoutMs, () => done(false));
       this.#wake = () => done(true);
     });
   }

@@ -1,5 +1,6 @@
-import { backoffDelay, sleep } from '../../controller/backoff.ts';
+import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { type ErrorCode, isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { backoffDelay, sleep } from '../../foundation/time/backoff.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 
 export interface RetryReviewOptions {
@@ -36,7 +37,7 @@ export async function retryReview<Result>(
   try {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await unlessAborted(review(either), either);
+        return await untilEnded(either, () => review(either));
       } catch (error) {
         if (either.aborted) throw ended();
         if (!TEMPORARY.some((code) => isSluiceError(error, code))) throw asUnavailable(error);
@@ -47,19 +48,6 @@ export async function retryReview<Result>(
     }
   } finally {
     cancel();
-  }
-}
-
-/** Rejects when the signal aborts, also if the review does not heed it. */
-async function unlessAborted<Result>(review: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([review, promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { LruCache } from '../../foundation/lru-cache.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
@@ -96,14 +97,9 @@ export class ReviewCache<Result extends object | string> {
 
   async #wait(key: string, running: Running<Result>, signal: AbortSignal | undefined): Promise<Result> {
     running.callers += 1;
-    const { promise, reject } = Promise.withResolvers<never>();
-    const leave = () => reject(new SluiceError('Timeout', 'the request ended before it was decided'));
-    signal?.addEventListener('abort', leave, { once: true });
-    if (signal?.aborted === true) leave();
     try {
-      return await Promise.race([running.result, promise]);
+      return await untilEnded(signal, () => running.result);
     } finally {
-      signal?.removeEventListener('abort', leave);
       running.callers -= 1;
       if (running.callers === 0 && this.#running.get(key) === running) {
         this.#running.delete(key);

@@ -10,7 +10,8 @@ import {
   type PackageRevision,
 } from '../../model/revision/package-revision.ts';
 import type { Lifecycle } from '../../model/revision/revision-state.ts';
-import type { Distrust, StatementFact } from '../../trust/repository-trust.ts';
+import type { Distrust } from '../../trust/distrust.ts';
+import type { StatementFact } from '../../trust/repository-trust.ts';
 import type { Candidate } from '../facts/candidate.ts';
 import type { KptfileFact } from '../facts/kptfile-fact.ts';
 import type { LazyJson } from '../facts/lazy-json.ts';

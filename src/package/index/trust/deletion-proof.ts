@@ -1,7 +1,8 @@
 import type { GitRepository, Oid } from '../../../git/git-repository.ts';
 import { readRecordAt } from '../../model/record/read-record.ts';
+import { type Distrust, revoked } from '../../trust/distrust.ts';
 import { parsePublicationDigest, publicationScope } from '../../trust/ledger/publication-mark.ts';
-import { type Distrust, type RepositoryTrust, revoked, type StatementFact } from '../../trust/repository-trust.ts';
+import type { RepositoryTrust, StatementFact } from '../../trust/repository-trust.ts';
 import { payloadOf, statementDigest } from '../../trust/statement/statement.ts';
 
 /** The record of a deletion in place of a tag. */

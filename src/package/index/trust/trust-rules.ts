@@ -3,6 +3,7 @@ import type { RepositoryLayout } from '../../model/identity/layout.ts';
 import type { RevisionRecord } from '../../model/record/record.ts';
 import { isPlaceholder, type OutOfBand, type PackageRevision } from '../../model/revision/package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../../trust/adoption.ts';
+import { revoked } from '../../trust/distrust.ts';
 import {
   keptScope,
   type PublishedTag,
@@ -11,7 +12,7 @@ import {
   publicationScope,
 } from '../../trust/ledger/publication-mark.ts';
 import { DELETED, type Mark } from '../../trust/ledger/trust-ledger.ts';
-import { type RepositoryTrust, revoked } from '../../trust/repository-trust.ts';
+import type { RepositoryTrust } from '../../trust/repository-trust.ts';
 import type { Candidate } from '../facts/candidate.ts';
 import type { RecordFact } from '../facts/record-fact.ts';
 

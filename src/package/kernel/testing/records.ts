@@ -1,8 +1,9 @@
 import type { Oid } from '../../../git/git-repository.ts';
 import type { RecordStatement, RevisionRecord } from '../../model/record/record.ts';
+import type { Distrust } from '../../trust/distrust.ts';
 import { MemoryTrustLedger } from '../../trust/ledger/memory-trust-ledger.ts';
 import { DELETED } from '../../trust/ledger/trust-ledger.ts';
-import type { Distrust, RepositoryTrust, Signer, StatementFact } from '../../trust/repository-trust.ts';
+import type { RepositoryTrust, Signer, StatementFact } from '../../trust/repository-trust.ts';
 import { STATEMENT_VERSION, type StatementHead, scopeOf } from '../../trust/statement/statement.ts';
 import { fakeKey, fakeTrust } from '../../trust/testing/fake-signatures.ts';
 import { PATH, REPOSITORY } from './package-data.ts';

@@ -1,7 +1,8 @@
 import type { Oid, RefChange } from '../../../git/git-repository.ts';
 import { parseRef } from '../../model/identity/layout.ts';
 import type { CommitFacts } from '../../model/record/commit-message.ts';
-import { type Distrust, revoked, type Signer } from '../../trust/repository-trust.ts';
+import { type Distrust, revoked } from '../../trust/distrust.ts';
+import type { Signer } from '../../trust/repository-trust.ts';
 import { payloadOf } from '../../trust/statement/statement.ts';
 import { fakeSigner } from '../../trust/testing/fake-signatures.ts';
 import type { Knowledge } from '../classify.ts';

@@ -1,6 +1,7 @@
 import type { Kptfile } from '../../../../kptfile-schema/index.ts';
 import type { Oid } from '../../../git/git-repository.ts';
-import type { Distrust, StatementFact } from '../../trust/repository-trust.ts';
+import type { Distrust } from '../../trust/distrust.ts';
+import type { StatementFact } from '../../trust/repository-trust.ts';
 import type { RevisionKey } from '../identity/identity.ts';
 import type { CommitFacts } from '../record/commit-message.ts';
 import type { RevisionRecord } from '../record/record.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../foundation/time/clock.ts';
+import type { Clock } from './clock.ts';
 
 export interface BackoffOptions {
   /** Milliseconds after the first failure. */
