@@ -1,6 +1,7 @@
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
-import type { IndexChange, RevisionIndex } from '../../src/package/index/revision-index.ts';
+import type { RevisionIndex } from '../../src/package/index/revision-index.ts';
+import type { IndexChange } from '../../src/package/index/state/index-delta.ts';
 import { classify, type Finding, type Knowledge } from '../../src/package/kernel/classify.ts';
 import type { PublicationFacts } from '../../src/package/kernel/publication.ts';
 import {

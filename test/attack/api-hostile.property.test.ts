@@ -202,7 +202,7 @@ describe('addresses', () => {
       await refused('GET', `${MAPS}?${query}`, undefined);
     const name = encodeURIComponent('metadata.name=~(x+x+)+y');
     expect((await up.api.list(`${MAPS}?fieldSelector=${name}`)).body.items).toEqual([]);
-    // Parameters that nobody knows, and prototypes among them, are of no account.
+    // Parameters that are unknown, and prototypes among them, are ignored.
     expect((await up.api.get(`${MAPS}?__proto__=x&constructor=y&toString=z`)).status).toBe(200);
   });
 

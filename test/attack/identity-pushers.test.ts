@@ -116,7 +116,7 @@ test('a commit that is signed with a listed key is its author: one other person 
 test.each([
   ['no signature', undefined],
   ['a key that is not listed', 'mallory'],
-])('%s is nobody, whatever the author line says', async (_what, who) => {
+])('%s identifies no user, whatever the author line says', async (_what, who) => {
   const environment = { GIT_AUTHOR_NAME: 'anna', GIT_COMMITTER_NAME: 'anna' };
   await push(draft, { 'app/Kptfile': kptfile() }, who, { environment });
   expect(await contributors()).toEqual(['push']);
@@ -194,7 +194,7 @@ test.each([
   ['push', 'push cannot be the name of a user'],
   ['system:masters', 'system:masters cannot be the name of a user'],
   ['"an\u200bna"', 'does not name exactly one user'],
-])('a line for %s identifies nobody', (principal, why) => {
+])('a line for %s identifies no user', (principal, why) => {
   const { signers, problems } = peopleOf(`${principal} ${key('anna')}\nberta ${key('mallory')}\n`);
   expect(signers.map(({ name }) => name)).toEqual(['berta']);
   expect(problems).toEqual([expect.stringContaining(why)]);

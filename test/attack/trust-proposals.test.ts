@@ -19,7 +19,7 @@ async function proposed(name: string): Promise<string> {
   return revision;
 }
 
-/** Eve changes what is proposed; it stays proposed, and nobody approves it. */
+/** Eve changes what is proposed; it stays proposed, and is not approved. */
 async function expectNotApproved(
   revision: string,
   name: string,

@@ -19,7 +19,7 @@ function recordCommit(message: string): string {
   return world.commit('apps', message, EMPTY_TREE);
 }
 
-/** Expects that the gate is closed: nobody proposes, and `why` says which gate and why. */
+/** Expects that the gate is closed: no controller proposes it, and `why` says which gate and why. */
 async function expectClosed(name: string, reason: string): Promise<void> {
   expect(await world.refused('rpkg', 'propose', name)).toContain('tested');
   const why = await world.why(name);

@@ -51,7 +51,7 @@ function* attemptsOn({ groupVersion, resource, namespaced, verbs }: Resource): G
   for (const verb of verbs) {
     const ofMany = ['list', 'watch', 'create', 'deletecollection'].includes(verb);
     // Some resources are created at a name's sub-resource, and reviews are processed in every namespace.
-    const names = ofMany && sub === undefined ? [''] : ['nobody', NAMED];
+    const names = ofMany && sub === undefined ? [''] : ['absent', NAMED];
     const namespaces = !namespaced
       ? ['']
       : ofMany && verb !== 'create' && verb !== 'deletecollection'

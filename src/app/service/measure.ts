@@ -1,7 +1,7 @@
 import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { gitDisk, gitOperations } from '../../git/process/git-operations.ts';
-import type { IndexChange } from '../../package/index/revision-index.ts';
+import type { IndexChange } from '../../package/index/state/index-delta.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import { transitions } from '../../package/store/transitions.ts';
 import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quota.ts';

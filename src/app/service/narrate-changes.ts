@@ -1,6 +1,6 @@
 import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import { counted } from '../../foundation/text/counted.ts';
-import type { IndexChange } from '../../package/index/revision-index.ts';
+import type { IndexChange } from '../../package/index/state/index-delta.ts';
 import { publishedRecordOf } from '../../package/model/record/commit-message.ts';
 import { verdictOf } from '../../package/model/record/record.ts';
 import { authorOf, claimedName, lastRequestOf, moveOf } from '../../package/model/revision/attribution.ts';

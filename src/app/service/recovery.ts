@@ -1,6 +1,6 @@
 import type { LockHolder } from '../../foundation/files/process-lock.ts';
 import { counted } from '../../foundation/text/counted.ts';
-import type { IndexChange } from '../../package/index/revision-index.ts';
+import type { IndexChange } from '../../package/index/state/index-delta.ts';
 import { isPlaceholder } from '../../package/model/revision/package-revision.ts';
 import type { Session } from '../session/session.ts';
 import type { LogEntry } from './log-entry.ts';

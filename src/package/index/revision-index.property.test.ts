@@ -13,7 +13,8 @@ import { MemoryTrustLedger } from '../trust/ledger/memory-trust-ledger.ts';
 import { STATEMENT_VERSION } from '../trust/statement/statement.ts';
 import { asWritten, fakeKey, fakeSigned, fakeTrust } from '../trust/testing/fake-signatures.ts';
 import { FactCache } from './facts/fact-cache.ts';
-import { type IndexChange, RevisionIndex } from './revision-index.ts';
+import { RevisionIndex } from './revision-index.ts';
+import type { IndexChange } from './state/index-delta.ts';
 
 /** Names that lie inside each other, differ in case only, or give the same revision name. */
 const PACKAGES = ['a', 'a/b', 'A', 'a.b', 'team/web', 'é'] as const;

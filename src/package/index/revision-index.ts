@@ -22,8 +22,6 @@ import { runAtOnce, runInSlices } from './steps.ts';
 import { checkSignatures, type Unchecked } from './trust/signature-checks.ts';
 import { publishedTagOf } from './trust/trust-rules.ts';
 
-export type { IndexChange } from './state/index-delta.ts';
-
 /** More changes than these are applied with pauses: a few milliseconds of work. */
 const MAX_CHANGES_WITHOUT_PAUSE = 512;
 /** Maximum number of unused facts in memory before they are dropped. */

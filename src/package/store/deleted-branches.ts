@@ -1,4 +1,4 @@
-import type { IndexChange } from '../index/revision-index.ts';
+import type { IndexChange } from '../index/state/index-delta.ts';
 import { draftRef, proposedRef, type RepositoryLayout } from '../model/identity/layout.ts';
 import { isPlaceholder, isPublished } from '../model/revision/package-revision.ts';
 

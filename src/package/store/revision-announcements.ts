@@ -1,5 +1,5 @@
 import { yieldToEventLoop } from '../../foundation/concurrency/in-slices.ts';
-import type { IndexChange } from '../index/revision-index.ts';
+import type { IndexChange } from '../index/state/index-delta.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { PackageRepository } from './package-repository.ts';
 

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
-import type { IndexChange } from '../index/revision-index.ts';
+import type { IndexChange } from '../index/state/index-delta.ts';
 import type { PackageContent } from '../model/content/content.ts';
 import type { ComparedFiles } from '../model/diff/compared-files.ts';
 import type { Gate } from '../model/gates/gates.ts';

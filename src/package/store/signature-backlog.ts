@@ -1,5 +1,6 @@
 import { Mutex } from '../../foundation/concurrency/mutex.ts';
-import type { IndexChange, RevisionIndex } from '../index/revision-index.ts';
+import type { RevisionIndex } from '../index/revision-index.ts';
+import type { IndexChange } from '../index/state/index-delta.ts';
 import type { TrackedRefs } from '../transaction/tracked-refs.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 

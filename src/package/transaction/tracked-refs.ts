@@ -13,7 +13,8 @@ import type {
   RefUpdate,
 } from '../../git/git-repository.ts';
 import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
-import type { IndexChange, RevisionIndex } from '../index/revision-index.ts';
+import type { RevisionIndex } from '../index/revision-index.ts';
+import type { IndexChange } from '../index/state/index-delta.ts';
 import { mainRef, parseRef, type RepositoryLayout, watchedPrefixes } from '../model/identity/layout.ts';
 import { branchesFirst, MIRROR_REFSPECS } from '../model/identity/mirror-refspecs.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';

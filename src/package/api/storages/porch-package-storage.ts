@@ -26,7 +26,7 @@ import {
   sharedKeysOf,
 } from '../../../resource/watch/index-key.ts';
 import type { LoggedChange } from '../../../resource/watch/log-entry.ts';
-import type { IndexChange } from '../../index/revision-index.ts';
+import type { IndexChange } from '../../index/state/index-delta.ts';
 import { packageName, packageUid } from '../../model/identity/identity.ts';
 import type { PackageRevision } from '../../model/revision/package-revision.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';

@@ -11,7 +11,7 @@ import { topicOf } from '../../../resource/storage/memory/object-storage.ts';
 import type { EventLog } from '../../../resource/watch/event-log.ts';
 import type { IndexKey } from '../../../resource/watch/index-key.ts';
 import type { LoggedChange } from '../../../resource/watch/log-entry.ts';
-import type { IndexChange } from '../../index/revision-index.ts';
+import type { IndexChange } from '../../index/state/index-delta.ts';
 import { type PackageRevision, revisionId } from '../../model/revision/package-revision.ts';
 import type { PackageRepository } from '../../store/package-repository.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
