@@ -167,6 +167,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'session',
       'controllers',
       'service',
+      'cluster',
     ],
   ],
   'src/cli': [
@@ -181,6 +182,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'kptfile',
     'repo',
     'up',
+    'serve',
     'verify',
     'why',
     'demo',

@@ -20,31 +20,8 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
     )
     .option('--until-idle', 'end when nothing is queued, running or retrying; print what waits')
     .addOption(new Option('--log <form>', 'format of the log').choices(['text', 'json']).default('text'))
-    .option('--resolver <file>', 'module with a resolver; can be given several times', several)
-    .option('--function-programs <folder>', 'folder whose programs pipelines may run (exec); default: none')
-    .option('--containers', 'run functions that are not built in as containers, without network and privileges')
-    .option('--require-image-digest', 'run only images that are named by their digest')
-    .option(
-      '--default-image-prefix <registry>',
-      'registry of images that name none; default: ghcr.io/kptdev/krm-functions-catalog',
-    )
-    .option('--render-status', 'write status.renderStatus, which older kpt rejects, into all Kptfiles')
-    .option(
-      '--disk-budget <MiB>',
-      'disk space of mirrors and hosted repositories above which Sluice removes what it can fetch again; default: no limit',
-    )
-    .option(
-      '--allow-git-host <host[:port]>',
-      'Git host that may be at a local address or use plain http, such as gitea:3000; can be given several times',
-      several,
-    )
-    .option(
-      '--git-ca <file>',
-      'certificates in PEM of authorities that Git hosts may be signed by, besides the usual ones',
-    )
     .option('--namespace-objects <n>', 'how many objects clients may store in each namespace; default: 50000')
     .option('--namespace-size <MiB>', 'how much they may have together; default: 256')
-    .option('--disable <controller>', 'disable a controller; can be given several times', several)
     .addHelpText(
       'after',
       `
@@ -53,7 +30,7 @@ With --until-idle the API is served only where --listen says so, and the exit co
 cannot be used or a controller failed.`,
     );
   examples(
-    withActor(withData(up)),
+    withActor(withData(withWork(up))),
     'sluice up',
     'sluice up --listen 127.0.0.1:6443',
     'sluice up --data d --config conf/ --until-idle',
@@ -61,6 +38,56 @@ cannot be used or a controller failed.`,
     'sluice up --resolver ./license.ts --disable approval',
   ).action(async (options) => {
     finish(await (await import('./up/up.ts')).up(options, invocation));
+  });
+
+  const serve = program
+    .command('serve')
+    .description('run as an extension of a cluster, behind its kube-apiserver')
+    .addOption(
+      new Option('--role <role>', 'what this process does; one Lease for each role')
+        .choices(['both', 'api', 'controllers'] as const)
+        .default('both' as const),
+    )
+    .option(
+      '--kubeconfig <file>',
+      'kubeconfig of the cluster (default: $KUBECONFIG, else the service account of the pod)',
+    )
+    .option('--context <name>', 'context of the kubeconfig')
+    .option(
+      '-n, --namespace <name>',
+      'namespace of its Lease, Secrets and trust ledger (default: $POD_NAMESPACE, that of the pod, else sluice-system)',
+    )
+    .option('--cache-dir <folder>', 'folder of mirrors and caches, which may be lost', '/var/cache/sluice')
+    .option('--listen <host:port>', 'where to serve the API, health checks and metrics with TLS', '0.0.0.0:8443')
+    .option('--webhook-listen <host:port>', 'serve webhooks of Git hosts here too, without TLS; default: not')
+    .option('--service <name>', 'Service that leads to this server, for its certificate', 'sluice')
+    .option('--lease-duration <duration>', 'how long a standby waits before it replaces a silent leader', '15s')
+    .option('--renew-deadline <duration>', 'how long a leader works without renewing its Lease', '10s')
+    .option('--retry-period <duration>', 'time between two renewals', '2s')
+    .option(
+      '--identity <name>',
+      'name of this replica in the Lease (default: $POD_NAME or the host name, and a random part)',
+    )
+    .addOption(
+      new Option('--log <form>', 'format of the log (default: text on a terminal, else json)').choices([
+        'text',
+        'json',
+      ]),
+    );
+  examples(
+    withWork(serve).addHelpText(
+      'after',
+      `
+It serves the package kinds (porch.kpt.dev) through API aggregation; the cluster keeps all other objects, which are
+custom resources. One replica leads; the others keep their mirrors up to date and are not ready.
+SIGTERM finishes what runs, releases the Lease and ends with 0. A replica that loses its Lease ends with 1.
+Without --signing-key-secret it signs with the Secret sluice-signing-key of its namespace, which it creates.`,
+    ),
+    'sluice serve',
+    'sluice serve --role api --cache-dir /cache',
+    'sluice serve --kubeconfig admin.kubeconfig --namespace sluice-system --listen 127.0.0.1:8443',
+  ).action(async (options) => {
+    finish(await (await import('./serve/serve.ts')).serve(options, invocation));
   });
 
   const demo = program
@@ -171,4 +198,32 @@ Exit code 1 if something does not count, 2 for wrong usage. As a hook, 1 refuses
   ).action(async (shell) => {
     finish((await import('./completion.ts')).completion(shell, program, invocation));
   });
+}
+
+/** Options of the commands that run controllers. */
+function withWork(command: Command): Command {
+  return command
+    .option('--resolver <file>', 'module with a resolver; can be given several times', several)
+    .option('--function-programs <folder>', 'folder whose programs pipelines may run (exec); default: none')
+    .option('--containers', 'run functions that are not built in as containers, without network and privileges')
+    .option('--require-image-digest', 'run only images that are named by their digest')
+    .option(
+      '--default-image-prefix <registry>',
+      'registry of images that name none; default: ghcr.io/kptdev/krm-functions-catalog',
+    )
+    .option('--render-status', 'write status.renderStatus, which older kpt rejects, into all Kptfiles')
+    .option(
+      '--disk-budget <MiB>',
+      'disk space of mirrors and hosted repositories above which Sluice removes what it can fetch again; default: no limit',
+    )
+    .option(
+      '--allow-git-host <host[:port]>',
+      'Git host that may be at a local address or use plain http, such as gitea:3000; can be given several times',
+      several,
+    )
+    .option(
+      '--git-ca <file>',
+      'certificates in PEM of authorities that Git hosts may be signed by, besides the usual ones',
+    )
+    .option('--disable <controller>', 'disable a controller; can be given several times', several);
 }

@@ -4,6 +4,7 @@ import { garbageCollectionController } from '../../../controllers/garbage-collec
 import type { OwnerMemory } from '../../../controllers/garbage-collection/sort-owners.ts';
 import { namespaceController } from '../../../controllers/namespace/namespace-controller.ts';
 import type { Manager } from '../../controller/manager.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { customResourceDefinitionKind } from '../../resource/kinds/apiextensions/custom-resource-definition.ts';
 import { PACKAGE_KINDS } from '../../resource/kinds/index.ts';
 import type { ObjectKey } from '../../resource/object/object.ts';
@@ -43,7 +44,8 @@ export function addHousekeepers(manager: Manager, session: Session, disabled: re
 
 /** Owners of packages: a server that opens a repository of another server must not treat all its drafts as orphaned. */
 function ownerMemory({ objects }: Session): OwnerMemory {
-  const notes = objects.database.notes('owners');
+  const notes = objects.database?.notes('owners');
+  if (notes === undefined) throw new SluiceError('Unsupported', 'a cluster collects its garbage itself');
   const packages = new Set(PACKAGE_KINDS.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`));
   return {
     isFor: ({ apiVersion, kind }) => packages.has(`${apiVersion} ${kind}`),

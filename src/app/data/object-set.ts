@@ -11,8 +11,10 @@ import { DEFAULT_QUOTA, type QuotaLimits } from '../../resource/storage/memory/n
 import type { ObjectStorage } from '../../resource/storage/memory/object-storage.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import { ObjectDatabase } from '../../resource/storage/sqlite/object-database.ts';
+import type { Storage } from '../../resource/storage/storage.ts';
 import { EventLog } from '../../resource/watch/event-log.ts';
 import { type DataFolder, exists } from './data-folder.ts';
+import type { SessionObjects } from './session-objects.ts';
 
 export interface ObjectSetOptions {
   readonly folder: DataFolder;
@@ -28,7 +30,7 @@ export interface ObjectSetOptions {
 const WRITE_TIMEOUT_MS = 10_000;
 
 /** The objects of a data folder that are kept as they are written: one storage for each kind, all in one database. */
-export class ObjectSet {
+export class ObjectSet implements SessionObjects {
   readonly log: EventLog;
   readonly database: ObjectDatabase;
   readonly #lock: ProcessLock | undefined;
@@ -74,8 +76,8 @@ export class ObjectSet {
     this.#storages.delete(id);
   }
 
-  storages(): ObjectStorage[] {
-    return [...this.#storages.values()];
+  storages(): Storage[] {
+    return [...this.#storages.values()] as unknown as Storage[];
   }
 
   /** A client of these objects alone, for callers without a session. */

@@ -12,7 +12,8 @@ import type { ServerLoad } from '../../server/metrics/request-metrics.ts';
 export interface MeasuredParts {
   readonly manager: Manager;
   readonly store: RevisionStore;
-  readonly quota: NamespaceQuota;
+  /** Absent where the cluster limits what namespaces store. */
+  readonly quota?: NamespaceQuota | undefined;
   load(): ServerLoad;
 }
 
@@ -22,7 +23,7 @@ export function measure({ manager, store, quota, load }: MeasuredParts): { reado
     load,
     queues: () => manager.metrics(),
     revisions: () => revisionCounts(store),
-    quota: () => quota,
+    ...(quota === undefined ? {} : { quota: () => quota }),
   });
   const subscriptions = [
     gitOperations.subscribe(({ operation, milliseconds }) => {

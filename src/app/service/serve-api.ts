@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import type { HostRules } from '../../git/network/host-rules.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
@@ -39,10 +40,8 @@ import type { Session } from '../session/session.ts';
 import { sluiceVersion } from '../sluice-version.ts';
 import type { ListenAddress } from './listen-address.ts';
 
-export interface ServeOptions {
-  readonly session: Session;
-  /** Undefined: loopback, and the port of last time if it is free. */
-  readonly address: ListenAddress | undefined;
+/** What a service contributes to its API. */
+export interface ApiParts {
   readonly health: HealthChecks;
   /** Additional paths for authorised users, such as metrics. */
   readonly paths: readonly PathHandler[];
@@ -52,9 +51,17 @@ export interface ServeOptions {
   readonly warn: (subject: string, message: string) => void;
 }
 
+export interface ServeOptions extends ApiParts {
+  readonly session: Session;
+  /** Undefined: loopback, and the port of last time if it is free. */
+  readonly address: ListenAddress | undefined;
+}
+
 /** The API of a session while it is served. */
 export interface ServedApi {
   readonly url: string;
+  /** For the log: how to use it. */
+  readonly usage: string;
   readonly server: ApiServer;
   /** Within about ten seconds, whatever clients do. */
   stop(): Promise<void>;
@@ -140,6 +147,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
   }
   return {
     url: listener.url,
+    usage: `kubectl --kubeconfig ${join(folder.shown, 'kubeconfig')} get packagerevisions`,
     server,
     stop: async () => {
       await listener.stop();

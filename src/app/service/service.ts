@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
 import { EventRecorder } from '../../controller/event-recorder.ts';
@@ -24,14 +23,17 @@ import type { LogEntry, LogSink } from './log-entry.ts';
 import { narrateChanges } from './narrate-changes.ts';
 import { narrateEvent, repeatedWarnings } from './narrate-event.ts';
 import { Recovery } from './recovery.ts';
-import type { ServedApi } from './serve-api.ts';
+import type { ApiParts, ServedApi } from './serve-api.ts';
 
 export interface ServiceOptions extends ControllerChoice {
   readonly session: Session;
-  readonly lock: ProcessLock;
+  /** Of the data folder. Absent in a cluster, where a Lease elects the process, and the events that it records are logged elsewhere. */
+  readonly lock?: ProcessLock;
   readonly log: LogSink;
-  /** Address of the API; see RunOptions. */
-  readonly serve: ListenAddress | 'default' | undefined;
+  /** Opens the API; absent if none is served. */
+  readonly serve?: ((parts: ApiParts) => Promise<ServedApi>) | undefined;
+  /** Default: health checks of its own. */
+  readonly health?: HealthChecks;
   /** Separate address of the webhooks; see RunOptions. */
   readonly webhooks?: ListenAddress;
   /** Aborts when the user wants it to end. */
@@ -40,8 +42,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly onLost: (message: string) => void;
 }
 
-/** Milliseconds between checks of the lock. */
-const LOCK_INTERVAL = 1000;
+/** Milliseconds between signs of life, and checks of the lock. */
+const BEAT_INTERVAL_MS = 1000;
 /**
  * Milliseconds that running work has to end by itself; together with all other steps a stop takes at most ten seconds, or slightly
  * more if work hangs.
@@ -64,7 +66,7 @@ export class SluiceService {
   #looked: Set<string> | undefined = new Set();
   /** Repositories with a push whose message was too long to read its pusher. */
   readonly #withUnreadable = new Set<string>();
-  readonly #health = new HealthChecks();
+  readonly #health: HealthChecks;
   readonly #heartbeat: Heartbeat;
   readonly #events: EventRecorder;
   readonly #requests: SyncRequests;
@@ -77,6 +79,7 @@ export class SluiceService {
   constructor(options: ServiceOptions) {
     const { session } = options;
     this.#options = options;
+    this.#health = options.health ?? new HealthChecks();
     const { client, clock } = session;
     const onError = (error: unknown) => this.#warn('Error', 'events', messageOf(error));
     this.#events = new EventRecorder({
@@ -103,7 +106,7 @@ export class SluiceService {
         if (!isSluiceError(error, 'Expired')) this.#warn('Error', where, messageOf(error));
       },
     });
-    this.manager.add({ name: 'lock', start: (signal) => void this.#watchLock(signal) });
+    this.manager.add({ name: 'heartbeat', start: (signal) => void this.#beat(signal) });
     // What signatures say can change revisions, and with them what controllers have to do.
     const busy = () => session.store.repositories().some(({ isChecking }) => isChecking);
     this.manager.add({ name: 'signatures', start: () => undefined, busy });
@@ -116,7 +119,7 @@ export class SluiceService {
     const { session, log, lock } = this.#options;
     const now = () => session.clock.now();
     const isRepeated = repeatedWarnings(now());
-    const recovery = lock.abandonedBy === undefined ? undefined : new Recovery(session, lock.abandonedBy);
+    const recovery = lock?.abandonedBy === undefined ? undefined : new Recovery(session, lock.abandonedBy);
     if (recovery !== undefined) log(recovery.begun());
     this.#unsubscribe.push(
       session.store.subscribe((changes) => {
@@ -131,14 +134,17 @@ export class SluiceService {
         }
         for (const { git } of session.store.repositories()) session.note(git.engineNote);
       }),
-      this.manager.informer(eventKind).addHandler((event) => {
-        // Events of an earlier process were printed by that process.
-        if (event.type === 'delete' || session.isUnchangedSinceStart(event.object)) return;
-        if (isRepeated(event.object)) return;
-        const entry = narrateEvent(event.object, now());
-        if (entry !== undefined) log(entry);
-      }),
     );
+    if (lock !== undefined)
+      this.#unsubscribe.push(
+        this.manager.informer(eventKind).addHandler((event) => {
+          // Events of an earlier process were printed by that process.
+          if (event.type === 'delete' || session.isUnchangedSinceStart(event.object)) return;
+          if (isRepeated(event.object)) return;
+          const entry = narrateEvent(event.object, now());
+          if (entry !== undefined) log(entry);
+        }),
+      );
     await this.manager.start();
     this.#started = true;
     if (recovery !== undefined) this.#reportWhenFinished(recovery);
@@ -219,7 +225,7 @@ export class SluiceService {
     log({ at: clock.now(), level: 'info', event: 'Webhooks', subject: url, message, fields: { url } });
   }
 
-  async #serve(address: ListenAddress | 'default', webhooks: PathHandler): Promise<void> {
+  async #serve(open: NonNullable<ServiceOptions['serve']>, webhooks: PathHandler): Promise<void> {
     const { session, log } = this.#options;
     session.endInitialPhase();
     const policies = this.manager.informer(packagePolicyKind);
@@ -231,31 +237,26 @@ export class SluiceService {
     this.#unsubscribe.push(policies.addHandler(handle));
     isNews = true;
     // The modules for serving are loaded only if they are needed: `--until-idle` does not serve.
-    const [{ serveApi }, { measure }, { NO_LOAD }] = await Promise.all([
-      import('./serve-api.ts'),
+    const [{ measure }, { NO_LOAD }] = await Promise.all([
       import('./measure.ts'),
       import('../../server/metrics/request-metrics.ts'),
     ]);
     const { metrics, stop } = measure({
       manager: this.manager,
       store: session.store,
-      quota: session.objects.database.quota,
+      quota: session.objects.database?.quota,
       load: () => this.#api?.server.load ?? NO_LOAD,
     });
     this.#unsubscribe.push(stop);
     this.#metrics = metrics;
-    this.#api = await serveApi({
-      session,
-      address: address === 'default' ? undefined : address,
+    this.#api = await open({
       health: this.#health,
       paths: [metrics.paths],
       webhooks,
       onRequest: (record) => metrics.requests.record(record),
       warn: (subject, message) => this.#warn('Api', subject, message),
     });
-    const { url } = this.#api;
-    const file = join(session.folder.shown, 'kubeconfig');
-    const message = `kubectl --kubeconfig ${file} get packagerevisions`;
+    const { url, usage: message } = this.#api;
     log({ at: session.clock.now(), level: 'info', event: 'Serving', subject: url, message, fields: { url } });
   }
 
@@ -318,15 +319,15 @@ export class SluiceService {
     log({ at: session.clock.now(), level: 'warn', event, subject, message });
   }
 
-  /** Detects that another process took the lock, so that two processes never work on one folder. */
-  async #watchLock(signal: AbortSignal): Promise<void> {
+  /** Shows that the loop works. Detects that another process took the lock, so that two processes never work on one folder. */
+  async #beat(signal: AbortSignal): Promise<void> {
     const { session, lock, onLost } = this.#options;
     while (!signal.aborted) {
       this.#heartbeat.beat();
-      await sleep(session.clock, LOCK_INTERVAL, signal);
+      await sleep(session.clock, BEAT_INTERVAL_MS, signal);
       if (signal.aborted) return;
       try {
-        if (!lock.isHeld()) onLost(`the lock ${session.folder.upLock} was lost`);
+        if (lock?.isHeld() === false) onLost(`the lock ${session.folder.upLock} was lost`);
       } catch (error) {
         this.#warn('Error', session.folder.upLock, messageOf(error));
       }

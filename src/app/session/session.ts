@@ -20,7 +20,6 @@ import { type Repository, repositoryKind } from '../../resource/kinds/porch/repo
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 import type { Actor, RequestContext } from '../../resource/object/request-context.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
-import type { ObjectStorage } from '../../resource/storage/memory/object-storage.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import type { Storage } from '../../resource/storage/storage.ts';
 import { TranslatedStorage } from '../../resource/storage/translated-storage.ts';
@@ -34,6 +33,7 @@ import {
 } from '../data/data-folder.ts';
 import { ObjectSet } from '../data/object-set.ts';
 import { PackageMemory } from '../data/package-memory.ts';
+import type { SessionObjects } from '../data/session-objects.ts';
 import { runningUp, type UpAbout } from '../data/up-lock.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from '../functions/function-settings.ts';
 import { SessionRenderer } from '../functions/session-renderer.ts';
@@ -43,7 +43,7 @@ import { OnDemandStorage, type RepositoriesOnDemand } from '../repositories/on-d
 import type { OpenFailure } from '../repositories/open-failure.ts';
 import { upstreamAddresses } from '../repositories/upstreams.ts';
 import { BUILT_IN_RESOLVERS } from '../resolvers/built-in-resolvers.ts';
-import { openTrust } from '../trust/open-trust.ts';
+import { openTrust, type SigningKey } from '../trust/open-trust.ts';
 import { recordAlert } from '../trust/record-alert.ts';
 import { type SigningChoice, signingKeyOf } from '../trust/signing-choice.ts';
 import type { RevisionExplanations } from './explain-revision.ts';
@@ -79,6 +79,14 @@ export interface SessionOptions {
   readonly onError?: (error: unknown) => void;
 }
 
+/** Where a session keeps what is not in Git. */
+export interface SessionBackend {
+  /** Closed with the session. */
+  readonly objects: SessionObjects;
+  /** Opens the trust, with the key that was chosen, if one was. Closed with the session. */
+  openTrust(key: SigningKey | undefined): Promise<ServerTrust>;
+}
+
 const REMOTE_TIMEOUT_MS = 10_000;
 
 /** Objects, packages and the client to them, on a data folder. Every command works through one. */
@@ -87,7 +95,7 @@ export class Session {
   readonly clock: Clock;
   readonly actor: Actor;
   readonly log: EventLog;
-  readonly objects: ObjectSet;
+  readonly objects: SessionObjects;
   /** Readers of the objects that decisions depend on. */
   readonly readers: ObjectReaders;
   /** Filled by the delivery controller of this process. */
@@ -113,7 +121,7 @@ export class Session {
   readonly #onNote: (note: string) => void;
   readonly #onWarning: ((text: string) => void) | undefined;
 
-  private constructor(options: SessionOptions, clock: Clock, objects: ObjectSet, trust: ServerTrust) {
+  private constructor(options: SessionOptions, clock: Clock, objects: SessionObjects, trust: ServerTrust) {
     this.folder = options.folder;
     this.#onNote = options.onNote ?? (() => undefined);
     this.#onWarning = options.onWarning;
@@ -148,7 +156,8 @@ export class Session {
     this.registry = new Registry();
     for (const storage of objects.storages())
       this.registry.register(options.opens === true ? storage : this.#onDemand(storage));
-    this.#memory = options.write === true ? new PackageMemory(objects.database) : undefined;
+    this.#memory =
+      options.write === true && objects.database !== undefined ? new PackageMemory(objects.database) : undefined;
     const { revisions, resources, packages } = packageStorages({
       ...{ store: this.store, log: this.log, clock },
       alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
@@ -193,12 +202,22 @@ export class Session {
       await expectDatabase(folder);
     }
     const objects = await ObjectSet.open({ folder, clock, write, quota, onError });
+    const report = onError === undefined ? {} : { onError };
+    return Session.openOn(options, {
+      objects,
+      openTrust: (key) => openTrust(folder.path, { key, clock, ...report }),
+    });
+  }
+
+  /** Opens a session whose objects and trust are elsewhere; its folder, which exists, has mirrors and caches. */
+  static async openOn(options: SessionOptions, backend: SessionBackend): Promise<Session> {
+    const { objects } = backend;
     let session: Session | undefined;
     try {
       // A Secret is read when the first statement is signed, by the session that signs.
       const key = signingKeyOf(options.signing ?? {}, () => session?.readers.signingSecret?.list()[0]);
-      const trust = await openTrust(folder.path, { key, clock, ...(onError === undefined ? {} : { onError }) });
-      session = new Session(options, clock, objects, trust);
+      const trust = await backend.openTrust(key);
+      session = new Session(options, options.clock ?? systemClock, objects, trust);
       // Policies must be read before the first decision.
       await session.readers.start();
       return session;
@@ -209,7 +228,7 @@ export class Session {
   }
 
   /** Repositories in a process without their controller. */
-  #onDemand(storage: ObjectStorage): Storage {
+  #onDemand(storage: Storage): Storage {
     const { kind, apiVersion } = repositoryKind;
     if (storage.kind.kind !== kind || storage.kind.apiVersion !== apiVersion) return storage;
     const inner = storage as unknown as Storage<Repository>;
@@ -289,19 +308,25 @@ export class Session {
     // They follow the log. What is still being decided reads the objects by lists.
     await this.readers.stop();
     this.log.close();
-    try {
-      await this.renderer.close();
-    } finally {
-      try {
-        await this.store.close();
-      } finally {
-        try {
-          this.trust.pushes?.close();
-          this.trust.ledger.close();
-        } finally {
-          await this.objects.close();
-        }
-      }
-    }
+    await closeAll([
+      () => this.renderer.close(),
+      () => this.store.close(),
+      () => this.trust.ledger.flushed?.(),
+      () => this.trust.pushes?.close(),
+      () => this.trust.ledger.close(),
+      () => this.objects.close(),
+    ]);
   }
+}
+
+/** Runs all steps, in order. Throws the error of the first one that failed. */
+async function closeAll(steps: readonly (() => Promise<void> | void | undefined)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps)
+    try {
+      await step();
+    } catch (error) {
+      failures.push(error);
+    }
+  if (failures.length > 0) throw failures[0];
 }

@@ -46,7 +46,7 @@ export function ledgerPath(dataFolder: string): string {
 }
 
 /** Path of what Git hosts reported on who pushed. */
-function pushesPath(dataFolder: string): string {
+export function pushesPath(dataFolder: string): string {
   return join(dataFolder, 'pushes.sqlite');
 }
 

@@ -4,7 +4,7 @@ import type { FunctionSettings } from '../../app/functions/function-settings.ts'
 import { BUILT_IN_RESOLVERS } from '../../app/resolvers/built-in-resolvers.ts';
 import type { ListenAddress } from '../../app/service/listen-address.ts';
 import type { LogSink } from '../../app/service/log-entry.ts';
-import { SluiceService } from '../../app/service/service.ts';
+import { type ServiceOptions, SluiceService } from '../../app/service/service.ts';
 import { type StopSignal, untilStopped } from '../../app/service/until-stopped.ts';
 import { Session } from '../../app/session/session.ts';
 import type { SigningChoice } from '../../app/trust/signing-choice.ts';
@@ -105,7 +105,8 @@ export async function runService<Result>(
       const onLost = (message: string) => stop.stop(message);
       const { signal } = stop;
       const service = new SluiceService({
-        ...{ session, lock, log, resolvers, disabled, housekeeping, serve, signal, onLost },
+        ...{ session, lock, log, resolvers, disabled, housekeeping, signal, onLost },
+        ...(serve === undefined ? {} : { serve: serveAt(session, serve) }),
         ...(webhooks === undefined ? {} : { webhooks }),
         diskBudget: options.diskBudget,
       });
@@ -126,6 +127,12 @@ export async function runService<Result>(
     stop.release();
     await lock.release();
   }
+}
+
+/** The modules for serving are loaded only if they are needed: `--until-idle` does not serve. */
+function serveAt(session: Session, serve: ListenAddress | 'default'): ServiceOptions['serve'] {
+  const address = serve === 'default' ? undefined : serve;
+  return async (parts) => (await import('../../app/service/serve-api.ts')).serveApi({ session, address, ...parts });
 }
 
 async function takeLock(folder: DataFolder, about: UpAbout): Promise<ProcessLock> {

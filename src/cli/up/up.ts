@@ -1,7 +1,5 @@
-import { resolve } from 'node:path';
 import { checkDisabled, chosenControllers } from '../../app/controllers/controllers.ts';
-import type { FunctionSettings } from '../../app/functions/function-settings.ts';
-import { type GitNetworkOptions, gitNetworkOf } from '../../app/repositories/git-network.ts';
+import { gitNetworkOf } from '../../app/repositories/git-network.ts';
 import { loadResolvers } from '../../app/resolvers/load-resolvers.ts';
 import { type ListenAddress, listenAddress, webhookAddress } from '../../app/service/listen-address.ts';
 import type { LogSink } from '../../app/service/log-entry.ts';
@@ -21,21 +19,14 @@ import { jsonSink, textSink } from './log-sinks.ts';
 import { type Running, runService } from './run-service.ts';
 import { printWaitReport } from './wait-report.ts';
 import { waitUntilIdle } from './wait-until-idle.ts';
+import { diskBudgetOf, functionsOf, type WorkOptions } from './work-options.ts';
 
-export interface UpOptions extends DataOptions, ActorOptions, GitNetworkOptions {
+export interface UpOptions extends DataOptions, ActorOptions, WorkOptions {
   readonly config?: readonly string[];
   readonly untilIdle?: boolean;
   readonly log: 'text' | 'json';
-  readonly resolver?: readonly string[];
-  readonly disable?: readonly string[];
-  readonly diskBudget?: string;
   readonly namespaceObjects?: string;
   readonly namespaceSize?: string;
-  readonly functionPrograms?: string;
-  readonly containers?: boolean;
-  readonly requireImageDigest?: boolean;
-  readonly defaultImagePrefix?: string;
-  readonly renderStatus?: boolean;
   /** False by `--no-listen`. */
   readonly listen?: string | boolean;
   readonly webhookListen?: string;
@@ -82,25 +73,6 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Co
   );
 }
 
-function functionsOf(options: UpOptions): FunctionSettings {
-  const { functionPrograms, containers, requireImageDigest, defaultImagePrefix, renderStatus } = options;
-  return {
-    containers: containers === true,
-    requireDigest: requireImageDigest === true,
-    renderStatus: renderStatus === true,
-    ...(defaultImagePrefix === undefined ? {} : { registry: registryOf(defaultImagePrefix) }),
-    ...(functionPrograms === undefined ? {} : { programs: resolve(functionPrograms) }),
-  };
-}
-
-/** Porch's option of this name ends with a slash. */
-function registryOf(prefix: string): string {
-  const registry = prefix.replace(/\/+$/, '');
-  if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d+)?(\/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*$/.test(registry)) return registry;
-  const example = 'such as registry.example.com/functions';
-  throw new SluiceError('InvalidInput', `--default-image-prefix ${JSON.stringify(prefix)} is no registry, ${example}`);
-}
-
 /** In bytes. */
 function quotaOf({ namespaceObjects, namespaceSize }: UpOptions): Partial<QuotaLimits> {
   const number = (option: string, text: string) => {
@@ -111,16 +83,6 @@ function quotaOf({ namespaceObjects, namespaceSize }: UpOptions): Partial<QuotaL
     ...(namespaceObjects === undefined ? {} : { objects: number('--namespace-objects', namespaceObjects) }),
     ...(namespaceSize === undefined ? {} : { bytes: number('--namespace-size', namespaceSize) * 1024 * 1024 }),
   };
-}
-
-function diskBudgetOf({ diskBudget }: UpOptions): number | undefined {
-  if (diskBudget === undefined) return undefined;
-  if (!/^[1-9]\d{0,8}$/.test(diskBudget))
-    throw new SluiceError(
-      'InvalidInput',
-      `--disk-budget ${JSON.stringify(diskBudget)} must be a number of MiB, such as 20000`,
-    );
-  return Number(diskBudget) * 1024 * 1024;
 }
 
 /** Returns the address of the API. A run with --until-idle serves only if the user gives an address. */

@@ -54,12 +54,14 @@ export abstract class RepositoryBase {
   readonly #objects: ObjectAccess;
   readonly #store: ObjectStore;
   readonly #signer: ObjectSigner | undefined;
+  readonly #expectMayPush: (() => void) | undefined;
   readonly #staleLocks: StaleLocks;
   #damage: DamageError | undefined;
   /** Listings and transactions take turns, so that a listing never sees half of a transaction of this process. */
   readonly #refQueue = new Mutex();
 
   constructor(path: string, source: ObjectSource, options: EngineOptions, writePack?: WritePack) {
+    this.#expectMayPush = options.network.expectMayPush;
     this.path = path;
     this.refFiles = new RefFiles(path);
     const writer = new LooseObjectWriter(path, options.durable);
@@ -180,7 +182,10 @@ export abstract class RepositoryBase {
   }
 
   push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void> {
-    return timed(gitOperations, 'push', () => this.remotes.push(remote, updates, signal));
+    return timed(gitOperations, 'push', async () => {
+      this.#expectMayPush?.();
+      await this.remotes.push(remote, updates, signal);
+    });
   }
 
   pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome> {

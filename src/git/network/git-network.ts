@@ -5,6 +5,8 @@ export interface GitNetwork {
   readonly hosts: HostRules;
   /** Certificates in PEM of authorities that every remote may be signed by, besides those that this process trusts anyway. */
   readonly authorities?: string | undefined;
+  /** Called before each push to a remote; throws where this process may not write now, such as a server that does not lead any more. */
+  readonly expectMayPush?: (() => void) | undefined;
 }
 
 /** For servers: no local address. */

@@ -125,6 +125,7 @@ async function enter({ server, git, layout }: OpenTrustOptions, id: string, addr
   const head = headOf(mainHeads, branch) ?? (await git.resolveRef(mainRef(layout)));
   const known = head === undefined ? mainHeads : withHead(mainHeads, branch, head);
   server.ledger.putRepository({ id, address, mainHeads: known });
+  await server.ledger.flushed?.();
   return entry === undefined;
 }
 

@@ -37,6 +37,8 @@ export interface EventLogOptions {
    */
   readonly maxBytes?: number;
   readonly journal?: EventJournal;
+  /** The version to continue from, where there is no journal. Default 0. */
+  readonly start?: bigint;
 }
 
 export interface FollowOptions<T extends KubernetesObject> {
@@ -86,7 +88,7 @@ export class EventLog {
     this.#bookmarkInterval = options.bookmarkIntervalMs ?? 15_000;
     this.#buffer = options.maxBufferedEvents ?? Math.min(5000, this.#window);
     this.#maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
-    this.#start = options.journal?.start ?? 0n;
+    this.#start = options.journal?.start ?? options.start ?? 0n;
     this.#version = this.#start;
   }
 

@@ -14,6 +14,12 @@ const TEXT = 'text/plain; charset=utf-8';
 /** The named checks behind `/livez`, `/readyz` and the older `/healthz`. */
 export class HealthChecks {
   readonly #checks: Readonly<Record<Probe, Map<string, HealthCheck>>> = { livez: new Map(), readyz: new Map() };
+  readonly #failedStatus: number;
+
+  /** `failedStatus` is the HTTP status of a failed probe: 500 as of a kube-apiserver, or 503 for replicas of which one serves. */
+  constructor(failedStatus: 500 | 503 = 500) {
+    this.#failedStatus = failedStatus;
+  }
 
   /** Adds a check; the returned function removes it. A server that is not live is not ready either. */
   add(probe: Probe, name: string, check: HealthCheck): () => void {
@@ -43,7 +49,7 @@ export class HealthChecks {
     );
     const failed = results.some(({ problem }) => problem !== undefined);
     return textResponse(
-      failed ? 500 : 200,
+      failed ? this.#failedStatus : 200,
       TEXT,
       [...lines, `${head} check ${failed ? 'failed' : 'passed'}`, ''].join('\n'),
     );
@@ -53,7 +59,7 @@ export class HealthChecks {
     const results = await Promise.all(this.#of(probe).map(([name, check]) => run(name, check)));
     const failed = results.filter(({ problem }) => problem !== undefined).map(({ name }) => name);
     if (failed.length === 0) return textResponse(200, TEXT, 'ok');
-    return textResponse(500, TEXT, `failed: ${failed.join(', ')}\n`);
+    return textResponse(this.#failedStatus, TEXT, `failed: ${failed.join(', ')}\n`);
   }
 
   #of(probe: Probe): [string, HealthCheck][] {

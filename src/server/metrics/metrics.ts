@@ -13,7 +13,8 @@ export interface MetricsSources {
   load(): ServerLoad;
   queues(): ReadonlyMap<string, WorkQueueMetrics>;
   revisions(): Iterable<RevisionCount>;
-  quota(): Pick<NamespaceQuota, 'usage' | 'exceeded'>;
+  /** Absent where Sluice stores no objects. */
+  readonly quota?: () => Pick<NamespaceQuota, 'usage' | 'exceeded'>;
 }
 
 /** The content of `/metrics`, in the text format of Prometheus. */
@@ -27,7 +28,7 @@ export class Metrics {
     const registry = this.#registry;
     collectDefaultMetrics({ register: registry });
     this.requests = new RequestMetrics(registry, () => sources.load());
-    observeQuota(registry, () => sources.quota());
+    if (sources.quota !== undefined) observeQuota(registry, sources.quota);
     this.controllers = new ControllerMetrics(registry, () => sources.queues());
     this.packages = new PackageMetrics(registry, () => sources.revisions());
   }

@@ -29,6 +29,8 @@ export interface ClusterTrustLedgerOptions {
   readonly name: string;
   /** Of the lease under which this process writes; rises with each leader. */
   readonly epoch: number;
+  /** For a standby: what it finds out stays in memory. */
+  readonly readOnly?: boolean;
   readonly clock?: Clock;
   /** Called once for each series of failed writes, which are repeated. */
   readonly onError?: (error: unknown) => void;
@@ -177,6 +179,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   }
 
   #wait(name: string, change: Change): void {
+    if (this.#options.readOnly === true) return;
     this.#waiting.set(name, change);
     this.#scheduleFlush(this.#failed ? RETRY_DELAY_MS : FLUSH_DELAY_MS);
   }

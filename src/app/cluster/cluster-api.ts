@@ -1,0 +1,58 @@
+import { messageOf } from '../../foundation/sluice-error.ts';
+import { PACKAGE_KINDS } from '../../resource/kinds/index.ts';
+import { Registry } from '../../resource/storage/registry.ts';
+import { ApiServer } from '../../server/api-server.ts';
+import { documentPaths, servedKinds } from '../../server/document-paths.ts';
+import { DocumentCache } from '../../server/documents/document-cache.ts';
+import { decodeKubernetesProtobuf } from '../../server/protobuf/decode-kubernetes-protobuf.ts';
+import type { PathHandler } from '../../server/request/path-handler.ts';
+import type { ApiParts, ServedApi } from '../service/serve-api.ts';
+import type { Session } from '../session/session.ts';
+import { sluiceVersion } from '../sluice-version.ts';
+import type { ClusterFront } from './cluster-front.ts';
+
+export interface ClusterApiOptions {
+  readonly session: Session;
+  readonly front: ClusterFront;
+  /** False for a process of controllers: it serves health checks and metrics. */
+  readonly servesPackages: boolean;
+  /** Paths with any method for callers of the cluster that prove themselves in another way, such as reviews of admission. */
+  readonly publicPaths: readonly PathHandler[];
+}
+
+/** Serves the package kinds of a session at the front of a replica. All other kinds are served by the kube-apiserver. */
+export function serveClusterApi(options: ClusterApiOptions, parts: ApiParts): ServedApi {
+  const { session, front, servesPackages, publicPaths } = options;
+  const { health, paths, webhooks, onRequest, warn } = parts;
+  const registry = new Registry();
+  if (servesPackages) for (const kind of PACKAGE_KINDS) registry.register(session.registry.storage(kind));
+  const documents = new DocumentCache({
+    served: () => ({ kinds: servedKinds(registry), reviews: [] }),
+    generation: () => 0,
+    version: sluiceVersion(),
+    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  });
+  const { authenticator, authorizer } = front.access;
+  const server = new ApiServer({
+    ...{ registry, authenticator, authorizer, onRequest },
+    clock: session.clock,
+    decodeProtobuf: decodeKubernetesProtobuf,
+    webhooks: firstOf([...publicPaths, webhooks]),
+    publicPaths: [health.publicPaths],
+    paths: [documentPaths(documents), health.detailPaths, ...paths],
+    onError: (error, where) => warn(where, messageOf(error)),
+  });
+  front.serve(server);
+  return { url: front.url, usage: 'kubectl get packagerevisions', server, stop: () => front.stop() };
+}
+
+/** The response of the first handler that serves the path. */
+function firstOf(handlers: readonly PathHandler[]): PathHandler {
+  return async (request) => {
+    for (const handler of handlers) {
+      const served = await handler(request);
+      if (served !== undefined) return served;
+    }
+    return undefined;
+  };
+}

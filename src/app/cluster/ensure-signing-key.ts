@@ -1,0 +1,19 @@
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
+import type { Client } from '../../resource/client/client.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
+
+/** The Secret of the signing key, where the operator names no other one. */
+export const SIGNING_KEY_NAME = 'sluice-signing-key';
+
+/** Creates the Secret with a new key if there is none. Of two processes at the same time, the second uses the key of the first. */
+export async function ensureSigningKey(client: Client, namespace: string): Promise<void> {
+  const key = { namespace, name: SIGNING_KEY_NAME };
+  if ((await client.find(secretKind, key)) !== undefined) return;
+  const identity = Buffer.from(generateSshKey(`sluice@${namespace}`)).toString('base64');
+  try {
+    await client.create(secretKind, { metadata: key, type: 'Opaque', data: { identity } });
+  } catch (error) {
+    if (!isSluiceError(error, 'AlreadyExists')) throw error;
+  }
+}

@@ -1,0 +1,86 @@
+import type { Clock } from '../../foundation/time/clock.ts';
+import type { HttpClient } from '../../kubernetes/http-client.ts';
+import type { HealthChecks } from '../../server/health/health-checks.ts';
+import { narrateEvent, repeatedWarnings } from '../service/narrate-event.ts';
+import { SluiceService } from '../service/service.ts';
+import { aborted } from '../service/until-stopped.ts';
+import { serveClusterApi } from './cluster-api.ts';
+import type { ClusterFront } from './cluster-front.ts';
+import { ensureSigningKey, SIGNING_KEY_NAME } from './ensure-signing-key.ts';
+import { keepCaBundle } from './keep-ca-bundle.ts';
+import { aboutCluster, openClusterSession } from './open-cluster-session.ts';
+import type { ReplicaOptions } from './replica-options.ts';
+import { reserveVersions } from './version-blocks.ts';
+
+export interface LeaderOptions
+  extends Pick<
+    ReplicaOptions,
+    | 'role'
+    | 'namespace'
+    | 'cache'
+    | 'webhooks'
+    | 'signing'
+    | 'network'
+    | 'functions'
+    | 'resolvers'
+    | 'disabled'
+    | 'diskBudget'
+    | 'log'
+  > {
+  readonly client: HttpClient;
+  readonly clock: Clock;
+  readonly front: ClusterFront;
+  readonly health: HealthChecks;
+  readonly warn: (subject: string, message: string) => void;
+  /** Aborts when the term ends. */
+  readonly signal: AbortSignal;
+  /** Called once it serves. */
+  readonly onReady: () => void;
+}
+
+/** The work of the replica that leads: resolves when the signal has aborted and what was running has ended. */
+export async function runLeader(options: LeaderOptions): Promise<void> {
+  const { client, clock, namespace, signing, network, functions, resolvers, disabled, log, warn, signal } = options;
+  const { front, health, role, diskBudget, webhooks } = options;
+  // Only a Secret that Sluice chose is created by it.
+  const { secret } = signing;
+  if (secret?.namespace === namespace && secret.name === SIGNING_KEY_NAME) await ensureSigningKey(client, namespace);
+  const startVersion = await reserveVersions(client, namespace, clock.now());
+  const isRepeated = repeatedWarnings(clock.now());
+  const { session, ledger } = await openClusterSession({
+    ...{ client, clock, namespace, folder: options.cache, network, functions, signing },
+    about: aboutCluster(resolvers, disabled),
+    term: { startVersion },
+    onNote: (message) => log({ at: clock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message }),
+    onError: (error) => warn('objects', String(error)),
+    onEvent: (event) => {
+      if (isRepeated(event)) return;
+      const entry = narrateEvent(event, clock.now());
+      if (entry !== undefined) log(entry);
+    },
+  });
+  try {
+    await front.access.whenSynced();
+    // The key is in the ledger before anything is signed with it.
+    session.trust.signer();
+    await ledger.flushed();
+    const service = new SluiceService({
+      ...{ session, log, health, resolvers, disabled, housekeeping: false, diskBudget, signal },
+      ...(webhooks === undefined ? {} : { webhooks }),
+      serve: async (parts) =>
+        // Handlers for requests without a user of the cluster, such as reviews of admission, go into `publicPaths`.
+        serveClusterApi({ session, front, servesPackages: role !== 'controllers', publicPaths: [] }, parts),
+      onLost: (message) => warn('service', message),
+    });
+    try {
+      await service.start();
+      if (role !== 'controllers') keepCaBundle({ client, clock, front, signal, warn });
+      if (!signal.aborted) options.onReady();
+      await aborted(signal);
+    } finally {
+      await service.stop();
+    }
+  } finally {
+    await session.close();
+  }
+}

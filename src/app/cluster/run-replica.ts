@@ -1,0 +1,95 @@
+import { EventRecorder } from '../../controller/event-recorder.ts';
+import { LeaderElector } from '../../controller/leader-election/leader-elector.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
+import { Connection } from '../../kubernetes/connection/connection.ts';
+import { HttpClient } from '../../kubernetes/http-client.ts';
+import { HealthChecks } from '../../server/health/health-checks.ts';
+import { aborted } from '../service/until-stopped.ts';
+import { ClusterFront } from './cluster-front.ts';
+import { SIGNING_KEY_NAME } from './ensure-signing-key.ts';
+import type { ReplicaOptions, Role } from './replica-options.ts';
+import { runLeader } from './run-leader.ts';
+
+const LEASES: Readonly<Record<Role, string>> = {
+  both: 'sluice',
+  api: 'sluice-api',
+  controllers: 'sluice-controllers',
+};
+
+/**
+ * Runs one replica of an installation in a cluster: it stands by until it leads, and resolves when the signal has aborted, the work has
+ * ended and the Lease is released.
+ */
+export async function runReplica(options: ReplicaOptions): Promise<void> {
+  const { access, role, namespace, identity, signal, log, exit } = options;
+  const clock = systemClock;
+  const warn = (subject: string, message: string) =>
+    log({ at: clock.now(), level: 'warn', event: 'Problem', subject, message });
+  const info = (event: string, subject: string, message: string) =>
+    log({ at: clock.now(), level: 'info', event, subject, message });
+  const connection = new Connection(access, { onWarning: (text) => warn('cluster', text) });
+  const client = new HttpClient({ connection, face: 'controller' });
+  const health = new HealthChecks(503);
+  // Why this replica is not ready.
+  let state: string | undefined = 'standby';
+  health.add('readyz', 'leader', () => {
+    if (state !== undefined) throw new Error(state);
+  });
+  const address = options.listen;
+  const front = await ClusterFront.open({ client, clock, address, namespace, service: options.service, health, warn });
+  info('Listening', front.url, `replica ${identity}, role ${role}`);
+  const recorder = new EventRecorder({
+    ...{ client, clock, component: 'sluice' },
+    onError: (error) => warn('events', messageOf(error)),
+  });
+  const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = options;
+  const elector: LeaderElector = new LeaderElector({
+    ...{ client, clock, namespace, name: LEASES[role], identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs },
+    recorder,
+    onStartedLeading: async (term) => {
+      state = 'it becomes leader';
+      info('Leading', identity, `holds Lease ${namespace}/${LEASES[role]}`);
+      const ended = aborted(term).then(() => {
+        state = 'it stops';
+        if (signal.aborted) return;
+        warn(identity, `Lease ${namespace}/${LEASES[role]} was lost; the process ends, since another replica leads`);
+        exit(1);
+      });
+      await runLeader({
+        ...{ ...options, client, clock, front, health, warn },
+        network: { ...options.network, expectMayPush: () => expectLeader(elector) },
+        signing:
+          options.signing.file === undefined && options.signing.secret === undefined
+            ? { secret: { namespace, name: SIGNING_KEY_NAME } }
+            : options.signing,
+        signal: term,
+        onReady: () => {
+          state = undefined;
+        },
+      });
+      await ended;
+    },
+    onNewLeader: (leader) => {
+      if (leader !== undefined && leader !== identity) info('Standby', identity, `${leader} leads`);
+    },
+    onError: (error) => warn('leader election', messageOf(error)),
+  });
+  health.add('livez', 'leader-election', () => elector.check());
+  try {
+    await elector.run(signal);
+  } finally {
+    await recorder.flush();
+    await front.stop();
+    await connection.close();
+  }
+}
+
+/** The fence before each push: by the monotonic clock, so that a process that was suspended does not write with an expired Lease. */
+function expectLeader(elector: LeaderElector): void {
+  if (elector.isLeader()) return;
+  throw new SluiceError(
+    'Unavailable',
+    'nothing was pushed: this replica does not hold the Lease any more, and another one may lead; try again',
+  );
+}

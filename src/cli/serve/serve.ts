@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import type { Role } from '../../app/cluster/replica-options.ts';
+import { runReplica } from '../../app/cluster/run-replica.ts';
+import { checkDisabled } from '../../app/controllers/controllers.ts';
+import { dataFolder } from '../../app/data/data-folder.ts';
+import { gitNetworkOf } from '../../app/repositories/git-network.ts';
+import { loadResolvers } from '../../app/resolvers/load-resolvers.ts';
+import { type ListenAddress, listenAddress, webhookAddress } from '../../app/service/listen-address.ts';
+import { untilStopped } from '../../app/service/until-stopped.ts';
+import { signingChoice } from '../../app/trust/signing-choice.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { findClusterAccess } from '../../kubernetes/access/kubeconfig.ts';
+import type { CommandResult, Invocation } from '../output/invocation.ts';
+import { jsonSink, textSink } from '../up/log-sinks.ts';
+import { diskBudgetOf, functionsOf, type WorkOptions } from '../up/work-options.ts';
+
+export interface ServeOptions extends WorkOptions {
+  readonly role: Role;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly namespace?: string;
+  readonly cacheDir: string;
+  readonly listen: string;
+  readonly webhookListen?: string;
+  readonly service: string;
+  readonly leaseDuration: string;
+  readonly renewDeadline: string;
+  readonly retryPeriod: string;
+  readonly identity?: string;
+  readonly log?: 'text' | 'json';
+}
+
+const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
+const DEFAULT_NAMESPACE = 'sluice-system';
+
+/** `sluice serve` */
+export async function serve(options: ServeOptions, { terminal, environment }: Invocation): Promise<CommandResult> {
+  const { kubeconfig, context, role, service } = options;
+  const disabled = options.disable ?? [];
+  checkDisabled(disabled);
+  const resolvers = await loadResolvers(options.resolver ?? []);
+  const form = options.log ?? (terminal.out.isTTY === true ? 'text' : 'json');
+  const log = form === 'json' ? jsonSink(terminal) : textSink(terminal);
+  const replica = {
+    ...{ role, service, disabled, resolvers, log },
+    leaseDurationMs: durationMs('--lease-duration', options.leaseDuration),
+    renewDeadlineMs: durationMs('--renew-deadline', options.renewDeadline),
+    retryPeriodMs: durationMs('--retry-period', options.retryPeriod),
+    listen: secureAddress(options.listen),
+    webhooks: options.webhookListen === undefined ? undefined : webhookAddress(options.webhookListen),
+    signing: signingChoice(environment),
+    network: gitNetworkOf(options, environment),
+    functions: functionsOf(options),
+    diskBudget: diskBudgetOf(options),
+    cache: dataFolder(options.cacheDir),
+    namespace: options.namespace ?? environment.POD_NAMESPACE ?? (await namespaceOfPod()) ?? DEFAULT_NAMESPACE,
+    identity: options.identity ?? `${environment.POD_NAME ?? hostname()}_${randomUUID()}`,
+  };
+  const access = await findClusterAccess({ kubeconfig, context, environment });
+  const stop = untilStopped(() => terminal.note('stopping: running work is finished first'));
+  try {
+    await runReplica({ ...replica, access, signal: stop.signal, exit: (code) => process.exit(code) });
+    return 0;
+  } finally {
+    stop.release();
+  }
+}
+
+/** Users send their credentials here, also over loopback. */
+function secureAddress(text: string): ListenAddress {
+  const address = listenAddress(text);
+  if (address.tls) return address;
+  throw new SluiceError('InvalidInput', `--listen ${JSON.stringify(text)}: it is served with TLS; leave http:// out`);
+}
+
+/** Reads a duration of whole or fractional seconds or minutes, such as `15s`, as Kubernetes programs take it. */
+function durationMs(option: string, text: string): number {
+  const [, number, unit] = /^(\d{1,6}(?:\.\d{1,3})?)(ms|s|m)$/.exec(text) ?? [];
+  if (number !== undefined) return Number(number) * (unit === 'ms' ? 1 : unit === 's' ? 1000 : 60_000);
+  throw new SluiceError('InvalidInput', `${option} ${JSON.stringify(text)} must be a duration, such as 15s`);
+}
+
+async function namespaceOfPod(): Promise<string | undefined> {
+  try {
+    return (await readFile(NAMESPACE_FILE, 'utf8')).trim() || undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,130 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { eventually } from '../support/api/eventually.ts';
+import { KubeApi, type KubeObject } from '../support/api/kube-api.ts';
+import { git, initBare, refsOf, temporaryFolder } from '../support/git/git-cli.ts';
+import { type GitServer, startGitServer } from '../support/git/git-server.ts';
+import { hasKubectl, Kubectl } from '../support/kubectl.ts';
+import { skipFor } from '../support/skip.ts';
+import { ControlPlane } from './support/control-plane.ts';
+import { installDefinitions } from './support/install-definitions.ts';
+import { clusterPrograms } from './support/programs.ts';
+import { Installation, NAMESPACE, type Replica } from './support/sluice-serve.ts';
+
+const missing = inject('serverMissing');
+const REVISIONS = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
+const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories';
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+
+const folder = temporaryFolder();
+const repository = join(folder.path, 'apps.git');
+let plane: ControlPlane;
+let gitServer: GitServer;
+let installation: Installation;
+let leader: Replica;
+let kubectl: Kubectl;
+
+/** A draft with the upstream-less package of `init`. */
+function draft(name: string, workspaceName = 'v1') {
+  return {
+    ...{ apiVersion: 'porch.kpt.dev/v1alpha1', kind: 'PackageRevision', metadata: { namespace: 'default' } },
+    spec: {
+      ...{ packageName: name, workspaceName, repository: 'apps', lifecycle: 'Draft' },
+      tasks: [{ type: 'init', init: { description: name } }],
+    },
+  };
+}
+
+async function step(name: string, lifecycle: string, api = installation.admin) {
+  const path = `${REVISIONS}/${name}`;
+  const { body } = await api.get(path);
+  const spec = { ...(body.spec as object), lifecycle };
+  const approval = lifecycle === 'Published' ? '/approval' : '';
+  return api.put(`${path}${approval}`, { ...body, spec });
+}
+
+function lifecycleOf({ spec }: KubeObject): string {
+  return (spec as { readonly lifecycle: string }).lifecycle;
+}
+
+describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() && 'kubectl is not installed')), () => {
+  beforeAll(async () => {
+    const programs = await clusterPrograms(() => undefined);
+    if ('missing' in programs) throw new Error(programs.missing);
+    plane = await ControlPlane.start({ programs });
+    await installDefinitions(plane.kubeconfig);
+    initBare(repository);
+    const tree = git(repository, ['mktree']);
+    const commit = git(repository, ['commit-tree', tree, '-m', 'first']);
+    git(repository, ['update-ref', 'refs/heads/main', commit]);
+    gitServer = await startGitServer({ root: folder.path });
+    installation = await Installation.create(plane);
+    leader = await installation.start();
+    await leader.ready();
+    await installation.served();
+    kubectl = new Kubectl(plane.kubeconfig, join(folder.path, 'cache'));
+    const { status, text } = await installation.admin.post(REPOSITORIES, {
+      ...{ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name: 'apps' } },
+      spec: { type: 'git', git: { repo: `${gitServer.url}/apps.git`, branch: 'main' } },
+    });
+    if (status !== 201) throw new Error(text);
+    await kubectl.ok('wait repository apps --for=condition=Ready --timeout=30s');
+  });
+  afterAll(async () => {
+    await installation?.[Symbol.asyncDispose]();
+    await gitServer?.close();
+    await plane?.stop();
+    folder.remove();
+  });
+
+  test('serves packages through the aggregator until they are published', async () => {
+    const { status, text } = await installation.admin.post(REVISIONS, draft('web'));
+    expect({ status, text }).toMatchObject({ status: 201 });
+    expect(await kubectl.ok('get packagerevisions --no-headers')).toMatch(/^apps\.web\.v1 +web +v1 .*Draft +apps$/);
+    expect((await step('apps.web.v1', 'Proposed')).status).toBe(200);
+    expect((await step('apps.web.v1', 'Published')).status).toBe(200);
+    const { body } = await installation.admin.get(`${REVISIONS}/apps.web.v1`);
+    expect(lifecycleOf(body)).toBe('Published');
+    expect(refsOf(repository).has('refs/tags/web/v1')).toBe(true);
+    expect(await kubectl.ok('api-resources --api-group=porch.kpt.dev --no-headers')).toMatch(/^packagerevisions /m);
+    expect(await kubectl.ok('explain rpkg.spec.lifecycle')).toContain('DeletionProposed');
+  });
+
+  test('its controllers propose and approve a package with the annotation of Nephio', async () => {
+    const annotated = { ...draft('auto'), metadata: { annotations: { 'approval.nephio.org/policy': 'always' } } };
+    expect((await installation.admin.post(REVISIONS, annotated)).status).toBe(201);
+    await eventually(
+      () => installation.admin.get(`${REVISIONS}/apps.auto.v1`),
+      ({ body }) => lifecycleOf(body) === 'Published',
+    );
+    await leader.logged(/Published/);
+  });
+
+  test('a user who may write packages proposes, and cannot approve', async () => {
+    await installation.admin.post(`${RBAC}/clusterroles`, {
+      metadata: { name: 'writer' },
+      rules: [{ apiGroups: ['porch.kpt.dev'], resources: ['packagerevisions'], verbs: ['*'] }],
+    });
+    await installation.admin.post(`${RBAC}/clusterrolebindings`, {
+      metadata: { name: 'writer' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'writer' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'wendy' }],
+    });
+    const wendy = await KubeApi.of(await plane.userKubeconfig('wendy'));
+    await eventually(
+      () => wendy.post(REVISIONS, draft('shop')),
+      ({ status }) => status === 201,
+    );
+    expect((await step('apps.shop.v1', 'Proposed', wendy)).status).toBe(200);
+    const refused = await step('apps.shop.v1', 'Published', wendy);
+    expect(refused).toMatchObject({ status: 403, text: expect.stringContaining('packagerevisions/approval') });
+    wendy.close();
+  });
+
+  test('its key is a Secret, and metrics need a right', async () => {
+    const secret = await installation.admin.get(`/api/v1/namespaces/${NAMESPACE}/secrets/sluice-signing-key`);
+    expect(secret.status).toBe(200);
+    expect((await leader.probe('/metrics')).status).toBe(401);
+    expect((await leader.probe('/readyz')).text).toBe('ok');
+  });
+});

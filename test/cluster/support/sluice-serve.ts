@@ -1,0 +1,252 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { request } from 'node:https';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../../support/api/eventually.ts';
+import { KubeApi } from '../../support/api/kube-api.ts';
+import { freePort } from '../../support/free-port.ts';
+import { SLUICE_RULES } from './sluice-rules.ts';
+
+const BINARY = fileURLToPath(new URL('../../../bin/sluice.js', import.meta.url));
+export const NAMESPACE = 'sluice-system';
+const SERVICE = 'sluice';
+const API_SERVICE = 'v1alpha1.porch.kpt.dev';
+const PACKAGES = '/apis/porch.kpt.dev/v1alpha1/packagerevisions';
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+const ACCOUNT = `system:serviceaccount:${NAMESPACE}:sluice`;
+const RBAC_GROUP = { apiGroup: 'rbac.authorization.k8s.io' };
+
+/** A control plane as `ControlPlane` and the one of the project are. */
+export interface PlaneAccess {
+  /** Of an administrator. */
+  readonly kubeconfig: string;
+  /** Issues a client certificate for a user; returns the path of a kubeconfig. */
+  userKubeconfig(name: string, groups?: readonly string[]): Promise<string>;
+}
+
+export interface ReplicaSettings {
+  /** Default `both`. */
+  readonly role?: 'both' | 'api' | 'controllers';
+  /** Further options of the command. */
+  readonly options?: readonly string[];
+  /** Default: a fresh folder, which is deleted with the replica. */
+  readonly cacheDir?: string;
+  /** Default: that of the account of an installation. */
+  readonly kubeconfig?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** One process of `sluice serve`. */
+export class Replica implements AsyncDisposable {
+  readonly port: number;
+  readonly role: string;
+  readonly child: ChildProcess;
+  /** The lines of its log. */
+  readonly lines: string[] = [];
+  /** Resolves with the exit code, or null after a signal, when it has ended. */
+  readonly ended: Promise<number | null>;
+  readonly #folder: string;
+  #isRunning = true;
+
+  constructor(port: number, role: string, child: ChildProcess, folder: string) {
+    this.port = port;
+    this.role = role;
+    this.child = child;
+    this.#folder = folder;
+    for (const stream of [child.stdout, child.stderr])
+      if (stream !== null) createInterface(stream).on('line', (line) => this.lines.push(line));
+    this.ended = new Promise((resolve) =>
+      child.on('close', (code) => {
+        this.#isRunning = false;
+        resolve(code);
+      }),
+    );
+  }
+
+  /** Status and body of a health check, which needs no credentials; 0 where nothing listens. */
+  probe(path: string): Promise<{ readonly status: number; readonly text: string }> {
+    return new Promise((resolve) => {
+      const call = request({ host: '127.0.0.1', port: this.port, path, rejectUnauthorized: false, timeout: 5000 });
+      call.on('error', () => resolve({ status: 0, text: '' }));
+      call.on('timeout', () => call.destroy());
+      call.on('response', (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (part: string) => {
+          text += part;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+        response.on('error', () => resolve({ status: 0, text }));
+      });
+      call.end();
+    });
+  }
+
+  async isReady(): Promise<boolean> {
+    return this.#isRunning && (await this.probe('/readyz')).status === 200;
+  }
+
+  /** Waits until it leads and serves. */
+  async ready(): Promise<void> {
+    await this.#until('/readyz', 200);
+  }
+
+  /** Waits until it listens. */
+  async live(): Promise<void> {
+    await this.#until('/livez', 200);
+  }
+
+  async #until(path: string, status: number): Promise<void> {
+    const answer = await eventually(
+      () => this.probe(path),
+      (probed) => probed.status === status || !this.#isRunning,
+    ).catch(() => ({ status: 0 }));
+    if (answer.status !== status) throw new Error(`the replica has no ${path}:\n${this.lines.join('\n')}`);
+  }
+
+  /** Waits until a line of the log matches. */
+  async logged(pattern: RegExp): Promise<string> {
+    await eventually(
+      async () => this.lines.some((line) => pattern.test(line)),
+      (found) => found,
+    );
+    return this.lines.find((line) => pattern.test(line)) ?? '';
+  }
+
+  kill(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT' | 'SIGTERM'): void {
+    this.child.kill(signal);
+  }
+
+  /** Ends it with SIGTERM, and returns the exit code. */
+  async stop(): Promise<number | null> {
+    this.child.kill('SIGTERM');
+    return this.ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.ended;
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/**
+ * Sluice as it is installed in a cluster: namespace, account and rights, Service and APIService, and replicas. The Service leads to the
+ * replica that is ready, as in a cluster.
+ */
+export class Installation implements AsyncDisposable {
+  readonly admin: KubeApi;
+  /** Of the account of the replicas. */
+  readonly kubeconfig: string;
+  readonly replicas: Replica[] = [];
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(admin: KubeApi, kubeconfig: string) {
+    this.admin = admin;
+    this.kubeconfig = kubeconfig;
+    this.#server = createServer((socket) => void this.#forward(socket));
+  }
+
+  /** Installs Sluice without replicas. The definitions of `deploy/crds` must be there. */
+  static async create(plane: PlaneAccess): Promise<Installation> {
+    const admin = await KubeApi.of(plane.kubeconfig);
+    const installation = new Installation(admin, await plane.userKubeconfig(ACCOUNT, ACCOUNT_GROUPS));
+    await new Promise<void>((resolve) => installation.#server.listen(0, '127.0.0.1', resolve));
+    await installation.#install();
+    return installation;
+  }
+
+  /** Starts a replica, and resolves at once. */
+  async start(settings: ReplicaSettings = {}): Promise<Replica> {
+    const { role = 'both', options = [], kubeconfig = this.kubeconfig, environment } = settings;
+    const port = await freePort();
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-replica-'));
+    const child = spawn(
+      process.execPath,
+      [
+        ...[BINARY, 'serve', '--role', role, '--kubeconfig', kubeconfig, '--namespace', NAMESPACE],
+        ...['--listen', `127.0.0.1:${port}`, '--cache-dir', settings.cacheDir ?? join(folder, 'cache')],
+        ...['--allow-git-host', '127.0.0.1', '--log', 'json', ...options],
+      ],
+      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NO_COLOR: '1', ...environment } },
+    );
+    const replica = new Replica(port, role, child, folder);
+    this.replicas.push(replica);
+    return replica;
+  }
+
+  /** Waits until the package kinds are served through the kube-apiserver. */
+  async served(): Promise<void> {
+    const answer = await eventually(
+      () => this.admin.get(PACKAGES),
+      ({ status }) => status === 200,
+    ).catch(() => undefined);
+    if (answer !== undefined) return;
+    const logs = this.replicas.map(({ lines }) => lines.join('\n')).join('\n---\n');
+    throw new Error(`the package kinds are not served: ${(await this.admin.get(PACKAGES)).text}\n${logs}`);
+  }
+
+  async #forward(socket: Socket): Promise<void> {
+    this.#track(socket);
+    for (const replica of this.replicas.filter(({ role }) => role !== 'controllers')) {
+      if (!(await replica.isReady())) continue;
+      const target = connect(replica.port, '127.0.0.1');
+      this.#track(target);
+      socket.pipe(target).pipe(socket);
+      socket.on('close', () => target.destroy());
+      target.on('close', () => socket.destroy());
+      return;
+    }
+    socket.resetAndDestroy();
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket);
+    // Replicas are killed on purpose.
+    socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
+  }
+
+  async #install(): Promise<void> {
+    const { port } = this.#server.address() as AddressInfo;
+    const subjects = [{ kind: 'ServiceAccount', namespace: NAMESPACE, name: 'sluice' }];
+    const metadata = { name: 'sluice' };
+    const role = (kind: string, name: string) => ({ ...RBAC_GROUP, kind, name });
+    await this.#create('/api/v1/namespaces', { metadata: { name: NAMESPACE } });
+    await this.#create(`/api/v1/namespaces/${NAMESPACE}/serviceaccounts`, { metadata });
+    await this.#create(`${RBAC}/clusterroles`, { metadata, rules: SLUICE_RULES });
+    await this.#create(`${RBAC}/clusterrolebindings`, { metadata, roleRef: role('ClusterRole', 'sluice'), subjects });
+    const delegator = { metadata: { name: 'sluice:delegator' }, roleRef: role('ClusterRole', 'system:auth-delegator') };
+    await this.#create(`${RBAC}/clusterrolebindings`, { ...delegator, subjects });
+    const reader = role('Role', 'extension-apiserver-authentication-reader');
+    await this.#create(`${RBAC}/namespaces/kube-system/rolebindings`, { metadata, roleRef: reader, subjects });
+    await this.#create(`/api/v1/namespaces/${NAMESPACE}/services`, {
+      metadata: { name: SERVICE },
+      spec: { type: 'ExternalName', externalName: 'localhost', ports: [{ port }] },
+    });
+    await this.#create('/apis/apiregistration.k8s.io/v1/apiservices', {
+      metadata: { name: API_SERVICE },
+      spec: {
+        ...{ group: 'porch.kpt.dev', version: 'v1alpha1', groupPriorityMinimum: 1000, versionPriority: 15 },
+        service: { namespace: NAMESPACE, name: SERVICE, port },
+      },
+    });
+  }
+
+  async #create(path: string, body: unknown): Promise<void> {
+    const { status, text } = await this.admin.post(path, body);
+    if (status !== 201) throw new Error(`the server responded with ${status} to ${path}: ${text}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.replicas.map((replica) => replica[Symbol.asyncDispose]()));
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+    this.admin.close();
+  }
+}
+
+const ACCOUNT_GROUPS = ['system:serviceaccounts', `system:serviceaccounts:${NAMESPACE}`, 'system:authenticated'];
