@@ -2,9 +2,9 @@
 // that need no Go. Prints what each program cost, and what cannot be built here and why; exits 1 if a build fails.
 import { clusterPrograms } from '../test/cluster/support/programs.ts';
 import { giteaProgram } from '../test/forge/support/gitea-program.ts';
-import { buildGoProgram, CLIENTS, PORCHCTL } from '../test/support/go-program.ts';
+import { buildGoProgram, CLIENTS, HELM, PORCHCTL } from '../test/support/go-program.ts';
 
-for (const program of [CLIENTS, PORCHCTL])
+for (const program of [CLIENTS, PORCHCTL, HELM])
   await timed(program.name, async () => {
     const { path, missing } = await buildGoProgram(program);
     return path ?? missing;

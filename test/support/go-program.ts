@@ -12,7 +12,7 @@ const NOT_FETCHED = /dial tcp|no such host|i\/o timeout|TLS handshake|module loo
 /** Ignored by git, and not writable by others as the temporary folder of the system is. */
 export const goCacheFolder = fileURLToPath(new URL('../../node_modules/.cache/sluice-go/', import.meta.url));
 
-/** What is built from a module in `test/go`. */
+/** What is built from a module, whose folder is relative to `test/go`. */
 export interface GoSource {
   readonly module: string;
   readonly name: string;
@@ -27,6 +27,9 @@ export const PORCHCTL: GoSource = {
   name: 'porchctl',
   target: 'github.com/nephio-project/porch/cmd/porchctl',
 };
+
+/** Renders the chart of `deploy`. */
+export const HELM: GoSource = { module: '../cluster/tools/helm', name: 'helm', target: 'helm.sh/helm/v3/cmd/helm' };
 
 export interface GoProgram {
   /** Path of the program; undefined if it cannot be had here. */

@@ -20,7 +20,7 @@ test('deploy/crds is current; "npm run crds" regenerates it', () => {
   for (const [name, text] of files) expect(readFileSync(new URL(name, FOLDER), 'utf8'), name).toBe(text);
 });
 
-describe.each([...crdFiles()])('%s', (_name, text) => {
+describe.each([...crdFiles()].filter(([name]) => name !== 'kustomization.yaml'))('%s', (_name, text) => {
   test('is a definition that we take ourselves, without unknown fields', () => {
     expect(customResourceDefinitionKind.parse(load(text)).unknownFields).toEqual([]);
   });

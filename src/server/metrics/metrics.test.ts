@@ -10,6 +10,7 @@ beforeEach(async () => {
     load: () => api.server.load,
     queues: () => new Map([['approval', { depth: 3, processing: 1, waiting: 0, failing: 0, adds: 7, retries: 2 }]]),
     revisions: () => [{ repository: 'blueprints', lifecycle: 'Draft', count: 4 }],
+    leadership: () => new Map([['sluice', true]]),
     quota: () => ({
       exceeded: 3,
       usage: () => [{ namespace: 'default', resource: 'objects', objects: 2, bytes: 512 }],
@@ -79,6 +80,7 @@ test('controllers and packages have the names that dashboards know', async () =>
     'sluice_transitions_total{action="approve",result="refused"} 1',
     'sluice_git_operation_seconds_count{operation="push"} 1',
     'sluice_gate_waiting_seconds_sum 30',
+    'leader_election_master_status{name="sluice"} 1',
   ];
   // Collected twice, since counters of queues are read each time.
   for (let round = 0; round < 2; round += 1)

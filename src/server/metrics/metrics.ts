@@ -4,6 +4,7 @@ import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quo
 import { textResponse } from '../http/answer.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
+import { observeLeadership } from './leadership-metrics.ts';
 import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
 import { RequestMetrics, type ServerLoad } from './request-metrics.ts';
@@ -15,6 +16,8 @@ export interface MetricsSources {
   revisions(): Iterable<RevisionCount>;
   /** Absent where Sluice stores no objects. */
   readonly quota?: () => Pick<NamespaceQuota, 'usage' | 'exceeded'>;
+  /** Whether this process leads, by the name of the Lease; absent where no leader is elected. */
+  readonly leadership?: () => ReadonlyMap<string, boolean>;
 }
 
 /** The content of `/metrics`, in the text format of Prometheus. */
@@ -29,6 +32,7 @@ export class Metrics {
     collectDefaultMetrics({ register: registry });
     this.requests = new RequestMetrics(registry, () => sources.load());
     if (sources.quota !== undefined) observeQuota(registry, sources.quota);
+    if (sources.leadership !== undefined) observeLeadership(registry, sources.leadership);
     this.controllers = new ControllerMetrics(registry, () => sources.queues());
     this.packages = new PackageMetrics(registry, () => sources.revisions());
   }

@@ -1,0 +1,15 @@
+import { Gauge, type Registry } from 'prom-client';
+
+/** Adds the metric of leader election, under the name of client-go. */
+export function observeLeadership(registry: Registry, leadership: () => ReadonlyMap<string, boolean>): void {
+  new Gauge({
+    name: 'leader_election_master_status',
+    help: 'Whether this process holds the Lease of this name: 1 if it leads, 0 if it is a standby.',
+    labelNames: ['name'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [name, leads] of leadership()) this.set({ name }, leads ? 1 : 0);
+    },
+  });
+}
