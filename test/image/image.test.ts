@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -80,6 +80,17 @@ describe('the Dockerfile, executed in a Debian root', skipFor(whyNoRoot()), () =
     expect(second).toEqual(first);
   });
 
+  test('contains every file of the npm package', async () => {
+    // Without the build, whose files only the image has.
+    const words = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+    const { stdout } = await run('npm', words, { cwd: checkout, maxBuffer: 1 << 26 });
+    const [packed] = Object.values(JSON.parse(stdout) as object);
+    const { files } = packedSchema.parse(packed);
+    const wanted = files.map(({ path }) => path).filter((path) => !path.startsWith('dist/'));
+    expect(wanted.length).toBeGreaterThan(50);
+    expect(wanted.filter((path) => !existsSync(join(image.root, 'app', path)))).toEqual([]);
+  });
+
   test('contains Node.js without npm, and exactly the npm packages that npm run sbom lists', async () => {
     expect(readdirSync(join(image.root, 'usr/local/bin')).sort()).toEqual(['node', 'sluice']);
     const { stdout } = await run('npm', ['run', '--silent', 'sbom'], { cwd: checkout, maxBuffer: 1 << 26 });
@@ -95,6 +106,7 @@ const sbomSchema = z.object({
   bomFormat: z.literal('CycloneDX'),
   components: z.array(z.object({ 'bom-ref': z.string(), purl: z.string() })),
 });
+const packedSchema = z.object({ files: z.array(z.object({ path: z.string() })) });
 const lockSchema = z.object({ packages: z.record(z.string(), z.object({ version: z.string() })) });
 
 /** Kind, mode, owner, target and content of every file. Times are left out: a container engine sets them from SOURCE_DATE_EPOCH. */
