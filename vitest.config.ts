@@ -22,6 +22,7 @@ const APART = [
   'test/go/**',
   'test/forge/**',
   'test/cluster/**',
+  'test/image/**',
 ];
 
 // A loaded machine takes several times as long as an idle one.
@@ -112,6 +113,11 @@ export default defineConfig({
           testTimeout: 180_000,
           hookTimeout: 180_000,
         },
+      },
+      {
+        extends: true,
+        // The steps of the Dockerfile, in a Debian root; making that takes a minute.
+        test: { name: 'image', include: ['test/image/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 600_000 },
       },
       {
         extends: true,
