@@ -56,7 +56,7 @@ const reviewSchema = z.object({
   request: requestSchema,
 });
 
-/** A write that a kube-apiserver asks about (`AdmissionRequest`). */
+/** A write to be reviewed for a kube-apiserver (`AdmissionRequest`). */
 export type AdmissionRequest = z.output<typeof requestSchema>;
 /** An object of a request, of any kind. */
 export type WrittenObject = z.output<typeof writtenObject>;

@@ -49,7 +49,7 @@ const MAX_TIMEOUT_SECONDS = 30;
 const RESPONSE_MARGIN_MS = 500;
 
 /**
- * Answers `POST /admission/validate`: a kube-apiserver asks whether a write of an object that Sluice reads may be stored. The rules are those
+ * Serves `POST /admission/validate`: reviews for a kube-apiserver whether a write of an object that Sluice reads may be stored. The rules are those
  * of the embedded server. A write of another kind is admitted, and nothing is changed, so that dry runs need no distinction. A rule that cannot
  * be decided refuses the write, whatever the failure policy of the webhook.
  *

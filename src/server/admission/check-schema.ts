@@ -15,7 +15,8 @@ export function checkSchema({ kind, operation, object, old }: PlannedWrite): voi
   if (causes.length === 0) return;
   const known = new Set(old === undefined ? [] : causesIn(kind, old).map(textOf));
   const added = causes.filter((cause) => !known.has(textOf(cause)));
-  if (added.length > 0) throw invalidObject(`${kind.kind}.${kind.group} ${JSON.stringify(object.metadata.name)}`, added);
+  if (added.length > 0)
+    throw invalidObject(`${kind.kind}.${kind.group} ${JSON.stringify(object.metadata.name)}`, added);
 }
 
 function causesIn(kind: Kind, object: KubernetesObject): readonly FieldCause[] {

@@ -21,7 +21,7 @@ const NAMESPACE_CONTROLLER = 'system:serviceaccount:kube-system:namespace-contro
 const OPERATIONS = { CREATE: 'create', UPDATE: 'update', DELETE: 'delete' } as const;
 
 /**
- * The write that a kube-apiserver asks about, as the rules of admission take it; undefined for one that no rule is about. BadRequest if parts
+ * The write of a review, as the rules of admission take it; undefined for one that no rule is about. BadRequest if parts
  * are missing or contradict each other, which is refused: a rule must not be passed by leaving out what it reads.
  */
 export function reviewedWrite(request: AdmissionRequest): PlannedWrite | undefined {
