@@ -75,6 +75,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'kinds/rbac',
       'kinds/coordination',
       'kinds/apiregistration',
+      'kinds/admissionregistration',
       'kinds/apiextensions',
       'kinds/porch',
       'kinds/sluice',

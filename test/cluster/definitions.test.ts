@@ -55,6 +55,34 @@ describe('a kube-apiserver', () => {
       expect((await place.api.patch(path('ruled'), { spec: { description: 'changed' } })).status).toBe(200);
     });
 
+    test('what identifies it cannot be removed either, to be set to another value', async () => {
+      const message = expect.stringContaining('git.repo is immutable');
+      const removed = await place.api.patch(path('ruled'), { spec: { git: null } });
+      expect(removed).toEqual(failure(422, 'Invalid', { message }));
+    });
+
+    test.each([
+      ['no form of an address', { repo: 'git.example.com/a.git' }, 'must be an https:// or ssh:// URL'],
+      ['a password in its address', { repo: 'https://me:x@git.example.com/a.git' }, 'must not contain a user'],
+      ['a query in its address', { repo: 'https://git.example.com/a.git?x=1' }, 'must not contain a query'],
+      ['a branch with a space', { branch: 'no branch' }, 'must be a name that Git takes as a branch'],
+      ['a directory above its own', { directory: 'a/../../b' }, 'must stay inside the repository'],
+    ])('%s is refused', async (_what, git, text) => {
+      const bad = repository('bad', { ...spec, git: { ...spec.git, ...git } });
+      const message = expect.stringContaining(text);
+      expect(await place.api.post(`${path()}?dryRun=All`, bad)).toEqual(failure(422, 'Invalid', { message }));
+    });
+
+    test.each([
+      ['git@example.com:team/a.git', 'release/1.x', '/a b/c'],
+      ['ssh://git@example.com:2222/a.git', 'main', '.'],
+      ['file:///srv/git/a%20b.git', '@a', ''],
+      ['sluice:///a-1.git', 'ä', '/'],
+    ])('%s is accepted', async (repo, branch, directory) => {
+      const good = repository('good', { ...spec, git: { repo, branch, directory } });
+      made(await place.api.post(`${path()}?dryRun=All`, good));
+    });
+
     test('its name is a DNS label', async () => {
       const message = expect.stringContaining('the name must be lower case letters');
       for (const name of ['with.dots', 'x'.repeat(64)])
@@ -78,6 +106,35 @@ describe('a kube-apiserver', () => {
       ]);
     });
   });
+});
+
+test.each([
+  [
+    'functionpolicies',
+    'sluice.dev/v1alpha1',
+    'FunctionPolicy',
+    { rules: [{ image: 'set-labels', exec: 'x', forbid: 'no' }] },
+    'must have exactly one of builtIn',
+  ],
+  [
+    'packagepolicies',
+    'sluice.dev/v1alpha1',
+    'PackagePolicy',
+    { validFor: [{ conditionType: 'a', duration: '1 day' }] },
+    'duration',
+  ],
+  [
+    'ipprefixes',
+    'ipam.resource.nephio.org/v1alpha1',
+    'IPPrefix',
+    { networkInstance: { name: 'vpc' }, prefix: '10.0.0.0' },
+    'spec.prefix in body should match',
+  ],
+])('a rule of %s is in its definition', async (plural, apiVersion, kind, spec, text) => {
+  const path = `${place.path(`${apiVersion}/${plural}`)}?dryRun=All`;
+  const message = expect.stringContaining(text);
+  const answer = await place.api.post(path, { apiVersion, kind, metadata: { name: 'bad' }, spec });
+  expect(answer).toEqual(failure(422, 'Invalid', { message }));
 });
 
 interface Column {

@@ -6,10 +6,8 @@ import type { HostRules } from '../../git/network/host-rules.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { clusterRoleKind, roleKind } from '../../resource/kinds/rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/rbac/role-binding.ts';
-import { checkDeliveryTarget } from '../../server/admission/check-delivery-target.ts';
 import { checkEscalation, isRbacKind, type RbacWrite } from '../../server/admission/check-escalation.ts';
-import { checkGitLocation } from '../../server/admission/check-git-location.ts';
-import { checkUserKeys } from '../../server/admission/check-user-keys.ts';
+import { restrictToOwnRights } from '../../server/admission/restrict-to-own-rights.ts';
 import { ApiServer } from '../../server/api-server.ts';
 import { ensureServerService, registerApiServices } from '../../server/api-services.ts';
 import { AuditFile } from '../../server/audit/audit-file.ts';
@@ -115,7 +113,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
       warn('authentication', messageOf(error)),
     ),
     authorizer,
-    admit: restrictToOwnRights(authorizer, session.network.hosts),
+    admit: admission(authorizer, session.network.hosts),
     decodeProtobuf: decodeKubernetesProtobuf,
     reviews: [
       ...accessReviews(authorizer),
@@ -212,18 +210,13 @@ async function lastPort(kubeconfig: string): Promise<number> {
   }
 }
 
-/**
- * Prevents users from granting rights that they do not have, and from using the server to access what they may not
- * access.
- */
-function restrictToOwnRights(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
+/** Prevents users from granting rights that they do not have, and from using those of the server. */
+function admission(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
+  const restrict = restrictToOwnRights(authorizer, hosts);
   return async (planned) => {
+    await restrict(planned);
     const { user, operation, kind, object, old } = planned;
-    await checkUserKeys(planned, authorizer);
-    await checkDeliveryTarget(planned, authorizer);
-    if (operation === 'delete') return;
-    await checkGitLocation(planned, authorizer, hosts);
-    if (!isRbacKind(kind)) return;
+    if (operation === 'delete' || !isRbacKind(kind)) return;
     const write = { user, kind: kind.kind, object, old } as unknown as RbacWrite;
     checkEscalation(write, authorizer);
   };

@@ -3,9 +3,10 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { immutableMessage } from './immutable-fields.ts';
 import type { KindSchema } from './kind-schema.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
+import { celName } from './structural/cel-view.ts';
 import { structuralFromZod } from './structural/structural-from-zod.ts';
 import { structuralProblems } from './structural/structural-problems.ts';
-import type { StructuralSchema } from './structural/structural-schema.ts';
+import type { StructuralSchema, ValidationRule } from './structural/structural-schema.ts';
 
 const known = new WeakMap<KindSchema, StructuralSchema>();
 
@@ -45,15 +46,23 @@ export function wholeObject(description: string, fields: StructuralSchema): Stru
 }
 
 function withImmutable(schema: StructuralSchema, steps: readonly string[], path: string): StructuralSchema {
+  const message = immutableMessage(path);
   const [step, ...rest] = steps;
-  if (step === undefined) {
-    const rule = { rule: 'self == oldSelf', message: immutableMessage(path) };
-    return { ...schema, 'x-kubernetes-validations': [...(schema['x-kubernetes-validations'] ?? []), rule] };
-  }
+  if (step === undefined) return withRule(schema, { rule: 'self == oldSelf', message });
   const inner = schema.properties?.[step];
-  return inner === undefined
-    ? schema
-    : { ...schema, properties: { ...schema.properties, [step]: withImmutable(inner, rest, path) } };
+  if (inner === undefined) return schema;
+  const next = { ...schema, properties: { ...schema.properties, [step]: withImmutable(inner, rest, path) } };
+  if (schema.required?.includes(step) || inner.default !== undefined) return next;
+  // A rule of a field does not apply where the field is removed, after which another value could be set.
+  const field = celName(step);
+  return withRule(next, { rule: `!has(oldSelf.${field}) || has(self.${field})`, message });
+}
+
+/** A rule that several paths need is there once. */
+function withRule(schema: StructuralSchema, rule: ValidationRule): StructuralSchema {
+  const rules = schema['x-kubernetes-validations'] ?? [];
+  if (rules.some((known) => known.rule === rule.rule)) return schema;
+  return { ...schema, 'x-kubernetes-validations': [...rules, rule] };
 }
 
 /** Throws Internal if the schema of a kind of our own is not structural. */

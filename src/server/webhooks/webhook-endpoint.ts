@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
@@ -9,6 +9,7 @@ import { methodNotAllowed } from '../http/request-errors.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 import { ArrivingBodies, type ArrivingBody } from './arriving-bodies.ts';
 import { type HostPush, hostPushIn, pushFormatOf } from './host-push.ts';
+import { readThrough } from './read-through.ts';
 import { SeenMessages } from './seen-messages.ts';
 import { REPLAY_WINDOW, SignatureCheck } from './signature-check.ts';
 import { repositoryAt } from './webhook-path.ts';
@@ -93,7 +94,8 @@ export class WebhookEndpoint {
     const secrets = await webhookSecrets(client, repository);
     const check = new SignatureCheck(headers, secrets.length === 0 ? [this.#placeholderSecret] : secrets, clock.now());
     const digest = createHash('sha256');
-    await readThrough(request, clock, (chunk) => {
+    const limits = { what: 'a webhook', maxBytes: MAX_BODY_BYTES, timeoutMs: BODY_TIMEOUT_MS, clock };
+    await readThrough(request, limits, (chunk) => {
       check.update(chunk);
       digest.update(chunk);
       arriving.append(chunk);
@@ -121,28 +123,6 @@ function messageId(repository: ObjectKey, headers: IncomingHttpHeaders, bodyDige
   );
   const parts = [keyText(repository), bodyDigest, proven];
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
-}
-
-/** Passes a body on part by part. */
-async function readThrough(request: IncomingMessage, clock: Clock, take: (chunk: Buffer) => void): Promise<void> {
-  const tooLarge = () => new SluiceError('LimitExceeded', `a webhook may have at most ${MAX_BODY_BYTES} bytes`);
-  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
-  const cancel = clock.schedule(BODY_TIMEOUT_MS, () => request.destroy());
-  let length = 0;
-  try {
-    // Leaving the loop must not destroy the socket: the response still has to be sent.
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > MAX_BODY_BYTES) throw tooLarge();
-      take(chunk);
-    }
-    if (!request.complete) throw new SluiceError('BadRequest', 'the request ended before its body did');
-  } catch (error) {
-    if (isSluiceError(error)) throw error;
-    throw new SluiceError('BadRequest', 'the request ended before its body did', { cause: error });
-  } finally {
-    cancel();
-  }
 }
 
 /**

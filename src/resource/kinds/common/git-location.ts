@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { looksLikeSsh, readSshAddress } from '../../../git/network/ssh-address.ts';
+import { clusterRules } from '../../schema/cluster-rule.ts';
 
 /** Annotation of a Repository or DeliveryTarget: the Secret, of its namespace, with the key that its commits are signed with. */
 export const SIGNING_ANNOTATION = 'sluice.dev/signing-secret';
@@ -11,11 +12,36 @@ const HOSTED = /^sluice:\/\/\/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.git$/;
 const FORBIDDEN_IN_BRANCH = /[\s~^:?*[\\\u0000-\u001f\u007f]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)/;
 const FORBIDDEN_SEGMENT = /^(\.{1,2}|\.git)$/i;
 
+const ADDRESS_FORMS =
+  'must be an https:// or ssh:// URL, <user>@<host>:<path>, an http:// URL of a host that the operator permits, a file:// URL, an absolute path, or sluice:///<name>.git';
+const NO_CONTROL_CHARACTERS = 'must not contain control characters';
+const NO_PASSWORD = 'must not contain a user or password; use secretRef';
+const NO_QUERY = 'must not contain a query or a fragment';
+const BRANCH_NAME = 'must be a name that Git takes as a branch';
+const INNER_DIRECTORY = 'must stay inside the repository and outside of .git';
+
+/** The parts of the checks below that CEL can express; they refuse nothing that the checks accept. */
+const ADDRESS_RULES = clusterRules(
+  [
+    String.raw`self.matches(r'^(/|(?i:https?|ssh|file):|[^@/:]+@|sluice:///[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.git$)')`,
+    ADDRESS_FORMS,
+  ],
+  [String.raw`!self.matches(r'[\x00-\x1f\x7f]')`, NO_CONTROL_CHARACTERS],
+  [String.raw`!self.matches(r'^(?i:https?)://[^/?#\\]*@')`, NO_PASSWORD],
+  ["!self.matches(r'^(?i:https?|file):[^?#]*[?#][^#]')", NO_QUERY],
+);
+const BRANCH_RULES = clusterRules([
+  String.raw`!self.matches(r'^@?$|[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|//|/\.|\.lock(/|$)|^[-/.]|[/.]$')`,
+  BRANCH_NAME,
+]);
+const DIRECTORY_RULES = clusterRules([
+  String.raw`!self.matches(r'[\x00-\x1f\x7f\\]|(?i:(^|/)(\.\.|\.git)(/|$))')`,
+  INNER_DIRECTORY,
+]);
+
 /** Returns the error in the address of a Git repository; undefined if it is valid. */
 export function gitAddressProblem(address: string): string | undefined {
-  const forms =
-    'must be an https:// or ssh:// URL, <user>@<host>:<path>, an http:// URL of a host that the operator permits, a file:// URL, an absolute path, or sluice:///<name>.git';
-  if (CONTROL.test(address)) return 'must not contain control characters';
+  if (CONTROL.test(address)) return NO_CONTROL_CHARACTERS;
   if (address.startsWith('/')) return undefined;
   if (address.startsWith('sluice:'))
     return HOSTED.test(address) ? undefined : 'must be sluice:///<name>.git, with lower case letters, digits and "-"';
@@ -24,18 +50,18 @@ export function gitAddressProblem(address: string): string | undefined {
     return 'problem' in ssh ? ssh.problem : undefined;
   }
   const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (url === undefined) return forms;
-  if (url.username !== '' || url.password !== '') return 'must not contain a user or password; use secretRef';
-  if (url.search !== '' || url.hash !== '') return 'must not contain a query or a fragment';
+  if (url === undefined) return ADDRESS_FORMS;
+  if (url.username !== '' || url.password !== '') return NO_PASSWORD;
+  if (url.search !== '' || url.hash !== '') return NO_QUERY;
   if (url.protocol === 'file:') return fileProblem(url);
   // The operator of the server decides whether a host may be used, and over http.
-  return url.protocol === 'https:' || url.protocol === 'http:' ? undefined : forms;
+  return url.protocol === 'https:' || url.protocol === 'http:' ? undefined : ADDRESS_FORMS;
 }
 
 function fileProblem(url: URL): string | undefined {
   if (url.host !== '') return 'a file:// URL must not name a host';
   try {
-    return CONTROL.test(fileURLToPath(url)) ? 'must not contain control characters' : undefined;
+    return CONTROL.test(fileURLToPath(url)) ? NO_CONTROL_CHARACTERS : undefined;
   } catch {
     return 'must be a file:// URL with a properly encoded path';
   }
@@ -64,18 +90,21 @@ export const gitAddressSchema = z
     const message = address === '' ? undefined : gitAddressProblem(address);
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   })
+  .meta(ADDRESS_RULES)
   .describe(
     'URL of the Git repository: https://, ssh://, <user>@<host>:<path>, http:// to a host that the operator permits, file://, an absolute path, or sluice:///<name>.git for a repository in the data folder of Sluice.',
   );
 
 export const branchSchema = z
   .string()
-  .refine(isBranchName, 'must be a name that Git takes as a branch')
+  .refine(isBranchName, BRANCH_NAME)
+  .meta(BRANCH_RULES)
   .describe('Name of a branch.');
 
 export const directorySchema = z
   .string()
-  .refine((text) => normalizeDirectory(text) !== undefined, 'must stay inside the repository and outside of .git')
+  .refine((text) => normalizeDirectory(text) !== undefined, INNER_DIRECTORY)
+  .meta(DIRECTORY_RULES)
   .transform((text) => normalizeDirectory(text) ?? text)
   .describe('Folder in the repository; / is the root.');
 

@@ -7,9 +7,12 @@ import { conditionsSchema } from '../common/condition-schema.ts';
 
 const IPAM = { group: 'ipam.resource.nephio.org', version: 'v1alpha1' } as const;
 
+const PREFIX = 'must be an address and a prefix length, such as 10.0.0.0/24';
 const prefixSchema = z
   .string()
-  .refine((text) => ipaddr.isValidCIDR(text), 'must be an address and a prefix length, such as 10.0.0.0/24')
+  // For the definition in a cluster: a rule would exceed what the items of a list may cost, and isCIDR differs between versions.
+  .regex(/^[0-9A-Fa-fxX:.]+(%[^/]*)?\/[0-9]{1,3}$/, { error: PREFIX, abort: true })
+  .refine((text) => ipaddr.isValidCIDR(text), PREFIX)
   .describe('IP address with prefix length, such as 10.0.0.0/24.');
 const labels = z.record(z.string(), z.string()).describe('Labels that the selectors of claims match.');
 const networkInstanceRef = z

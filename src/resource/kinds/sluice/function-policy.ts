@@ -1,6 +1,9 @@
 import { z } from 'zod';
+import { clusterRules } from '../../schema/cluster-rule.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
+
+const ONE_ACTION = 'must have exactly one of builtIn, exec, container and forbid';
 
 const ruleSchema = z
   .object({
@@ -35,7 +38,14 @@ const ruleSchema = z
   .refine(
     ({ builtIn, exec, container, forbid }) =>
       [builtIn, exec, container, forbid].filter((each) => each !== undefined).length === 1,
-    'must have exactly one of builtIn, exec, container and forbid',
+    ONE_ACTION,
+  )
+  .meta(
+    clusterRules([
+      // A list with a filter would exceed what a kube-apiserver lets the rules of all items cost.
+      '(has(self.builtIn) ? 1 : 0) + (has(self.exec) ? 1 : 0) + (has(self.container) ? 1 : 0) + (has(self.forbid) ? 1 : 0) == 1',
+      ONE_ACTION,
+    ]),
   );
 
 export const functionPolicyKind = defineKind({

@@ -1,0 +1,19 @@
+import type { HostRules } from '../../git/network/host-rules.ts';
+import type { Authorizer } from '../authorization/authorizer.ts';
+import type { Admission } from '../handlers/handler.ts';
+import { checkDeliveryTarget } from './check-delivery-target.ts';
+import { checkGitLocation } from './check-git-location.ts';
+import { checkUserKeys } from './check-user-keys.ts';
+
+/**
+ * The rules beyond schemas for the kinds that Sluice reads: callers must not use the rights of Sluice to access what they may not access, nor
+ * decide by other objects what only a user who may update Repositories may decide. The embedded server and the admission webhook of a
+ * cluster both apply exactly these. Rules on RBAC objects are not among them: a kube-apiserver has its own.
+ */
+export function restrictToOwnRights(authorizer: Authorizer, hosts: HostRules): Admission {
+  return async (planned) => {
+    await checkUserKeys(planned, authorizer);
+    await checkDeliveryTarget(planned, authorizer);
+    if (planned.operation !== 'delete') await checkGitLocation(planned, authorizer, hosts);
+  };
+}
