@@ -1,5 +1,6 @@
 // Builds what `npm run test:go`, `npm run test:forge` and `npm run test:cluster` need, so that a run of all suites can do it beside those
 // that need no Go. Prints what each program cost, and what cannot be built here and why; exits 1 if a build fails.
+import { porchProgram } from '../test/cluster/support/porch/porch-program.ts';
 import { clusterPrograms } from '../test/cluster/support/programs.ts';
 import { giteaProgram } from '../test/forge/support/gitea-program.ts';
 import { buildGoProgram, CLIENTS, HELM, PORCHCTL } from '../test/support/go-program.ts';
@@ -16,6 +17,10 @@ await timed('gitea', async () => {
 await timed('cluster', async () => {
   const programs = await clusterPrograms((line) => console.log(`cluster: ${line}`));
   return 'missing' in programs ? programs.missing : programs.folder;
+});
+await timed('porch', async () => {
+  const porch = await porchProgram();
+  return 'missing' in porch ? porch.missing : porch.path;
 });
 
 /** Prints the result with its duration. */

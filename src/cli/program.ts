@@ -3,6 +3,7 @@ import { sluiceVersion } from '../app/sluice-version.ts';
 import { addFnCommands } from './fn/fn-commands.ts';
 import { addKeyCommands } from './key/key-commands.ts';
 import { addKptfileCommands } from './kptfile/kptfile-commands.ts';
+import { addMigrateCommands } from './migrate/migrate-commands.ts';
 import type { CommandResult, Invocation } from './output/invocation.ts';
 import { reportError } from './output/report-error.ts';
 import { addRepoCommands } from './repo/repo-commands.ts';
@@ -57,6 +58,7 @@ export function buildProgram(invocation: Invocation, finish: (outcome: CommandRe
     .exitOverride()
     .showHelpAfterError('(--help shows what the command takes)');
   addServiceCommands(program, invocation, finish);
+  addMigrateCommands(program, invocation, finish);
   addRepoCommands(program, invocation, finish);
   addRevisionCommands(program, invocation, finish);
   addFnCommands(program, invocation, finish);

@@ -1,2 +1,2 @@
-// Package porchctl names the version of Porch's own command line that the tests run against the server; see the tool in go.mod.
+// Package porchctl names the version of Porch whose command line and server the tests use; see the tools in go.mod.
 package porchctl
