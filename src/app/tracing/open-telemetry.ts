@@ -28,14 +28,14 @@ import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Tracer } from '../../foundation/tracing/traced.ts';
 import { sluiceVersion } from '../sluice-version.ts';
 import { OpenTelemetryTracer } from './open-telemetry-tracer.ts';
-import { MAX_EXPORT_MS, type TracingSettings } from './tracing-settings.ts';
+import type { TracingSettings } from './tracing-settings.ts';
 
 const MAX_WARNINGS = 20;
 const MAX_VALUE_LENGTH = 512;
 
 export interface OpenTelemetryTracing {
   readonly tracer: Tracer;
-  /** Sends what was recorded, for at most two seconds. Never rejects. */
+  /** Sends what was recorded, for at most the time of one export. Never rejects. */
   stop(): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ export async function startOpenTelemetry(
       const end = () => ended.abort();
       // Failures are reported by the exporter.
       const shutdown = provider.shutdown().then(end, end);
-      const timeout = sleep(MAX_EXPORT_MS, undefined, { signal: ended.signal }).catch(() => undefined);
+      const timeout = sleep(exportTimeoutMs, undefined, { signal: ended.signal }).catch(() => undefined);
       await Promise.race([shutdown, timeout]);
       // A collector that does not respond keeps the process alive no longer.
       agent.destroy();
@@ -146,5 +146,6 @@ function eachOnce(warn: (message: string) => void) {
     warn(message);
   };
   const ignore = () => undefined;
-  return { error: report, warn: report, info: ignore, debug: ignore, verbose: ignore };
+  // Errors are those of exports, which are reported with their address.
+  return { error: ignore, warn: report, info: ignore, debug: ignore, verbose: ignore };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
 /** Milliseconds that one export may take, retries included: spans that wait for a slow collector are memory. */
-export const MAX_EXPORT_MS = 2000;
+const MAX_EXPORT_MS = 2000;
 const MAX_QUEUED_SPANS = 65_536;
 const MAX_DELAY_MS = 60_000;
 

@@ -1,10 +1,11 @@
 import { type OpenSpan, traced } from '../../foundation/tracing/traced.ts';
+import { MASTERS_GROUP } from '../authentication/user.ts';
 import { failureStatus } from '../http/status.ts';
 import type { ApiRequest } from '../request/api-request.ts';
 import type { Filter } from './filter.ts';
 
 /** The groups whose `traceparent` kube-apiserver continues too: other callers must not decide what is recorded. */
-const TRUSTED_GROUPS: ReadonlySet<string> = new Set(['system:masters', 'system:monitoring']);
+const TRUSTED_GROUPS: ReadonlySet<string> = new Set([MASTERS_GROUP, 'system:monitoring']);
 
 /**
  * Records the request as a span, from its arrival until its response is known; for a watch, until it began. As in kube-apiserver, only
