@@ -109,12 +109,8 @@ test('an approval is one trace, from the HTTP request through decision and trans
       'sluice.repository_id': update.attributes['sluice.repository_id'],
     },
   });
-  // Each span is within its parent, and after what it depends on.
-  const times = ({ startTimeUnixNano: start, endTimeUnixNano: end }: ReceivedSpan) =>
-    [BigInt(start), BigInt(end)] as const;
-  expect(times(push)[1] <= times(transaction)[1] && times(transaction)[1] <= times(update)[1]).toBe(true);
 
-  // Creations, renderings and controllers are recorded too; what controllers do is in their traces.
+  // Controllers have traces of their own.
   expect(collector.named('package.create')).toHaveLength(1);
   const [reconcile] = collector.named('reconcile repository');
   expect(reconcile?.parentSpanId).toBeUndefined();
