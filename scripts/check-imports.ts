@@ -34,7 +34,7 @@ const ORDER = [
  */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   'kptfile-schema': ['model', 'yaml', 'read', 'lint', 'edit', '.', 'test', 'scripts'],
-  'src/foundation': ['.', 'time', 'concurrency', 'text', 'files'],
+  'src/foundation': ['.', 'time', 'tracing', 'concurrency', 'text', 'files'],
   'src/starlark': ['machine', 'values', 'library', 'syntax', 'compile', 'modules', '.'],
   'src/git': [
     ...[
@@ -169,6 +169,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
       'controllers',
       'service',
       'cluster',
+      'tracing',
     ],
   ],
   'src/cli': [

@@ -3,6 +3,7 @@ import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-erro
 import { backoffDelay, sleep } from '../foundation/time/backoff.ts';
 import type { Clock } from '../foundation/time/clock.ts';
 import { measurement } from '../foundation/time/measurement.ts';
+import { type SpanAttributes, traced } from '../foundation/tracing/traced.ts';
 import { keyText, type ObjectKey } from '../resource/object/object.ts';
 import { type ReconcileResult, type Reconciler, TerminalError } from './reconciler.ts';
 import type { Source, SourceContext } from './source.ts';
@@ -205,7 +206,9 @@ export class Controller<Request = ObjectKey> {
     };
     try {
       const failures = this.#queue.failures(request);
-      const result = await this.#options.reconcile(request, { signal: running.signal, failures });
+      const result = await traced(`reconcile ${this.name}`, this.#traced(key), () =>
+        this.#options.reconcile(request, { signal: running.signal, failures }),
+      );
       this.#succeeded(request, key, result ?? {});
       record(result?.requeueAfter === undefined ? 'success' : 'requeue-after');
     } catch (error) {
@@ -218,6 +221,12 @@ export class Controller<Request = ObjectKey> {
       cancel();
       this.#running.delete(running);
     }
+  }
+
+  /** Keys other than those of the objects of the controller can contain the names of any objects, also of Secrets. */
+  #traced(key: string): SpanAttributes {
+    const controller = { 'sluice.controller': this.name };
+    return this.#options.keyOf === undefined ? { ...controller, 'sluice.key': key } : controller;
   }
 
   #succeeded(request: Request, key: string, { requeueAfter, reason }: ReconcileResult): void {

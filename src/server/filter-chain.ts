@@ -12,6 +12,7 @@ import { recordRequest } from './filters/record-request.ts';
 import { returnFailure } from './filters/return-failure.ts';
 import { selectHandler } from './filters/select-handler.ts';
 import { servePublicPaths } from './filters/serve-public-paths.ts';
+import { traceRequest } from './filters/trace-request.ts';
 import { waitForSlot } from './filters/wait-for-slot.ts';
 import type { Services } from './handlers/handler.ts';
 import type { InFlight } from './limits/in-flight.ts';
@@ -47,6 +48,8 @@ export function filterChain({ options, limits, openRequests, inFlight, services 
     // Authenticate the sender. From here on the request counts to its sender: each part of an impersonation is a separate
     // decision.
     authenticate(authenticator),
+    // Every request of a known sender is a span, if tracing is on.
+    traceRequest,
     limitOpenRequests(openRequests),
     // Apply impersonation. From here on the request counts to the effective user.
     impersonate(authorizer),

@@ -6,6 +6,7 @@ import type { LogSink } from '../../app/service/log-entry.ts';
 import { aborted } from '../../app/service/until-stopped.ts';
 import { applyConfig, readConfig } from '../../app/session/apply-config.ts';
 import type { Session } from '../../app/session/session.ts';
+import { withTracing } from '../../app/tracing/with-tracing.ts';
 import { signingChoice } from '../../app/trust/signing-choice.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { counted } from '../../foundation/text/counted.ts';
@@ -48,29 +49,31 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Co
   const actor = actorOf(options, environment);
   const signing = signingChoice(environment);
   const housekeeping = options.untilIdle !== true;
-  return runService(
-    {
-      ...{ folder, actor, terminal, log, resolvers, disabled, housekeeping, signing, network },
-      serve: serveOf(options),
-      diskBudget,
-      quota,
-      ...(options.webhookListen === undefined ? {} : { webhooks: webhookAddress(options.webhookListen) }),
-      functions: functionsOf(options),
-    },
-    async (session) => {
-      for (const { what, outcome } of await applyConfig(session, manifests)) {
-        log({ at: session.clock.now(), level: 'info', event: 'Config', subject: what, message: outcome });
-      }
-      await logStart(session, log, chosenControllers({ disabled, housekeeping }), commandFor(options, invocation));
-    },
-    async (running) => {
-      if (options.untilIdle !== true) {
-        await aborted(running.stop.signal);
-        return 0;
-      }
-      return untilIdle(running, options, invocation, log);
-    },
-  );
+  const serve = () =>
+    runService(
+      {
+        ...{ folder, actor, terminal, log, resolvers, disabled, housekeeping, signing, network },
+        serve: serveOf(options),
+        diskBudget,
+        quota,
+        ...(options.webhookListen === undefined ? {} : { webhooks: webhookAddress(options.webhookListen) }),
+        functions: functionsOf(options),
+      },
+      async (session) => {
+        for (const { what, outcome } of await applyConfig(session, manifests)) {
+          log({ at: session.clock.now(), level: 'info', event: 'Config', subject: what, message: outcome });
+        }
+        await logStart(session, log, chosenControllers({ disabled, housekeeping }), commandFor(options, invocation));
+      },
+      async (running) => {
+        if (options.untilIdle !== true) {
+          await aborted(running.stop.signal);
+          return 0;
+        }
+        return untilIdle(running, options, invocation, log);
+      },
+    );
+  return withTracing(environment, log, serve);
 }
 
 /** In bytes. */

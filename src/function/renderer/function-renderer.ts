@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { contentOf, gatesOf, readKptfile } from '../../../kptfile-schema/index.ts';
 import { LruCache } from '../../foundation/lru-cache.ts';
 import { canonicalJson } from '../../foundation/text/canonical-json.ts';
+import { traced } from '../../foundation/tracing/traced.ts';
 import { namesFunctions, RENDERED } from '../../package/plan/edit/render.ts';
 import type { Renderer, Rendering, RenderRequest } from '../../package/plan/ports/renderer.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -57,11 +58,13 @@ export class FunctionRenderer implements Renderer {
       ...(registry === undefined ? {} : { registry }),
     };
     const key = this.#keyOf(input);
-    let found = this.#cache.get(key);
-    if (found === undefined) {
-      found = renderingOf(await runner.run(input, signal), input.files.get('Kptfile') ?? '');
-      if (found.lasting) this.#cache.set(key, found, sizeOf(found));
-    }
+    const cached = this.#cache.get(key);
+    const found = await traced(
+      'package.render',
+      { 'sluice.namespace': namespace, 'sluice.files': input.files.size, 'sluice.cached': cached !== undefined },
+      async () => cached ?? renderingOf(await runner.run(input, signal), input.files.get('Kptfile') ?? ''),
+    );
+    if (cached === undefined && found.lasting) this.#cache.set(key, found, sizeOf(found));
     const isKept = this.#options.keepsRenderStatus === true;
     return withRenderStatus(found, input.files.get('Kptfile') ?? '', { isKept });
   }

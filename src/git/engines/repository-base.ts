@@ -1,6 +1,5 @@
 import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import type { SluiceError } from '../../foundation/sluice-error.ts';
-import { timed } from '../../foundation/time/measurement.ts';
 import { diskUse } from '../disk/disk-use.ts';
 import { DamageError, RefConflictError } from '../errors.ts';
 import type {
@@ -35,7 +34,7 @@ import { StagedSource } from '../objects/staged-source.ts';
 import { appendSignature, encodeTag } from '../objects/tag-codec.ts';
 import { applyTreeEdits } from '../objects/tree-editor.ts';
 import type { EngineOptions } from '../process/engine-options.ts';
-import { gitOperations } from '../process/git-operations.ts';
+import { gitOperation } from '../process/git-operations.ts';
 import { checkRefName, checkRefPrefix } from '../ref-name.ts';
 import { RefFiles } from '../refs/ref-files.ts';
 import { checkRefUpdates } from '../refs/ref-updates.ts';
@@ -169,31 +168,31 @@ export abstract class RepositoryBase {
       await objects;
       if (updates.length === 0) return;
       const refs = updates.map(({ ref }) => ref);
-      await timed(gitOperations, 'transaction', () => this.retryAfterStaleLock(refs, () => this.applyUpdates(updates)));
+      await gitOperation('transaction', () => this.retryAfterStaleLock(refs, () => this.applyUpdates(updates)));
     });
   }
 
   fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
-    return timed(gitOperations, 'fetch', () => this.retryAfterStaleLock([], () => this.remotes.fetch(remote, options)));
+    return gitOperation('fetch', () => this.retryAfterStaleLock([], () => this.remotes.fetch(remote, options)));
   }
 
   listRemoteRefs(remote: GitRemote, prefixes: readonly string[] = [], signal?: AbortSignal): Promise<Ref[]> {
-    return timed(gitOperations, 'list', () => this.remotes.list(remote, prefixes, signal));
+    return gitOperation('list', () => this.remotes.list(remote, prefixes, signal));
   }
 
   push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void> {
-    return timed(gitOperations, 'push', async () => {
+    return gitOperation('push', async () => {
       this.#expectMayPush?.();
       await this.remotes.push(remote, updates, signal);
     });
   }
 
   pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome> {
-    return timed(gitOperations, 'list', () => this.remotes.pushOutcome(remote, updates, signal));
+    return gitOperation('list', () => this.remotes.pushOutcome(remote, updates, signal));
   }
 
   probeRemote(remote: GitRemote, signal?: AbortSignal): Promise<void> {
-    return timed(gitOperations, 'list', () => this.remotes.probe(remote, signal));
+    return gitOperation('list', () => this.remotes.probe(remote, signal));
   }
 
   diskUse(): Promise<DiskUse> {

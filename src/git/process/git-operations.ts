@@ -1,4 +1,5 @@
-import { measurement } from '../../foundation/time/measurement.ts';
+import { measurement, timed } from '../../foundation/time/measurement.ts';
+import { type SpanOrigin, traced } from '../../foundation/tracing/traced.ts';
 
 export interface GitOperation {
   /** `fetch`, `list`, `push` on a remote, or a `transaction` on local refs. */
@@ -15,5 +16,18 @@ export interface GitDisk {
 /** Disk usage of the objects of repositories. */
 export const gitDisk = measurement<GitDisk>('sluice:git-disk');
 
+const LOCAL: SpanOrigin = {};
+const REMOTE: SpanOrigin = { kind: 'client' };
+
 /** Duration of Git operations. */
 export const gitOperations = measurement<GitOperation>('sluice:git-operation');
+
+/** Runs an operation, measures it and records it as a span, which does not name the remote: its address may contain credentials. */
+export function gitOperation<Result>(operation: string, work: () => Promise<Result>): Promise<Result> {
+  return traced(
+    `git.${operation}`,
+    {},
+    () => timed(gitOperations, operation, work),
+    operation === 'transaction' ? LOCAL : REMOTE,
+  );
+}

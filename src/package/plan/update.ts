@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { traced } from '../../foundation/tracing/traced.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
@@ -23,12 +24,23 @@ export interface RevisionUpdate {
  * Plans a change and a lifecycle step as one set of ref updates; undefined if there is no difference, which is impossible with a
  * lifecycle step. `mainHead` is the head of the main branch when the plan will be committed; default: that of the index.
  */
-export async function planUpdate(
+export function planUpdate(
+  repo: RepositoryContext,
+  name: string,
+  update: RevisionUpdate,
+  context: RequestContext,
+  mainHead?: Oid,
+): Promise<WritePlan | undefined> {
+  const span = update.action === undefined ? 'package.plan' : 'package.decide';
+  return traced(span, {}, () => planRequest(repo, name, update, context, mainHead));
+}
+
+async function planRequest(
   repo: RepositoryContext,
   name: string,
   { change, action, expectedCommit, breakGlass, isUnseen }: RevisionUpdate,
   context: RequestContext,
-  mainHead?: Oid,
+  mainHead: Oid | undefined,
 ): Promise<WritePlan | undefined> {
   const revision = await repo.current(name);
   const expected = expectedCommit === undefined ? {} : { expectedCommit };

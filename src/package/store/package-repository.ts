@@ -125,7 +125,8 @@ export class PackageRepository implements RepositoryContext {
     const { git, trust, isFirstLook } = options;
     this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
     this.#refs = new TrackedRefs({
-      ...{ repository: options.name, git, remote: options.remote, layout: options.layout, index: this.index, trust },
+      ...{ repository: options.name, namespace: options.namespace, git, remote: options.remote },
+      ...{ layout: options.layout, index: this.index, trust },
       onChange: (changes) => {
         if (this.#closed) return;
         // The pusher of a deleted revision is not the pusher of the same commit in a later push.

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { traced } from '../../foundation/tracing/traced.ts';
 import { isUnknownOutcome } from '../../git/errors.ts';
 import type {
   FetchOptions,
@@ -25,6 +26,7 @@ import type { WriteTarget } from './write-queue.ts';
 
 export interface TrackedRefsOptions {
   readonly repository: string;
+  readonly namespace: string;
   readonly git: GitRepository;
   /** Set if `git` is a mirror. */
   readonly remote: GitRemote | undefined;
@@ -95,16 +97,19 @@ export class TrackedRefs implements WriteTarget {
   }
 
   /** Updates the mirror from the remote, then the index. Writes continue meanwhile. */
-  async sync(scope: SyncScope, signal: AbortSignal | undefined): Promise<IndexChange[]> {
-    const { remote } = this.#options;
-    if (remote !== undefined)
-      await this.#fetches.run(() =>
-        this.#fetch(remote, scope, {
-          ...(signal === undefined ? {} : { signal }),
-          exclusively: (fetch) => this.mutex.run(fetch),
-        }),
-      );
-    return this.refresh();
+  sync(scope: SyncScope, signal: AbortSignal | undefined): Promise<IndexChange[]> {
+    const { remote, namespace, repository, trust } = this.#options;
+    const id = { 'sluice.repository': `${namespace}/${repository}`, 'sluice.repository_id': trust.repository };
+    return traced('repository.sync', { ...id, 'sluice.scope': scope }, async () => {
+      if (remote !== undefined)
+        await this.#fetches.run(() =>
+          this.#fetch(remote, scope, {
+            ...(signal === undefined ? {} : { signal }),
+            exclusively: (fetch) => this.mutex.run(fetch),
+          }),
+        );
+      return this.refresh();
+    });
   }
 
   /** Repairs a damaged mirror while no write runs, and reads its refs after that. */

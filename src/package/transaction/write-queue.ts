@@ -3,8 +3,9 @@ import type { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { conflictDelayMs, MAX_CONFLICT_RETRIES } from '../../foundation/concurrency/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
+import { currentTrace, inTrace, type OpenSpan, type TraceContext, traced } from '../../foundation/tracing/traced.ts';
 import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
-import type { RefUpdate } from '../../git/git-repository.ts';
+import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import { chooseBatch } from './choose-batch.ts';
@@ -49,6 +50,8 @@ export interface WriteQueueOptions {
 
 interface QueuedWrite extends PendingWrite {
   races: number;
+  /** The request that waits for it. */
+  readonly trace: TraceContext | undefined;
   readonly over: PromiseWithResolvers<PackageRevision | undefined>;
 }
 
@@ -93,9 +96,14 @@ export class WriteQueue {
           `cannot queue the write: ${this.#waiting.length} writes of this repository wait already; try again later`,
         ),
       );
-    const entry: QueuedWrite = { ...write, races: 0, over: Promise.withResolvers() };
+    const trace = currentTrace();
+    const { plan: planned } = write;
+    const plan =
+      typeof planned === 'function' ? (head: Oid | undefined) => inTrace(trace, () => planned(head)) : planned;
+    const entry: QueuedWrite = { ...write, plan, races: 0, trace, over: Promise.withResolvers() };
     this.#waiting.push(entry);
-    this.#run ??= this.#rounds();
+    // Later rounds serve other requests.
+    this.#run ??= inTrace(undefined, () => this.#rounds());
     return entry.over.promise;
   }
 
@@ -138,7 +146,13 @@ export class WriteQueue {
       for (const { write, error } of batch.failed) write.over.reject(error);
       this.#waiting.unshift(...batch.later);
       entries = batch.planned.map(({ write }) => write);
-      if (batch.planned.length > 0) await this.#send(batch);
+      if (batch.planned.length === 0) return;
+      await traced(
+        'package.transaction',
+        { 'sluice.writes': batch.planned.length, 'sluice.ref_updates': batch.updates.length },
+        (span) => this.#send(batch, span),
+        { origins: batch.planned.map(({ write }) => write.trace) },
+      );
     } catch (error) {
       for (const { over } of entries) over.reject(error);
     }
@@ -154,10 +168,11 @@ export class WriteQueue {
     return [...chosen];
   }
 
-  async #send({ planned, updates }: Batch<QueuedWrite>): Promise<void> {
+  async #send({ planned, updates }: Batch<QueuedWrite>, span: OpenSpan): Promise<void> {
     try {
       await this.#target.commit(updates);
     } catch (error) {
+      span.set({ 'error.type': isSluiceError(error) ? error.code : 'unknown' });
       await this.#refused(planned, error);
       return;
     }

@@ -1,6 +1,7 @@
 import { conditionsOf, type KptfileEdit, readKptfile } from '../../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { timestamp } from '../../../foundation/time/clock.ts';
+import { traced } from '../../../foundation/tracing/traced.ts';
 import type { Oid, RefUpdate } from '../../../git/git-repository.ts';
 import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
@@ -30,7 +31,16 @@ import { startInit } from './start-init.ts';
 import { startUpgrade } from './start-upgrade.ts';
 
 /** Plans a new draft: a branch from the main head with one commit, and its record. */
-export async function planCreate(
+export function planCreate(
+  repo: RepositoryContext,
+  wanted: NewRevision,
+  upstreams: UpstreamReader,
+  context: RequestContext,
+): Promise<WritePlan> {
+  return traced('package.plan', {}, () => planDraft(repo, wanted, upstreams, context));
+}
+
+async function planDraft(
   repo: RepositoryContext,
   wanted: NewRevision,
   upstreams: UpstreamReader,
