@@ -1,6 +1,9 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { eventually } from '../support/api/eventually.ts';
 import { KubeApi, type KubeObject, STRATEGIC_PATCH } from '../support/api/kube-api.ts';
+import { hasKubectl, Kubectl } from '../support/kubectl.ts';
 import { skipFor } from '../support/skip.ts';
 import { applyObjects } from './support/apply-objects.ts';
 import { ControlPlane } from './support/control-plane.ts';
@@ -132,5 +135,17 @@ describe('the overlays of deploy', skipFor(missing !== '' && missing), () => {
     };
     const answer = await admin.post(repositories, repository);
     expect([answer.status, answer.text]).toEqual([500, expect.stringContaining('objects.sluice.dev')]);
+  });
+
+  test('are applied and deleted with one command', skipFor(!hasKubectl() && 'kubectl is not installed'), async () => {
+    await using another = await ControlPlane.start({ programs, controllerManager: true });
+    const kubectl = new Kubectl(another.kubeconfig, join(another.folder, 'cache'));
+    const overlay = fileURLToPath(new URL('../../deploy/overlays/with-webhook', import.meta.url));
+    // Warnings are on stderr.
+    for (const round of ['first', 'again'])
+      expect(await kubectl.run(['apply', '-k', overlay]), round).toMatchObject({ code: 0, stderr: '' });
+    await kubectl.ok(['delete', '-k', overlay]);
+    const left = await kubectl.ok('get namespaces,clusterroles,clusterrolebindings,apiservices,crds --output=name');
+    expect(left).not.toContain('sluice');
   });
 });
