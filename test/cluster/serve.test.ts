@@ -16,6 +16,9 @@ const REVISIONS = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisi
 const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
+/** So that a killed leader is replaced soon. */
+const QUICK_ELECTION = ['--lease-duration', '3s', '--renew-deadline', '2s', '--retry-period', '0.5s'];
+
 const folder = temporaryFolder();
 const repository = join(folder.path, 'apps.git');
 let plane: ControlPlane;
@@ -59,7 +62,7 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
     git(repository, ['update-ref', 'refs/heads/main', commit]);
     gitServer = await startGitServer({ root: folder.path });
     installation = await Installation.create(plane);
-    leader = await installation.start();
+    leader = await installation.start({ options: QUICK_ELECTION });
     await leader.ready();
     await installation.served();
     kubectl = new Kubectl(plane.kubeconfig, join(folder.path, 'cache'));
@@ -126,5 +129,71 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
     expect(secret.status).toBe(200);
     expect((await leader.probe('/metrics')).status).toBe(401);
     expect((await leader.probe('/readyz')).text).toBe('ok');
+  });
+
+  test('a standby takes over from a leader that stops, and versions of the two are never the same', async () => {
+    const first = installation.replicas.at(-1) as Replica;
+    const second = await installation.start({ options: QUICK_ELECTION });
+    await second.live();
+    expect(await second.probe('/readyz')).toMatchObject({ status: 503, text: expect.stringContaining('leader') });
+    await second.logged(/leads/);
+    const path = `${REVISIONS}/apps.web.v1`;
+    const before = (await installation.admin.get(path)).body;
+    const listed = (await installation.admin.list(REVISIONS)).body.metadata.resourceVersion;
+
+    expect(await first.stop()).toBe(0);
+    await second.ready();
+    const after = await eventually(
+      () => installation.admin.get(path),
+      ({ status }) => status === 200,
+    );
+    expect(after.body.metadata.uid).toBe(before.metadata.uid);
+    expect(Number(after.body.metadata.resourceVersion)).toBeGreaterThan(Number(listed));
+    const old = await installation.admin.put(path, { ...before, metadata: { ...before.metadata, labels: { a: 'b' } } });
+    expect(old).toMatchObject({ status: 409, body: { reason: 'Conflict' } });
+    const watch = await installation.admin.get(`${REVISIONS}?watch=1&resourceVersion=${listed}&timeoutSeconds=5`);
+    expect(watch.text).toMatch(/"code":410|too old|"reason":"Expired"/);
+    // The publications of the first leader count for the second one.
+    expect(lifecycleOf(after.body)).toBe('Published');
+    expect((await installation.admin.post(REVISIONS, draft('next'))).status).toBe(201);
+  });
+
+  test('a standby takes over from a leader that is killed', async () => {
+    const first = installation.replicas.at(-1) as Replica;
+    const second = await installation.start({ options: QUICK_ELECTION });
+    await second.logged(/leads/);
+    first.kill('SIGKILL');
+    await second.ready();
+    const { status } = await eventually(
+      () => installation.admin.post(REVISIONS, draft('later')),
+      (answer) => answer.status === 201,
+    );
+    expect(status).toBe(201);
+    await eventually(
+      () => step('apps.next.v1', 'Proposed'),
+      (answer) => answer.status === 200,
+    );
+    expect((await step('apps.next.v1', 'Published')).status).toBe(200);
+    expect((await installation.admin.get(`${REVISIONS}/apps.next.v1`)).body).toMatchObject({
+      spec: { lifecycle: 'Published' },
+    });
+    expect(await second.stop()).toBe(0);
+  });
+
+  test('of two processes with a role each, one serves and the other one moves packages', async () => {
+    const api = await installation.start({ role: 'api', options: QUICK_ELECTION });
+    const controllers = await installation.start({ role: 'controllers', options: QUICK_ELECTION });
+    await Promise.all([api.ready(), controllers.ready()]);
+    expect((await controllers.probe('/apis/porch.kpt.dev/v1alpha1')).status).not.toBe(200);
+    const annotated = { ...draft('split'), metadata: { annotations: { 'approval.nephio.org/policy': 'always' } } };
+    await eventually(
+      () => installation.admin.post(REVISIONS, annotated),
+      ({ status }) => status === 201,
+    );
+    await eventually(
+      () => installation.admin.get(`${REVISIONS}/apps.split.v1`),
+      ({ body }) => lifecycleOf(body) === 'Published',
+    );
+    expect(await Promise.all([api.stop(), controllers.stop()])).toEqual([0, 0]);
   });
 });

@@ -42,6 +42,7 @@ export class ClusterFront {
   readonly #healthServer: ApiServer;
   readonly #listeners = new Set<() => void>();
   #server: ApiServer | undefined;
+  #stopping: Promise<void> | undefined;
 
   /** Rejects if the certificates cannot be read or created, or the port cannot be opened. */
   static async open(options: ClusterFrontOptions): Promise<ClusterFront> {
@@ -135,7 +136,12 @@ export class ClusterFront {
   }
 
   /** Finishes the requests in progress. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
     this.#certificates.stop();
     await this.#listener.stop();
     try {

@@ -15,7 +15,7 @@ import { keySourceOf, pushesPath } from '../trust/open-trust.ts';
 import { ClusterObjects } from './cluster-objects.ts';
 
 /** Start of the names of the objects of the trust ledger. */
-const LEDGER_NAME = 'sluice-trust';
+export const LEDGER_NAME = 'sluice-trust';
 
 /** What a process may do that holds the lease. */
 export interface Term {
@@ -24,7 +24,7 @@ export interface Term {
 }
 
 export interface ClusterSessionOptions
-  extends Pick<SessionOptions, 'folder' | 'network' | 'functions' | 'signing' | 'about' | 'onNote'> {
+  extends Pick<SessionOptions, 'folder' | 'network' | 'functions' | 'signing' | 'about' | 'onNote' | 'signal'> {
   readonly client: HttpClient;
   readonly clock: Clock;
   /** Of the objects of this installation. */

@@ -1,6 +1,9 @@
+import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
+import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { HttpClient } from '../../kubernetes/http-client.ts';
 import type { HealthChecks } from '../../server/health/health-checks.ts';
+import { MOVERS } from '../controllers/controllers.ts';
 import { narrateEvent, repeatedWarnings } from '../service/narrate-event.ts';
 import { SluiceService } from '../service/service.ts';
 import { aborted } from '../service/until-stopped.ts';
@@ -10,6 +13,8 @@ import { ensureSigningKey, SIGNING_KEY_NAME } from './ensure-signing-key.ts';
 import { keepCaBundle } from './keep-ca-bundle.ts';
 import { aboutCluster, openClusterSession } from './open-cluster-session.ts';
 import type { ReplicaOptions } from './replica-options.ts';
+import { RepositoryFollower } from './repository-follower.ts';
+import { followLedger } from './standby.ts';
 import { reserveVersions } from './version-blocks.ts';
 
 export interface LeaderOptions
@@ -40,16 +45,19 @@ export interface LeaderOptions
 
 /** The work of the replica that leads: resolves when the signal has aborted and what was running has ended. */
 export async function runLeader(options: LeaderOptions): Promise<void> {
-  const { client, clock, namespace, signing, network, functions, resolvers, disabled, log, warn, signal } = options;
+  const { client, clock, namespace, signing, network, functions, resolvers, log, warn, signal } = options;
   const { front, health, role, diskBudget, webhooks } = options;
+  // Syncs and serves: the process of the controllers does all other work.
+  const disabled = role === 'api' ? MOVERS : options.disabled;
   // Only a Secret that Sluice chose is created by it.
   const { secret } = signing;
   if (secret?.namespace === namespace && secret.name === SIGNING_KEY_NAME) await ensureSigningKey(client, namespace);
   const startVersion = await reserveVersions(client, namespace, clock.now());
   const isRepeated = repeatedWarnings(clock.now());
-  const { session, ledger } = await openClusterSession({
+  const opened = await openClusterSession({
     ...{ client, clock, namespace, folder: options.cache, network, functions, signing },
-    about: aboutCluster(resolvers, disabled),
+    signal,
+    about: aboutCluster(resolvers, options.disabled),
     term: { startVersion },
     onNote: (message) => log({ at: clock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message }),
     onError: (error) => warn('objects', String(error)),
@@ -59,13 +67,20 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
       if (entry !== undefined) log(entry);
     },
   });
+  const { session, ledger } = opened;
+  const requests = new SyncRequests(clock);
+  // Where each role has a process of its own, the other one writes too.
+  const watch = role === 'both' ? undefined : followLedger({ client, clock, namespace, opened, requests, warn });
+  const follower = role === 'api' ? new RepositoryFollower(session, requests, warn) : undefined;
   try {
-    await front.access.whenSynced();
+    await untilEnded(signal, () => front.access.whenSynced());
     // The key is in the ledger before anything is signed with it.
     session.trust.signer();
     await ledger.flushed();
+    follower?.start();
+    await follower?.opened(session.remoteTimeoutMs);
     const service = new SluiceService({
-      ...{ session, log, health, resolvers, disabled, housekeeping: false, diskBudget, signal },
+      ...{ session, log, health, requests, resolvers, disabled, housekeeping: false, diskBudget, signal },
       ...(webhooks === undefined ? {} : { webhooks }),
       serve: async (parts) =>
         // Handlers for requests without a user of the cluster, such as reviews of admission, go into `publicPaths`.
@@ -81,6 +96,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
       await service.stop();
     }
   } finally {
+    await Promise.all([follower?.stop(), watch?.stop()]);
     await session.close();
   }
 }

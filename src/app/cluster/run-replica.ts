@@ -10,6 +10,7 @@ import { ClusterFront } from './cluster-front.ts';
 import { SIGNING_KEY_NAME } from './ensure-signing-key.ts';
 import type { ReplicaOptions, Role } from './replica-options.ts';
 import { runLeader } from './run-leader.ts';
+import { Standby } from './standby.ts';
 
 const LEASES: Readonly<Record<Role, string>> = {
   both: 'sluice',
@@ -44,12 +45,18 @@ export async function runReplica(options: ReplicaOptions): Promise<void> {
     onError: (error) => warn('events', messageOf(error)),
   });
   const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = options;
+  const signing =
+    options.signing.file === undefined && options.signing.secret === undefined
+      ? { secret: { namespace, name: SIGNING_KEY_NAME } }
+      : options.signing;
+  const standby = new Standby({ ...options, signing, client, clock, warn });
   const elector: LeaderElector = new LeaderElector({
     ...{ client, clock, namespace, name: LEASES[role], identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs },
     recorder,
     onStartedLeading: async (term) => {
       state = 'it becomes leader';
       info('Leading', identity, `holds Lease ${namespace}/${LEASES[role]}`);
+      await standby.stop();
       const ended = aborted(term).then(() => {
         state = 'it stops';
         if (signal.aborted) return;
@@ -59,10 +66,7 @@ export async function runReplica(options: ReplicaOptions): Promise<void> {
       await runLeader({
         ...{ ...options, client, clock, front, health, warn },
         network: { ...options.network, expectMayPush: () => expectLeader(elector) },
-        signing:
-          options.signing.file === undefined && options.signing.secret === undefined
-            ? { secret: { namespace, name: SIGNING_KEY_NAME } }
-            : options.signing,
+        signing,
         signal: term,
         onReady: () => {
           state = undefined;
@@ -77,8 +81,10 @@ export async function runReplica(options: ReplicaOptions): Promise<void> {
   });
   health.add('livez', 'leader-election', () => elector.check());
   try {
+    standby.start();
     await elector.run(signal);
   } finally {
+    await standby.stop();
     await recorder.flush();
     await front.stop();
     await connection.close();

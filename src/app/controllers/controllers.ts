@@ -18,7 +18,7 @@ import type { Session } from '../session/session.ts';
 import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 
 /** They move packages. */
-const MOVERS = ['repository', 'revision', 'proposal', 'approval', 'delivery'] as const;
+export const MOVERS = ['repository', 'revision', 'proposal', 'approval', 'delivery'] as const;
 const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
 
 export interface ControllerChoice {

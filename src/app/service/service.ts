@@ -32,6 +32,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly log: LogSink;
   /** Opens the API; absent if none is served. */
   readonly serve?: ((parts: ApiParts) => Promise<ServedApi>) | undefined;
+  /** Syncs that something else than an object requests, such as a webhook. */
+  readonly requests?: SyncRequests;
   /** Default: health checks of its own. */
   readonly health?: HealthChecks;
   /** Separate address of the webhooks; see RunOptions. */
@@ -111,7 +113,7 @@ export class SluiceService {
     const busy = () => session.store.repositories().some(({ isChecking }) => isChecking);
     this.manager.add({ name: 'signatures', start: () => undefined, busy });
     const onProblem = (revision: string, message: string) => this.#warn('Problem', revision, message);
-    this.#requests = new SyncRequests(clock);
+    this.#requests = options.requests ?? new SyncRequests(clock);
     addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests });
   }
 
@@ -148,10 +150,10 @@ export class SluiceService {
     await this.manager.start();
     this.#started = true;
     if (recovery !== undefined) this.#reportWhenFinished(recovery);
-    const { serve, webhooks, signal } = this.#options;
+    const { serve, webhooks, signal, disabled } = this.#options;
     if (serve === undefined && webhooks === undefined) return;
     // Clients that reconnect must see the packages that they knew, and not an Added event for each.
-    await this.#waitForRepositories();
+    if (!disabled.includes('repository')) await this.#waitForRepositories();
     if (signal.aborted) return;
     const { client, clock } = session;
     const { WebhookEndpoint } = await import('../../server/webhooks/webhook-endpoint.ts');

@@ -69,6 +69,8 @@ export interface SessionOptions {
   readonly quota?: Partial<QuotaLimits> | undefined;
   /** Information about the `sluice up` with this session. Absent if another process may run one, or none. */
   readonly about?: UpAbout;
+  /** Ends the opening of the session, which waits for the objects. */
+  readonly signal?: AbortSignal;
   /** Called once for each limitation of the Git engine in use. */
   readonly onNote?: (note: string) => void;
   /** Called with each warning about a request, such as that its result is from an earlier fetch. */
@@ -218,8 +220,12 @@ export class Session {
       const key = signingKeyOf(options.signing ?? {}, () => session?.readers.signingSecret?.list()[0]);
       const trust = await backend.openTrust(key);
       session = new Session(options, options.clock ?? systemClock, objects, trust);
+      const { readers } = session;
+      const stop = () => void readers.stop();
+      options.signal?.addEventListener('abort', stop);
       // Policies must be read before the first decision.
-      await session.readers.start();
+      await readers.start().finally(() => options.signal?.removeEventListener('abort', stop));
+      options.signal?.throwIfAborted();
       return session;
     } catch (error) {
       await (session ?? objects).close();

@@ -88,6 +88,11 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     return this.#read(true);
   }
 
+  /** Joins objects of this ledger as other processes have written them, such as those that a watch delivers. Throws Corrupt. */
+  joinObjects(objects: readonly LedgerObject[]): void {
+    for (const object of objects) this.#join(readLedgerObject(this.#options.name, object), true);
+  }
+
   /** Resolves when all changes before the call are in the cluster. Rejects if a write fails; it is repeated in the background. */
   async flushed(): Promise<void> {
     // It may have begun before the last change.
