@@ -87,7 +87,7 @@ describe('migration from a Porch server', skipFor(missing), () => {
     expect(stdout + stderr).not.toContain(PASSWORD);
     return { code, stderr, ...(JSON.parse(stdout) as MigrationReport) };
   };
-  const repositoriesAtPorch = async () => (await admin.get(`${REPOSITORIES}/team/repositories`)).text;
+  const repositoriesAtPorch = async () => (await admin.list(`${REPOSITORIES}/team/repositories`)).body.items;
 
   test('a dry run changes nothing, and a migration shows every revision of Porch alike, again and again', async () => {
     const before = await repositoriesAtPorch();
@@ -133,7 +133,7 @@ describe('migration from a Porch server', skipFor(missing), () => {
       ],
     });
     expect(again.repositories[0]?.metadata).toBeUndefined();
-    expect(await repositoriesAtPorch()).toBe(before);
+    expect(await repositoriesAtPorch()).toEqual(before);
   });
 
   test('Porch and Sluice work on the repositories at the same time, and differences are named with the next step', async () => {
@@ -169,10 +169,6 @@ describe('migration from a Porch server', skipFor(missing), () => {
   });
 
   test('what Sluice cannot take over is reported, and the rest is migrated', async () => {
-    const oci = { type: 'oci', oci: { registry: 'registry.example.com/packages' } };
-    await admin.post(`${REPOSITORIES}/team/repositories`, {
-      ...{ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name: 'images' }, spec: oci },
-    });
     const variant = await admin.post(VARIANTS, {
       ...{ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'PackageVariant', metadata: { name: 'edge' } },
       spec: { upstream: { repo: 'blueprints', package: 'base' }, downstream: { repo: 'apps', package: 'web' } },
@@ -181,26 +177,28 @@ describe('migration from a Porch server', skipFor(missing), () => {
     const ownerReferences = [{ ...owner, uid: variant.body.metadata.uid }];
     await porch.setMetadata('team', 'apps.web.second', { ownerReferences });
     const report = await reportOf('--yes', '--include-secrets');
-    expect(report).toMatchObject({
-      ...{ code: 1, differences: [] },
-      repositories: [
-        {
-          name: 'apps',
-          action: 'registered',
-          metadata: expect.arrayContaining([
-            expect.objectContaining({
-              name: 'apps.web.second',
-              copied: false,
-              what: expect.stringContaining('Sluice does not have the owner PackageVariant/edge'),
-            }),
-          ]),
-        },
-        { name: 'blueprints', action: 'registered' },
-        { name: 'images', action: 'blocked', message: 'repositories of type oci are not supported' },
-      ],
+    expect(report).toMatchObject({ code: 0, differences: [] });
+    expect(report.repositories[0]?.metadata).toContainEqual({
+      ...{ name: 'apps.web.second', copied: false },
+      what: expect.stringContaining('Sluice does not have the owner PackageVariant/edge'),
     });
     expect(report.notes).toContainEqual(
       expect.objectContaining({ subject: 'PackageVariant', reason: 'Stays', names: ['edge'] }),
     );
+
+    // Porch 1.5.3 ends when it gets this one.
+    await porch[Symbol.asyncDispose]();
+    await admin.post(`${REPOSITORIES}/team/repositories`, {
+      ...{ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name: 'images' } },
+      spec: { type: 'oci', oci: { registry: 'registry.example.com/packages' } },
+    });
+    expect(await reportOf('--yes')).toMatchObject({
+      ...{ code: 1, differences: [] },
+      repositories: [
+        { name: 'apps', action: 'blocked', next: 'remove the cause, and run the command again' },
+        { name: 'blueprints', action: 'blocked' },
+        { name: 'images', action: 'blocked', message: 'repositories of type oci are not supported' },
+      ],
+    });
   });
 });

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import type { Stored } from '../../resource/object/object.ts';
+import { planRepository, shownAddress, withoutPasswords } from './plan-repository.ts';
+
+function repository(name: string, spec: object, metadata: object = {}): Stored<Repository> {
+  const server = { uid: `uid-${name}`, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
+  const object = { metadata: { name, namespace: 'team', ...server, ...metadata }, spec };
+  return { ...repositoryKind.complete(object as never), metadata: object.metadata } as Stored<Repository>;
+}
+const ofGit = (name: string, git: object = {}, metadata: object = {}) =>
+  repository(name, { type: 'git', git: { repo: 'https://git.example.com/apps.git', ...git } }, metadata);
+
+test('registers what Sluice does not have, without what belongs to the cluster of Porch', async () => {
+  const given = ofGit(
+    'apps',
+    { secretRef: { name: '' } },
+    {
+      labels: { team: 'a' },
+      annotations: { 'porch.kpt.dev/v1alpha2-migration': 'true', note: 'x' },
+      finalizers: ['config.porch.kpt.dev/repository'],
+      ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'c' }],
+    },
+  );
+  const { action, object } = await planRepository(given, []);
+  expect(action).toBe('register');
+  expect(object?.metadata).toEqual({
+    name: 'apps',
+    namespace: 'team',
+    labels: { team: 'a' },
+    annotations: { note: 'x' },
+  });
+});
+
+test('a repository that Sluice has is present, also after a requested synchronisation', async () => {
+  const existing = repository('apps', { ...ofGit('apps').spec, sync: { runOnceAt: '2026-01-01T00:00:00Z' } });
+  expect(await planRepository(ofGit('apps'), [existing])).toMatchObject({ action: 'present' });
+});
+
+test('another repository of the same name is a conflict that names the fields', async () => {
+  const plan = await planRepository(ofGit('apps'), [ofGit('apps', { branch: 'other' })]);
+  expect(plan).toMatchObject({ action: 'conflict', message: expect.stringContaining('spec.git.branch') });
+  expect(plan.next).toContain('sluice repo unreg apps -n team');
+});
+
+test('packages that are registered under another name are not registered again', async () => {
+  const plan = await planRepository(ofGit('apps'), [ofGit('more')]);
+  expect(plan).toMatchObject({ action: 'blocked', message: expect.stringContaining('team/more') });
+});
+
+test('other types are blocked', async () => {
+  const plan = await planRepository(repository('images', { type: 'oci', oci: { registry: 'r.example.com/p' } }), []);
+  expect(plan).toMatchObject({ action: 'blocked', message: 'repositories of type oci are not supported' });
+});
+
+test('an address with a password is refused without printing the password', async () => {
+  const repo = 'https://bot:pass-word@git.example.com/apps.git';
+  const given = { ...ofGit('apps'), spec: { ...ofGit('apps').spec, git: { ...ofGit('apps').spec.git, repo } } };
+  const plan = await planRepository(given as Stored<Repository>, []);
+  expect(plan.action).toBe('blocked');
+  expect(JSON.stringify(plan)).not.toContain('pass-word');
+  expect(shownAddress(given as Stored<Repository>)).toBe('https://***@git.example.com/apps.git');
+  expect(withoutPasswords('GET "http://a:b%40c@h/x" failed')).toBe('GET "http://***@h/x" failed');
+});
