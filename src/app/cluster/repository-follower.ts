@@ -1,9 +1,8 @@
 import { OpenRepository } from '../../../controllers/repository/open-repository.ts';
-import { REMOTE_INTERVALS, steady } from '../../../controllers/repository/poll-pace.ts';
+import { REMOTE_INTERVALS } from '../../../controllers/repository/poll-pace.ts';
 import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
-import { localPath } from '../../git/open/open-location.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 import type { Session } from '../session/session.ts';
@@ -14,7 +13,6 @@ const SYNC_TIMEOUT_MS = 60_000;
 /** A first fetch that is aborted starts over. */
 const OPEN_TIMEOUT_MS = 660_000;
 const SAVE_INTERVAL_MS = 30_000;
-const LOCAL_INTERVAL_MS = 1000;
 
 /** A repository that could not be opened. */
 interface Failure {
@@ -113,9 +111,8 @@ export class RepositoryFollower {
       await this.#within(OPEN_TIMEOUT_MS, (signal) => repositories.open(id, signal));
       const repository = store.findRepository(id);
       if (repository === undefined) return;
-      const isLocal = localPath(object.spec.git?.repo ?? '') !== undefined;
-      const intervals = isLocal ? steady(LOCAL_INTERVAL_MS) : REMOTE_INTERVALS;
-      this.#open.set(id, new OpenRepository(object, repository, { store, clock, intervals, random: Math.random }));
+      const pace = { intervals: REMOTE_INTERVALS, random: Math.random };
+      this.#open.set(id, new OpenRepository(object, repository, { store, clock, ...pace }));
       this.#failures.delete(id);
       return;
     }

@@ -49,7 +49,8 @@ export async function runReplica(options: ReplicaOptions): Promise<void> {
     options.signing.file === undefined && options.signing.secret === undefined
       ? { secret: { namespace, name: SIGNING_KEY_NAME } }
       : options.signing;
-  const standby = new Standby({ ...options, signing, client, clock, warn });
+  const network = { ...options.network, isRemoteOnly: true };
+  const standby = new Standby({ ...options, network, signing, client, clock, warn });
   const elector: LeaderElector = new LeaderElector({
     ...{ client, clock, namespace, name: LEASES[role], identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs },
     recorder,
@@ -65,7 +66,7 @@ export async function runReplica(options: ReplicaOptions): Promise<void> {
       });
       await runLeader({
         ...{ ...options, client, clock, front, health, warn },
-        network: { ...options.network, expectMayPush: () => expectLeader(elector) },
+        network: { ...network, expectMayPush: () => expectLeader(elector) },
         signing,
         signal: term,
         onReady: () => {

@@ -3,6 +3,7 @@ import { ObjectReader } from '../../controller/object-reader.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { allowedSignersOf, hostUsersNameOf } from '../../package/store/policy-objects.ts';
+import { LEDGER_LABEL } from '../../package/trust/cluster/ledger-objects.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { configMapKind } from '../../resource/kinds/core/config-map.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
@@ -42,7 +43,11 @@ export class ObjectReaders {
     this.repositories = reader(repositoryKind);
     this.policies = reader(packagePolicyKind);
     this.functionPolicies = reader(functionPolicyKind);
-    this.configMaps = reader(configMapKind);
+    this.configMaps = new ObjectReader({
+      ...{ ...common, kind: configMapKind },
+      // A trust ledger in a cluster can be large, and lists no people.
+      selection: { labelSelector: `!${LEDGER_LABEL}` },
+    });
     this.targets = reader(deliveryTargetKind);
     this.signingSecret =
       signingSecret === undefined

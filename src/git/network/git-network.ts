@@ -5,6 +5,8 @@ export interface GitNetwork {
   readonly hosts: HostRules;
   /** Certificates in PEM of authorities that every remote may be signed by, besides those that this process trusts anyway. */
   readonly authorities?: string | undefined;
+  /** True where no repository is on the machine of the server: a path would lead into its caches, and to packages of others. */
+  readonly isRemoteOnly?: boolean | undefined;
   /** Called before each push to a remote; throws where this process may not write now, such as a server that does not lead any more. */
   readonly expectMayPush?: (() => void) | undefined;
 }

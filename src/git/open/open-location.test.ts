@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { GitRemote } from '../git-repository.ts';
+import { DEFAULT_NETWORK } from '../network/git-network.ts';
 import { openLocation } from './open-location.ts';
 
 let folder: string;
@@ -42,4 +45,27 @@ test('only what can be fetched again may be lost on a crash of the machine', asy
     expect(git.capabilities.durable).toBe(durable);
     await git.close();
   }
+});
+
+test('where repositories are remote only, no address leads to the disk of the server', async () => {
+  const repository = { network: { ...DEFAULT_NETWORK, isRemoteOnly: true } };
+  const places = { mirrorPath: join(folder, 'mirror'), hostedFolder: join(folder, 'hosted'), repository };
+  for (const url of [folder, pathToFileURL(folder).href, 'FILE:///etc', 'sluice:///web.git'])
+    await expect(openLocation({ url, ...places })).rejects.toMatchObject({ code: 'Refused' });
+  const { git } = await openLocation({ url: 'https://git.example/web.git', ...places });
+  await git.close();
+});
+
+test('a process that may not write now pushes nothing', async () => {
+  const expectMayPush = () => {
+    throw new SluiceError('Unavailable', 'the lease has expired');
+  };
+  const { git, remote } = await openLocation({
+    url: 'https://git.example/web.git',
+    mirrorPath: join(folder, 'mirror'),
+    repository: { network: { ...DEFAULT_NETWORK, expectMayPush } },
+  });
+  const update = { type: 'create', ref: 'refs/heads/main', new: 'a'.repeat(40) } as const;
+  await expect(git.push(remote as GitRemote, [update])).rejects.toThrow('the lease has expired');
+  await git.close();
 });

@@ -35,6 +35,11 @@ export interface OpenLocation {
 export async function openLocation(options: LocationOptions): Promise<OpenLocation> {
   const path = localPath(options.url, options.hostedFolder);
   if (path !== undefined) {
+    if (options.repository?.network?.isRemoteOnly === true)
+      throw new SluiceError(
+        'Refused',
+        `cannot open the repository ${options.url}: it would be on the machine of Sluice, which keeps only caches in a cluster; use https:// or ssh://`,
+      );
     if (isHosted(options.url)) return { git: await openHosted(path, options), remote: undefined };
     await refuseHosted(path, options);
     await checkBare(path);

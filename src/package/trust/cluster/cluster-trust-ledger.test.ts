@@ -40,8 +40,9 @@ function cluster() {
   const objects = new FailingMaps(configMapKind, { clock, log: new EventLog({ clock }) });
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
-  const lead = async (epoch: number) => {
+  const lead = async (epoch: number, readOnly = false) => {
     const ledger = await ClusterTrustLedger.open({
+      readOnly,
       objects,
       namespace: 'sluice',
       name: 'trust',
@@ -78,6 +79,32 @@ describe('ClusterTrustLedger', () => {
     expect(second.mark(scope('y'))).toEqual(first.mark(scope('y')));
     second.raise([raiseOf('z', 1)]);
     expect(second.mark(scope('z'))?.order).toBeGreaterThan(second.keys()[0]?.revocation?.order ?? 99);
+  });
+
+  test('of a standby writes nothing, and joins what a watch delivers', async () => {
+    const { clock, objects, lead } = cluster();
+    const leader = await lead(1);
+    const standby = await lead(0, true);
+    standby.addKey(key('own'));
+    standby.putRepository({ id: 'r9', address: 'nine', mainHeads: {} });
+    standby.raise([raiseOf('x', 1)]);
+    await standby.flushed();
+    await clock.advanceAsync(60_000);
+    expect(objects.writes).toBe(0);
+
+    leader.raise([raiseOf('x', 2), raiseOf('y', 1)]);
+    leader.putRepository({ id: 'r1', address: 'one', mainHeads: {} });
+    await leader.flushed();
+    const { version } = standby.raisedSince(Number.MAX_SAFE_INTEGER);
+    const { items } = await objects.list(context, {});
+    standby.joinObjects(items);
+    expect(standby.raisedSince(version).scopes).toEqual(expect.arrayContaining([scope('x'), scope('y')]));
+    expect(standby.mark(scope('x'))).toMatchObject({ sequence: 2 });
+    expect(standby.repositoryAt('one')?.id).toBe('r1');
+    expect(standby.raisedSince(standby.raisedSince(version).version).scopes).toEqual([]);
+    const writes = objects.writes;
+    await clock.advanceAsync(60_000);
+    expect(objects.writes).toBe(writes);
   });
 
   test('takes nothing back that another process has written meanwhile', async () => {
