@@ -9,6 +9,7 @@ import { gitNetworkOf } from '../../app/repositories/git-network.ts';
 import { loadResolvers } from '../../app/resolvers/load-resolvers.ts';
 import { type ListenAddress, listenAddress, webhookAddress } from '../../app/service/listen-address.ts';
 import { untilStopped } from '../../app/service/until-stopped.ts';
+import { withTracing } from '../../app/tracing/with-tracing.ts';
 import { signingChoice } from '../../app/trust/signing-choice.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { findClusterAccess } from '../../kubernetes/access/kubeconfig.ts';
@@ -61,7 +62,9 @@ export async function serve(options: ServeOptions, { terminal, environment }: In
   const access = await findClusterAccess({ kubeconfig, context, environment });
   const stop = untilStopped(() => terminal.note('stopping: running work is finished first'));
   try {
-    await runReplica({ ...replica, access, signal: stop.signal, exit: (code) => process.exit(code) });
+    await withTracing(environment, log, () =>
+      runReplica({ ...replica, access, signal: stop.signal, exit: (code) => process.exit(code) }),
+    );
     return 0;
   } finally {
     stop.release();

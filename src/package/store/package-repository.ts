@@ -122,11 +122,10 @@ export class PackageRepository implements RepositoryContext {
     this.note = note;
     this.#cache = cache;
     this.#options = options;
-    const { git, trust, isFirstLook } = options;
+    const { name, namespace, git, remote, layout, trust, isFirstLook } = options;
     this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
     this.#refs = new TrackedRefs({
-      ...{ repository: options.name, namespace: options.namespace, git, remote: options.remote },
-      ...{ layout: options.layout, index: this.index, trust },
+      ...{ repository: name, namespace, git, remote, layout, index: this.index, trust },
       onChange: (changes) => {
         if (this.#closed) return;
         // The pusher of a deleted revision is not the pusher of the same commit in a later push.

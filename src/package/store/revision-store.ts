@@ -5,7 +5,7 @@ import type { IndexChange } from '../index/state/index-delta.ts';
 import type { PackageContent } from '../model/content/content.ts';
 import type { ComparedFiles } from '../model/diff/compared-files.ts';
 import type { Gate } from '../model/gates/gates.ts';
-import { DEFAULT_NAMESPACE, revisionName } from '../model/identity/identity.ts';
+import { DEFAULT_NAMESPACE } from '../model/identity/identity.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
 import { type PackageRevision, repositoryIdOf, revisionId } from '../model/revision/package-revision.ts';
@@ -24,7 +24,7 @@ import {
 import type { PackageRepository } from './package-repository.ts';
 import { notifyAll, RevisionAnnouncements, type RevisionListener } from './revision-announcements.ts';
 import { matches, type RevisionFilter } from './revision-filter.ts';
-import { tracedRequest } from './traced-request.ts';
+import { tracedCreate, tracedUpdate } from './traced-request.ts';
 import { UpstreamReferences } from './upstream-references.ts';
 
 /** The data that gates, controllers and `why` evaluate about a revision, read at one point in time. */
@@ -295,9 +295,7 @@ export class RevisionStore {
     const target = this.repository(repository);
     // A name means a revision of the same namespace.
     const revision = (name: string) => this.#upstream(name.includes('/') ? name : `${target.namespace}/${name}`);
-    const name = revisionName({ ...wanted, repository: target.repository });
-    const attributes = { 'sluice.package_revision': name, 'sluice.source': wanted.source.type };
-    return tracedRequest('package.create', target, context, attributes, () =>
+    return tracedCreate(target, wanted, context, () =>
       target.create(wanted, context, { address: this.#address, revision }),
     );
   }
@@ -306,19 +304,15 @@ export class RevisionStore {
   async change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
     const revision = this.get(name);
     const repository = this.repositoryOf(revision);
-    const attributes = { 'sluice.package_revision': revision.name, 'sluice.action': 'edit' };
-    const after = await tracedRequest('package.update', repository, context, attributes, () =>
-      repository.update(revision.name, { change }, context),
-    );
-    return after ?? this.get(name);
+    const write = () => repository.update(revision.name, { change }, context);
+    return (await tracedUpdate(repository, revision.name, 'edit', context, write)) ?? this.get(name);
   }
 
   /** Applies a change and a lifecycle step in one transaction; undefined if the revision is deleted afterwards. */
   async update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
     const revision = this.get(name);
     const repository = this.repositoryOf(revision);
-    const attributes = { 'sluice.package_revision': revision.name, 'sluice.action': update.action ?? 'edit' };
-    return tracedRequest('package.update', repository, context, attributes, async () => {
+    return tracedUpdate(repository, revision.name, update.action ?? 'edit', context, async () => {
       if (update.action === 'approve' && revision.lifecycle === 'Proposed')
         await this.#checkApproval(revision, update, context);
       return repository.update(revision.name, update, context);
