@@ -73,12 +73,16 @@ function registrationOf(given: Stored<Repository>): Repository {
   };
 }
 
-/** The address of a repository without user and password. */
+/** The address of a repository without a password, and without a user over http, which can be a token. */
 export function shownAddress({ spec }: Repository): string {
-  return withoutPasswords(spec.git?.repo ?? spec.oci?.registry ?? '-');
+  const address = spec.git?.repo ?? spec.oci?.registry ?? '-';
+  if (!URL.canParse(address)) return withoutPasswords(address);
+  const { protocol, username, password } = new URL(address);
+  const isSecret = password !== '' || (username !== '' && protocol !== 'ssh:');
+  return isSecret ? withoutPasswords(address) : address;
 }
 
-/** A text whose addresses contain no user and password. */
+/** A text whose addresses contain no user and password, also where a password contains a slash. */
 export function withoutPasswords(text: string): string {
-  return text.replaceAll(/(?<=[a-z]:\/\/)[^/\s"]*@/gi, '***@');
+  return text.replaceAll(/(?<=[a-z]:\/\/)[^\s"]*@/gi, '***@');
 }
