@@ -91,16 +91,15 @@ function stateOf({ lifecycle, revision }: RevisionView): string {
   return revision === 0 ? lifecycle : `${lifecycle} (revision ${revision})`;
 }
 
-/** Undefined if the files are alike. A server that does not show them differs. */
+/** Undefined if the files are alike. A text is the reason why a server does not show them; undefined says that there are none. */
 export function compareContents(
   name: string,
-  porch: ContentsView | undefined,
-  sluice: ContentsView | undefined,
+  porch: ContentsView | string | undefined,
+  sluice: ContentsView | string | undefined,
 ): RevisionDifference | undefined {
-  if (porch === undefined || sluice === undefined) {
-    if (porch === sluice) return undefined;
-    const text = (view: ContentsView | undefined) => (view === undefined ? NONE : contentsDigest(view));
-    return { name, field: 'contents', porch: text(porch), sluice: text(sluice), next: AGAIN };
+  if (typeof porch !== 'object' || typeof sluice !== 'object') {
+    if (porch === undefined && sluice === undefined) return undefined;
+    return { name, field: 'contents', porch: contentsText(porch), sluice: contentsText(sluice), next: AGAIN };
   }
   const paths = differentFiles(porch, sluice);
   if (paths.length === 0) return undefined;
@@ -110,4 +109,8 @@ export function compareContents(
     ...{ name, field: 'contents', porch: contentsDigest(porch), sluice: contentsDigest(sluice) },
     next: `compare ${shown} of "porchctl rpkg pull ${name}" and "sluice rpkg pull ${name}"; ${AGAIN}`,
   };
+}
+
+function contentsText(contents: ContentsView | string | undefined): string {
+  return typeof contents === 'object' ? contentsDigest(contents) : (contents ?? NONE);
 }

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { sendJson, sendStatus, WireServer } from '../../kubernetes/testing.ts';
+import { revisionUid } from '../../package/model/identity/identity.ts';
 import { type CliFixture, cliFixture, runCli } from '../testing.ts';
 import type { MigrationReport } from './migration-report.ts';
 
@@ -120,6 +121,26 @@ test('reports drafts that Porch keeps in its database', async () => {
   expect(report.differences).toEqual([
     expect.objectContaining({ name: 'apps.web.v1', porch: 'Draft', next: expect.stringContaining('database') }),
   ]);
+});
+
+test('a package whose files Porch cannot show is a difference, and what was registered before that stays', async () => {
+  expect(await fixture.run('repo', 'reg', join(fixture.folder, 'apps.git'))).toMatchObject({ code: 0 });
+  expect(await fixture.run('rpkg', 'init', 'web', '--repository', 'apps', '--workspace', 'v1')).toMatchObject({
+    code: 0,
+  });
+  objects['/apis/porch.kpt.dev/v1alpha1/packagerevisions'] = [
+    revision('apps.web.v1', {}, { uid: revisionUid('apps.web.v1', 'team') }),
+  ];
+  const fresh = ['--only', 'apps', '--data', join(fixture.folder, 'fresh')];
+  const path = `${PACKAGES}/packagerevisionresources/apps.web.v1`;
+  failures[path] = 403;
+  expect(await migrate(...fresh, '--yes')).toMatchObject({
+    ...{ code: 1, repositories: [{ action: 'registered', alike: 0 }] },
+    differences: [{ name: 'apps.web.v1', field: 'contents', porch: expect.stringContaining('not now') }],
+  });
+  expect(await migrate(...fresh, '--yes', '--no-contents')).toMatchObject({
+    ...{ code: 0, repositories: [{ action: 'present', alike: 1 }] },
+  });
 });
 
 test('a dry run reports closed gates, deletions, publications and what stays in the cluster', async () => {
