@@ -136,6 +136,10 @@ describe('migration from a Porch server', skipFor(missing), () => {
     });
     expect(again.repositories[0]?.metadata).toBeUndefined();
     expect(await repositoriesAtPorch()).toEqual(before);
+
+    expect(await sluice('repo', 'adopt', 'apps', '-n', 'team', '--yes')).toMatchObject({ code: 0 });
+    const { notes } = await reportOf('--only', 'apps');
+    expect(notes).toEqual([]);
   });
 
   test('Porch and Sluice work on the repositories at the same time, and differences are named with the next step', async () => {
@@ -148,9 +152,11 @@ describe('migration from a Porch server', skipFor(missing), () => {
     ).toMatchObject({
       code: 0,
     });
+    for (const step of ['propose', 'approve'])
+      expect(await sluice('rpkg', step, 'apps.ours.v1', '-n', 'team')).toMatchObject({ code: 0 });
     await eventually(
       () => reportOf('--only', 'apps'),
-      ({ code, repositories }) => code === 0 && repositories[0]?.alike === 9,
+      ({ code, repositories }) => code === 0 && repositories[0]?.alike === 10,
     );
 
     await porch.setMetadata('team', 'apps.ours.v1', { labels: { tier: 'back' } });

@@ -8,7 +8,7 @@ import { portableObject } from '../transfer/portable-object.ts';
 import type { RepositoryReport } from './migration-report.ts';
 
 /** On a Repository whose package revisions newer versions of Porch keep as custom resources. */
-export const V1ALPHA2_ANNOTATION = 'porch.kpt.dev/v1alpha2-migration';
+const V1ALPHA2_ANNOTATION = 'porch.kpt.dev/v1alpha2-migration';
 
 export interface RepositoryPlan extends Pick<RepositoryReport, 'action' | 'message' | 'next'> {
   /** What Sluice would have; absent if it can have none. */
