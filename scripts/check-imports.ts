@@ -181,6 +181,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'fn',
     'data',
     'transfer',
+    'migrate',
     'kptfile',
     'repo',
     'up',

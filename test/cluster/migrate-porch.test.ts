@@ -5,11 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import type { MigrationReport } from '../../src/cli/migrate/migration-report.ts';
 import { runCli } from '../../src/cli/testing.ts';
+import { ADMIN_CONTEXT } from '../../src/server/authentication/kubeconfig.ts';
 import { eventually } from '../support/api/eventually.ts';
 import { KubeApi } from '../support/api/kube-api.ts';
 import { git, initBare } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { skipFor } from '../support/skip.ts';
+import { Up } from '../support/up.ts';
 import { ControlPlane } from './support/control-plane.ts';
 import { porchProgram } from './support/porch/porch-program.ts';
 import { PorchServer, REPOSITORIES } from './support/porch/porch-server.ts';
@@ -134,6 +136,10 @@ describe('migration from a Porch server', skipFor(missing), () => {
     });
     expect(again.repositories[0]?.metadata).toBeUndefined();
     expect(await repositoriesAtPorch()).toEqual(before);
+
+    expect(await sluice('repo', 'adopt', 'apps', '-n', 'team', '--yes')).toMatchObject({ code: 0 });
+    const { notes } = await reportOf('--only', 'apps');
+    expect(notes).toEqual([]);
   });
 
   test('Porch and Sluice work on the repositories at the same time, and differences are named with the next step', async () => {
@@ -146,9 +152,11 @@ describe('migration from a Porch server', skipFor(missing), () => {
     ).toMatchObject({
       code: 0,
     });
+    for (const step of ['propose', 'approve'])
+      expect(await sluice('rpkg', step, 'apps.ours.v1', '-n', 'team')).toMatchObject({ code: 0 });
     await eventually(
       () => reportOf('--only', 'apps'),
-      ({ code, repositories }) => code === 0 && repositories[0]?.alike === 9,
+      ({ code, repositories }) => code === 0 && repositories[0]?.alike === 10,
     );
 
     await porch.setMetadata('team', 'apps.ours.v1', { labels: { tier: 'back' } });
@@ -166,6 +174,18 @@ describe('migration from a Porch server', skipFor(missing), () => {
     expect(text.code).toBe(1);
     expect(text.stdout).toMatch(/^team\/apps\.ours\.v1 +metadata\.labels\[tier\] +middle +back +/m);
     expect(text.stderr).toContain('0 of 1 repository alike, 1 difference; nothing was changed');
+  });
+
+  test('migrates to a server of Sluice, without the files of the package revisions if so requested', async () => {
+    await using up = await startUp(join(folder, 'data'));
+    const target = ['--to-kubeconfig', join(folder, 'data', 'kubeconfig'), '--to-context', up.context, '-n', 'team'];
+    const words = ['migrate', 'porch', '--kubeconfig', plane.kubeconfig, ...target, '--yes', '--include-secrets'];
+    const { code, stdout, stderr } = await runCli([...words, '--no-contents'], environment);
+    expect({ code, stderr }, stderr).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('2 of 2 repositories alike'),
+    });
+    expect(stdout).toMatch(/^team\/apps +http:\S+\/apps.git +registered +host-auth \(copied\) /m);
   });
 
   test('what Sluice cannot take over is reported, and the rest is migrated', async () => {
@@ -202,3 +222,10 @@ describe('migration from a Porch server', skipFor(missing), () => {
     });
   });
 });
+
+/** A server of Sluice that reads Git hosts on this machine. */
+async function startUp(data: string): Promise<AsyncDisposable & { readonly context: string }> {
+  const up = new Up(data, '--allow-git-host', '127.0.0.1');
+  await up.said(/https:\/\//);
+  return { context: ADMIN_CONTEXT, [Symbol.asyncDispose]: async () => void (await up.end('SIGTERM')) };
+}

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type ContentsView, contentsDigest, differentFiles } from './contents-digest.ts';
 import type { RevisionView } from './revision-view.ts';
 
@@ -22,6 +23,10 @@ export interface CompareOptions {
 const NONE = '-';
 /** Maximum number of paths that a difference names. */
 const MAX_PATHS = 3;
+
+/** Maximum number of characters of a value. */
+const MAX_VALUE = 60;
+const OWN_VALUE = 'Sluice keeps its value: set the right one there';
 
 const AGAIN = 'it may have changed meanwhile: compare again once both have read the repository';
 
@@ -71,29 +76,30 @@ function fieldDifferences(porch: RevisionView, sluice: RevisionView): RevisionDi
   compare('latest', porch.isLatest, sluice.isLatest);
   for (const kind of ['labels', 'annotations'] as const)
     for (const [key, value] of Object.entries(porch[kind]))
-      compare(
-        `metadata.${kind}[${key}]`,
-        value,
-        sluice[kind][key] ?? value,
-        'Sluice keeps its value: set the right one there',
-      );
+      compare(`metadata.${kind}[${key}]`, shown(value), shown(sluice[kind][key] ?? value), OWN_VALUE);
   return found;
+}
+
+/** Values of annotations can be whole documents. */
+function shown(value: string): string {
+  if (value.length <= MAX_VALUE) return value;
+  const digest = createHash('sha256').update(value).digest('hex').slice(0, 12);
+  return `${value.slice(0, MAX_VALUE)}… (sha256:${digest})`;
 }
 
 function stateOf({ lifecycle, revision }: RevisionView): string {
   return revision === 0 ? lifecycle : `${lifecycle} (revision ${revision})`;
 }
 
-/** Undefined if the files are alike. A server that does not show them differs. */
+/** Undefined if the files are alike. A text is the reason why a server does not show them; undefined says that there are none. */
 export function compareContents(
   name: string,
-  porch: ContentsView | undefined,
-  sluice: ContentsView | undefined,
+  porch: ContentsView | string | undefined,
+  sluice: ContentsView | string | undefined,
 ): RevisionDifference | undefined {
-  if (porch === undefined || sluice === undefined) {
-    if (porch === sluice) return undefined;
-    const text = (view: ContentsView | undefined) => (view === undefined ? NONE : contentsDigest(view));
-    return { name, field: 'contents', porch: text(porch), sluice: text(sluice), next: AGAIN };
+  if (typeof porch !== 'object' || typeof sluice !== 'object') {
+    if (porch === undefined && sluice === undefined) return undefined;
+    return { name, field: 'contents', porch: contentsText(porch), sluice: contentsText(sluice), next: AGAIN };
   }
   const paths = differentFiles(porch, sluice);
   if (paths.length === 0) return undefined;
@@ -103,4 +109,8 @@ export function compareContents(
     ...{ name, field: 'contents', porch: contentsDigest(porch), sluice: contentsDigest(sluice) },
     next: `compare ${shown} of "porchctl rpkg pull ${name}" and "sluice rpkg pull ${name}"; ${AGAIN}`,
   };
+}
+
+function contentsText(contents: ContentsView | string | undefined): string {
+  return typeof contents === 'object' ? contentsDigest(contents) : (contents ?? NONE);
 }

@@ -31,6 +31,8 @@ export function migratePorch(options: MigratePorchOptions, invocation: Invocatio
   const { kubeconfig, context, namespace, verbose, yes = false } = options;
   if (kubeconfig === undefined && (invocation.environment.KUBECONFIG ?? '') === '')
     throw new SluiceError('InvalidInput', 'name the kubeconfig of the cluster with Porch: --kubeconfig <file>');
+  if (options.toKubeconfig === undefined && options.toContext !== undefined)
+    throw new SluiceError('InvalidInput', '--to-context is about a kubeconfig; name it with --to-kubeconfig');
   const waitMs = options.wait === undefined ? DEFAULT_WAIT_MS : parseDuration(options.wait);
   if (waitMs === undefined)
     throw new SluiceError(
@@ -56,8 +58,6 @@ function inTarget<Result>(
   { terminal, environment }: Invocation,
   run: (sluice: Access | undefined) => Promise<Result>,
 ): Promise<Result> {
-  if (toKubeconfig === undefined && toContext !== undefined)
-    throw new SluiceError('InvalidInput', '--to-context is about a kubeconfig; name it with --to-kubeconfig');
   // KUBECONFIG names the cluster with Porch.
   const target = { terminal, environment: { ...environment, KUBECONFIG: '' } };
   const options = onlyGiven({ kubeconfig: toKubeconfig, context: toContext, data, as, asGroup, verbose });

@@ -36,7 +36,7 @@ export class Migration {
   readonly #notes: Note[] = [];
   /** Repositories of Sluice by namespace, with those that it gets. */
   readonly #existing = new Map<string, Stored<Repository>[]>();
-  #packageRevs: ReadonlySet<string> = new Set();
+  #packageRevs: ReadonlySet<string> | undefined;
 
   /** Without `sluice` it is a dry run for a data folder that does not exist yet. */
   constructor(porch: Access, sluice: Access | undefined, options: MigrationOptions) {
@@ -125,12 +125,13 @@ export class Migration {
     const metadata = await copyMetadata({ porch, sluice: before, client, namespace, applied });
     const own = metadata.length > 0 && applied ? await this.#revisionsOf(sluice, namespace, subject) : before;
     this.#notes.push(...observedNotes(place, porch, own));
-    const isInCluster = ({ metadata: { name } }: Stored<PackageRevision>) =>
-      this.#packageRevs.has(`${namespace}/${name}`);
+    const internal = this.#packageRevs;
+    const hasDatabase =
+      internal !== undefined && !porch.some((one) => internal.has(`${namespace}/${one.metadata.name}`));
     const found = await compareRepository(
       { access: this.#porch, revisions: porch },
       { access: sluice, revisions: own },
-      { namespace, contents, hasDatabase: !porch.some(isInCluster) },
+      { namespace, contents, hasDatabase },
     );
     for (const difference of found) this.#differences.push({ namespace, repository: subject, ...difference });
     const different = new Set(found.map(({ name }) => name));

@@ -60,5 +60,7 @@ test('an address with a password is refused without printing the password', asyn
   expect(plan.action).toBe('blocked');
   expect(JSON.stringify(plan)).not.toContain('pass-word');
   expect(shownAddress(given as Stored<Repository>)).toBe('https://***@git.example.com/apps.git');
+  expect(withoutPasswords('https://bot:pa/ss@host/x failed')).toBe('https://***@host/x failed');
+  expect(shownAddress(ofGit('apps', { repo: 'ssh://git@host/x.git' }))).toBe('ssh://git@host/x.git');
   expect(withoutPasswords('GET "http://a:b%40c@h/x" failed')).toBe('GET "http://***@h/x" failed');
 });

@@ -8,7 +8,7 @@ import { portableObject } from '../transfer/portable-object.ts';
 import type { RepositoryReport } from './migration-report.ts';
 
 /** On a Repository whose package revisions newer versions of Porch keep as custom resources. */
-export const V1ALPHA2_ANNOTATION = 'porch.kpt.dev/v1alpha2-migration';
+const V1ALPHA2_ANNOTATION = 'porch.kpt.dev/v1alpha2-migration';
 
 export interface RepositoryPlan extends Pick<RepositoryReport, 'action' | 'message' | 'next'> {
   /** What Sluice would have; absent if it can have none. */
@@ -73,12 +73,16 @@ function registrationOf(given: Stored<Repository>): Repository {
   };
 }
 
-/** The address of a repository without user and password. */
+/** The address of a repository without a password, and without a user over http, which can be a token. */
 export function shownAddress({ spec }: Repository): string {
-  return withoutPasswords(spec.git?.repo ?? spec.oci?.registry ?? '-');
+  const address = spec.git?.repo ?? spec.oci?.registry ?? '-';
+  if (!URL.canParse(address)) return withoutPasswords(address);
+  const { protocol, username, password } = new URL(address);
+  const isSecret = password !== '' || (username !== '' && protocol !== 'ssh:');
+  return isSecret ? withoutPasswords(address) : address;
 }
 
-/** A text whose addresses contain no user and password. */
+/** A text whose addresses contain no user and password, also where a password contains a slash. */
 export function withoutPasswords(text: string): string {
-  return text.replaceAll(/(?<=[a-z]:\/\/)[^/\s"]*@/gi, '***@');
+  return text.replaceAll(/(?<=[a-z]:\/\/)[^\s"]*@/gi, '***@');
 }

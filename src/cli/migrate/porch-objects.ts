@@ -29,7 +29,7 @@ const OTHER_KINDS: readonly Kind[] = [
 );
 
 /** The objects of a kind; none where the cluster does not have the kind, or the caller must not read it, which `onRefused` receives. */
-export async function listed<T extends KubernetesObject>(
+async function listed<T extends KubernetesObject>(
   client: Client,
   kind: Kind<T>,
   namespace: string | undefined,
@@ -45,10 +45,19 @@ export async function listed<T extends KubernetesObject>(
   }
 }
 
-/** Names of Porch's internal objects, `<namespace>/<revision>`: its CR cache has one for each package revision, its database cache none. */
-export async function packageRevNames(client: Client, namespace: string | undefined): Promise<ReadonlySet<string>> {
-  const objects = await listed(client, packageRevKind, namespace, () => undefined);
-  return new Set(objects.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+/**
+ * Names of Porch's internal objects, `<namespace>/<revision>`: its CR cache has one for each package revision, its database cache none.
+ * Undefined if the caller may not list them.
+ */
+export async function packageRevNames(
+  client: Client,
+  namespace: string | undefined,
+): Promise<ReadonlySet<string> | undefined> {
+  let isRefused = false;
+  const objects = await listed(client, packageRevKind, namespace, () => {
+    isRefused = true;
+  });
+  return isRefused ? undefined : new Set(objects.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
 }
 
 /** What the cluster has of Porch besides repositories and their package revisions. */
