@@ -55,6 +55,11 @@ export const queueWaits = measurement<{ readonly controller: string; readonly mi
   'sluice:queue-wait',
 );
 
+/** The state of a controller and its queue. */
+export interface ControllerState extends WorkQueueMetrics {
+  readonly maxConcurrentReconciles: number;
+}
+
 /** The services that a controller needs from its manager. */
 export interface ControllerHost {
   readonly clock: Clock;
@@ -171,8 +176,8 @@ export class Controller<Request = ObjectKey> {
     return [...this.#running.values()].filter(({ since }) => since < latest).map(({ key }) => key);
   }
 
-  metrics(): WorkQueueMetrics {
-    return this.#queue.metrics();
+  metrics(): ControllerState {
+    return { ...this.#queue.metrics(), maxConcurrentReconciles: this.#options.maxConcurrentReconciles ?? 1 };
   }
 
   async #work(): Promise<void> {

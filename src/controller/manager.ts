@@ -5,9 +5,14 @@ import type { Client, SelectOptions } from '../resource/client/client.ts';
 import type { KubernetesObject, ObjectKey } from '../resource/object/object.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import type { KindIdentity } from '../resource/schema/kind-identity.ts';
-import { Controller, type ControllerOptions, type FailingItem, type ReconcileRecord } from './controller.ts';
+import {
+  Controller,
+  type ControllerOptions,
+  type ControllerState,
+  type FailingItem,
+  type ReconcileRecord,
+} from './controller.ts';
 import { Informer } from './informer.ts';
-import type { WorkQueueMetrics } from './work-queue.ts';
 
 export interface ManagerOptions {
   /** The client that informers use. */
@@ -210,7 +215,7 @@ export class Manager {
   }
 
   /** The numbers of each controller's queue, by the controller's name. */
-  metrics(): ReadonlyMap<string, WorkQueueMetrics> {
+  metrics(): ReadonlyMap<string, ControllerState> {
     return new Map(this.#controllers.map((controller) => [controller.name, controller.metrics()]));
   }
 

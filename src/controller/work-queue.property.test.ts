@@ -39,6 +39,20 @@ describe('WorkQueue', () => {
     expect(await drain(queue)).toEqual(['b', 'a']);
   });
 
+  test('reports for how long items have been processed', async () => {
+    const { clock, queue } = setUp();
+    for (const item of ['a', 'b']) {
+      queue.add(item);
+      await queue.take();
+      clock.advance(10);
+    }
+    expect(queue.metrics()).toMatchObject({ processing: 2, unfinishedMs: 30, longestMs: 20 });
+    queue.done('a');
+    expect(queue.metrics()).toMatchObject({ processing: 1, unfinishedMs: 10, longestMs: 10 });
+    queue.done('b');
+    expect(queue.metrics()).toMatchObject({ processing: 0, unfinishedMs: 0, longestMs: 0 });
+  });
+
   test('of two delays the earlier one applies, in either order', async () => {
     for (const delays of [
       [100, 50],

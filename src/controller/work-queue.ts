@@ -38,6 +38,9 @@ export interface WorkQueueMetrics {
   /** Counts since the start. */
   readonly adds: number;
   readonly retries: number;
+  /** Milliseconds for which items have been processed by now: of all of them together, and of the oldest. */
+  readonly unfinishedMs: number;
+  readonly longestMs: number;
 }
 
 interface Waiting<Item> extends WaitingItem<Item> {
@@ -56,7 +59,8 @@ export class WorkQueue<Item> {
   readonly #baseDelay: number;
   readonly #maxDelay: number;
   readonly #ready = new Map<string, { readonly item: Item; readonly since: number }>();
-  readonly #processing = new Map<string, Item>();
+  /** When the work on each item began. */
+  readonly #processing = new Map<string, number>();
   /** Added while being worked on. */
   readonly #again = new Map<string, Item>();
   readonly #waiting = new Map<string, Waiting<Item>>();
@@ -158,7 +162,11 @@ export class WorkQueue<Item> {
   }
 
   metrics(): WorkQueueMetrics {
+    const now = this.#options.clock.now();
+    const ages = [...this.#processing.values()].map((since) => Math.max(0, now - since));
     return {
+      unfinishedMs: ages.reduce((sum, age) => sum + age, 0),
+      longestMs: Math.max(0, ...ages),
       depth: this.#ready.size,
       processing: this.#processing.size,
       waiting: this.#waiting.size,
@@ -222,8 +230,9 @@ export class WorkQueue<Item> {
       const taker = this.#takers.shift();
       if (taker === undefined) return;
       this.#ready.delete(key);
-      this.#processing.set(key, item);
-      this.#options.onDequeue?.(Math.max(0, this.#options.clock.now() - since));
+      const now = this.#options.clock.now();
+      this.#processing.set(key, now);
+      this.#options.onDequeue?.(Math.max(0, now - since));
       taker(item);
     }
   }

@@ -1,10 +1,13 @@
 import { queueWaits } from '../../controller/controller.ts';
+import { leaderships } from '../../controller/leader-election/leader-elector.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { gitDisk, gitOperations } from '../../git/process/git-operations.ts';
+import { clusterRequests } from '../../kubernetes/connection/connection.ts';
 import type { IndexChange } from '../../package/index/state/index-delta.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import { transitions } from '../../package/store/transitions.ts';
 import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quota.ts';
+import { ADMISSION_PATH, admissionReviews } from '../../server/admission/admission-webhook.ts';
 import { Metrics } from '../../server/metrics/metrics.ts';
 import type { RevisionCount } from '../../server/metrics/package-metrics.ts';
 import type { ServerLoad } from '../../server/metrics/request-metrics.ts';
@@ -31,6 +34,7 @@ export function measure({ manager, store, quota, load }: MeasuredParts): { reado
     }),
     gitDisk.subscribe(({ repository, bytes }) => metrics.packages.gitDisk(repository, bytes)),
     queueWaits.subscribe(({ controller, milliseconds }) => metrics.controllers.taken(controller, milliseconds / 1000)),
+    ...clientSubscriptions(metrics),
     transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),
     store.subscribe((changes) => {
       for (const change of changes) {
@@ -45,6 +49,18 @@ export function measure({ manager, store, quota, load }: MeasuredParts): { reado
       for (const end of subscriptions) end();
     },
   };
+}
+
+/** What there is in a cluster only. */
+function clientSubscriptions({ client, webhooks }: Metrics): (() => void)[] {
+  return [
+    clusterRequests.subscribe((request) => client.requested(request)),
+    leaderships.subscribe(({ lease, isLeader }) => client.leads(lease, isLeader)),
+    admissionReviews.subscribe(({ code, milliseconds }) => {
+      if (code === undefined) webhooks.began(ADMISSION_PATH);
+      else webhooks.ended(ADMISSION_PATH, code, milliseconds / 1000);
+    }),
+  ];
 }
 
 function revisionCounts(store: RevisionStore): RevisionCount[] {

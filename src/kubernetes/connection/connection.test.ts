@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect as connectTo, type Socket } from 'node:net';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { SluiceError } from '../../foundation/sluice-error.ts';
 import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { issueCertificate } from '../../server/certificates/issue-certificate.ts';
 import type { ClusterAccess, Proof } from '../access/cluster-access.ts';
 import { type Handler, sendJson, sendStatus, WireServer } from '../testing.ts';
-import { Connection, type ConnectionOptions } from './connection.ts';
+import { Connection, type ConnectionOptions, clusterRequests } from './connection.ts';
 
 const open: Connection[] = [];
 let server: WireServer;
@@ -52,6 +52,20 @@ const busy =
     if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter);
     sendStatus(response, status, '', 'not now');
   };
+
+test('each attempt is measured by the code of its response', async () => {
+  const seen: object[] = [];
+  onTestFinished(clusterRequests.subscribe((request) => seen.push(request)));
+  inTurn(reset, busy(429, '0'), fine);
+  await get(connect());
+  const { host } = new URL(server.access().server);
+  const request = { method: 'GET', host };
+  expect(seen).toEqual([
+    { ...request, code: '<error>' },
+    { ...request, code: '429' },
+    { ...request, code: '200' },
+  ]);
+});
 
 describe('retries', () => {
   test('a read after a broken connection', async () => {

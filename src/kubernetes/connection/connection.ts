@@ -1,6 +1,7 @@
 import { type Dispatcher, errors } from 'undici';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
+import { measurement } from '../../foundation/time/measurement.ts';
 import type { ClusterAccess, Proof } from '../access/cluster-access.ts';
 import { connectionError, isReset, isUntrusted } from './connection-error.ts';
 import { openPool, type PoolCertificates } from './open-pool.ts';
@@ -66,6 +67,11 @@ const LIMITS: ConnectionLimits = {
   retry: 100,
   responseBytes: 256 * 1024 * 1024,
 };
+/** Each attempt of a request, when its response begins; `code` is `<error>` if there was no response. */
+export const clusterRequests = measurement<{ readonly code: string; readonly method: string; readonly host: string }>(
+  'sluice:cluster-request',
+);
+
 const MAX_ERROR_BYTES = 1024 * 1024;
 const MAX_ATTEMPTS = 4;
 
@@ -85,6 +91,7 @@ export class Connection {
   readonly #onWarning: ((text: string) => void) | undefined;
   readonly #limits: ConnectionLimits;
   readonly #origin: string;
+  readonly #host: string;
   readonly #basePath: string;
   /** What the pool was opened with. */
   #pooled: PoolCertificates;
@@ -97,8 +104,9 @@ export class Connection {
     this.#userAgent = options.userAgent ?? 'sluice';
     this.#onWarning = options.onWarning;
     this.#limits = { ...LIMITS, ...options.limits };
-    const { origin, pathname } = new URL(access.server);
+    const { origin, host, pathname } = new URL(access.server);
     this.#origin = origin;
+    this.#host = host;
     this.#basePath = pathname === '/' ? '' : pathname;
     this.#pooled = { certificate: undefined, ca: access.tls.ca };
     this.#dispatcher = openPool(access, this.#pooled, this.#limits.connect);
@@ -182,7 +190,8 @@ export class Connection {
   async #send(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const { method, path, body, contentType = 'application/json', accept = 'application/json', headers } = call;
     const proof = await this.access.credentials.proof();
-    const response = await this.#poolFor(proof).request({
+    const count = (code: string) => clusterRequests.publish({ code, method, host: this.#host });
+    const sent = this.#poolFor(proof).request({
       origin: this.#origin,
       method,
       path: this.#basePath + path,
@@ -199,6 +208,11 @@ export class Connection {
       // #read applies the limit between chunks by the clock of this connection, since the pool's timer is a second late.
       bodyTimeout: 0,
     });
+    const response = await sent.catch((error: unknown) => {
+      count('<error>');
+      throw error;
+    });
+    count(String(response.statusCode));
     const onWarning = call.onWarning ?? this.#onWarning;
     if (onWarning !== undefined) for (const warning of warningsOf(response.headers.warning)) onWarning(warning);
     return response;

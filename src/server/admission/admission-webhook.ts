@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
+import { measurement } from '../../foundation/time/measurement.ts';
 import type { HostRules } from '../../git/network/host-rules.ts';
 import { reportAuthenticated } from '../authentication/authenticated-requests.ts';
 import type { Authenticator } from '../authentication/authenticator.ts';
@@ -34,6 +35,11 @@ export interface AdmissionWebhookOptions {
   /** Called with failures of the server itself. */
   readonly onError: (error: unknown, where: string) => void;
 }
+
+/** A request for a review, when it begins (without a code) and when it ends. */
+export const admissionReviews = measurement<{ readonly code?: number; readonly milliseconds: number }>(
+  'sluice:admission-review',
+);
 
 export const ADMISSION_PATH = '/admission/validate';
 
@@ -67,6 +73,20 @@ export class AdmissionWebhook {
 
   readonly handle: PathHandler = async ({ path, query, request }) => {
     if (path !== ADMISSION_PATH) return undefined;
+    const start = performance.now();
+    admissionReviews.publish({ milliseconds: 0 });
+    let code = 200;
+    try {
+      return await this.#serve(query, request);
+    } catch (error) {
+      code = failureStatus(error, undefined, '').code;
+      throw error;
+    } finally {
+      admissionReviews.publish({ code, milliseconds: performance.now() - start });
+    }
+  };
+
+  async #serve(query: URLSearchParams, request: IncomingMessage): Promise<ApiResponse> {
     if (request.method !== 'POST') throw methodNotAllowed(['POST']);
     await this.#authorizeCaller(request);
     const review = readAdmissionReview(await this.#readText(request));
@@ -77,7 +97,7 @@ export class AdmissionWebhook {
     } finally {
       cancel();
     }
-  };
+  }
 
   async #authorizeCaller(request: IncomingMessage): Promise<void> {
     const { authenticator, authorizer } = this.#options;

@@ -1,6 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { ReconcileRecord } from '../../controller/controller.ts';
-import type { WorkQueueMetrics } from '../../controller/work-queue.ts';
+import type { ControllerState, ReconcileRecord } from '../../controller/controller.ts';
 
 const RESULTS: Readonly<Record<ReconcileRecord['outcome'], string>> = {
   success: 'success',
@@ -19,7 +18,7 @@ export class ControllerMetrics {
   readonly #queued: Histogram;
 
   /** `queues` returns the state of the queue of each controller, by its name. */
-  constructor(registry: Registry, queues: () => ReadonlyMap<string, WorkQueueMetrics>) {
+  constructor(registry: Registry, queues: () => ReadonlyMap<string, ControllerState>) {
     const registers = [registry];
     const labelNames = ['controller'];
     this.#total = new Counter({
@@ -54,15 +53,36 @@ export class ControllerMetrics {
       help: 'Time that an item waited in the queue until its reconciliation began.',
       ...{ labelNames: ['name', 'controller'], registers, buckets },
     });
-    new Gauge({
-      name: 'workqueue_depth',
-      help: 'Items that are ready.',
-      ...{ labelNames: ['name', 'controller'], registers },
-      collect() {
-        for (const [name, { depth }] of queues()) this.set({ name, controller: name }, depth);
-      },
-    });
-    const counted = (name: string, help: string, total: (queue: WorkQueueMetrics) => number) =>
+    const shown = (name: string, help: string, labels: string[], value: (state: ControllerState) => number) =>
+      new Gauge({
+        ...{ name, help, registers, labelNames: labels },
+        collect() {
+          for (const [controller, state] of queues())
+            this.set(labels.includes('name') ? { name: controller, controller } : { controller }, value(state));
+        },
+      });
+    const ofQueue = ['name', 'controller'];
+    shown('workqueue_depth', 'Items that are ready.', ofQueue, (state) => state.depth);
+    shown(
+      'workqueue_unfinished_work_seconds',
+      'Time for which items have been processed that are not done, of all of them together.',
+      ofQueue,
+      (state) => state.unfinishedMs / 1000,
+    );
+    shown(
+      'workqueue_longest_running_processor_seconds',
+      'Time for which the oldest item that is not done has been processed.',
+      ofQueue,
+      (state) => state.longestMs / 1000,
+    );
+    shown('controller_runtime_active_workers', 'Reconciliations in progress.', labelNames, (state) => state.processing);
+    shown(
+      'controller_runtime_max_concurrent_reconciles',
+      'Reconciliations that may be in progress at once.',
+      labelNames,
+      (state) => state.maxConcurrentReconciles,
+    );
+    const counted = (name: string, help: string, total: (queue: ControllerState) => number) =>
       new Counter({
         ...{ name, help, registers },
         labelNames: ['name', 'controller'],

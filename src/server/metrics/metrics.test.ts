@@ -2,13 +2,18 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createWidget, openWatch, send, startTestServer, type TestServer, WIDGETS } from '../testing.ts';
 import { Metrics } from './metrics.ts';
 
+const QUEUE = {
+  ...{ depth: 3, processing: 1, waiting: 0, failing: 0, adds: 7, retries: 2 },
+  ...{ unfinishedMs: 1500, longestMs: 1000 },
+};
+
 let api: TestServer;
 let metrics: Metrics;
 
 beforeEach(async () => {
   metrics = new Metrics({
     load: () => api.server.load,
-    queues: () => new Map([['approval', { depth: 3, processing: 1, waiting: 0, failing: 0, adds: 7, retries: 2 }]]),
+    queues: () => new Map([['approval', { ...QUEUE, maxConcurrentReconciles: 4 }]]),
     revisions: () => [{ repository: 'blueprints', lifecycle: 'Draft', count: 4 }],
     leadership: () => new Map([['sluice', true]]),
     quota: () => ({
@@ -68,6 +73,12 @@ test('controllers and packages have the names that dashboards know', async () =>
   metrics.packages.transition('approve', 'refused');
   metrics.packages.gitOperation('push', 0.2);
   metrics.packages.gateWaited(30);
+  metrics.client.requested({ code: '200', method: 'GET', host: 'kube:6443' });
+  metrics.client.requested({ code: '<error>', method: 'GET', host: 'kube:6443' });
+  metrics.client.leads('sluice', true);
+  metrics.webhooks.began('/admission/validate');
+  metrics.webhooks.began('/admission/validate');
+  metrics.webhooks.ended('/admission/validate', 200, 0.01);
   const expected = [
     'controller_runtime_reconcile_total{controller="approval",result="success"} 1',
     'controller_runtime_reconcile_errors_total{controller="approval"} 1',
@@ -76,6 +87,16 @@ test('controllers and packages have the names that dashboards know', async () =>
     'workqueue_adds_total{name="approval",controller="approval"} 7',
     'workqueue_retries_total{name="approval",controller="approval"} 2',
     'workqueue_work_duration_seconds_count{name="approval",controller="approval"} 2',
+    'workqueue_unfinished_work_seconds{name="approval",controller="approval"} 1.5',
+    'workqueue_longest_running_processor_seconds{name="approval",controller="approval"} 1',
+    'controller_runtime_active_workers{controller="approval"} 1',
+    'controller_runtime_max_concurrent_reconciles{controller="approval"} 4',
+    'rest_client_requests_total{code="200",method="GET",host="kube:6443"} 1',
+    'rest_client_requests_total{code="<error>",method="GET",host="kube:6443"} 1',
+    'leader_election_master_status{name="sluice"} 1',
+    'controller_runtime_webhook_requests_in_flight{webhook="/admission/validate"} 1',
+    'controller_runtime_webhook_requests_total{webhook="/admission/validate",code="200"} 1',
+    'controller_runtime_webhook_latency_seconds_count{webhook="/admission/validate"} 1',
     'sluice_package_revisions{repository="blueprints",lifecycle="Draft"} 4',
     'sluice_transitions_total{action="approve",result="refused"} 1',
     'sluice_git_operation_seconds_count{operation="push"} 1',

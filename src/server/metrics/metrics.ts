@@ -1,18 +1,20 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import type { WorkQueueMetrics } from '../../controller/work-queue.ts';
+import type { ControllerState } from '../../controller/controller.ts';
 import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quota.ts';
 import { textResponse } from '../http/answer.ts';
 import type { PathHandler } from '../request/path-handler.ts';
+import { ClientMetrics } from './client-metrics.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { observeLeadership } from './leadership-metrics.ts';
 import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
 import { RequestMetrics, type ServerLoad } from './request-metrics.ts';
+import { WebhookMetrics } from './webhook-metrics.ts';
 
 /** The sources that the metrics read when they are collected. */
 export interface MetricsSources {
   load(): ServerLoad;
-  queues(): ReadonlyMap<string, WorkQueueMetrics>;
+  queues(): ReadonlyMap<string, ControllerState>;
   revisions(): Iterable<RevisionCount>;
   /** Absent where Sluice stores no objects. */
   readonly quota?: () => Pick<NamespaceQuota, 'usage' | 'exceeded'>;
@@ -25,6 +27,8 @@ export class Metrics {
   readonly requests: RequestMetrics;
   readonly controllers: ControllerMetrics;
   readonly packages: PackageMetrics;
+  readonly client: ClientMetrics;
+  readonly webhooks: WebhookMetrics;
   readonly #registry = new Registry();
 
   constructor(sources: MetricsSources) {
@@ -35,6 +39,8 @@ export class Metrics {
     if (sources.leadership !== undefined) observeLeadership(registry, sources.leadership);
     this.controllers = new ControllerMetrics(registry, () => sources.queues());
     this.packages = new PackageMetrics(registry, () => sources.revisions());
+    this.client = new ClientMetrics(registry);
+    this.webhooks = new WebhookMetrics(registry);
   }
 
   readonly paths: PathHandler = async ({ path }) => {
