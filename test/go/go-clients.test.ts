@@ -1,13 +1,4 @@
-import { RunningUp } from '../support/api/running-up.ts';
+import { startUp } from './embedded-server.ts';
 import { testGoClients } from './go-client-tests.ts';
 
-testGoClients({
-  async start({ data }) {
-    const up = await RunningUp.start(data);
-    return {
-      ...{ kubeconfig: up.folder.kubeconfig, api: up.api },
-      ownFailures: () => up.ownFailures(),
-      stop: () => up.end(),
-    };
-  },
-});
+testGoClients({ start: ({ folder }) => startUp(folder) });
