@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, type TestContext, test, vi } from 'vitest';
 import { type CliFixture, type CliResult, cliFixture } from '../../src/cli/testing.ts';
 import type { KubeApi } from '../support/api/kube-api.ts';
@@ -16,6 +16,8 @@ export interface GoClientServer {
   /** A user who may do everything and has a token. */
   readonly kubeconfig: string;
   readonly api: KubeApi;
+  /** The URL of a Git server with the repositories of the fixture, if the server uses none on its own disk. */
+  readonly gitUrl?: string;
   /** Lines of the log about what the server did wrong. */
   ownFailures(): readonly string[];
   stop(): Promise<unknown>;
@@ -48,6 +50,11 @@ function declareTests({ start, words = [] }: GoClientOptions): void {
     await fixture?.[Symbol.asyncDispose]();
   });
 
+  /** How the server reaches a repository of the fixture. */
+  function addressOf(path: string, scheme = ''): string {
+    return up.gitUrl === undefined ? `${scheme}${path}` : `${up.gitUrl}/${basename(path)}`;
+  }
+
   /** The path of a program; skips the test if it cannot be built. */
   function need({ skip }: TestContext, { path, missing }: GoProgram): string {
     return path ?? skip(missing);
@@ -73,7 +80,7 @@ function declareTests({ start, words = [] }: GoClientOptions): void {
 
     test('perform all operations of the Go program', { timeout: RUNS_WITHIN }, async (context) => {
       const program = need(context, clients);
-      const repository = fixture.bare('clients.git');
+      const repository = addressOf(fixture.bare('clients.git'));
       const { code, stdout, stderr } = await run(program, ['-kubeconfig', up.kubeconfig, '-git', repository, ...words]);
       expect(stdout.split('\n').filter((line) => line !== '' && !line.startsWith('ok '))).toEqual([]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -89,8 +96,15 @@ function declareTests({ start, words = [] }: GoClientOptions): void {
       if (built.path === undefined) return;
       for (const name of ['blueprints', 'site']) fixture.bare(`${name}.git`);
       const auth = ['--repo-basic-username', 'anna', '--repo-basic-password', 'secret'];
-      await works('repo', 'reg', join(fixture.folder, 'blueprints.git'), '--name', 'blueprints', ...auth);
-      await works('repo', 'reg', `file://${join(fixture.folder, 'site.git')}`, '--name', 'site', '--deployment');
+      await works('repo', 'reg', addressOf(join(fixture.folder, 'blueprints.git')), '--name', 'blueprints', ...auth);
+      await works(
+        'repo',
+        'reg',
+        addressOf(join(fixture.folder, 'site.git'), 'file://'),
+        '--name',
+        'site',
+        '--deployment',
+      );
       const areReady = async () => expect((await porchctl('repo', 'get')).stdout).toMatch(/True.*\n.*True/);
       await vi.waitFor(areReady, { timeout: 20_000, interval: 200 });
     }, BUILDS_WITHIN);
@@ -128,8 +142,8 @@ function declareTests({ start, words = [] }: GoClientOptions): void {
       expect(head?.split(/\s{2,}/)).toEqual(
         'NAME, TYPE, CONTENT, SYNC SCHEDULE, DEPLOYMENT, READY, ADDRESS, AGE'.split(', '),
       );
-      expect(blueprints).toMatch(/^blueprints +git +Package +True +\/.*blueprints\.git /);
-      expect(site).toMatch(/^site +git +Package +true +True +file:\/\/\/.*site\.git /);
+      expect(blueprints).toMatch(/^blueprints +git +Package +True +(http:\/)?\/.*blueprints\.git /);
+      expect(site).toMatch(/^site +git +Package +true +True +(http|file):\/\/.*site\.git /);
       const secret = await up.api.get('/api/v1/namespaces/default/secrets/blueprints-auth');
       expect(secret.body).toMatchObject({ type: 'kubernetes.io/basic-auth', data: { username: 'YW5uYQ==' } });
       expect(await fails('repo', 'reg', 'file:///x.git', '--name', 'site')).toBe(
@@ -282,7 +296,7 @@ function declareTests({ start, words = [] }: GoClientOptions): void {
       need(context, built);
       fixture.bare('short.git');
       const auth = ['--repo-basic-username', 'anna', '--repo-basic-password', 'secret'];
-      await works('repo', 'reg', join(fixture.folder, 'short.git'), '--name', 'short', ...auth);
+      await works('repo', 'reg', addressOf(join(fixture.folder, 'short.git')), '--name', 'short', ...auth);
       await works('repo', 'unreg', 'short');
       expect((await up.api.get('/api/v1/namespaces/default/secrets/short-auth')).status).toBe(404);
       expect((await porchctl('repo', 'get')).stdout).not.toContain('short');
