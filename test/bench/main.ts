@@ -1,5 +1,6 @@
 // Benchmarks: `npm run bench -- <name> [--option=value]`. Figures are printed, never asserted; a ratio compares with a floor of the same run.
 import { api } from './api.ts';
+import { cluster } from './cluster/cluster.ts';
 import { lifecycle } from './lifecycle.ts';
 import { many } from './many.ts';
 import { remote } from './remote.ts';
@@ -8,6 +9,7 @@ import { scale } from './scale.ts';
 
 const BENCHMARKS: Readonly<Record<string, (options: readonly string[]) => Promise<void>>> = {
   api,
+  cluster,
   lifecycle,
   many,
   remote,

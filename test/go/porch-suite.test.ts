@@ -1,71 +1,7 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { RunningUp } from '../support/api/running-up.ts';
-import { temporaryFolder } from '../support/git/git-cli.ts';
-import { startGitServer } from '../support/git/git-server.ts';
-import { porchModule } from './porch-cases.ts';
-import { buildPorchSuite, makeTestRepository, makeUpstreams, runPorchSuite } from './porch-suite.ts';
+import { test } from 'vitest';
+import { startUp } from './embedded-server.ts';
+import { testPorchSuite } from './porch-suite-tests.ts';
 
 const RUNS_WITHIN = 900_000;
 
-const PODS = 'needs pods';
-const INTERNET = 'needs a public repository';
-const TWO_NAMES =
-  'registers one repository twice in a namespace, which newer Porch refuses as Sluice does (the test waits two minutes for it)';
-
-/** Tests that are not run, and why. */
-const LEFT_OUT: Readonly<Record<string, string>> = {
-  TestGitRepositoryWithReleaseTagsAndDirectory: INTERNET,
-  TestPodFunctionEvaluatorWithDistrolessImage: PODS,
-  TestPodEvaluator: PODS,
-  TestPodEvaluatorWithFailure: PODS,
-  TestFailedPodEvictionAndRecovery: PODS,
-  TestPackageRevisionInMultipleNamespaces: TWO_NAMES,
-  TestUniquenessOfUIDs: TWO_NAMES,
-};
-
-/** Tests that fail, or may, and why; docs/porch.md explains them to users. */
-const DIFFERENCES: Readonly<Record<string, string>> = {
-  TestLatestVersionOnDelete: 'makes a second revision with init, which newer Porch refuses as Sluice does',
-};
-
-async function testsIn(folder: string): Promise<string[]> {
-  const texts = await Promise.all(
-    ['e2e_test.go', 'kpt_function_test.go'].map((name) => readFile(join(folder, name), 'utf8')),
-  );
-  return texts.flatMap((text) =>
-    [...text.matchAll(/^func \(t \*PorchSuite\) (Test\w+)\(/gm)].map(([, name]) => name as string),
-  );
-}
-
-test('the end-to-end tests of Porch', { timeout: RUNS_WITHIN }, async ({ skip }) => {
-  const module = await porchModule();
-  if (module === undefined) return skip('the module of Porch is not here');
-  const suite = await buildPorchSuite(module);
-  if (suite.path === undefined) return skip(suite.missing);
-  const all = await testsIn(suite.folder);
-  const tests = all.filter((name) => LEFT_OUT[name] === undefined);
-  const folder = temporaryFolder();
-  const root = join(folder.path, 'git');
-  makeUpstreams(module, root);
-  const git = await startGitServer({ root, beforeRequest: (url) => makeTestRepository(root, url) });
-  const hanging = await startGitServer({ root, hang: 'all' });
-  const environment = { SLUICE_ALLOW_GIT_HOST: '127.0.0.1' };
-  const up = await RunningUp.start(join(folder.path, 'data'), { environment });
-  try {
-    const run = { kubeconfig: up.folder.kubeconfig, gitHost: git.url, hangingHost: hanging.url, tests };
-    const results = await runPorchSuite(suite, run);
-    const outcomes = Object.fromEntries(tests.map((name) => [name, results.get(name)]));
-    const passed = tests.filter((name) => outcomes[name]?.outcome === 'PASS');
-    const able = all.filter((name) => LEFT_OUT[name] === undefined || LEFT_OUT[name] === TWO_NAMES);
-    const others = able.filter((name) => !passed.includes(name));
-    console.info(`${passed.length} of ${able.length} tests of Porch pass; others: ${others.join(', ')}`);
-    const failed = others.filter((name) => LEFT_OUT[name] === undefined && DIFFERENCES[name] === undefined);
-    expect(Object.fromEntries(failed.map((name) => [name, outcomes[name]]))).toEqual({});
-  } finally {
-    await up.end();
-    await Promise.all([git.close(), hanging.close()]);
-    folder.remove();
-  }
-});
+test('the end-to-end tests of Porch', { timeout: RUNS_WITHIN }, (context) => testPorchSuite(context, startUp));

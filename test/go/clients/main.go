@@ -1,7 +1,9 @@
 // Command clients checks that programs written in Go with client-go and controller-runtime can work with a server. It prints one
 // line a check and ends with 1 if one failed.
 //
-//	clients -kubeconfig FILE -namespace NAME -git ADDRESS
+//	clients -kubeconfig FILE -namespace NAME -git ADDRESS [-cluster]
+//
+// With -cluster the server is a kube-apiserver with an installation of Sluice.
 //
 // The namespace is created and must be of no other use; the address is that of a Git repository with a branch main.
 package main
@@ -26,8 +28,9 @@ import (
 	controllerlog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// checkTimeout is for one check.
-const checkTimeout = 60 * time.Second
+// checkTimeout is for one check, patience for what the server does in its own time. In a cluster, kube-controller-manager looks for new
+// kinds every 30 seconds and retries the deletion of a namespace with growing pauses.
+var checkTimeout, patience = 60 * time.Second, 20 * time.Second
 
 // world is what the checks share.
 type world struct {
@@ -36,6 +39,7 @@ type world struct {
 	dynamic   *dynamic.DynamicClient
 	namespace string
 	git       string
+	inCluster bool
 	wire      *wire
 }
 
@@ -50,7 +54,11 @@ func main() {
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig of the server")
 	namespace := flags.String("namespace", "go-clients", "namespace to work in")
 	git := flags.String("git", "", "address of a Git repository for packages")
+	inCluster := flags.Bool("cluster", false, "the server is a kube-apiserver")
 	_ = flags.Parse(os.Args[1:])
+	if *inCluster {
+		checkTimeout, patience = 150*time.Second, 90*time.Second
+	}
 	controllerlog.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 
@@ -59,7 +67,7 @@ func main() {
 		log.Fatal(err)
 	}
 	config.QPS, config.Burst = -1, -1
-	w := &world{config: config, namespace: *namespace, git: *git, wire: &wire{}}
+	w := &world{config: config, namespace: *namespace, git: *git, inCluster: *inCluster, wire: &wire{}}
 	config.Wrap(w.wire.wrap)
 	protobuf := rest.CopyConfig(config)
 	protobuf.ContentType = "application/vnd.kubernetes.protobuf"
@@ -101,7 +109,7 @@ func (w *world) try(c check) (err error) {
 
 // until polls as Go programs do that wait for something.
 func until(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 20*time.Second, true, done)
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, done)
 	if err != nil {
 		return fmt.Errorf("waiting until %s: %w", what, err)
 	}
