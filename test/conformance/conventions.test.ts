@@ -358,9 +358,8 @@ describe.each([
           expect([400, 422], text).toContain((await place.api.post(subject.path(), text)).status);
         // kube-apiserver ignores the name in the path of a defined kind.
         expect([400, 405]).toContain((await place.api.send('POST', subject.path('x'), { body: {} })).status);
-        expect(await place.api.put(subject.path(), subject.body(topic().name('a')))).toEqual(
-          failure(405, 'MethodNotAllowed'),
-        );
+        const put = await place.api.put(subject.path(), subject.body(topic().name('a')));
+        expect([400, 405]).toContain(put.status);
         expect((await place.api.get(`${subject.path('x')}/nowhere`)).status).toBe(404);
       });
 

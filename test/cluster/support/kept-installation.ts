@@ -17,7 +17,10 @@ const PROBE_PERIOD_MS = 50;
 const SHORT_LEASE = ['--lease-duration', '3s', '--renew-deadline', '2s', '--retry-period', '500ms'];
 
 export interface KeptOptions extends Omit<ReplicaSettings, 'cacheDir'> {
+  /** Default 2. */
   readonly replicas?: number;
+  /** Is called with each process that the replica has. */
+  readonly onStart?: (replica: Replica) => void;
 }
 
 /**
@@ -64,9 +67,10 @@ export class KeptInstallation implements AsyncDisposable {
 
   /** Starts one more replica. */
   async add(more: KeptOptions = {}): Promise<Replica> {
-    const { options = [], ...settings } = { ...this.#options, ...more };
+    const { options = [], onStart, ...settings } = { ...this.#options, ...more };
     const replica = await this.installation.start({ ...settings, options: [...SHORT_LEASE, ...options] });
     this.#kept.add(replica);
+    onStart?.(replica);
     void replica.ended.then(async () => {
       if (this.#kept.delete(replica) && !this.#stopped) await this.add(more);
     });
@@ -86,7 +90,9 @@ export class KeptInstallation implements AsyncDisposable {
 
   /** The end of the log of every replica that ran. */
   get logs(): string {
-    return this.installation.replicas.map(({ port, lines }) => `--- ${port}\n${lines.slice(-200).join('\n')}`).join('\n');
+    return this.installation.replicas
+      .map(({ port, lines }) => `--- ${port}\n${lines.slice(-200).join('\n')}`)
+      .join('\n');
   }
 
   /** Resolves with the leader once it is ready. */
@@ -94,7 +100,9 @@ export class KeptInstallation implements AsyncDisposable {
     const end = Date.now() + MAX_READY_MS;
     for (;;) {
       const states = await Promise.all(
-        this.replicas.filter((replica) => replica !== except).map(async (replica) => ((await replica.isReady()) ? replica : undefined)),
+        this.replicas
+          .filter((replica) => replica !== except)
+          .map(async (replica) => ((await replica.isReady()) ? replica : undefined)),
       );
       const leader = states.find((replica) => replica !== undefined);
       if (leader !== undefined) return leader;

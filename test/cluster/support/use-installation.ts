@@ -10,15 +10,18 @@ export interface UsedInstallation {
   readonly current: KeptInstallation;
 }
 
+interface UseOptions extends KeptOptions {
+  /** Runs before the first replica must be ready. */
+  readonly prepare?: (kept: KeptInstallation, plane: ControlPlane) => Promise<unknown>;
+}
+
 /**
  * Seconds after which the aggregator probes a silent connection, and waits for the answer: else it uses the connection to a replica that
  * stands still for 45 seconds.
  */
 const SHORT_PROBES = { HTTP2_READ_IDLE_TIMEOUT_SECONDS: '2', HTTP2_PING_TIMEOUT_SECONDS: '2' };
 
-export function useInstallation(
-  options: KeptOptions | ((plane: ControlPlane) => Promise<KeptOptions>) = {},
-): UsedInstallation {
+export function useInstallation({ prepare, ...options }: UseOptions = {}): UsedInstallation {
   let plane: ControlPlane | undefined;
   let current: KeptInstallation | undefined;
   let failed = false;
@@ -31,7 +34,8 @@ export function useInstallation(
     Object.assign(process.env, SHORT_PROBES);
     plane = await ControlPlane.start({ programs });
     for (const name of Object.keys(SHORT_PROBES)) delete process.env[name];
-    current = await KeptInstallation.start(plane, typeof options === 'function' ? await options(plane) : options);
+    current = await KeptInstallation.start(plane, options);
+    await prepare?.(current, plane);
     await current.whenReady();
   });
   afterEach(({ task }) => {

@@ -22,7 +22,8 @@ export function useRepository(place: Place): void {
   beforeAll(async () => {
     const path = place.path('config.porch.kpt.dev/v1alpha1/repositories');
     const spec = { type: 'git', git: { repo: inject('gitRepository'), branch: 'main', directory: '/' } };
-    made(await place.api.post(path, { metadata: { name: REPOSITORY }, spec }));
+    const kind = { apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository' };
+    made(await place.api.post(path, { ...kind, metadata: { name: REPOSITORY }, spec }));
     await eventually(
       () => place.api.get(`${path}/${REPOSITORY}`),
       ({ text }) => /"type":"Ready"[^}]*"status":"True"|"status":"True"[^}]*"type":"Ready"/.test(text),
