@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
-import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { eventually } from '../support/api/eventually.ts';
-import { JSON_PATCH, KubeApi, type KubeObject } from '../support/api/kube-api.ts';
+import { JSON_PATCH, type KubeObject } from '../support/api/kube-api.ts';
 import { skipFor } from '../support/skip.ts';
+import { INIT, PORCH, REPOSITORY, revisionBody, useRepository, whyNoPackages } from './support/packages.ts';
 import { failure, made, usePlace } from './support/place.ts';
-
-const PORCH = 'porch.kpt.dev/v1alpha1';
-const REPOSITORY = 'packages';
 
 describe('packages', skipFor(await whyNoPackages()), () => {
   const place = usePlace();
@@ -14,24 +12,10 @@ describe('packages', skipFor(await whyNoPackages()), () => {
   const resources = (...rest: string[]) => place.path(`${PORCH}/packagerevisionresources`, ...rest);
   const nameOf = (workspace: string, packageName = 'web') => `${REPOSITORY}.${packageName}.${workspace}`;
 
-  beforeAll(async () => {
-    const path = place.path('config.porch.kpt.dev/v1alpha1/repositories');
-    const spec = { type: 'git', git: { repo: inject('gitRepository'), branch: 'main', directory: '/' } };
-    made(await place.api.post(path, { metadata: { name: REPOSITORY }, spec }));
-    await eventually(
-      () => place.api.get(`${path}/${REPOSITORY}`),
-      ({ text }) => /"type":"Ready"[^}]*"status":"True"|"status":"True"[^}]*"type":"Ready"/.test(text),
-    );
-  });
+  useRepository(place);
 
-  function revision(workspaceName: string, task: object, packageName = 'web') {
-    return {
-      ...{ apiVersion: PORCH, kind: 'PackageRevision', metadata: { namespace: place.namespace } },
-      spec: { packageName, workspaceName, repository: REPOSITORY, lifecycle: 'Draft', tasks: [task] },
-    };
-  }
-
-  const init = { type: 'init', init: { description: 'a package' } };
+  const revision = (workspaceName: string, task: object, packageName = 'web') =>
+    revisionBody(place, packageName, workspaceName, task);
   const edit = (name: string) => ({ type: 'edit', edit: { sourceRef: { name } } });
 
   async function filesOf(name: string): Promise<Record<string, string>> {
@@ -52,9 +36,9 @@ describe('packages', skipFor(await whyNoPackages()), () => {
   });
 
   test('a revision can be made from the object of another one, whose resourceVersion is ignored', async () => {
-    const first = made(await place.api.post(revisions(), revision('v1', init, 'copied')));
+    const first = made(await place.api.post(revisions(), revision('v1', INIT, 'copied')));
     const { metadata } = first as { metadata: object };
-    const next = { ...revision('v1', init, 'copied-again'), metadata };
+    const next = { ...revision('v1', INIT, 'copied-again'), metadata };
     expect(made(await place.api.post(revisions(), next))).toMatchObject({
       metadata: { name: nameOf('v1', 'copied-again') },
     });
@@ -70,7 +54,7 @@ describe('packages', skipFor(await whyNoPackages()), () => {
 
   test('a package is published from a draft, and deleted', async () => {
     const name = nameOf('v1');
-    const created = made(await place.api.post(revisions(), revision('v1', init)));
+    const created = made(await place.api.post(revisions(), revision('v1', INIT)));
     expect(created).toMatchObject({ metadata: { name }, spec: { lifecycle: 'Draft', packageName: 'web' } });
     expect(created.metadata.uid).toBe(uidOf(place.namespace, name));
     expect(await approve(name, 'Published')).toMatchObject({
@@ -100,7 +84,7 @@ describe('packages', skipFor(await whyNoPackages()), () => {
 
   test('files are read and written by version, and replaced as a whole by an update', async () => {
     const name = nameOf('v1', 'files');
-    made(await place.api.post(revisions(), revision('v1', init, 'files')));
+    made(await place.api.post(revisions(), revision('v1', INIT, 'files')));
     const live = made(await place.api.get(resources(name)));
     const files = await filesOf(name);
     expect(Object.keys(files)).toEqual(expect.arrayContaining(['Kptfile', 'README.md']));
@@ -131,7 +115,7 @@ describe('packages', skipFor(await whyNoPackages()), () => {
 
   test('a patch of files removes only files that it names', async () => {
     const name = nameOf('v1', 'patched');
-    made(await place.api.post(revisions(), revision('v1', init, 'patched')));
+    made(await place.api.post(revisions(), revision('v1', INIT, 'patched')));
     made(await place.api.patch(resources(name), { spec: { resources: { 'b.yaml': 'b: 1\n' } } }));
     made(
       await place.api.patch(
@@ -153,7 +137,7 @@ describe('packages', skipFor(await whyNoPackages()), () => {
 
   test('gates are in the Kptfile, and hold a proposal up until their conditions are true', async () => {
     const name = nameOf('v1', 'gated');
-    made(await place.api.post(revisions(), revision('v1', init, 'gated')));
+    made(await place.api.post(revisions(), revision('v1', INIT, 'gated')));
     made(
       await place.api.patch(revisions(name), { spec: { readinessGates: [{ conditionType: 'example.com/Tested' }] } }),
     );
@@ -174,7 +158,7 @@ describe('packages', skipFor(await whyNoPackages()), () => {
 
   test('a revision is copied and cloned, once a workspace', async () => {
     const name = nameOf('v1', 'source');
-    made(await place.api.post(revisions(), revision('v1', init, 'source')));
+    made(await place.api.post(revisions(), revision('v1', INIT, 'source')));
     const early = await place.api.post(revisions(), revision('v2', edit(name), 'source'));
     expect(early.status, early.text).toBeGreaterThanOrEqual(400);
     made(await step(name, 'Proposed'));
@@ -198,7 +182,7 @@ describe('packages', skipFor(await whyNoPackages()), () => {
       `${revisions()}?fieldSelector=spec.lifecycle%3DProposed&resourceVersion=${metadata.resourceVersion}`,
     );
     const name = nameOf('v1', 'watched');
-    made(await place.api.post(revisions(), revision('v1', init, 'watched')));
+    made(await place.api.post(revisions(), revision('v1', INIT, 'watched')));
     made(await step(name, 'Proposed'));
     made(await step(name, 'Draft'));
     expect(await watch.changes(2)).toEqual([`ADDED ${name}`, `DELETED ${name}`]);
@@ -216,7 +200,7 @@ describe('packages', skipFor(await whyNoPackages()), () => {
 
   test('packages are shown, and not written', async () => {
     const packages = place.path(`${PORCH}/packages`);
-    made(await place.api.post(revisions(), revision('v1', init, 'shown')));
+    made(await place.api.post(revisions(), revision('v1', INIT, 'shown')));
     const list = made(await place.api.list(packages));
     expect(list.kind).toBe('PorchPackageList');
     expect(list.items.map(({ metadata }) => metadata.name)).toContain(`${REPOSITORY}.shown`);
@@ -226,7 +210,7 @@ describe('packages', skipFor(await whyNoPackages()), () => {
 
   test('an approval is a right of its own', async () => {
     const name = nameOf('v1', 'approved');
-    made(await place.api.post(revisions(), revision('v1', init, 'approved')));
+    made(await place.api.post(revisions(), revision('v1', INIT, 'approved')));
     made(await step(name, 'Proposed'));
     const rbac = 'rbac.authorization.k8s.io';
     const rules = [
@@ -259,15 +243,4 @@ function uidOf(namespace: string, name: string): string {
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-}
-
-/** Why packages cannot be tested on this server; undefined if they can. */
-async function whyNoPackages(): Promise<string | undefined> {
-  const missing = inject('serverMissing');
-  if (missing !== '') return missing;
-  const api = await KubeApi.of(inject('kubeconfig'));
-  const { status } = await api.get(`/apis/${PORCH}`);
-  api.close();
-  if (status !== 200) return `${PORCH} is not served`;
-  return inject('gitRepository') === '' ? 'SLUICE_CONFORMANCE_GIT names no repository' : undefined;
 }

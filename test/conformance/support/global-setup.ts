@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { RunningUp } from '../../support/api/running-up.ts';
+import { emptyRepository } from '../../support/git/empty-repository.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -31,21 +31,11 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const folder = await mkdtemp(join(tmpdir(), 'sluice-conformance-'));
   const up = await RunningUp.start(join(folder, 'data'));
   project.provide('kubeconfig', up.folder.kubeconfig);
-  project.provide('gitRepository', bareRepository(folder));
+  project.provide('gitRepository', emptyRepository(join(folder, 'packages.git')));
   return async () => {
     const code = await up.end();
     const failures = up.ownFailures();
     await rm(folder, { recursive: true });
     if (code !== 0 || failures.length > 0) throw new Error(`sluice up ended with ${code}:\n${failures.join('\n')}`);
   };
-}
-
-function bareRepository(folder: string): string {
-  const path = join(folder, 'packages.git');
-  const identity = ['-c', 'user.name=conformance', '-c', 'user.email=conformance@example.com'];
-  const git = (...words: string[]) =>
-    execFileSync('git', [...identity, '--git-dir', path, ...words], { encoding: 'utf8', input: '' }).trim();
-  execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', path]);
-  git('update-ref', 'refs/heads/main', git('commit-tree', '-m', 'begin', git('mktree')));
-  return path;
 }

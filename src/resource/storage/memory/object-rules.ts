@@ -103,15 +103,19 @@ export function checkPreconditions(
   expected: Pick<ObjectMeta, 'uid' | 'resourceVersion'>,
 ): void {
   const { uid, resourceVersion, name } = old.metadata;
-  const differs =
-    (expected.uid !== undefined && expected.uid !== uid) ||
-    (expected.resourceVersion !== undefined && expected.resourceVersion !== resourceVersion);
-  if (differs)
+  const refuse = (cause: string): never => {
     throw new SluiceError(
       'Conflict',
-      `Operation cannot be fulfilled on ${resourceName(kind)} ${JSON.stringify(name)}: ` +
-        'the object has been modified; please apply your changes to the latest version and try again',
+      `Operation cannot be fulfilled on ${resourceName(kind)} ${JSON.stringify(name)}: ${cause}`,
     );
+  };
+  if (expected.uid !== undefined && expected.uid !== uid)
+    refuse(
+      `the UID in the precondition (${expected.uid}) does not match the UID in record (${uid}). ` +
+        'The object might have been deleted and then recreated',
+    );
+  if (expected.resourceVersion !== undefined && expected.resourceVersion !== resourceVersion)
+    refuse('the object has been modified; please apply your changes to the latest version and try again');
 }
 
 /** `widgets.example.org`, or the plural alone for the core group. */
