@@ -1,7 +1,9 @@
 import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
+import { messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { HttpClient } from '../../kubernetes/http-client.ts';
+import { AdmissionWebhook } from '../../server/admission/admission-webhook.ts';
 import type { HealthChecks } from '../../server/health/health-checks.ts';
 import { MOVERS } from '../controllers/controllers.ts';
 import { narrateEvent, repeatedWarnings } from '../service/narrate-event.ts';
@@ -37,6 +39,8 @@ export interface LeaderOptions
   readonly front: ClusterFront;
   readonly health: HealthChecks;
   readonly warn: (subject: string, message: string) => void;
+  /** For the metrics. */
+  readonly leadership: () => ReadonlyMap<string, boolean>;
   /** Aborts when the term ends. */
   readonly signal: AbortSignal;
   /** Called once it serves. */
@@ -82,9 +86,18 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
     const service = new SluiceService({
       ...{ session, log, health, requests, resolvers, disabled, housekeeping: false, diskBudget, signal },
       ...(webhooks === undefined ? {} : { webhooks }),
-      serve: async (parts) =>
-        // Handlers for requests without a user of the cluster, such as reviews of admission, go into `publicPaths`.
-        serveClusterApi({ session, front, servesPackages: role !== 'controllers', publicPaths: [] }, parts),
+      leadership: options.leadership,
+      serve: async (parts) => {
+        const { handle } = new AdmissionWebhook({
+          ...{ clock, hosts: session.network.hosts },
+          authenticator: front.access.authenticator,
+          authorizer: front.access.authorizer,
+          onError: (error, where) => warn(where, messageOf(error)),
+        });
+        const servesPackages = role !== 'controllers';
+        const publicPaths = servesPackages ? [handle] : [];
+        return serveClusterApi({ session, front, servesPackages, publicPaths }, parts);
+      },
       onLost: (message) => warn('service', message),
     });
     try {

@@ -68,6 +68,7 @@ export async function runReplica(options: ReplicaOptions): Promise<void> {
         ...{ ...options, client, clock, front, health, warn },
         network: { ...network, expectMayPush: () => expectLeader(elector) },
         signing,
+        leadership: () => new Map([[LEASES[role], elector.isLeader()]]),
         signal: term,
         onReady: () => {
           state = undefined;

@@ -1,5 +1,4 @@
 import { queueWaits } from '../../controller/controller.ts';
-import { leaderships } from '../../controller/leader-election/leader-elector.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { gitDisk, gitOperations } from '../../git/process/git-operations.ts';
 import { clusterRequests } from '../../kubernetes/connection/connection.ts';
@@ -18,12 +17,15 @@ export interface MeasuredParts {
   /** Absent where the cluster limits what namespaces store. */
   readonly quota?: NamespaceQuota | undefined;
   load(): ServerLoad;
+  /** In a cluster only. */
+  readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
 }
 
 /** The metrics of a running service; `stop` ends what they listen to. */
-export function measure({ manager, store, quota, load }: MeasuredParts): { readonly metrics: Metrics; stop(): void } {
+export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop(): void } {
+  const { manager, store, quota, load, leadership } = parts;
   const metrics = new Metrics({
-    load,
+    ...{ load, leadership },
     queues: () => manager.metrics(),
     revisions: () => revisionCounts(store),
     ...(quota === undefined ? {} : { quota: () => quota }),
@@ -55,7 +57,6 @@ export function measure({ manager, store, quota, load }: MeasuredParts): { reado
 function clientSubscriptions({ client, webhooks }: Metrics): (() => void)[] {
   return [
     clusterRequests.subscribe((request) => client.requested(request)),
-    leaderships.subscribe(({ lease, isLeader }) => client.leads(lease, isLeader)),
     admissionReviews.subscribe(({ code, milliseconds }) => {
       if (code === undefined) webhooks.began(ADMISSION_PATH);
       else webhooks.ended(ADMISSION_PATH, code, milliseconds / 1000);

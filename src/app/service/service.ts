@@ -34,6 +34,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly serve?: ((parts: ApiParts) => Promise<ServedApi>) | undefined;
   /** Syncs that something else than an object requests, such as a webhook. */
   readonly requests?: SyncRequests;
+  /** In a cluster: for the metrics. */
+  readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
   /** Default: health checks of its own. */
   readonly health?: HealthChecks;
   /** Separate address of the webhooks; see RunOptions. */
@@ -248,6 +250,7 @@ export class SluiceService {
       store: session.store,
       quota: session.objects.database?.quota,
       load: () => this.#api?.server.load ?? NO_LOAD,
+      leadership: this.#options.leadership,
     });
     this.#unsubscribe.push(stop);
     this.#metrics = metrics;

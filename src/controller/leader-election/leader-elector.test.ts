@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { ManualClock, settle } from '../../foundation/time/manual-clock.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
@@ -8,7 +8,7 @@ import { MemoryStorage } from '../../resource/storage/memory/memory-storage.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import { EventLog } from '../../resource/watch/event-log.ts';
 import { EventRecorder } from '../event-recorder.ts';
-import { LeaderElector, leaderships } from './leader-elector.ts';
+import { LeaderElector } from './leader-elector.ts';
 import type { LeaderElectorOptions } from './leader-elector-options.ts';
 import type { Lease } from './lease-record.ts';
 
@@ -106,21 +106,6 @@ test('one of two leads; after its stop, the other one at once', async () => {
     'second sees second',
   ]);
   expect((await client.get(leaseKind, KEY)).spec.leaseTransitions).toBe(1);
-});
-
-test('whether it leads is measured from the start to the end', async () => {
-  const seen: object[] = [];
-  onTestFinished(leaderships.subscribe((leadership) => seen.push(leadership)));
-  const { stop } = start('first');
-  await settle();
-  await clock.advanceAsync(60_000);
-  await stop();
-  const lease = 'sluice';
-  expect(seen).toEqual([
-    { lease, isLeader: false },
-    { lease, isLeader: true },
-    { lease, isLeader: false },
-  ]);
 });
 
 test('a follower reads nothing while its watch shows renewals', async () => {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { measurement } from '../../foundation/time/measurement.ts';
 import { leaseKind } from '../../resource/kinds/coordination/lease.ts';
 import { Informer } from '../informer.ts';
 import { checkElectionConfig, DEFAULT_ELECTION_TIMES, type ElectionConfig } from './election-config.ts';
@@ -18,9 +17,6 @@ import {
 import { nextWakeMs, step } from './election-step.ts';
 import type { LeaderElectorOptions } from './leader-elector-options.ts';
 import { holderOf, type LeaseDraft } from './lease-record.ts';
-
-/** Whether this process leads, by the name of the Lease: when it takes part, and whenever it changes. */
-export const leaderships = measurement<{ readonly lease: string; readonly isLeader: boolean }>('sluice:leadership');
 
 /** Milliseconds after the lease duration for which the work of an ended term may go on before `check` fails. */
 const MAX_OVERDUE_MS = 20_000;
@@ -41,7 +37,6 @@ export class LeaderElector {
   #cancelTimer: () => void = () => undefined;
   #request = new AbortController();
   #work = new AbortController();
-  #leads: boolean | undefined;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(options: LeaderElectorOptions) {
@@ -130,14 +125,6 @@ export class LeaderElector {
     this.#wakeLater();
     const leader = this.leaderIdentity;
     if (leader !== before) this.#notify(() => this.#options.onNewLeader?.(leader));
-    this.#publish();
-  }
-
-  #publish(): void {
-    const isLeader = this.isLeader();
-    if (isLeader === this.#leads) return;
-    this.#leads = isLeader;
-    leaderships.publish({ lease: this.#config.name, isLeader });
   }
 
   #moment(): Moment {

@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { HostRules } from '../../git/network/host-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { authorizerOf, binding, clusterRole } from '../authorization/testing.ts';
 import { startTestServer, type TestServer } from '../testing.ts';
-import { ADMISSION_PATH, AdmissionWebhook } from './admission-webhook.ts';
+import { ADMISSION_PATH, AdmissionWebhook, admissionReviews } from './admission-webhook.ts';
 
 const ANNA = { kind: 'User', name: 'anna' };
 const ROOT = { username: 'root', groups: ['system:masters'] };
@@ -243,6 +243,14 @@ describe('requests that are no reviews', () => {
   ])('%s', async (_what, body, options, status) => {
     expect((await send(body, options)).status).toBe(status);
   });
+});
+
+test('each request is measured when it begins and when it ends', async () => {
+  const codes: (number | undefined)[] = [];
+  onTestFinished(admissionReviews.subscribe(({ code }) => codes.push(code)));
+  await decide(review(REPOSITORY, repository({ secretRef: { name: 'theirs' } })));
+  await send('{');
+  expect(codes).toEqual([undefined, 200, undefined, 400]);
 });
 
 test('the caller must be allowed to post reviews', async () => {

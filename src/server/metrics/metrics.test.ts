@@ -75,7 +75,6 @@ test('controllers and packages have the names that dashboards know', async () =>
   metrics.packages.gateWaited(30);
   metrics.client.requested({ code: '200', method: 'GET', host: 'kube:6443' });
   metrics.client.requested({ code: '<error>', method: 'GET', host: 'kube:6443' });
-  metrics.client.leads('sluice', true);
   metrics.webhooks.began('/admission/validate');
   metrics.webhooks.began('/admission/validate');
   metrics.webhooks.ended('/admission/validate', 200, 0.01);

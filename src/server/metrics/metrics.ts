@@ -19,7 +19,7 @@ export interface MetricsSources {
   /** Absent where Sluice stores no objects. */
   readonly quota?: () => Pick<NamespaceQuota, 'usage' | 'exceeded'>;
   /** Whether this process leads, by the name of the Lease; absent where no leader is elected. */
-  readonly leadership?: () => ReadonlyMap<string, boolean>;
+  readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
 }
 
 /** The content of `/metrics`, in the text format of Prometheus. */
