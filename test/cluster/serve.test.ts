@@ -10,6 +10,7 @@ import { ControlPlane } from './support/control-plane.ts';
 import { installDefinitions } from './support/install-definitions.ts';
 import { clusterPrograms } from './support/programs.ts';
 import { Installation, NAMESPACE, type Replica } from './support/sluice-serve.ts';
+import { installWebhook, WEBHOOKS } from './support/webhook-server.ts';
 
 const missing = inject('serverMissing');
 const REVISIONS = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
@@ -122,6 +123,26 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
     const refused = await step('apps.shop.v1', 'Published', wendy);
     expect(refused).toMatchObject({ status: 403, text: expect.stringContaining('packagerevisions/approval') });
     wendy.close();
+  });
+
+  test('the cluster refuses what it would refuse, from when its webhook is installed', async () => {
+    const apiService = '/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.porch.kpt.dev';
+    const { spec } = (await installation.admin.get(apiService)).body as unknown as {
+      spec: { service: { port: number } };
+    };
+    await installWebhook(installation.admin, spec.service.port, { kind: 'Group', name: 'system:unauthenticated' });
+    const local = {
+      ...{ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name: 'local' } },
+      spec: { type: 'git', git: { repo: 'https://10.0.0.1/a.git' } },
+    };
+    const refused = await eventually(
+      () => installation.admin.post(`${REPOSITORIES}?dryRun=All`, local),
+      ({ status }) => status === 403,
+    );
+    expect(refused.text).toContain('denied the request: cannot connect to remote https://10.0.0.1/a.git');
+    const fine = { ...local, spec: { type: 'git', git: { repo: `${gitServer.url}/other.git` } } };
+    expect(await installation.admin.post(`${REPOSITORIES}?dryRun=All`, fine)).toMatchObject({ status: 201 });
+    expect((await installation.admin.delete(`${WEBHOOKS}/sluice`)).status).toBe(200);
   });
 
   test('its key is a Secret, and metrics need a right', async () => {

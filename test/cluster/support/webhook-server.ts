@@ -118,6 +118,15 @@ async function install(
   await created(admin.post('/api/v1/namespaces', { metadata: { name: NAMESPACE } }));
   const service = { type: 'ExternalName', externalName: 'localhost', ports: [{ port }] };
   await created(admin.post(`/api/v1/namespaces/${NAMESPACE}/services`, { metadata: { name: SERVICE }, spec: service }));
+  await installWebhook(admin, port, callers);
+}
+
+/** Lets a kube-apiserver call the webhook at a port of the Service. */
+export async function installWebhook(
+  admin: KubeApi,
+  port: number,
+  callers: { readonly kind: string; readonly name: string },
+): Promise<void> {
   const metadata = { name: 'sluice-admission-caller' };
   const rules = [{ nonResourceURLs: ['/admission/validate'], verbs: ['post'] }];
   await created(admin.post(`${RBAC}/clusterroles`, { metadata, rules }));
