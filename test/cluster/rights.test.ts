@@ -1,11 +1,17 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { ClusterRole, PolicyRule } from '../../src/server/authorization/rbac-objects.ts';
 import { eventually } from '../support/api/eventually.ts';
+import type { KubeObject } from '../support/api/kube-api.ts';
 import { git, initBare, temporaryFolder } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { skipFor } from '../support/skip.ts';
+import { applyObjects } from './support/apply-objects.ts';
 import { type AuditedRequest, AuditLog } from './support/audit-log.ts';
 import { ControlPlane } from './support/control-plane.ts';
 import { installDefinitions } from './support/install-definitions.ts';
@@ -18,6 +24,7 @@ const ACCOUNT = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/sluice`;
 const REVISIONS = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
 const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories';
 const TARGETS = '/apis/sluice.dev/v1alpha1/namespaces/default/deliverytargets';
+const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/sluice';
 const CREDENTIALS = { username: 'sluice', password: 'secret' };
 
 /** What a run of a minute does not need. */
@@ -57,11 +64,16 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
     folder.remove();
   });
 
+  async function tokenOf(account: string): Promise<string> {
+    const answer = await installation.admin.post(`${account}/token`, { spec: {} });
+    const { token } = (answer.body.status ?? {}) as { readonly token?: string };
+    if (token === undefined) throw new Error(answer.text);
+    return token;
+  }
+
   /** A kubeconfig with a token of the ServiceAccount, as a pod has it. */
   async function accountKubeconfig(): Promise<string> {
-    const { body, text } = await installation.admin.post(`${ACCOUNT}/token`, { spec: {} });
-    const { token } = (body.status ?? {}) as { readonly token?: string };
-    if (token === undefined) throw new Error(text);
+    const token = await tokenOf(ACCOUNT);
     const cluster = { server: plane.url, 'certificate-authority': join(plane.folder, 'ca.crt') };
     const path = join(folder.path, 'account.kubeconfig');
     const content = {
@@ -75,8 +87,8 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
   }
 
   async function create(path: string, object: object): Promise<void> {
-    const { status, text } = await installation.admin.post(path, object);
-    expect(status, text).toBe(201);
+    const answer = await installation.admin.post(path, object);
+    expect(answer.status, answer.text).toBe(201);
   }
 
   /** Waits until an object is ready. */
@@ -95,6 +107,39 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
     return installation.start({ kubeconfig, role, options: election });
   }
 
+  /** Installs the webhook, at the port of the Service of these tests. Resolves when Sluice has written its authorities. */
+  async function installWebhook(): Promise<void> {
+    const service = await installation.admin.get(`/api/v1/namespaces/${NAMESPACE}/services/sluice`);
+    const [{ port }] = (service.body.spec as { readonly ports: readonly [{ readonly port: number }] }).ports;
+    const manifests = readManifests('components/webhook/webhook', 'components/webhook/webhook-roles');
+    const atPort = JSON.stringify(manifests).replaceAll('"port":443', `"port":${port}`);
+    expect(await applyObjects(installation.admin, JSON.parse(atPort) as KubeObject[])).toEqual([]);
+    await eventually(
+      () => installation.admin.get(WEBHOOKS),
+      ({ text: configuration }) => configuration.match(/"caBundle"/g)?.length === 2,
+    );
+  }
+
+  /** Reads the metrics as Prometheus does. */
+  async function expectMetrics({ port }: Replica): Promise<void> {
+    const account = {
+      kind: 'ServiceAccount',
+      apiVersion: 'v1',
+      metadata: { name: 'prometheus-k8s', namespace: 'monitoring' },
+    };
+    const namespace = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'monitoring' } };
+    const roles = readManifests('components/monitoring/prometheus-roles');
+    await applyObjects(installation.admin, [namespace, account, ...roles] as KubeObject[]);
+    const token = await tokenOf('/api/v1/namespaces/monitoring/serviceaccounts/prometheus-k8s');
+    const secret = await installation.admin.get(`/api/v1/namespaces/${NAMESPACE}/secrets/sluice-serving-cert`);
+    const { 'ca.crt': ca = '' } = secret.body.data as { 'ca.crt'?: string };
+    const options = { host: '127.0.0.1', port, path: '/metrics', servername: 'sluice.sluice-system.svc' };
+    const headers = { authorization: `Bearer ${token}` };
+    const call = request({ ...options, ca: Buffer.from(ca, 'base64'), headers }).end();
+    const [response] = (await once(call, 'response')) as [IncomingMessage];
+    expect(await text(response)).toContain('leader_election_master_status{name="sluice"} 1\n');
+  }
+
   /** How often each Event of the broken Repository was recorded. */
   async function broken(): Promise<readonly number[]> {
     const path = '/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dbroken';
@@ -105,6 +150,7 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
     const leader = await start();
     await leader.ready();
     await installation.served();
+    await installWebhook();
     const rolebinding = {
       metadata: { name: 'sluice-git-credentials' },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'sluice-git-credentials' },
@@ -150,6 +196,7 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
     expect(await leader.stop()).toBe(0);
     await standby.ready();
     await installation.served();
+    await expectMetrics(standby);
     await publish('shop');
     await eventually(
       async () => delivered(),
@@ -169,7 +216,7 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
   });
 
   test('are no more than that: each one was used', () => {
-    const roles = readManifests('roles').filter(({ kind }) => kind.endsWith('Role')) as unknown as ClusterRole[];
+    const roles = readManifests('base/roles').filter(({ kind }) => kind.endsWith('Role')) as unknown as ClusterRole[];
     const rules = roles.flatMap((role) => role.rules ?? []);
     const used = audit.requests().filter(({ responseStatus }) => responseStatus?.code !== 403);
     const unused = rules.flatMap((rule) => unusedIn(rule, used)).filter((right) => SELDOM[right] === undefined);
@@ -179,7 +226,7 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
 
 /** Creates a package with the annotation on which controllers publish it. */
 async function publish(packageName: string): Promise<void> {
-  const { status, text } = await installation.admin.post(REVISIONS, {
+  const answer = await installation.admin.post(REVISIONS, {
     ...{ apiVersion: 'porch.kpt.dev/v1alpha1', kind: 'PackageRevision' },
     metadata: { namespace: 'default', annotations: { 'approval.nephio.org/policy': 'always' } },
     spec: {
@@ -187,7 +234,7 @@ async function publish(packageName: string): Promise<void> {
       tasks: [{ type: 'init', init: { description: packageName } }],
     },
   });
-  expect(status, text).toBe(201);
+  expect(answer.status, answer.text).toBe(201);
   await eventually(
     () => installation.admin.get(`${REVISIONS}/apps.${packageName}.v1`),
     ({ body }) => (body.spec as { lifecycle?: string } | undefined)?.lifecycle === 'Published',

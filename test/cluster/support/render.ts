@@ -30,9 +30,9 @@ export async function renderChart(
   return objectsIn(stdout);
 }
 
-/** The objects of files in `deploy/base`. */
+/** The objects of files in `deploy`, whose names are without the suffix. */
 export function readManifests(...files: readonly string[]): readonly KubeObject[] {
-  return files.flatMap((file) => objectsIn(readFileSync(join(DEPLOY, 'base', `${file}.yaml`), 'utf8')));
+  return files.flatMap((file) => objectsIn(readFileSync(join(DEPLOY, `${file}.yaml`), 'utf8')));
 }
 
 /** `kind namespace/name`. */

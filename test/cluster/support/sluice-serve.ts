@@ -212,7 +212,7 @@ export class Installation implements AsyncDisposable {
   async #install(): Promise<void> {
     const { port } = this.#server.address() as AddressInfo;
     // The rights of an installation, and no others.
-    await applyObjects(this.admin, readManifests('namespace', 'service-account', 'roles', 'user-roles'));
+    await applyObjects(this.admin, readManifests(...RIGHTS));
     await this.#create(`/api/v1/namespaces/${NAMESPACE}/services`, {
       metadata: { name: SERVICE },
       spec: { type: 'ExternalName', externalName: 'localhost', ports: [{ port }] },
@@ -239,4 +239,5 @@ export class Installation implements AsyncDisposable {
   }
 }
 
+const RIGHTS = ['base/namespace', 'base/service-account', 'base/roles', 'base/user-roles'];
 const ACCOUNT_GROUPS = ['system:serviceaccounts', `system:serviceaccounts:${NAMESPACE}`, 'system:authenticated'];
