@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { loadAll } from 'js-yaml';
@@ -26,6 +28,11 @@ export async function renderChart(
   const release = ['template', 'sluice', 'chart', '--namespace', namespace, '--kube-version', 'v1.36.0'];
   const { stdout } = await run(helm, [...release, ...set], { cwd: DEPLOY, maxBuffer: MAX_OUTPUT_BYTES });
   return objectsIn(stdout);
+}
+
+/** The objects of files in `deploy`, whose names are without the suffix. */
+export function readManifests(...files: readonly string[]): readonly KubeObject[] {
+  return files.flatMap((file) => objectsIn(readFileSync(join(DEPLOY, `${file}.yaml`), 'utf8')));
 }
 
 /** `kind namespace/name`. */

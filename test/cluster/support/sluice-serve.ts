@@ -9,16 +9,15 @@ import { fileURLToPath } from 'node:url';
 import { eventually } from '../../support/api/eventually.ts';
 import { KubeApi } from '../../support/api/kube-api.ts';
 import { freePort } from '../../support/free-port.ts';
-import { SLUICE_RULES } from './sluice-rules.ts';
+import { applyObjects } from './apply-objects.ts';
+import { readManifests } from './render.ts';
 
 const BINARY = fileURLToPath(new URL('../../../bin/sluice.js', import.meta.url));
 export const NAMESPACE = 'sluice-system';
 const SERVICE = 'sluice';
 const API_SERVICE = 'v1alpha1.porch.kpt.dev';
 const PACKAGES = '/apis/porch.kpt.dev/v1alpha1/packagerevisions';
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const ACCOUNT = `system:serviceaccount:${NAMESPACE}:sluice`;
-const RBAC_GROUP = { apiGroup: 'rbac.authorization.k8s.io' };
 
 /** A control plane as `ControlPlane` and the one of the project are. */
 export interface PlaneAccess {
@@ -212,17 +211,8 @@ export class Installation implements AsyncDisposable {
 
   async #install(): Promise<void> {
     const { port } = this.#server.address() as AddressInfo;
-    const subjects = [{ kind: 'ServiceAccount', namespace: NAMESPACE, name: 'sluice' }];
-    const metadata = { name: 'sluice' };
-    const role = (kind: string, name: string) => ({ ...RBAC_GROUP, kind, name });
-    await this.#create('/api/v1/namespaces', { metadata: { name: NAMESPACE } });
-    await this.#create(`/api/v1/namespaces/${NAMESPACE}/serviceaccounts`, { metadata });
-    await this.#create(`${RBAC}/clusterroles`, { metadata, rules: SLUICE_RULES });
-    await this.#create(`${RBAC}/clusterrolebindings`, { metadata, roleRef: role('ClusterRole', 'sluice'), subjects });
-    const delegator = { metadata: { name: 'sluice:delegator' }, roleRef: role('ClusterRole', 'system:auth-delegator') };
-    await this.#create(`${RBAC}/clusterrolebindings`, { ...delegator, subjects });
-    const reader = role('Role', 'extension-apiserver-authentication-reader');
-    await this.#create(`${RBAC}/namespaces/kube-system/rolebindings`, { metadata, roleRef: reader, subjects });
+    // The rights of an installation, and no others.
+    await applyObjects(this.admin, readManifests(...RIGHTS));
     await this.#create(`/api/v1/namespaces/${NAMESPACE}/services`, {
       metadata: { name: SERVICE },
       spec: { type: 'ExternalName', externalName: 'localhost', ports: [{ port }] },
@@ -249,4 +239,5 @@ export class Installation implements AsyncDisposable {
   }
 }
 
+const RIGHTS = ['base/namespace', 'base/service-account', 'base/roles', 'base/user-roles'];
 const ACCOUNT_GROUPS = ['system:serviceaccounts', `system:serviceaccounts:${NAMESPACE}`, 'system:authenticated'];
