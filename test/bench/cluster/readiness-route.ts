@@ -16,6 +16,8 @@ export class ReadinessRoute {
   readonly #client: BenchClient;
   readonly #installation: Installation;
   #leader: Replica | undefined;
+  /** When a probe found that it is ready, by `performance.now()`. */
+  leaderSince = 0;
   #isStopped = false;
   readonly #loop: Promise<void>;
 
@@ -41,7 +43,9 @@ export class ReadinessRoute {
       const { replicas } = this.#installation;
       const probes = await Promise.all(replicas.map((replica) => replica.isReady()));
       const ready = replicas.find((_, index) => probes[index]);
-      if (ready !== undefined && ready !== this.#leader) await this.#pointTo(ready);
+      if (ready === undefined || ready === this.#leader) continue;
+      this.leaderSince = performance.now();
+      await this.#pointTo(ready);
     }
   }
 
