@@ -30,10 +30,14 @@ export async function expectPublished(
   expect(await verifyStatements(gitFolder, publicKey)).toContain(`${publications.length + 1} in band, 0 out of band`);
 
   const path = `/apis/porch.kpt.dev/v1alpha1/namespaces/${namespace}/packagerevisions`;
-  const { body } = await admin.list(path);
-  const shown = body.items
-    .map(({ spec }) => spec as Readonly<Record<string, unknown>>)
-    .filter(({ revision }) => revision !== -1)
-    .map(({ packageName, workspaceName, lifecycle }) => `${packageName}/${workspaceName} ${lifecycle}`);
-  expect(shown.sort()).toEqual(expected.map((name) => `${name} Published`));
+  const shown = async () => {
+    const { body } = await admin.list(path);
+    return body.items
+      .map(({ spec }) => spec as Readonly<Record<string, unknown>>)
+      .filter(({ revision }) => revision !== -1)
+      .map(({ packageName, workspaceName, lifecycle }) => `${packageName}/${workspaceName} ${lifecycle}`)
+      .sort();
+  };
+  // A write of another leader is shown after the next fetch.
+  await expect.poll(shown, { timeout: 90_000, interval: 500 }).toEqual(expected.map((name) => `${name} Published`));
 }

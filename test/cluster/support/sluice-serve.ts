@@ -191,16 +191,17 @@ export class Installation implements AsyncDisposable {
 
   async #forward(socket: Socket): Promise<void> {
     this.#track(socket);
-    for (const replica of this.replicas.filter(({ role }) => role !== 'controllers')) {
-      if (!(await replica.isReady())) continue;
-      const target = connect(replica.port, '127.0.0.1');
-      this.#track(target);
-      socket.pipe(target).pipe(socket);
-      socket.on('close', () => target.destroy());
-      target.on('close', () => socket.destroy());
-      return;
-    }
-    socket.resetAndDestroy();
+    const probes = this.replicas
+      .filter(({ role }) => role !== 'controllers')
+      .map(async (replica) => ((await replica.isReady()) ? replica : Promise.reject(new Error('not ready'))));
+    // One that stands still does not respond.
+    const replica = await Promise.any(probes).catch(() => undefined);
+    if (replica === undefined) return void socket.resetAndDestroy();
+    const target = connect(replica.port, '127.0.0.1');
+    this.#track(target);
+    socket.pipe(target).pipe(socket);
+    socket.on('close', () => target.destroy());
+    target.on('close', () => socket.destroy());
   }
 
   #track(socket: Socket): void {
