@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
@@ -7,15 +7,18 @@ import type { MigrationReport } from '../../src/cli/migrate/migration-report.ts'
 import { runCli } from '../../src/cli/testing.ts';
 import { ADMIN_CONTEXT } from '../../src/server/authentication/kubeconfig.ts';
 import { eventually } from '../support/api/eventually.ts';
-import { KubeApi } from '../support/api/kube-api.ts';
+import { KubeApi, type KubeObject } from '../support/api/kube-api.ts';
 import { git, initBare } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { skipFor } from '../support/skip.ts';
 import { Up } from '../support/up.ts';
 import { ControlPlane } from './support/control-plane.ts';
+import { API_SERVICE, PACKAGE_VERSION } from './support/extension-server.ts';
+import { DEFINITIONS, readDefinitions } from './support/install-definitions.ts';
 import { porchProgram } from './support/porch/porch-program.ts';
 import { PorchServer, REPOSITORIES } from './support/porch/porch-server.ts';
 import { clusterPrograms } from './support/programs.ts';
+import { Installation, NAMESPACE } from './support/sluice-serve.ts';
 
 const program = inject('serverMissing') === '' ? await porchProgram() : { missing: inject('serverMissing') };
 const missing = 'missing' in program && program.missing;
@@ -188,7 +191,7 @@ describe('migration from a Porch server', skipFor(missing), () => {
     expect(stdout).toMatch(/^team\/apps +http:\S+\/apps.git +registered +host-auth \(copied\) /m);
   });
 
-  test('what Sluice cannot take over is reported, and the rest is migrated', async () => {
+  test('what Sluice cannot take over is reported, and then it takes the place of Porch in the cluster', async () => {
     const variant = await admin.post(VARIANTS, {
       ...{ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'PackageVariant', metadata: { name: 'edge' } },
       spec: { upstream: { repo: 'blueprints', package: 'base' }, downstream: { repo: 'apps', package: 'web' } },
@@ -206,6 +209,12 @@ describe('migration from a Porch server', skipFor(missing), () => {
       expect.objectContaining({ subject: 'PackageVariant', reason: 'Stays', names: ['edge'] }),
     );
 
+    const revisions = `${PACKAGE_VERSION}/namespaces/team/packagerevisions`;
+    const atPorch = viewsOf((await admin.list(revisions)).body.items);
+    expect(await reportOf('--yes', '--same-cluster')).toMatchObject({ code: 0, differences: [] });
+    expect(await sluice('repo', 'adopt', 'apps', '-n', 'team', '--yes')).toMatchObject({ code: 0 });
+    const identity = await readFile(join(folder, 'data/keys/statement-key'), 'utf8');
+
     // Porch 1.5.3 ends when it gets this one.
     await porch[Symbol.asyncDispose]();
     await admin.post(`${REPOSITORIES}/team/repositories`, {
@@ -220,6 +229,26 @@ describe('migration from a Porch server', skipFor(missing), () => {
         { name: 'images', action: 'blocked', message: 'repositories of type oci are not supported' },
       ],
     });
+
+    // Then Sluice takes the place of Porch in this cluster, with the key of the data folder.
+    for (const { file: _file, ...definition } of readDefinitions()) {
+      const path = `${DEFINITIONS}/${definition.metadata.name}`;
+      expect((await admin.apply(path, 'install', definition, '&force=true')).status).toBeLessThan(300);
+    }
+    await admin.delete(API_SERVICE);
+    await using installation = await Installation.create(plane);
+    const secret = { metadata: { name: 'sluice-signing-key' }, stringData: { identity } };
+    expect(await admin.post(`/api/v1/namespaces/${NAMESPACE}/secrets`, secret)).toMatchObject({ status: 201 });
+    const leader = await installation.start({ options: ['--allow-git-host', '127.0.0.1'] });
+    await leader.ready();
+    await installation.served();
+    const { items } = await eventually(
+      async () => (await admin.list(revisions)).body,
+      (list) => list.items?.length === atPorch.length,
+    );
+    expect(viewsOf(items)).toEqual(atPorch);
+    const published = items.find(({ metadata: { name } }) => name === 'apps.web.first');
+    expect(published?.status).not.toHaveProperty('outOfBand');
   });
 });
 
@@ -228,4 +257,14 @@ async function startUp(data: string): Promise<AsyncDisposable & { readonly conte
   const up = new Up(data, '--allow-git-host', '127.0.0.1');
   await up.said(/https:\/\//);
   return { context: ADMIN_CONTEXT, [Symbol.asyncDispose]: async () => void (await up.end('SIGTERM')) };
+}
+
+/** What must not change for the clients of a package revision. */
+function viewsOf(items: readonly KubeObject[]) {
+  return items
+    .map(({ metadata: { name, uid, labels = {}, ownerReferences = [] }, spec }) => {
+      const { lifecycle, revision = 0, packageName, workspaceName } = spec as Record<string, unknown>;
+      return { name, uid, labels, ownerReferences, lifecycle, revision, packageName, workspaceName };
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }

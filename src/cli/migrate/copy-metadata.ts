@@ -16,6 +16,8 @@ export interface CopyMetadataOptions {
   readonly sluice: readonly Stored<PackageRevision>[];
   readonly client: Client;
   readonly namespace: string;
+  /** Owners keep their uids: Sluice will run in their cluster. */
+  readonly sameCluster: boolean;
   /** False to report only what would be copied. */
   readonly applied: boolean;
 }
@@ -26,6 +28,7 @@ export async function copyMetadata({
   sluice,
   client,
   namespace,
+  sameCluster,
   applied,
 }: CopyMetadataOptions): Promise<CopiedMetadata> {
   const ours = new Map(sluice.map((revision) => [revision.metadata.name, revision]));
@@ -40,7 +43,7 @@ export async function copyMetadata({
       done.push({ name, copied: false, what });
       continue;
     }
-    const problem = await copy(own, carried, { client, namespace });
+    const problem = await copy(own, carried, { client, namespace, sameCluster });
     done.push({ name, copied: problem === undefined, what: problem === undefined ? what : `${what}: ${problem}` });
   }
   return done;
@@ -50,12 +53,12 @@ export async function copyMetadata({
 async function copy(
   own: Stored<PackageRevision>,
   { labels, annotations, owners }: CarriedMetadata,
-  { client, namespace }: Pick<CopyMetadataOptions, 'client' | 'namespace'>,
+  { client, namespace, sameCluster }: Pick<CopyMetadataOptions, 'client' | 'namespace' | 'sameCluster'>,
 ): Promise<string | undefined> {
   const there: OwnerReference[] = [];
   const missing: string[] = [];
   for (const owner of owners) {
-    const uid = await uidOf(owner, client, namespace);
+    const uid = sameCluster ? owner.uid : await uidOf(owner, client, namespace);
     // A controller deletes what belongs to an owner that it does not know.
     if (uid === undefined) missing.push(`${owner.kind}/${owner.name}`);
     else there.push({ ...owner, uid });

@@ -18,6 +18,7 @@ export function addMigrateCommands(program: Command, invocation: Invocation, fin
     .option('--to-context <name>', 'context of --to-kubeconfig')
     .option('--yes', 'register the repositories and copy labels, annotations and owners of package revisions')
     .option('--include-secrets', 'copy the Secrets with the credentials of the repositories too')
+    .option('--same-cluster', 'Sluice will run in the cluster of Porch: owners of package revisions keep their uids')
     .option('--no-contents', 'do not compare the files of the package revisions')
     .option('--wait <duration>', 'how long the server may take to read each new repository (default: 60s)')
     .option('-v, --verbose', 'print which server or data folder is used')

@@ -18,6 +18,7 @@ export interface MigratePorchOptions extends DataOptions, ActorOptions {
   readonly toContext?: string;
   readonly yes?: boolean;
   readonly includeSecrets?: boolean;
+  readonly sameCluster?: boolean;
   readonly contents: boolean;
   readonly wait?: string;
   readonly verbose?: boolean;

@@ -20,6 +20,8 @@ export interface MigrationOptions {
   /** Names of repositories; all if absent. */
   readonly only?: readonly string[] | undefined;
   readonly includeSecrets?: boolean | undefined;
+  /** Sluice will run in the cluster of Porch. */
+  readonly sameCluster?: boolean | undefined;
   readonly contents: boolean;
   readonly waitMs: number;
   readonly applied: boolean;
@@ -118,11 +120,11 @@ export class Migration {
     sluice: Access,
     place: Pick<Note, 'namespace' | 'subject'>,
   ): Promise<Pick<Result, 'sluice' | 'alike' | 'metadata'>> {
-    const { applied, contents } = this.#options;
+    const { applied, contents, sameCluster = false } = this.#options;
     const { namespace, subject } = place;
     const before = await this.#revisionsOf(sluice, namespace, subject);
     const { client } = sluice;
-    const metadata = await copyMetadata({ porch, sluice: before, client, namespace, applied });
+    const metadata = await copyMetadata({ porch, sluice: before, client, namespace, sameCluster, applied });
     const own = metadata.length > 0 && applied ? await this.#revisionsOf(sluice, namespace, subject) : before;
     this.#notes.push(...observedNotes(place, porch, own));
     const internal = this.#packageRevs;
