@@ -7,7 +7,6 @@ import { ControlPlane } from '../../cluster/support/control-plane.ts';
 import { installDefinitions } from '../../cluster/support/install-definitions.ts';
 import type { ClusterPrograms } from '../../cluster/support/programs.ts';
 import { Installation, NAMESPACE, type Replica } from '../../cluster/support/sluice-serve.ts';
-import { eventually } from '../../support/api/eventually.ts';
 import { BenchClient } from '../api-client.ts';
 import { runSluice, startSluice } from '../api-processes.ts';
 import { draft, REVISIONS } from '../api-rows.ts';
@@ -20,7 +19,7 @@ import { copyAsPlainObjects, PLAIN } from './plain-kind.ts';
 import { ReadinessRoute } from './readiness-route.ts';
 
 const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories';
-const MAX_READY_MS = 60_000;
+const MAX_READY_MS = 120_000;
 
 /** Two replicas behind the aggregator of a control plane, and `sluice up`, each with a copy of one repository over HTTP. */
 export interface ClusterPlace extends AsyncDisposable {
@@ -69,7 +68,8 @@ export async function openClusterPlace(programs: ClusterPrograms, packages: numb
     return replica;
   };
   const started = performance.now();
-  await (await start(join(folder, 'cache-1'))).ready();
+  const first = await start(join(folder, 'cache-1'));
+  await until(first, () => first.isReady());
   const leader = performance.now() - started;
   const route = new ReadinessRoute(client, installation);
   stack.defer(() => route.stop());
@@ -99,10 +99,17 @@ export async function openClusterPlace(programs: ClusterPrograms, packages: numb
 
 /** Waits until leadership is all that a replica lacks to be ready. */
 async function standsBy(replica: Replica): Promise<void> {
-  await eventually(
-    () => replica.probe('/readyz'),
-    ({ text }) => text.trim() === 'failed: leader',
-  );
+  await until(replica, async () => (await replica.probe('/readyz')).text.trim() === 'failed: leader');
+}
+
+/** Polls until a condition of a replica holds. A loaded machine needs long to start a process. */
+async function until(replica: Replica, holds: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + MAX_READY_MS;
+  while (!(await holds())) {
+    if (replica.child.exitCode !== null || Date.now() > end)
+      throw new Error(`the replica is not ready:\n${replica.lines.join('\n')}`);
+    await sleep(20);
+  }
 }
 
 /** Creates the draft whose labels are changed, once the server has the repository. */
