@@ -109,6 +109,7 @@ export default defineConfig({
           // A real control plane, which is built from source; that takes minutes. The conformance tests judge it too.
           name: 'cluster',
           include: ['test/cluster/**/*.test.ts', 'test/conformance/**/*.test.ts'],
+          exclude: ['test/cluster/faults/**'],
           globalSetup: ['test/cluster/support/global-setup.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
@@ -118,6 +119,17 @@ export default defineConfig({
         extends: true,
         // The steps of the Dockerfile, in a Debian root; making that takes a minute.
         test: { name: 'image', include: ['test/image/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 600_000 },
+      },
+      {
+        extends: true,
+        test: {
+          // Installations of Sluice on control planes of their own, which the tests break for minutes.
+          name: 'cluster-faults',
+          include: ['test/cluster/faults/**/*.test.ts'],
+          globalSetup: ['test/cluster/support/programs-setup.ts'],
+          testTimeout: 900_000,
+          hookTimeout: 180_000,
+        },
       },
       {
         extends: true,

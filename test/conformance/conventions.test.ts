@@ -1,42 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type Answer, JSON_PATCH, type KubeList, type KubeObject, STRATEGIC_PATCH } from '../support/api/kube-api.ts';
 import { skipFor } from '../support/skip.ts';
-import { INIT, PORCH, revisionBody, useRepository, whyNoPackages } from './support/packages.ts';
-import { failure, made, type Place, usePlace } from './support/place.ts';
-import { useWidgets } from './support/widgets.ts';
-
-/** A kind that the conventions apply to. */
-interface Subject {
-  readonly group: string;
-  readonly plural: string;
-  readonly kind: string;
-  path(...rest: string[]): string;
-  /** An object as a client writes it. */
-  body(name: string, metadata?: object): object;
-  /** The name that the server gives it. */
-  nameOf(name: string): string;
-}
-
-function definedKind(place: Place): Subject {
-  const widgets = useWidgets(place);
-  return {
-    ...{ group: widgets.group, plural: 'widgets', kind: 'Widget', path: widgets.path, nameOf: (name) => name },
-    body: (name, metadata = {}) => widgets.body(name, {}, { metadata: { name, ...metadata } }),
-  };
-}
-
-function packageKind(place: Place): Subject {
-  useRepository(place);
-  return {
-    ...{ group: 'porch.kpt.dev', plural: 'packagerevisions', kind: 'PackageRevision' },
-    path: (...rest) => place.path(`${PORCH}/packagerevisions`, ...rest),
-    body(name, metadata = {}) {
-      const body = revisionBody(place, name, 'v1', INIT);
-      return { ...body, metadata: { ...body.metadata, ...metadata } };
-    },
-    nameOf: (name) => `packages.${name}.v1`,
-  };
-}
+import { whyNoPackages } from './support/packages.ts';
+import { failure, made, usePlace } from './support/place.ts';
+import { definedKind, packageKind } from './support/subjects.ts';
 
 interface Table {
   readonly columnDefinitions: readonly { readonly name: string; readonly priority: number }[];
