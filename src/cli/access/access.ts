@@ -17,5 +17,7 @@ export interface Access {
    * False for other servers of package revisions: they have no explanations, and require their clients to respect gates.
    */
   readonly isSluice: boolean;
+  /** False for a cluster, which has objects of others too, also where Sluice serves its packages. */
+  readonly isOwnServer: boolean;
   close(): Promise<void>;
 }

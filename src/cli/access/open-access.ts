@@ -91,6 +91,7 @@ export async function openAccess({
     clock: session.clock,
     client: session.client,
     isSluice: true,
+    isOwnServer: true,
     unreadRepositories: () => unread,
     close: () => session.close(),
   };

@@ -1,8 +1,10 @@
-import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { z } from 'zod';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import type { Connection } from '../../kubernetes/connection/connection.ts';
 import { HttpClient } from '../../kubernetes/http-client.ts';
 import type { Client } from '../../resource/client/client.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Actor } from '../../resource/object/request-context.ts';
 import type { Access } from './access.ts';
 
@@ -24,17 +26,22 @@ export class ServerAccess implements Access {
   readonly clock: Clock = systemClock;
   readonly client: Client;
   readonly isSluice: boolean;
+  readonly isOwnServer: boolean;
   readonly unreadRepositories = () => 0;
   readonly #connection: Connection;
 
-  private constructor({ connection, namespace, actor, folder }: ServerAccessOptions, isSluice: boolean) {
+  private constructor(
+    { connection, namespace, actor, folder }: ServerAccessOptions,
+    served: Pick<Access, 'isSluice' | 'isOwnServer'>,
+  ) {
     const { access } = connection;
     this.server = access.server;
     const of = folder === undefined ? access.source : `"sluice up" on ${folder}`;
     this.where = `${access.server} (${of})`;
     this.namespace = namespace ?? access.namespace;
     this.client = new HttpClient({ connection, face: 'cli', impersonate: actor });
-    this.isSluice = isSluice;
+    this.isSluice = served.isSluice;
+    this.isOwnServer = served.isOwnServer;
     this.#connection = connection;
   }
 
@@ -44,15 +51,31 @@ export class ServerAccess implements Access {
    */
   static async open(options: ServerAccessOptions): Promise<ServerAccess> {
     const { connection } = options;
-    const asked = new HttpClient({ connection, face: 'cli' });
-    const { text } = await asked.raw('GET', '/version');
-    return new ServerAccess(options, gitVersion(text, connection).includes('sluice'));
+    const client = new HttpClient({ connection, face: 'cli' });
+    const { text } = await client.raw('GET', '/version');
+    const isOwnServer = gitVersion(text, connection).includes('sluice');
+    return new ServerAccess(options, { isOwnServer, isSluice: isOwnServer || (await servesExplanations(client)) });
   }
 
   close(): Promise<void> {
     return this.#connection.close();
   }
 }
+
+/** True if Sluice serves the package kinds of a cluster, whose version is that of its kube-apiserver. */
+async function servesExplanations(client: HttpClient): Promise<boolean> {
+  const { group, version } = packageRevisionKind;
+  try {
+    const { text } = await client.raw('GET', `/apis/${group}/${version}`);
+    return discoverySchema.parse(JSON.parse(text)).resources.some(({ name }) => name === 'packagerevisions/explain');
+  } catch (error) {
+    // Without package kinds, or while no server of them is available, commands for other kinds work, and those for packages report it.
+    if (isSluiceError(error) || error instanceof z.ZodError || error instanceof SyntaxError) return false;
+    throw error;
+  }
+}
+
+const discoverySchema = z.object({ resources: z.array(z.object({ name: z.string() })) });
 
 function gitVersion(text: string, { access }: Connection): string {
   try {

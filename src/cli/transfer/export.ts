@@ -132,9 +132,9 @@ async function objectsOf(access: Access, namespace: string | undefined, refused:
   const isRelated = clusterFilter(access, own);
   const others = [
     ...TRANSFERRED_KINDS.filter(
-      (kind) => !isOwnKind(kind) && (access.isSluice || kind.namespaced || kind === namespaceKind),
+      (kind) => !isOwnKind(kind) && (access.isOwnServer || kind.namespaced || kind === namespaceKind),
     ),
-    ...userKinds(await definitionsOf(client)).filter((kind) => access.isSluice || kind.namespaced),
+    ...userKinds(await definitionsOf(client)).filter((kind) => access.isOwnServer || kind.namespaced),
   ];
   const rest = (await found(others)).filter(isRelated);
   const rank = new Map([...new Set([...TRANSFERRED_KINDS, ...others])].map((kind, index) => [kind, index]));
@@ -146,8 +146,8 @@ async function objectsOf(access: Access, namespace: string | undefined, refused:
 }
 
 /** A server of Sluice has nothing but its objects; a cluster has many that are not related to it. */
-function clusterFilter({ isSluice }: Access, own: readonly Found[]): (found: Found) => boolean {
-  if (isSluice) return () => true;
+function clusterFilter({ isOwnServer }: Access, own: readonly Found[]): (found: Found) => boolean {
+  if (isOwnServer) return () => true;
   const namespaces = new Set(own.map(({ object }) => object.metadata.namespace));
   return ({ kind, object }) =>
     namespaces.has(kind === namespaceKind ? object.metadata.name : object.metadata.namespace);
