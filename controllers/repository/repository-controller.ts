@@ -53,6 +53,11 @@ export interface RepositoryControllerOptions
   readonly localInterval?: number;
   /** Milliseconds between two syncs of a remote repository. Default: adaptive, see `REMOTE_INTERVALS`. */
   readonly remoteInterval?: number;
+  /**
+   * The registered repositories as the informer of this controller shows them. Default: a list for each repository that is opened, which
+   * over a network would read all objects as often as there are objects.
+   */
+  readonly registered?: () => readonly Stored<Repository>[];
   /** Requests that come from no object, such as those of webhooks. Default: none. */
   readonly requests?: SyncRequests;
   /** Milliseconds that syncing one repository may take. Default 60,000. */
@@ -179,7 +184,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const known = open.get(key);
     if (known?.isFor(object) === true && !(await isToLead(known, object))) return known;
     if (known !== undefined) await forget(keyOf(object));
-    const { items } = await client.list(repositoryKind);
+    const items = await registered();
     // Its target may have changed since it was resolved.
     addresses.delete(object.spec.git?.repo ?? '');
     const other = await conflictingRepository(object, items, (one) => claimed.has(keyText(keyOf(one))), addressOf);
@@ -214,7 +219,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   /** True for a repository that was in conflict with a deleted one of another namespace. */
   async function isToLead({ repository }: OpenRepository, object: Stored<Repository>): Promise<boolean> {
     if (!repository.follows) return false;
-    const { items } = await client.list(repositoryKind);
+    const items = await registered();
     return (await leadingRepository(object, items, addressOf)) === undefined;
   }
 
@@ -253,6 +258,10 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const reason = finding.kind === 'Published' ? 'OutOfBand' : finding.kind;
     const about = row === undefined ? object : { apiVersion, kind, metadata };
     recorder.record(about, finding.inBand ? 'Normal' : 'Warning', reason, finding.message);
+  }
+
+  async function registered(): Promise<readonly Stored<Repository>[]> {
+    return options.registered?.() ?? (await client.list(repositoryKind)).items;
   }
 
   /** Resolves each address once, not for every pair of repositories. */

@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { eventually } from '../support/api/eventually.ts';
@@ -18,7 +19,7 @@ const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/rep
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 /** So that a killed leader is replaced soon. */
-const QUICK_ELECTION = ['--lease-duration', '3s', '--renew-deadline', '2s', '--retry-period', '0.5s'];
+const QUICK_ELECTION = ['--lease-duration', '8s', '--renew-deadline', '6s', '--retry-period', '1s'];
 
 const folder = temporaryFolder();
 const repository = join(folder.path, 'apps.git');
@@ -47,6 +48,12 @@ async function step(name: string, lifecycle: string, api = installation.admin) {
   return api.put(`${path}${approval}`, { ...body, spec });
 }
 
+/** The refs in the mirror of a replica; none before it is there. */
+function mirroredRefs(cacheDir: string): readonly string[] {
+  const [mirror] = globSync('git/*.git', { cwd: cacheDir });
+  return mirror === undefined ? [] : [...refsOf(join(cacheDir, mirror)).keys()];
+}
+
 function lifecycleOf({ spec }: KubeObject): string {
   return (spec as { readonly lifecycle: string }).lifecycle;
 }
@@ -72,7 +79,12 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
       spec: { type: 'git', git: { repo: `${gitServer.url}/apps.git`, branch: 'main' } },
     });
     if (status !== 201) throw new Error(text);
-    await kubectl.ok('wait repository apps --for=condition=Ready --timeout=30s');
+    await eventually(
+      () => installation.admin.get(`${REPOSITORIES}/apps`),
+      ({ body }) => JSON.stringify(body.status ?? {}).includes('"reason":"Ready"'),
+    ).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${leader.lines.join('\n')}`, { cause: error });
+    });
   });
   afterAll(async () => {
     await installation?.[Symbol.asyncDispose]();
@@ -154,10 +166,24 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
 
   test('a standby takes over from a leader that stops, and versions of the two are never the same', async () => {
     const first = installation.replicas.at(-1) as Replica;
-    const second = await installation.start({ options: QUICK_ELECTION });
+    const cacheDir = join(folder.path, 'standby');
+    const second = await installation.start({ options: QUICK_ELECTION, cacheDir });
     await second.live();
     expect(await second.probe('/readyz')).toMatchObject({ status: 503, text: expect.stringContaining('leader') });
     await second.logged(/leads/);
+    // It mirrors what the leader writes, and pushes nothing itself: the request of the leader is the only one.
+    await eventually(
+      async () => mirroredRefs(cacheDir),
+      (refs) => refs.includes('refs/tags/web/v1'),
+    );
+    const pushes = () => gitServer.requests.filter(({ method, url }) => method === 'POST' && /receive-pack/.test(url));
+    const pushesBefore = pushes().length;
+    expect((await installation.admin.post(REVISIONS, draft('seen'))).status).toBe(201);
+    await eventually(
+      async () => mirroredRefs(cacheDir),
+      (refs) => refs.includes('refs/heads/drafts/seen/v1'),
+    );
+    expect(pushes().length).toBe(pushesBefore + 1);
     const path = `${REVISIONS}/apps.web.v1`;
     const before = (await installation.admin.get(path)).body;
     const listed = (await installation.admin.list(REVISIONS)).body.metadata.resourceVersion;
@@ -202,8 +228,8 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
   });
 
   test('of two processes with a role each, one serves and the other one moves packages', async () => {
-    const api = await installation.start({ role: 'api', options: QUICK_ELECTION });
-    const controllers = await installation.start({ role: 'controllers', options: QUICK_ELECTION });
+    const api = await installation.start({ role: 'api' });
+    const controllers = await installation.start({ role: 'controllers' });
     await Promise.all([api.ready(), controllers.ready()]);
     expect((await controllers.probe('/apis/porch.kpt.dev/v1alpha1')).status).not.toBe(200);
     const annotated = { ...draft('split'), metadata: { annotations: { 'approval.nephio.org/policy': 'always' } } };

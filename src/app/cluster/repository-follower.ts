@@ -108,7 +108,9 @@ export class RepositoryFollower {
     }
     if (state === undefined) {
       if (clock.now() < (this.#failures.get(id)?.retryAt ?? 0)) return;
-      await this.#within(OPEN_TIMEOUT_MS, (signal) => repositories.open(id, signal));
+      await this.#within(OPEN_TIMEOUT_MS, (signal) =>
+        repositories.openObject(object, readers.repositories.list(), signal),
+      );
       const repository = store.findRepository(id);
       if (repository === undefined) return;
       const pace = { intervals: REMOTE_INTERVALS, random: Math.random };

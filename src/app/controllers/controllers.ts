@@ -78,6 +78,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
         refreshPolicies: () => readers.refresh(),
         dependentsOf: (revision) => store.dependentsOf(revision),
+        ...(session.objects.database === undefined ? { registered: () => readers.repositories.list() } : {}),
         ...(choice.diskBudget === undefined ? {} : { diskBudget: choice.diskBudget }),
         ...(choice.requests === undefined ? {} : { requests: choice.requests }),
       }),

@@ -90,11 +90,11 @@ export class RegisteredRepositories {
     const repositories = await this.list();
     const object = repositories.find((repository) => keyText(keyOf(repository)) === id);
     if (object === undefined) throw notRegistered(id, repositories);
-    await this.#open(object, repositories, signal, options);
+    await this.openObject(object, repositories, signal, options);
   }
 
-  /** `others` must contain at least the objects with the same address. */
-  async #open(
+  /** Opens the repository of an object, as `open` does; `others` must contain at least the objects with the same address. */
+  async openObject(
     object: Stored<Repository>,
     others: readonly Stored<Repository>[],
     signal?: AbortSignal,
@@ -118,7 +118,7 @@ export class RegisteredRepositories {
     const openOne = async (object: Stored<Repository>, group: readonly Stored<Repository>[]) => {
       const { name } = object.metadata;
       try {
-        await this.#openInTime(name, (signal) => this.#open(object, group, signal));
+        await this.#openInTime(name, (signal) => this.openObject(object, group, signal));
       } catch (error) {
         failures.push({ repository: name, error });
       }
