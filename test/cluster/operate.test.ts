@@ -69,7 +69,7 @@ describe(
       await shell('kubectl wait repository apps --for=condition=Ready --timeout=60s');
       for (const command of ['init web --repository apps --workspace v1', 'propose apps.web.v1', 'approve apps.web.v1'])
         await shell(`sluice rpkg ${command}`);
-        await shell('sluice rpkg init shop --repository apps --workspace v1');
+      await shell('sluice rpkg init shop --repository apps --workspace v1');
     });
     afterAll(async () => {
       await installation?.[Symbol.asyncDispose]();
