@@ -33,6 +33,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   project.provide('serverMissing', missing ? `no control plane: ${programs.missing}` : '');
   project.provide('kubeconfig', plane?.kubeconfig ?? '');
   project.provide('gitRepository', sluice?.gitRepository ?? '');
+  project.provide('gitFolder', sluice?.gitFolder ?? '');
   return async () => {
     const keepLogs = project.vitest.state.getCountOfFailedTests() > 0;
     if (keepLogs && plane !== undefined && sluice !== undefined)
@@ -46,6 +47,8 @@ export default async function setUp(project: TestProject): Promise<() => Promise
 interface StartedSluice extends AsyncDisposable {
   /** The address of a repository of a Git host. */
   readonly gitRepository: string;
+  /** The folder of the repositories of that host. */
+  readonly gitFolder: string;
   log(): string;
 }
 
@@ -68,6 +71,7 @@ async function startSluice(plane: ControlPlane): Promise<StartedSluice> {
   }
   return {
     gitRepository: `${git.url}/packages.git`,
+    gitFolder: folder,
     log: () => replica.lines.join('\n'),
     [Symbol.asyncDispose]: dispose,
   };

@@ -11,6 +11,8 @@ declare module 'vitest' {
     kubeconfig: string;
     /** A bare Git repository that the server can reach and that is ours to fill; empty if there is none. */
     gitRepository: string;
+    /** The folder with the Git repository, where each test file can make another one beside it; empty if there is none. */
+    gitFolder: string;
     /** Why there is no server, so that all tests are skipped; empty if there is one. */
     serverMissing: string;
   }
@@ -26,11 +28,13 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   if (foreign !== undefined) {
     project.provide('kubeconfig', foreign);
     project.provide('gitRepository', process.env.SLUICE_CONFORMANCE_GIT ?? '');
+    project.provide('gitFolder', '');
     return async () => undefined;
   }
   const folder = await mkdtemp(join(tmpdir(), 'sluice-conformance-'));
   const up = await RunningUp.start(join(folder, 'data'));
   project.provide('kubeconfig', up.folder.kubeconfig);
+  project.provide('gitFolder', folder);
   project.provide('gitRepository', emptyRepository(join(folder, 'packages.git')));
   return async () => {
     const code = await up.end();

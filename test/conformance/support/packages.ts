@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { beforeAll, inject } from 'vitest';
 import { eventually } from '../../support/api/eventually.ts';
 import { KubeApi } from '../../support/api/kube-api.ts';
+import { emptyRepository } from '../../support/git/empty-repository.ts';
 import { made, type Place } from './place.ts';
 
 export const PORCH = 'porch.kpt.dev/v1alpha1';
@@ -17,11 +19,11 @@ export async function whyNoPackages(): Promise<string | undefined> {
   return inject('gitRepository') === '' ? 'SLUICE_CONFORMANCE_GIT names no repository' : undefined;
 }
 
-/** Registers the Git repository of the suite in the namespace of a test file, before its tests. */
+/** Registers a Git repository in the namespace of a test file, before its tests: one of its own if this machine has the Git host. */
 export function useRepository(place: Place): void {
   beforeAll(async () => {
     const path = place.path('config.porch.kpt.dev/v1alpha1/repositories');
-    const spec = { type: 'git', git: { repo: inject('gitRepository'), branch: 'main', directory: '/' } };
+    const spec = { type: 'git', git: { repo: repositoryOf(place), branch: 'main', directory: '/' } };
     const kind = { apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository' };
     made(await place.api.post(path, { ...kind, metadata: { name: REPOSITORY }, spec }));
     await eventually(
@@ -40,3 +42,10 @@ export function revisionBody(place: Place, packageName: string, workspaceName: s
 }
 
 export const INIT = { type: 'init', init: { description: 'a package' } };
+
+function repositoryOf({ namespace }: Place): string {
+  const [folder, first] = [inject('gitFolder'), inject('gitRepository')];
+  if (folder === '') return first;
+  emptyRepository(join(folder, `${namespace}.git`));
+  return first.replace(/[^/]+$/, `${namespace}.git`);
+}
