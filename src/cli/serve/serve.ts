@@ -11,7 +11,12 @@ import { type ListenAddress, listenAddress, webhookAddress } from '../../app/ser
 import { untilStopped } from '../../app/service/until-stopped.ts';
 import { withTracing } from '../../app/tracing/with-tracing.ts';
 import { signingChoice } from '../../app/trust/signing-choice.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import {
+  checkElectionConfig,
+  type ElectionConfig,
+  type ElectionTimes,
+} from '../../controller/leader-election/election-config.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { findClusterAccess } from '../../kubernetes/access/kubeconfig.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { jsonSink, textSink } from '../up/log-sinks.ts';
@@ -59,6 +64,7 @@ export async function serve(options: ServeOptions, { terminal, environment }: In
     namespace: options.namespace ?? environment.POD_NAMESPACE ?? (await namespaceOfPod()) ?? DEFAULT_NAMESPACE,
     identity: options.identity ?? `${environment.POD_NAME ?? hostname()}_${randomUUID()}`,
   };
+  checkTimes(replica);
   const access = await findClusterAccess({ kubeconfig, context, environment });
   const stop = untilStopped(() => terminal.note('stopping: running work is finished first'));
   try {
@@ -68,6 +74,21 @@ export async function serve(options: ServeOptions, { terminal, environment }: In
     return 0;
   } finally {
     stop.release();
+  }
+}
+
+/** Before a port is opened: a process that cannot elect a leader must not look alive. */
+function checkTimes({
+  namespace,
+  identity,
+  ...times
+}: ElectionTimes & Pick<ElectionConfig, 'namespace' | 'identity'>): void {
+  const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = times;
+  try {
+    checkElectionConfig({ namespace, identity, name: 'sluice', leaseDurationMs, renewDeadlineMs, retryPeriodMs });
+  } catch (error) {
+    const message = `${messageOf(error)}; change --lease-duration, --renew-deadline or --retry-period`;
+    throw new SluiceError('InvalidInput', message, { cause: error });
   }
 }
 
