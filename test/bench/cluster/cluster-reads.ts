@@ -14,10 +14,10 @@ export async function readRows(targets: Targets): Promise<string[][]> {
   const count = (JSON.parse(all.toString()) as { readonly items: readonly unknown[] }).items.length;
   const field = `?fieldSelector=spec.packageName%3D${encodeURIComponent(PACKAGE)}`;
   return [
-    await readRow(targets, 'get', `/${NAME}`, { rounds: 500, warmUp: 100 }),
-    await readRow(targets, 'list one package by field', field, { rounds: 200, warmUp: 40 }),
-    await readRow(targets, 'list a page of 500', '?limit=500', { rounds: 40, warmUp: 10 }),
-    await readRow(targets, `list all ${count}`, '', { rounds: 10, warmUp: 3 }),
+    await readRow(targets, 'get', `/${NAME}`, { rounds: 300, warmUp: 50 }),
+    await readRow(targets, 'list one package by field', field, { rounds: 100, warmUp: 20 }),
+    await readRow(targets, 'list a page of 500', '?limit=500', { rounds: 20, warmUp: 5 }),
+    await readRow(targets, `list all ${count}`, '', { rounds: 7, warmUp: 2 }),
   ];
 }
 
@@ -55,7 +55,7 @@ export async function watchRow(targets: Targets): Promise<string[]> {
         if (opened === undefined) throw new Error('this target is not watched');
         return opened.latency(() => label(target));
       },
-      { rounds: 30, warmUp: 5 },
+      { rounds: 20, warmUp: 3 },
     );
   } finally {
     for (const opened of open.values()) opened.close();

@@ -4,10 +4,10 @@ import { label } from './cluster-reads.ts';
 import { compare, MERGE_PATCH, type Target, type Targets, timed } from './cluster-rows.ts';
 import { plainObject } from './plain-kind.ts';
 
-const LIFECYCLES = { rounds: 30, warmUp: 5 };
+const LIFECYCLES = { rounds: 20, warmUp: 3 };
 const WRITERS = 16;
 /** Milliseconds for which writes are counted. */
-const RATE_MS = 8000;
+const RATE_MS = 5000;
 const MAX_ATTEMPTS = 20;
 
 export const RATE_HEAD = ['per second', 'aggregated', 'embedded', 'plain CRD', 'ratio to embedded', 'ratio to CRD'];

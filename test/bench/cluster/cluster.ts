@@ -11,7 +11,7 @@ import { lifecycleRows, RATE_HEAD, rateRows } from './cluster-writes.ts';
 /** Three revisions each. */
 const PACKAGES = 1000;
 /** Seconds without work before the requests of an idle installation are counted, and for which they are. */
-const CALM_S = 10;
+const CALM_S = 30;
 const IDLE_S = 60;
 /** Of each failover. */
 const ROUNDS = 5;
