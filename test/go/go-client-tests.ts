@@ -106,7 +106,7 @@ function declareTests({ start, words = [] }: GoClientOptions): void {
         '--deployment',
       );
       const areReady = async () => expect((await porchctl('repo', 'get')).stdout).toMatch(/True.*\n.*True/);
-      await vi.waitFor(areReady, { timeout: 20_000, interval: 200 });
+      await vi.waitFor(areReady, { timeout: 60_000, interval: 200 });
     }, BUILDS_WITHIN);
 
     const porchctl = (...args: string[]) => run(built.path ?? '', [...args, '--namespace', 'default']);
