@@ -8,6 +8,9 @@ import type { WatchEvent } from '../resource/storage/storage.ts';
 import { type IndexFunction, type InformerEvent, InformerStore } from './informer-store.ts';
 import { isOlder } from './resource-version.ts';
 
+/** For `watchTimeoutMs` of a client of a cluster: a kube-apiserver sends a bookmark only once a minute where nothing changes. */
+export const CLUSTER_WATCH_TIMEOUT_MS = 150_000;
+
 export interface InformerOptions<T extends KubernetesObject> {
   readonly client: Client;
   readonly kind: Kind<T>;

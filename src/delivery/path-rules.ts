@@ -1,4 +1,5 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
+import { trimEndsOf } from '../foundation/text/trim-characters.ts';
 
 /**
  * Returns why a relative path must not be written into a Git tree that users check out; undefined if it may be. Rejects
@@ -27,7 +28,7 @@ function isDotGit(segment: string): boolean {
 
 /** The directory of a target without slashes at its ends; the root of the repository is empty. Throws InvalidInput. */
 export function normalizeDirectory(directory: string): string {
-  const inner = directory.replace(/^\/+|\/+$/g, '');
+  const inner = trimEndsOf(directory, '/');
   const problem = inner === '' ? undefined : pathProblem(inner);
   if (problem !== undefined)
     throw new SluiceError('InvalidInput', `spec.git.directory ${JSON.stringify(directory)} ${problem}`);

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { ledgerPath } from '../../app/trust/open-trust.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { trimEndsOf } from '../../foundation/text/trim-characters.ts';
 import type { GitRepository } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
 import type { Quarantine } from '../../git/process/git-process.ts';
@@ -176,7 +177,7 @@ function quarantineOf({
 }
 
 function directoryOf({ directory }: VerifyOptions): string {
-  return directory.replace(/^\/+|\/+$/g, '');
+  return trimEndsOf(directory, '/');
 }
 
 function print({ id, verified, notes }: Verification, options: VerifyOptions, { terminal }: Invocation): CommandResult {

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { trimEndOf } from '../../foundation/text/trim-characters.ts';
 import type { Commit, NewCommit, Oid, Signature } from '../git-repository.ts';
 import { checkOid, isOid } from './object-id.ts';
 
@@ -26,7 +27,7 @@ export function embedSignature(payload: Buffer, signature: string): Buffer {
 
 /** Returns the output of a signer without trailing line breaks. Throws InvalidInput if it cannot be a signature. */
 export function checkSignature(signature: string): string {
-  const text = signature.replace(/\n+$/, '');
+  const text = trimEndOf(signature, '\n');
   if (text === '' || /[\0\r]/.test(text))
     throw new SluiceError('InvalidInput', 'the signer returned no signature, or one with control characters');
   return text;

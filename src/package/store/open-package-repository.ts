@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { trimEndOf } from '../../foundation/text/trim-characters.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { DamageError } from '../../git/errors.ts';
 import type { GitCredentials, GitRemote, GitRepository, MirrorRepair } from '../../git/git-repository.ts';
@@ -151,7 +152,7 @@ function keyProblems({ keys, problems }: TrustedKeys, signer: ServerTrust['signe
 /** One mirror for an address, however many namespaces register it: each fetches with its own credentials before it reads. */
 function mirrorName(address: string): string {
   const url = localPath(address) === undefined ? readRemoteUrl(address).url : address;
-  const normal = url.replace(/\/+$/, '').replace(/\.git$/, '');
+  const normal = trimEndOf(url, '/').replace(/\.git$/, '');
   const name = normal
     .slice(normal.lastIndexOf('/') + 1)
     .replaceAll(/[^A-Za-z0-9._-]/g, '-')

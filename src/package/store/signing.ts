@@ -1,4 +1,5 @@
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { trimEndOf } from '../../foundation/text/trim-characters.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { elapsed } from '../../foundation/time/elapsed.ts';
 import type { ObjectSigner } from '../../git/git-repository.ts';
@@ -112,7 +113,8 @@ export function signingSecret({ metadata }: Owner): string | undefined {
 
 async function signerOf(secret: Secret, clock: Clock): Promise<ObjectSigner> {
   const openPgp = secretText(secret, 'git.asc');
-  const passphrase = secretText(secret, 'passphrase')?.replace(/[\r\n]+$/, '');
+  const given = secretText(secret, 'passphrase');
+  const passphrase = given === undefined ? undefined : trimEndOf(given, '\r\n');
   if (openPgp !== undefined) return openPgpSigner(openPgp, passphrase, clock);
   const ssh = secretText(secret, 'identity') ?? secretText(secret, 'ssh-privatekey');
   if (ssh !== undefined) return sshSigner(ssh);

@@ -1,3 +1,4 @@
+import { trimEndsOf } from '../../foundation/text/trim-characters.ts';
 import { comparableAddress } from '../../git/open/repository-address.ts';
 import { runAtOnce, runInSlices } from '../index/steps.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
@@ -68,6 +69,6 @@ export class UpstreamReferences {
   #place(address: string, directory = ''): string {
     const known = this.#addresses.get(address) ?? comparableAddress(address);
     this.#addresses.set(address, known);
-    return `${known}\n${directory.replace(/^\/+|\/+$/g, '')}`;
+    return `${known}\n${trimEndsOf(directory, '/')}`;
   }
 }

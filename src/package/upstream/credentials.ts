@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { trimEndOf } from '../../foundation/text/trim-characters.ts';
 import type { BasicCredentials, GitCredentials, SshCredentials } from '../../git/git-repository.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { secretKind, secretText } from '../../resource/kinds/core/secret.ts';
@@ -44,7 +45,10 @@ export async function secretCredentials(
       `${where} does not exist; create it with username and password, or token, or for ssh with identity and known_hosts`,
     );
   }
-  const text = (key: string) => secretText(secret, key)?.replace(/[\r\n]+$/, '');
+  const text = (key: string) => {
+    const value = secretText(secret, key);
+    return value === undefined ? undefined : trimEndOf(value, '\r\n');
+  };
   const basic = basicOf(text);
   const ssh = sshOf(text, where);
   const certificateAuthorities = text('ca.crt');

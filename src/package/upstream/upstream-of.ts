@@ -1,3 +1,4 @@
+import { trimEndsOf } from '../../foundation/text/trim-characters.ts';
 import { comparableAddress } from '../../git/open/repository-address.ts';
 import type { PackageRevision } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
@@ -47,7 +48,7 @@ export function upstreamFinder(revisions: Iterable<Revision>): (revision: Revisi
 }
 
 function placeOf({ repo = '', directory = '' }: GitLocator): string {
-  return `${comparableAddress(repo)}\n${directory.replace(/^\/+|\/+$/g, '')}`;
+  return `${comparableAddress(repo)}\n${trimEndsOf(directory, '/')}`;
 }
 
 function lastPart(ref: string | undefined): string | undefined {

@@ -1,4 +1,4 @@
-import { Informer } from '../../controller/informer.ts';
+import { CLUSTER_WATCH_TIMEOUT_MS, Informer } from '../../controller/informer.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -68,7 +68,7 @@ function keepOne<T extends KubernetesObject>(
   write: () => Promise<void>,
 ): KeptCaBundles {
   const selection = { fieldSelector: `metadata.name=${name}` };
-  const informer = new Informer({ client, clock, onError, selection, kind });
+  const informer = new Informer({ client, clock, onError, selection, kind, watchTimeoutMs: CLUSTER_WATCH_TIMEOUT_MS });
   let stopped = false;
   let running: Promise<void> | undefined;
   let isDue = false;

@@ -1,3 +1,4 @@
+import { trimEndOf } from '../../foundation/text/trim-characters.ts';
 import { unpack, wantString } from '../library/arguments.ts';
 import { fail, type Machine } from '../machine/machine.ts';
 import type { NamedArguments } from '../values/callable.ts';
@@ -10,7 +11,7 @@ export const BASE64 = moduleOf('base64', {
   encode(machine, args, named) {
     const [data, encoding] = read(machine, 'encode', args, named);
     const encoded = Buffer.from(data).toString(encoding.startsWith('url') ? 'base64url' : 'base64');
-    if (encoding === 'standard_raw') return encoded.replace(/=+$/, '');
+    if (encoding === 'standard_raw') return trimEndOf(encoded, '=');
     return encoding === 'url' ? encoded.padEnd(Math.ceil(encoded.length / 4) * 4, '=') : encoded;
   },
   decode(machine, args, named) {

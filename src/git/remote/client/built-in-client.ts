@@ -218,10 +218,9 @@ export class BuiltInClient {
   /** Lists the remote and returns the local changes that it requires. */
   async #compare(call: Call, mappings: readonly Mapping[], prune: boolean): Promise<RefDelta> {
     const side = checkRefspecs(mappings.map(({ source, target }) => `+${source}:${target}`));
-    const [theirs, all] = await Promise.all([
-      this.#server.listRefs(call, prefixesOf(mappings)),
-      this.#local.listRefs(side.prefixes),
-    ]);
+    // In this order: a ref that a push adds meanwhile must not look like one that the remote does not have.
+    const all = await this.#local.listRefs(side.prefixes);
+    const theirs = await this.#server.listRefs(call, prefixesOf(mappings));
     this.#known.add(theirs.map(({ oid }) => oid));
     const missing = missingSource(mappings, theirs);
     if (missing !== undefined)

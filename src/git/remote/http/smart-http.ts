@@ -1,6 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
+import { trimEndOf } from '../../../foundation/text/trim-characters.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import type { BasicCredentials, GitCredentials } from '../../git-repository.ts';
 import type { GitNetwork } from '../../network/git-network.ts';
@@ -46,7 +47,7 @@ export class SmartHttp implements Connection {
     this.#clock = clock;
     this.#pool = new ConnectionPool(url, network);
     this.#origin = origin;
-    this.#path = pathname.replace(/\/+$/, '');
+    this.#path = trimEndOf(pathname, '/');
   }
 
   async run<Result>(call: Call, exchange: Exchange<Result>): Promise<Result> {

@@ -86,6 +86,7 @@ export function normalizeDirectory(directory: string): string | undefined {
 export const gitAddressSchema = z
   .string()
   .min(1, 'must not be empty')
+  .max(2048)
   .superRefine((address, context) => {
     const message = address === '' ? undefined : gitAddressProblem(address);
     if (message !== undefined) context.addIssue({ code: 'custom', message });
@@ -97,12 +98,14 @@ export const gitAddressSchema = z
 
 export const branchSchema = z
   .string()
+  .max(1024)
   .refine(isBranchName, BRANCH_NAME)
   .meta(BRANCH_RULES)
   .describe('Name of a branch.');
 
 export const directorySchema = z
   .string()
+  .max(4096)
   .refine((text) => normalizeDirectory(text) !== undefined, INNER_DIRECTORY)
   .meta(DIRECTORY_RULES)
   .transform((text) => normalizeDirectory(text) ?? text)

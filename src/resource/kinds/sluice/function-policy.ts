@@ -9,6 +9,7 @@ const ruleSchema = z
   .object({
     image: z
       .string()
+      .max(1024)
       .regex(
         /^[a-z0-9][a-z0-9._\-/:]*[a-z0-9]$/i,
         'must be the name of an image without tag, with or without its registry',

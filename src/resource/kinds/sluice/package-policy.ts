@@ -7,12 +7,16 @@ import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import { packageSelectorSchema } from './package-selector.ts';
 
+/** Bounds what patterns are matched against. */
+const MAX_NAME_CHARACTERS = 1024;
+
 const conditionPattern = z
   .string()
+  .max(MAX_NAME_CHARACTERS)
   .regex(/^[^*\s]*\*?$/, 'must be a condition type, or the start of one followed by "*"')
   .min(1)
   .superRefine(refuseLookalike);
-const conditionType = z.string().min(1).superRefine(refuseLookalike);
+const conditionType = z.string().min(1).max(MAX_NAME_CHARACTERS).superRefine(refuseLookalike);
 
 function refuseLookalike(type: string, context: z.RefinementCtx): void {
   const problem = type === '' ? undefined : lookalikeProblem(type);
@@ -77,7 +81,8 @@ export const packagePolicyKind = defineKind({
             conditionType: conditionType.describe('Condition type that the results of the validator are reported as.'),
             image: z
               .string()
-              .regex(/[:@][^/]+$/, 'must have a tag or a digest')
+              .max(MAX_NAME_CHARACTERS)
+              .regex(/[:@][^/:@]+$/, 'must have a tag or a digest')
               .optional()
               .describe(
                 'Pins the function: if the pipeline contains exactly this image with this configuration, its results count as issued by controller:render, even where users may change the package. Without a pin they count as issued by the contributors of the package.',
