@@ -20,6 +20,8 @@ export interface OpenRepositoryOptions {
   readonly clock: Clock;
   readonly intervals: PollIntervals;
   readonly random: () => number;
+  /** Milliseconds since the epoch, if it was opened without its remote: it is synced as soon as possible. */
+  readonly syncedAt?: number | undefined;
 }
 
 /** Milliseconds after which a sync lists all refs; see `branchesFirst` for those in between. */
@@ -55,8 +57,9 @@ export class OpenRepository {
     this.#pause = this.#pace.first();
     const now = options.clock.now();
     this.#savedAt = now;
-    this.#everythingAt = now;
-    this.#syncedAt = now;
+    this.#everythingAt = options.syncedAt ?? now;
+    this.#syncedAt = options.syncedAt ?? now;
+    if (options.syncedAt !== undefined) this.#requested = 'everything';
     this.#noteObject(object);
   }
 

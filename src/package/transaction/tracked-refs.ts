@@ -125,7 +125,9 @@ export class TrackedRefs implements WriteTarget {
   }
 
   async commit(updates: readonly RefUpdate[]): Promise<void> {
-    const { git, remote } = this.#options;
+    const { git, remote, trust } = this.#options;
+    // The ledger announces the statements: a process that takes over must recognise them, also if this one ends right after the push.
+    await trust.flushed();
     if (remote !== undefined) {
       await this.#push(remote, updates);
       await this.#follow(updates);
