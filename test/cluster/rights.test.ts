@@ -148,7 +148,7 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
 
   test('are enough for everything that Sluice does: no request is forbidden', async () => {
     const leader = await start();
-    await leader.ready();
+    await leader.leading();
     await installation.served();
     await installWebhook();
     const rolebinding = {
@@ -194,7 +194,7 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
     const standby = await start();
     await standby.logged(/leads/);
     expect(await leader.stop()).toBe(0);
-    await standby.ready();
+    await standby.leading();
     await installation.served();
     await expectMetrics(standby);
     await publish('shop');
@@ -207,7 +207,7 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
 
     // Each with a process of its own.
     const divided = [await start('api'), await start('controllers')];
-    for (const replica of divided) await replica.ready();
+    for (const replica of divided) await replica.leading();
     await installation.served();
     for (const replica of divided) expect(await replica.stop()).toBe(0);
 
