@@ -9,7 +9,7 @@ import { applyObjects } from './support/apply-objects.ts';
 import { ControlPlane } from './support/control-plane.ts';
 import { type ClusterPrograms, clusterPrograms } from './support/programs.ts';
 import { kustomize } from './support/render.ts';
-import { endpointsOf, LEADER_LABEL, PODS, reportReplicaPod } from './support/replica-pod.ts';
+import { PODS, reportReplicaPod } from './support/replica-pod.ts';
 
 const missing = inject('serverMissing');
 const NAMESPACE = '/api/v1/namespaces/sluice-system';
@@ -160,21 +160,6 @@ describe('the overlays of deploy', skipFor(missing !== '' && missing), () => {
     await report(next, true);
     await allowedEvictions(1);
     expect(await evict(standby)).toBe(201);
-  });
-
-  test('lead to the pod that has the label of the leader, and to no other one', async () => {
-    const [leader = '', standby = ''] = await podsBesides([], 2);
-    for (const name of [leader, standby]) await report(name, true);
-    for (const [name, value] of [
-      [leader, 'true'],
-      [standby, null],
-    ] as const)
-      await admin.patch(`${PODS}/${name}`, { metadata: { labels: { [LEADER_LABEL]: value } } });
-    const found = await eventually(
-      () => endpointsOf(admin, 'sluice'),
-      (names) => names.length > 0,
-    );
-    expect(found).toEqual([leader]);
   });
 
   test('have the cluster refuse what Sluice cannot check, and nothing else', async () => {

@@ -6,7 +6,16 @@ import { ControlPlane } from './support/control-plane.ts';
 import { installDefinitions } from './support/install-definitions.ts';
 import { clusterPrograms } from './support/programs.ts';
 import { readManifests } from './support/render.ts';
-import { createReplicaPod, endpointsOf, LEADER_LABEL, labelledPods, reportReplicaPod } from './support/replica-pod.ts';
+import {
+  createNode,
+  createReplicaPod,
+  endpointsOf,
+  LEADER_LABEL,
+  labelledPods,
+  NODE,
+  reportNode,
+  reportReplicaPod,
+} from './support/replica-pod.ts';
 import { Installation, NAMESPACE, type Replica } from './support/sluice-serve.ts';
 
 const missing = inject('serverMissing');
@@ -25,6 +34,7 @@ async function start(name: string): Promise<Replica> {
 }
 
 async function report(name: string, ready: boolean): Promise<void> {
+  await reportNode(admin);
   await reportReplicaPod(admin, name, { ready, ip: ADDRESSES[name] ?? '' });
 }
 
@@ -58,8 +68,10 @@ describe('the Service finds the leader', skipFor(missing !== '' && missing), () 
       spec: { type: 'git', git: { repo: 'http://127.0.0.1:1/gone.git', branch: 'main' } },
     });
     // Labels of earlier containers, and of another writer.
-    await createReplicaPod(admin, 'a');
-    for (const name of ['b', 'foreign']) await createReplicaPod(admin, name, { [LEADER_LABEL]: 'true' });
+    await createNode(admin);
+    await createReplicaPod(admin, 'a', { nodeName: NODE });
+    for (const name of ['b', 'foreign'])
+      await createReplicaPod(admin, name, { labels: { [LEADER_LABEL]: 'true' }, nodeName: NODE });
     await report('foreign', true);
   });
   afterAll(async () => {

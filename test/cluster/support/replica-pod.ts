@@ -3,9 +3,33 @@ import { NAMESPACE } from './sluice-serve.ts';
 
 export const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
 export const LEADER_LABEL = 'sluice.dev/leader';
+const NODES = '/api/v1/nodes';
+export const NODE = 'node-1';
+
+/** Creates the node of the pods: an EndpointSlice has only pods of known nodes. */
+export async function createNode(admin: KubeApi): Promise<void> {
+  const { status, text } = await admin.post(NODES, { metadata: { name: NODE } });
+  if (status !== 201) throw new Error(text);
+  await reportNode(admin);
+}
+
+/** Reports that kubelet works. Without this the pods of the node become not ready within a minute. */
+export async function reportNode(admin: KubeApi): Promise<void> {
+  const condition = { type: 'Ready', status: 'True', lastHeartbeatTime: new Date().toISOString() };
+  const { status, text } = await admin.patch(
+    `${NODES}/${NODE}/status`,
+    { status: { conditions: [condition] } },
+    STRATEGIC_PATCH,
+  );
+  if (status !== 200) throw new Error(text);
+}
 
 /** Creates the pod of a replica, which runs as a process of the test: here are no nodes. */
-export async function createReplicaPod(admin: KubeApi, name: string, labels: Readonly<Record<string, string>> = {}) {
+export async function createReplicaPod(
+  admin: KubeApi,
+  name: string,
+  { labels = {}, nodeName }: { readonly labels?: Readonly<Record<string, string>>; readonly nodeName?: string } = {},
+): Promise<void> {
   const securityContext = {
     ...{ runAsNonRoot: true, runAsUser: 65532, allowPrivilegeEscalation: false },
     ...{ capabilities: { drop: ['ALL'] }, seccompProfile: { type: 'RuntimeDefault' } },
@@ -15,6 +39,7 @@ export async function createReplicaPod(admin: KubeApi, name: string, labels: Rea
     metadata: { name, labels: { 'app.kubernetes.io/name': 'sluice', ...labels } },
     spec: {
       ...{ serviceAccountName: 'sluice', automountServiceAccountToken: false },
+      ...(nodeName === undefined ? {} : { nodeName }),
       containers: [{ name: 'sluice', image: 'sluice', securityContext, ports }],
     },
   });
