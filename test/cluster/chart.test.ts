@@ -62,7 +62,7 @@ describe('the Helm chart', skipFor(missing !== '' && missing), () => {
       helm,
       [
         ...['replicas=3', 'image.repository=registry.example.com/s', 'image.tag=v2', 'extraArgs={--log,text}'],
-        ...['warmUpSeconds=45', 'resources.limits.memory=3Gi', 'cacheSize=20Gi', 'networkPolicy.egressPorts={8443}'],
+        ...['resources.limits.memory=3Gi', 'cacheSize=20Gi', 'networkPolicy.egressPorts={8443}'],
         ...['definitions.install=false', 'webhook.enabled=true', 'webhook.failurePolicy=Ignore'],
         ...['monitoring.enabled=true', 'monitoring.prometheus.namespace=metrics'],
       ],
@@ -80,7 +80,6 @@ describe('the Helm chart', skipFor(missing !== '' && missing), () => {
               {
                 image: 'registry.example.com/s:v2',
                 args: ['serve', '--log', 'text'],
-                lifecycle: { preStop: { sleep: { seconds: 45 } } },
                 resources: { requests: { memory: '512Mi' }, limits: { memory: '3Gi' } },
               },
             ],
@@ -103,7 +102,6 @@ describe('the Helm chart', skipFor(missing !== '' && missing), () => {
   test.each([
     ['replicas=0', '/replicas'],
     ['replica=2', "additional properties 'replica' not allowed"],
-    ['warmUpSeconds=55', '/warmUpSeconds'],
     ['cacheSize=much', '/cacheSize'],
     ['webhook.failurePolicy=Maybe', '/webhook/failurePolicy'],
   ])('refuses the value %s', async (value, why) => {

@@ -2,17 +2,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { eventually } from '../support/api/eventually.ts';
-import { KubeApi, type KubeObject, STRATEGIC_PATCH } from '../support/api/kube-api.ts';
+import { KubeApi, type KubeObject } from '../support/api/kube-api.ts';
 import { hasKubectl, Kubectl } from '../support/kubectl.ts';
 import { skipFor } from '../support/skip.ts';
 import { applyObjects } from './support/apply-objects.ts';
 import { ControlPlane } from './support/control-plane.ts';
 import { type ClusterPrograms, clusterPrograms } from './support/programs.ts';
 import { kustomize } from './support/render.ts';
+import { PODS, reportReplicaPod } from './support/replica-pod.ts';
 
 const missing = inject('serverMissing');
 const NAMESPACE = '/api/v1/namespaces/sluice-system';
-const PODS = `${NAMESPACE}/pods`;
 const DEPLOYMENT = '/apis/apps/v1/namespaces/sluice-system/deployments/sluice';
 const BUDGET = '/apis/policy/v1/namespaces/sluice-system/poddisruptionbudgets/sluice';
 
@@ -24,6 +24,8 @@ describe('the overlays of deploy', skipFor(missing !== '' && missing), () => {
   let programs: ClusterPrograms;
   let plane: ControlPlane;
   let admin: KubeApi;
+  /** By the name of the pod. */
+  const addresses = new Map<string, string>();
   beforeAll(async () => {
     const built = await clusterPrograms(() => undefined);
     if ('missing' in built) throw new Error(built.missing);
@@ -55,13 +57,25 @@ describe('the overlays of deploy', skipFor(missing !== '' && missing), () => {
     return all.map(({ metadata }) => metadata.name);
   }
 
-  /** Reports what a kubelet reports of a pod whose container runs: a leader is ready, a standby is not. */
+  /** Reports what a kubelet reports of a pod whose container runs: once a replica is warm, it is ready. */
   async function report(name: string, ready: boolean): Promise<void> {
-    const condition = (type: string, status: boolean) => ({ type, status: status ? 'True' : 'False' });
-    const conditions = [condition('Ready', ready), condition('ContainersReady', ready)];
-    const status = { phase: 'Running', conditions };
-    const { status: code, text } = await admin.patch(`${PODS}/${name}/status`, { status }, STRATEGIC_PATCH);
-    expect(code, text).toBe(200);
+    addresses.set(name, addresses.get(name) ?? `10.1.0.${addresses.size + 1}`);
+    await reportReplicaPod(admin, name, { ready, ip: addresses.get(name) ?? '' });
+  }
+
+  async function namesOfPods(): Promise<readonly string[]> {
+    return (await pods()).map(({ metadata }) => metadata.name);
+  }
+
+  /** Waits until the Deployment has a condition. */
+  async function condition(type: string, status: string, reason = ''): Promise<void> {
+    await eventually(
+      () => admin.get(DEPLOYMENT),
+      ({ body }) => {
+        const { conditions = [] } = body.status as { conditions?: readonly Record<string, string>[] };
+        return conditions.some((one) => one.type === type && one.status === status && one.reason?.includes(reason));
+      },
+    );
   }
 
   async function evict(name: string): Promise<number> {
@@ -93,24 +107,57 @@ describe('the overlays of deploy', skipFor(missing !== '' && missing), () => {
     expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('violates PodSecurity')]);
   });
 
-  test('update all replicas, although a standby is never ready', async () => {
+  test('update one replica after the other, and stop an old one only when a new one is ready', async () => {
     const old = await podsBesides([], 2);
-    const [leader = '', standby = ''] = old;
-    await report(leader, true);
-    await report(standby, false);
+    for (const name of old) await report(name, true);
+    await condition('Available', 'True');
     const template = { metadata: { annotations: { changed: 'true' } } };
     expect((await admin.patch(DEPLOYMENT, { spec: { template } })).status).toBe(200);
+    let known = old;
+    for (const remaining of [1, 0]) {
+      const next = await eventually(
+        namesOfPods,
+        (names) => names.length === 3 && names.some((name) => !known.includes(name)),
+      );
+      const added = next.filter((name) => !known.includes(name));
+      expect(added).toHaveLength(1);
+      // Until it is ready, the controller has to leave the old replicas alone: it has seen the new pod, and reports so.
+      await eventually(
+        () => admin.get(DEPLOYMENT),
+        ({ body }) => {
+          const { updatedReplicas, unavailableReplicas } = body.status as Record<string, number | undefined>;
+          return updatedReplicas === 2 - remaining && unavailableReplicas === 1;
+        },
+      );
+      expect((await namesOfPods()).filter((name) => old.includes(name))).toHaveLength(remaining + 1);
+      await report(added[0] ?? '', true);
+      known = next;
+      await eventually(namesOfPods, (names) => names.filter((name) => old.includes(name)).length === remaining);
+    }
     await podsBesides(old, 2);
+    // What `kubectl rollout status` waits for.
+    const { body } = await eventually(
+      () => admin.get(DEPLOYMENT),
+      ({ body: { status } }) => (status as { availableReplicas?: number }).availableReplicas === 2,
+    );
+    expect(body.status).toMatchObject({ updatedReplicas: 2, replicas: 2 });
+    await condition('Progressing', 'True', 'NewReplicaSetAvailable');
   });
 
-  test('let one replica at a time be evicted, the leader too, and none while no replica leads', async () => {
+  test('let one of two warm replicas be evicted, and not the last one', async () => {
     const [leader = '', standby = ''] = await podsBesides([], 2);
-    await report(standby, false);
     await report(leader, true);
+    await report(standby, true);
     await allowedEvictions(1);
     expect(await evict(leader)).toBe(201);
+    await allowedEvictions(0);
     expect(await evict(standby)).toBe(429);
-    await report(standby, true);
+    // One that cannot become ready does not keep its node from being drained.
+    const [replacement = ''] = (await podsBesides([leader], 2)).filter((name) => name !== standby);
+    await report(replacement, false);
+    expect(await evict(replacement)).toBe(201);
+    const [next = ''] = (await podsBesides([leader, replacement], 2)).filter((name) => name !== standby);
+    await report(next, true);
     await allowedEvictions(1);
     expect(await evict(standby)).toBe(201);
   });

@@ -240,7 +240,7 @@ describe('migration from a Porch server', skipFor(missing), () => {
     const secret = { metadata: { name: 'sluice-signing-key' }, stringData: { identity } };
     expect(await admin.post(`/api/v1/namespaces/${NAMESPACE}/secrets`, secret)).toMatchObject({ status: 201 });
     const leader = await installation.start({ options: ['--allow-git-host', '127.0.0.1'] });
-    await leader.ready();
+    await leader.leading();
     await installation.served();
     const { items } = await eventually(
       async () => (await admin.list(revisions)).body,

@@ -91,7 +91,7 @@ describe(
         const cacheDir = join(folder.path, 'caches', String(installation.replicas.length));
         const replica = await installation.start({ cacheDir, environment: { POD_NAME: `${POD_PREFIX}${name}` } });
         running.push(replica);
-        if (at === 0) await replica.ready();
+        if (at === 0) await replica.leading();
         else await replica.live();
       }
       await installation.served();

@@ -58,7 +58,7 @@ describe(
       plane = await ControlPlane.start({ programs, controllerManager: true });
       await installDefinitions(plane.kubeconfig);
       installation = await Installation.create(plane);
-      await (await installation.start()).ready();
+      await (await installation.start()).leading();
       await installation.served();
       admin = new Kubectl(plane.kubeconfig, join(folder, 'cache'));
       await admin.ok('apply -f -', { input: RULES });

@@ -17,6 +17,7 @@ import { ControlPlane } from './support/control-plane.ts';
 import { installDefinitions } from './support/install-definitions.ts';
 import { clusterPrograms } from './support/programs.ts';
 import { readManifests } from './support/render.ts';
+import { createReplicaPod, labelledPods } from './support/replica-pod.ts';
 import { Installation, NAMESPACE, type Replica } from './support/sluice-serve.ts';
 
 const missing = inject('serverMissing');
@@ -39,6 +40,7 @@ let audit: AuditLog;
 let gitServer: GitServer;
 let installation: Installation;
 let kubeconfig: string;
+let started = 0;
 
 describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
   beforeAll(async () => {
@@ -102,9 +104,13 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
     );
   }
 
-  function start(role: 'both' | 'api' | 'controllers' = 'both'): Promise<Replica> {
+  async function start(role: 'both' | 'api' | 'controllers' = 'both'): Promise<Replica> {
     const election = ['--lease-duration', '3s', '--renew-deadline', '2s', '--retry-period', '0.5s'];
-    return installation.start({ kubeconfig, role, options: election });
+    started += 1;
+    const POD_NAME = `sluice-${started}`;
+    await createReplicaPod(installation.admin, POD_NAME);
+    const environment = { POD_NAME, POD_NAMESPACE: NAMESPACE };
+    return installation.start({ kubeconfig, role, options: election, environment });
   }
 
   /** Installs the webhook, at the port of the Service of these tests. Resolves when Sluice has written its authorities. */
@@ -148,7 +154,7 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
 
   test('are enough for everything that Sluice does: no request is forbidden', async () => {
     const leader = await start();
-    await leader.ready();
+    await leader.leading();
     await installation.served();
     await installWebhook();
     const rolebinding = {
@@ -194,9 +200,13 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
     const standby = await start();
     await standby.logged(/leads/);
     expect(await leader.stop()).toBe(0);
-    await standby.ready();
+    await standby.leading();
     await installation.served();
     await expectMetrics(standby);
+    await eventually(
+      () => labelledPods(installation.admin),
+      (names) => names.join() === 'sluice-2',
+    );
     await publish('shop');
     await eventually(
       async () => delivered(),
@@ -207,7 +217,7 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
 
     // Each with a process of its own.
     const divided = [await start('api'), await start('controllers')];
-    for (const replica of divided) await replica.ready();
+    for (const replica of divided) await replica.leading();
     await installation.served();
     for (const replica of divided) expect(await replica.stop()).toBe(0);
 

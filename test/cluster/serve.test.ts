@@ -71,7 +71,7 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
     gitServer = await startGitServer({ root: folder.path });
     installation = await Installation.create(plane);
     leader = await installation.start({ options: QUICK_ELECTION });
-    await leader.ready();
+    await leader.leading();
     await installation.served();
     kubectl = new Kubectl(plane.kubeconfig, join(folder.path, 'cache'));
     const { status, text } = await installation.admin.post(REPOSITORIES, {
@@ -169,8 +169,12 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
     const cacheDir = join(folder.path, 'standby');
     const second = await installation.start({ options: QUICK_ELECTION, cacheDir });
     await second.live();
-    expect(await second.probe('/readyz')).toMatchObject({ status: 503, text: expect.stringContaining('leader') });
     await second.logged(/leads/);
+    await second.warm();
+    expect(await second.probe('/apis/porch.kpt.dev/v1alpha1')).toMatchObject({
+      status: 503,
+      text: expect.stringContaining('does not lead'),
+    });
     // It mirrors what the leader writes, and pushes nothing itself: the request of the leader is the only one.
     await eventually(
       async () => mirroredRefs(cacheDir),
@@ -189,7 +193,7 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
     const listed = (await installation.admin.list(REVISIONS)).body.metadata.resourceVersion;
 
     expect(await first.stop()).toBe(0);
-    await second.ready();
+    await second.leading();
     const after = await eventually(
       () => installation.admin.get(path),
       ({ status }) => status === 200,
@@ -210,7 +214,7 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
     const second = await installation.start({ options: QUICK_ELECTION });
     await second.logged(/leads/);
     first.kill('SIGKILL');
-    await second.ready();
+    await second.leading();
     const { status } = await eventually(
       () => installation.admin.post(REVISIONS, draft('later')),
       (answer) => answer.status === 201,
@@ -230,7 +234,7 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
   test('of two processes with a role each, one serves and the other one moves packages', async () => {
     const api = await installation.start({ role: 'api' });
     const controllers = await installation.start({ role: 'controllers' });
-    await Promise.all([api.ready(), controllers.ready()]);
+    await Promise.all([api.leading(), controllers.leading()]);
     expect((await controllers.probe('/apis/porch.kpt.dev/v1alpha1')).status).not.toBe(200);
     const annotated = { ...draft('split'), metadata: { annotations: { 'approval.nephio.org/policy': 'always' } } };
     await eventually(

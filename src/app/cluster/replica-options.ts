@@ -2,6 +2,7 @@ import type { ElectionTimes } from '../../controller/leader-election/election-co
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import type { ClusterAccess } from '../../kubernetes/access/cluster-access.ts';
 import type { Resolver } from '../../package/plan/ports/resolver.ts';
+import type { ObjectKey } from '../../resource/object/object.ts';
 import type { DataFolder } from '../data/data-folder.ts';
 import type { FunctionSettings } from '../functions/function-settings.ts';
 import type { ListenAddress } from '../service/listen-address.ts';
@@ -17,6 +18,8 @@ export interface ReplicaOptions extends ElectionTimes {
   /** Of the objects of this installation. */
   readonly namespace: string;
   readonly identity: string;
+  /** The pod of this process; absent outside of a cluster. */
+  readonly pod?: ObjectKey | undefined;
   /** Mirrors and caches; may be lost at any time. */
   readonly cache: DataFolder;
   readonly listen: ListenAddress;

@@ -59,7 +59,8 @@ export class RepositoryFollower {
     const { clock, readers } = this.#session;
     const { signal } = this.#stop;
     const end = clock.now() + timeoutMs;
-    const isPending = ({ metadata: { namespace, name } }: Stored<Repository>) => {
+    const isPending = ({ metadata: { namespace, name, deletionTimestamp } }: Stored<Repository>) => {
+      if (deletionTimestamp !== undefined) return false;
       const id = keyText({ namespace, name });
       return !this.#open.has(id) && !this.#failures.has(id);
     };

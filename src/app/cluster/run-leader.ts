@@ -85,6 +85,8 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
     await follower?.opened(session.remoteTimeoutMs);
     const service = new SluiceService({
       ...{ session, log, health, requests, resolvers, disabled, housekeeping: false, diskBudget, signal },
+      // A warm standby that becomes leader stays ready.
+      reportsReady: false,
       ...(webhooks === undefined ? {} : { webhooks }),
       leadership: options.leadership,
       serve: async (parts) => {

@@ -8,6 +8,7 @@ import { HealthChecks } from '../../server/health/health-checks.ts';
 import { aborted } from '../service/until-stopped.ts';
 import { ClusterFront } from './cluster-front.ts';
 import { SIGNING_KEY_NAME } from './ensure-signing-key.ts';
+import { LeaderLabel } from './leader-label.ts';
 import type { ReplicaOptions, Role } from './replica-options.ts';
 import { runLeader } from './run-leader.ts';
 import { Standby } from './standby.ts';
@@ -32,11 +33,20 @@ export async function runReplica(options: ReplicaOptions): Promise<void> {
   const connection = new Connection(access, { onWarning: (text) => warn('cluster', text) });
   const client = new HttpClient({ connection, face: 'controller' });
   const health = new HealthChecks(503);
-  // Why this replica is not ready.
-  let state: string | undefined = 'standby';
-  health.add('readyz', 'leader', () => {
-    if (state !== undefined) throw new Error(state);
+  // Ready means that it could lead at once. The Service finds the leader by a label.
+  let isWarm = false;
+  let isEnding = false;
+  const onWarm = () => {
+    isWarm = true;
+  };
+  health.add('readyz', 'warm', () => {
+    if (isEnding || signal.aborted) throw new Error('it stops');
+    if (!isWarm) throw new Error('repositories are not opened yet');
   });
+  const label =
+    options.pod === undefined || role === 'controllers'
+      ? undefined
+      : new LeaderLabel({ client, clock, pod: options.pod, isLeader: () => elector.isLeader(), warn });
   const address = options.listen;
   const front = await ClusterFront.open({ client, clock, address, namespace, service: options.service, health, warn });
   info('Listening', front.url, `replica ${identity}, role ${role}`);
@@ -50,17 +60,19 @@ export async function runReplica(options: ReplicaOptions): Promise<void> {
       ? { secret: { namespace, name: SIGNING_KEY_NAME } }
       : options.signing;
   const network = { ...options.network, isRemoteOnly: true };
-  const standby = new Standby({ ...options, network, signing, client, clock, warn });
+  const standby = new Standby({ ...options, network, signing, client, clock, warn, onWarm });
   const elector: LeaderElector = new LeaderElector({
     ...{ client, clock, namespace, name: LEASES[role], identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs },
     recorder,
     onStartedLeading: async (term) => {
-      state = 'it becomes leader';
       info('Leading', identity, `holds Lease ${namespace}/${LEASES[role]}`);
       await standby.stop();
-      const ended = aborted(term).then(() => {
-        state = 'it stops';
-        if (signal.aborted) return;
+      const ended = aborted(term).then(async () => {
+        isEnding = true;
+        if (signal.aborted) {
+          await label?.stop();
+          return;
+        }
         warn(identity, `Lease ${namespace}/${LEASES[role]} was lost; the process ends, since another replica leads`);
         exit(1);
       });
@@ -71,7 +83,8 @@ export async function runReplica(options: ReplicaOptions): Promise<void> {
         leadership: () => new Map([[LEASES[role], elector.isLeader()]]),
         signal: term,
         onReady: () => {
-          state = undefined;
+          onWarm();
+          label?.lead();
         },
       });
       await ended;
@@ -83,10 +96,11 @@ export async function runReplica(options: ReplicaOptions): Promise<void> {
   });
   health.add('livez', 'leader-election', () => elector.check());
   try {
+    label?.start();
     standby.start();
     await elector.run(signal);
   } finally {
-    await standby.stop();
+    await Promise.all([standby.stop(), label?.stop()]);
     await recorder.flush();
     await front.stop();
     await connection.close();

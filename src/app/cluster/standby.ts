@@ -13,9 +13,13 @@ export interface StandbyOptions
   readonly client: HttpClient;
   readonly clock: Clock;
   readonly warn: (subject: string, message: string) => void;
+  /** Called when each registered repository was opened or has failed, or that has taken too long. */
+  readonly onWarm: () => void;
 }
 
 const RETRY_MS = 5000;
+/** Milliseconds after which a Git host that is slow does not keep a replica from being ready any more. */
+const MAX_WARM_UP_MS = 300_000;
 
 /**
  * The work of a replica that does not lead: it mirrors and indexes the registered repositories, so that little is missing when it becomes
@@ -66,11 +70,14 @@ export class Standby {
       const follower = new RepositoryFollower(opened.session, requests, warn);
       const watch = followLedger({ client, clock, namespace, opened, requests, warn });
       follower.start();
+      const warm = follower.opened(MAX_WARM_UP_MS).then(() => {
+        if (!signal.aborted) this.#options.onWarm();
+      });
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
         else signal.addEventListener('abort', () => resolve(), { once: true });
       });
-      await Promise.all([follower.stop(), watch.stop()]);
+      await Promise.all([follower.stop(), watch.stop(), warm]);
     } finally {
       await opened.session.close();
     }

@@ -38,6 +38,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
   /** Default: health checks of its own. */
   readonly health?: HealthChecks;
+  /** False if the caller has a check of its own for when it is ready. Default true. */
+  readonly reportsReady?: boolean;
   /** Separate address of the webhooks; see RunOptions. */
   readonly webhooks?: ListenAddress;
   /** Aborts when the user wants it to end. */
@@ -98,9 +100,10 @@ export class SluiceService {
       const stuck = this.manager.stuck();
       if (stuck.length > 0) throw new Error(`stuck: ${stuck.slice(0, 5).join(', ')}`);
     });
-    this.#health.add('readyz', 'controllers', () => {
-      if (!this.#started) throw new Error('they start');
-    });
+    if (options.reportsReady !== false)
+      this.#health.add('readyz', 'controllers', () => {
+        if (!this.#started) throw new Error('they start');
+      });
     this.manager = new Manager({
       client: session.client,
       clock: session.clock,

@@ -49,6 +49,9 @@ export async function serve(options: ServeOptions, { terminal, environment }: In
   const resolvers = await loadResolvers(options.resolver ?? []);
   const form = options.log ?? (terminal.out.isTTY === true ? 'text' : 'json');
   const log = form === 'json' ? jsonSink(terminal) : textSink(terminal);
+  const ofPod = environment.POD_NAMESPACE ?? (await namespaceOfPod());
+  const namespace = options.namespace ?? ofPod ?? DEFAULT_NAMESPACE;
+  const { POD_NAME: podName } = environment;
   const replica = {
     ...{ role, service, disabled, resolvers, log },
     leaseDurationMs: durationMs('--lease-duration', options.leaseDuration),
@@ -61,8 +64,9 @@ export async function serve(options: ServeOptions, { terminal, environment }: In
     functions: functionsOf(options),
     diskBudget: diskBudgetOf(options),
     cache: dataFolder(options.cacheDir),
-    namespace: options.namespace ?? environment.POD_NAMESPACE ?? (await namespaceOfPod()) ?? DEFAULT_NAMESPACE,
-    identity: options.identity ?? `${environment.POD_NAME ?? hostname()}_${randomUUID()}`,
+    namespace,
+    ...(podName === undefined ? {} : { pod: { namespace: ofPod ?? namespace, name: podName } }),
+    identity: options.identity ?? `${podName ?? hostname()}_${randomUUID()}`,
   };
   checkTimes(replica);
   const access = await findClusterAccess({ kubeconfig, context, environment });

@@ -69,7 +69,7 @@ export async function openClusterPlace(programs: ClusterPrograms, packages: numb
   };
   const started = performance.now();
   const first = await start(join(folder, 'cache-1'));
-  await until(first, () => first.isReady());
+  await until(first, () => first.isLeading());
   const leader = performance.now() - started;
   const route = new ReadinessRoute(client, installation);
   stack.defer(() => route.stop());
@@ -97,9 +97,9 @@ export async function openClusterPlace(programs: ClusterPrograms, packages: numb
   };
 }
 
-/** Waits until leadership is all that a replica lacks to be ready. */
+/** Waits until leadership is all that a replica lacks. */
 async function standsBy(replica: Replica): Promise<void> {
-  await until(replica, async () => (await replica.probe('/readyz')).text.trim() === 'failed: leader');
+  await until(replica, () => replica.isWarm());
 }
 
 /** Polls until a condition of a replica holds. A loaded machine needs long to start a process. */

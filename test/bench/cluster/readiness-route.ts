@@ -9,14 +9,14 @@ const API_SERVICE = '/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.porch.
 export const PROBE_MS = 100;
 
 /**
- * Leads the aggregator to the replica that is ready, as kubelet and the controller of EndpointSlices do in a cluster with pods: a Service
+ * Leads the aggregator to the replica that leads, as its label and the controller of EndpointSlices do in a cluster with pods: a Service
  * of a control plane without nodes has no endpoints of its own.
  */
 export class ReadinessRoute {
   readonly #client: BenchClient;
   readonly #installation: Installation;
   #leader: Replica | undefined;
-  /** When a probe found that it is ready, by `performance.now()`. */
+  /** When a probe found that it leads, by `performance.now()`. */
   leaderSince = 0;
   #isStopped = false;
   readonly #loop: Promise<void>;
@@ -41,7 +41,7 @@ export class ReadinessRoute {
   async #probe(): Promise<void> {
     for (; !this.#isStopped; await sleep(PROBE_MS)) {
       const { replicas } = this.#installation;
-      const probes = await Promise.all(replicas.map((replica) => replica.isReady()));
+      const probes = await Promise.all(replicas.map((replica) => replica.isLeading()));
       const ready = replicas.find((_, index) => probes[index]);
       if (ready === undefined || ready === this.#leader) continue;
       this.leaderSince = performance.now();

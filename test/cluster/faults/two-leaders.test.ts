@@ -37,8 +37,8 @@ test('two leaders write at the same time: each revision is published once, and n
   // As if it had released the Lease.
   const released = { spec: { holderIdentity: '', leaseDurationSeconds: 1 } };
   expect((await current.admin.patch(LEASE, released)).status).toBe(200);
-  await second.ready();
-  expect(await first.isReady()).toBe(true);
+  await second.leading();
+  expect(await first.isLeading()).toBe(true);
   const sides = await Promise.all(
     [first, second].map(async ({ port }) => KubeApi.of(await directKubeconfig(plane, port))),
   );
@@ -63,8 +63,8 @@ test('two leaders write at the same time: each revision is published once, and n
       await Promise.all([run(0, 'w2', 'w1'), run(1, 'w3', 'w1')]);
     }),
   );
-  expect(await first.isReady()).toBe(true);
-  expect(await second.isReady()).toBe(true);
+  expect(await first.isLeading()).toBe(true);
+  expect(await second.isLeading()).toBe(true);
   for (const api of sides) api.close();
   console.log(
     `two-leaders: ${published.size} publications; ${JSON.stringify(clients.map(({ failures }) => Object.fromEntries(failures)))}`,

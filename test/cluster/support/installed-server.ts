@@ -25,7 +25,7 @@ export async function startInstalled(folder: string, words: readonly string[] = 
   await installDefinitions(plane.kubeconfig);
   const installation = stack.use(await Installation.create(plane));
   const replica = await installation.start({ cacheDir: join(folder, 'cache'), options: words });
-  await replica.ready();
+  await replica.leading();
   await installation.served();
   const { kubeconfig } = await adminAccount(plane.kubeconfig, 'go-clients');
   const api = await KubeApi.of(kubeconfig);

@@ -102,7 +102,7 @@ export class KeptInstallation implements AsyncDisposable {
       const states = await Promise.all(
         this.replicas
           .filter((replica) => replica !== except)
-          .map(async (replica) => ((await replica.isReady()) ? replica : undefined)),
+          .map(async (replica) => ((await replica.isLeading()) ? replica : undefined)),
       );
       const leader = states.find((replica) => replica !== undefined);
       if (leader !== undefined) return leader;

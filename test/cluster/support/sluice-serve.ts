@@ -84,26 +84,34 @@ export class Replica implements AsyncDisposable {
     });
   }
 
-  async isReady(): Promise<boolean> {
+  /** True on the leader once it serves. A standby responds to requests without credentials with 503, and a leader with 401. */
+  async isLeading(): Promise<boolean> {
+    return (await this.isWarm()) && (await this.probe('/apis')).status === 401;
+  }
+
+  /** True on a replica that could lead, or leads. */
+  async isWarm(): Promise<boolean> {
     return this.#isRunning && (await this.probe('/readyz')).status === 200;
   }
 
   /** Waits until it leads and serves. */
-  async ready(): Promise<void> {
-    await this.#until('/readyz', 200);
+  async leading(): Promise<void> {
+    await this.#until('leads', () => this.isLeading());
+  }
+
+  /** Waits until it could lead. */
+  async warm(): Promise<void> {
+    await this.#until('is warm', () => this.isWarm());
   }
 
   /** Waits until it listens. */
   async live(): Promise<void> {
-    await this.#until('/livez', 200);
+    await this.#until('listens', async () => (await this.probe('/livez')).status === 200);
   }
 
-  async #until(path: string, status: number): Promise<void> {
-    const answer = await eventually(
-      () => this.probe(path),
-      (probed) => probed.status === status || !this.#isRunning,
-    ).catch(() => ({ status: 0 }));
-    if (answer.status !== status) throw new Error(`the replica has no ${path}:\n${this.lines.join('\n')}`);
+  async #until(what: string, condition: () => Promise<boolean>): Promise<void> {
+    const holds = await eventually(condition, (held) => held || !this.#isRunning).catch(() => false);
+    if (!holds) throw new Error(`not in time: the replica ${what}:\n${this.lines.join('\n')}`);
   }
 
   /** Waits until a line of the log matches. */
@@ -134,7 +142,7 @@ export class Replica implements AsyncDisposable {
 
 /**
  * Sluice as it is installed in a cluster: namespace, account and rights, Service and APIService, and replicas. The Service leads to the
- * replica that is ready, as in a cluster.
+ * replica that leads, as in a cluster.
  */
 export class Installation implements AsyncDisposable {
   readonly admin: KubeApi;
@@ -193,7 +201,7 @@ export class Installation implements AsyncDisposable {
     this.#track(socket);
     const probes = this.replicas
       .filter(({ role }) => role !== 'controllers')
-      .map(async (replica) => ((await replica.isReady()) ? replica : Promise.reject(new Error('not ready'))));
+      .map(async (replica) => ((await replica.isLeading()) ? replica : Promise.reject(new Error('it does not lead'))));
     // One that stands still does not respond.
     const replica = await Promise.any(probes).catch(() => undefined);
     if (replica === undefined) return void socket.resetAndDestroy();
