@@ -227,6 +227,15 @@ describe('lists', () => {
     expect(server.received.map(({ query }) => query.get('limit'))).toEqual(limits);
   });
 
+  test('with an object that is nested too deeply have the others, and that one without what is too deep', async () => {
+    const deep = JSON.parse(`${'{"a":'.repeat(300)}1${'}'.repeat(300)}`) as object;
+    const items = [wireWidget('a', '1', { deep }), wireWidget('b')];
+    server.handle = (_request, response) => sendJson(response, 200, { items, metadata: { resourceVersion: '2' } });
+    const listed = await client.list(widgetKind);
+    expect(listed.items.map(({ metadata }) => metadata.name)).toEqual(['a', 'b']);
+    expect(JSON.stringify(listed.items[0])).toContain('"a":{"a":null}');
+  });
+
   test('may have items without kind, and null for none', async () => {
     const { kind: _kind, apiVersion: _apiVersion, ...bare } = wireWidget('a');
     server.handle = (_request, response) =>

@@ -3,7 +3,7 @@ import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import type { KubernetesObject, Stored } from '../resource/object/object.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import type { ListResult } from '../resource/storage/storage.ts';
-import { readObject } from './read-object.ts';
+import { readListedObject } from './read-object.ts';
 import type { Query } from './selection-query.ts';
 
 /** Items of a page that are requested at most. */
@@ -75,7 +75,7 @@ export async function readPage<T extends KubernetesObject>(kind: Kind<T>, respon
   // Go programs serialize an empty list as null.
   if (!Array.isArray(values ?? [])) throw new SluiceError('Unavailable', `the server sent no list of ${kind.plural}`);
   const items: Stored<T>[] = [];
-  await inSlices((values ?? []) as unknown[], (value) => items.push(readObject(kind, value)));
+  await inSlices((values ?? []) as unknown[], (value) => items.push(readListedObject(kind, value)));
   const { resourceVersion, continue: next, remainingItemCount } = (metadata ?? {}) as Partial<Record<string, unknown>>;
   return Object.freeze({
     items: Object.freeze(items),

@@ -86,6 +86,12 @@ describe(
           ...{ apiVersion: 'sluice.dev/v1alpha1', kind: 'PackagePolicy', spec: {} },
           metadata: { name: `p${index}`, annotations: { text: ANNOTATION } },
         });
+      // A schema cannot restrict the depth of a value of any form.
+      const config = { a: JSON.parse(`${'{"a":'.repeat(300)}1${'}'.repeat(300)}`) as object };
+      await create(`/apis/sluice.dev/v1alpha1/namespaces/${TENANT}/packagepolicies`, {
+        ...{ apiVersion: 'sluice.dev/v1alpha1', kind: 'PackagePolicy', metadata: { name: 'deep' } },
+        spec: { validatorConditions: [{ function: 'f', conditionType: 'valid', image: 'example.com/f:v1', config }] },
+      });
       await kubectl.ok('get packagerevisions -A');
       expect(await lease()).toEqual(before);
 
