@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import { secretKind } from '../resource/kinds/core/secret.ts';
 import { type Widget, widgetKind } from '../resource/schema/testing.ts';
@@ -204,6 +204,36 @@ describe('lists', () => {
     server.received.length = 0;
     await expect(client.list(widgetKind)).rejects.toMatchObject({ code: 'Expired' });
     expect(server.received).toHaveLength(2);
+  });
+
+  test.each([
+    ['of large objects are read in smaller pages', 700, ['500', '62', '7', '7', '7', '7']],
+    ['of objects larger than a page are read one by one', 9000, ['500', '62', '7', ...Array<string>(23).fill('1')]],
+  ])('%s', async (_name, length, limits) => {
+    const few = server.client({ limits: { pageBytes: 8192 } });
+    onTestFinished(() => few.connection.close());
+    const spec = { size: 1, color: 'x'.repeat(length) };
+    const names = Array.from({ length: 23 }, (_, index) => `w${String(index).padStart(2, '0')}`);
+    const all = names.map((name) => wireWidget(name, '1', { spec }));
+    server.received.length = 0;
+    server.handle = ({ query }, response) => {
+      const from = Number(query.get('continue') ?? 0);
+      const limit = Number(query.get('limit'));
+      const rest = from + limit < all.length ? { continue: String(from + limit) } : {};
+      sendJson(response, 200, { items: all.slice(from, from + limit), metadata: { resourceVersion: '9', ...rest } });
+    };
+    const { items } = await few.client.list(widgetKind);
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(names);
+    expect(server.received.map(({ query }) => query.get('limit'))).toEqual(limits);
+  });
+
+  test('with an object that is nested too deeply have the others, and that one without what is too deep', async () => {
+    const deep = JSON.parse(`${'{"a":'.repeat(300)}1${'}'.repeat(300)}`) as object;
+    const items = [wireWidget('a', '1', { deep }), wireWidget('b')];
+    server.handle = (_request, response) => sendJson(response, 200, { items, metadata: { resourceVersion: '2' } });
+    const listed = await client.list(widgetKind);
+    expect(listed.items.map(({ metadata }) => metadata.name)).toEqual(['a', 'b']);
+    expect(JSON.stringify(listed.items[0])).toContain('"a":{"a":null}');
   });
 
   test('may have items without kind, and null for none', async () => {

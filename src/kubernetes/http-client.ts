@@ -129,8 +129,8 @@ export class HttpClient implements Client {
   ): Promise<ListResult<T>> {
     const path = collectionPath(kind, options.namespace);
     const selection = selectionQuery(options);
-    return readList(kind, (page) =>
-      this.#json(kind, { method: 'GET', path: withQuery(path, { ...selection, ...page }) }, options),
+    return readList(kind, (page, isPage) =>
+      this.#json(kind, { method: 'GET', path: withQuery(path, { ...selection, ...page }), isPage }, options),
     );
   }
 
@@ -146,7 +146,7 @@ export class HttpClient implements Client {
     // A server may return fewer items than requested anyway.
     const page = { limit: limit > 0 ? String(Math.min(limit, MAX_PAGE_ITEMS)) : undefined, continue: token };
     const path = withQuery(collectionPath(kind, options.namespace), { ...selectionQuery(options), ...page });
-    return readPage(kind, await this.#json(kind, { method: 'GET', path }, options));
+    return await readPage(kind, await this.#json(kind, { method: 'GET', path }, options));
   }
 
   watch<T extends KubernetesObject>(kind: Kind<T>, options: HttpWatchOptions): AsyncIterable<WatchEvent<T>> {

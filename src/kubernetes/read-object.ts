@@ -16,6 +16,26 @@ export function readObject<T extends KubernetesObject>(kind: Kind<T>, value: unk
   return deepFreeze(completed(kind, value)) as Stored<T>;
 }
 
+/**
+ * Reads an object of a list or a watch. Values deeper than `readObject` permits become null there, since a user who may write one such
+ * object must not hide all others. Do not write a copy of such an object back.
+ */
+export function readListedObject<T extends KubernetesObject>(kind: Kind<T>, value: unknown): Stored<T> {
+  cutBelow(value, 0);
+  return readObject(kind, value);
+}
+
+function cutBelow(value: unknown, depth: number): void {
+  if (typeof value !== 'object' || value === null) return;
+  const fields = value as Record<string, unknown>;
+  for (const [name, inner] of Object.entries(fields)) {
+    if (typeof inner !== 'object' || inner === null) continue;
+    if (depth < MAX_DEPTH) cutBelow(inner, depth + 1);
+    // An assignment to __proto__ would set the prototype.
+    else Object.defineProperty(fields, name, { value: null, enumerable: true, configurable: true, writable: true });
+  }
+}
+
 function isStored(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null || !('metadata' in value)) return false;
   const { metadata } = value;

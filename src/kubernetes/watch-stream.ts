@@ -6,7 +6,7 @@ import type { Connection } from './connection/connection.ts';
 import type { RequestHeaders } from './connection/request-headers.ts';
 import { statusError } from './connection/status-error.ts';
 import { LineReader } from './line-reader.ts';
-import { readObject } from './read-object.ts';
+import { readListedObject } from './read-object.ts';
 
 export interface WatchStreamOptions<T extends KubernetesObject> {
   readonly connection: Connection;
@@ -77,7 +77,7 @@ function readEvent<T extends KubernetesObject>(kind: Kind<T>, line: string): Wat
     case 'ADDED':
     case 'MODIFIED':
     case 'DELETED':
-      return { type, object: readObject(kind, object) };
+      return { type, object: readListedObject(kind, object) };
     case 'BOOKMARK': {
       const version = (object as { metadata?: { resourceVersion?: unknown } } | undefined)?.metadata?.resourceVersion;
       if (typeof version !== 'string') throw unreadable(kind, 'a bookmark without a version');

@@ -89,7 +89,7 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
       revision,
       repository,
       policies.list(),
-      listed === undefined ? undefined : parsePeople(listed),
+      listed === undefined ? undefined : { people: () => parsePeople(listed) },
     );
   };
   const recorders: EventRecorder[] = [];

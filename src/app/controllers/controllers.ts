@@ -76,7 +76,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ client, store, clock, dataFolder, renderer, trust, git },
         isRegistered: (address) => session.repositories.isRegistered(address),
         policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
-        refreshPolicies: () => readers.refresh(),
+        refreshPolicies: (key) => readers.refresh(key),
         dependentsOf: (revision) => store.dependentsOf(revision),
         ...(session.objects.database === undefined ? { registered: () => readers.repositories.list() } : {}),
         ...(choice.diskBudget === undefined ? {} : { diskBudget: choice.diskBudget }),

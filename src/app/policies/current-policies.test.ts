@@ -17,6 +17,7 @@ import { Session } from '../session/session.ts';
 import { ObjectReaders } from './object-readers.ts';
 import { policyOf } from './session-policy.ts';
 
+const PACKAGES = { namespace: 'default', name: 'packages' };
 const REQUIRE_TESTED = { selector: {}, requiredGates: [{ conditionType: 'tested' }] };
 
 describe('a session', () => {
@@ -91,7 +92,7 @@ describe('policies', () => {
     expect(() => policyOf(readers, REVISION, 'default')).toThrow(
       expect.objectContaining({ code: 'Unavailable', message: expect.stringContaining('have not been read yet') }),
     );
-    const refreshed = readers.refresh().then(() => policyOf(readers, REVISION, 'default'));
+    const refreshed = readers.refresh(PACKAGES).then(() => policyOf(readers, REVISION, 'default'));
     open();
     expect((await refreshed).requiredGates).toMatchObject([{ conditionType: 'tested' }]);
     await started;
@@ -109,13 +110,13 @@ describe('policies', () => {
       spec: { git: { repo: '/p.git' } },
     });
     await client.create(packagePolicyKind, { metadata: { name: 'gate' }, spec: REQUIRE_TESTED });
-    await readers.refresh();
+    await readers.refresh(PACKAGES);
     const policy = policyOf(readers, REVISION, 'default');
     expect(policy.enforcement).toBe('warn');
     expect(policy.requiredGates).toMatchObject([{ conditionType: 'tested' }]);
     expect(policy.people.problems).toEqual([expect.stringContaining('has no key')]);
     await client.delete(packagePolicyKind, { name: 'gate' });
-    await readers.refresh();
+    await readers.refresh(PACKAGES);
     expect(policyOf(readers, REVISION, 'default').requiredGates).toEqual([]);
     await readers.stop();
   });

@@ -2,10 +2,7 @@ import type { Manager } from '../../controller/manager.ts';
 import { ObjectReader } from '../../controller/object-reader.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import { allowedSignersOf, hostUsersNameOf } from '../../package/store/policy-objects.ts';
-import { LEDGER_LABEL } from '../../package/trust/cluster/ledger-objects.ts';
 import type { Client } from '../../resource/client/client.ts';
-import { configMapKind } from '../../resource/kinds/core/config-map.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
@@ -13,6 +10,8 @@ import { functionPolicyKind } from '../../resource/kinds/sluice/function-policy.
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import type { KubernetesObject, ObjectKey } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
+import { NamedLists } from './named-lists.ts';
+import { readRepositories } from './shared-repositories.ts';
 
 export interface ObjectReadersOptions {
   readonly client: Client;
@@ -28,8 +27,8 @@ export class ObjectReaders {
   readonly repositories;
   readonly policies;
   readonly functionPolicies;
-  /** All ConfigMaps, since any of them can list the people of a repository. */
-  readonly configMaps;
+  /** The ConfigMaps with the people of Repositories. */
+  readonly lists;
   readonly targets;
   readonly signingSecret;
 
@@ -43,11 +42,7 @@ export class ObjectReaders {
     this.repositories = reader(repositoryKind);
     this.policies = reader(packagePolicyKind);
     this.functionPolicies = reader(functionPolicyKind);
-    this.configMaps = new ObjectReader({
-      ...{ ...common, kind: configMapKind },
-      // A trust ledger in a cluster can be large, and lists no people.
-      selection: { labelSelector: `!${LEDGER_LABEL}` },
-    });
+    this.lists = new NamedLists({ ...common, repositories: this.repositories.informer });
     this.targets = reader(deliveryTargetKind);
     this.signingSecret =
       signingSecret === undefined
@@ -64,24 +59,21 @@ export class ObjectReaders {
   /** Resolves when all objects are loaded. */
   async start(): Promise<void> {
     await Promise.all(this.#all().map((reader) => reader.start()));
+    await this.lists.loaded();
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#all().map((reader) => reader.stop()));
+    await Promise.all([...this.#all().map((reader) => reader.stop()), this.lists.stop()]);
   }
 
   /**
-   * Resolves when reads return everything that was acknowledged before the call. Rejects with Unavailable or Timeout if that cannot
-   * be established.
+   * Resolves when reads return everything that was acknowledged before the call and that decisions about packages of this Repository depend
+   * on. Rejects with Unavailable or Timeout if that cannot be established.
    */
-  async refresh(): Promise<void> {
+  async refresh(repository: ObjectKey): Promise<void> {
     const { repositories, policies, targets, signingSecret } = this;
     await Promise.all([repositories.refresh(), policies.refresh(), targets.refresh(), signingSecret?.refresh()]);
-    // There can be many, and they matter only where a repository names one.
-    const namesPeople = repositories
-      .list()
-      .some((one) => allowedSignersOf(one) !== undefined || hostUsersNameOf(one) !== undefined);
-    if (namesPeople) await this.configMaps.refresh();
+    await this.lists.refresh(readRepositories(repositories, repository));
   }
 
   /** Has a manager use the same informers, so that its controllers wake up when these readers show the change. */
@@ -89,13 +81,12 @@ export class ObjectReaders {
     manager.share(this.repositories.informer);
     manager.share(this.policies.informer);
     manager.share(this.functionPolicies.informer);
-    manager.share(this.configMaps.informer);
     manager.share(this.targets.informer);
   }
 
   #all(): Pick<ObjectReader<KubernetesObject>, 'start' | 'stop'>[] {
-    const { repositories, policies, functionPolicies, configMaps, targets, signingSecret } = this;
-    const always = [repositories, policies, functionPolicies, configMaps, targets];
+    const { repositories, policies, functionPolicies, targets, signingSecret } = this;
+    const always = [repositories, policies, functionPolicies, targets];
     return signingSecret === undefined ? always : [...always, signingSecret];
   }
 }

@@ -55,7 +55,7 @@ export class RegisteredRepositories {
       signers: new Signers(client, clock),
       isRegistered: (address) => this.isRegistered(address),
       policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
-      refreshPolicies: () => readers.refresh(),
+      refreshPolicies: (key) => readers.refresh(key),
       dependentsOf: (revision) => store.dependentsOf(revision),
     });
   }

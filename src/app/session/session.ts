@@ -246,8 +246,9 @@ export class Session {
   /** Explains the state of a revision, by its key. NotFound if it does not exist. */
   async explain({ actor, signal }: RequestContext, key: ObjectKey): Promise<Explanation> {
     const id = keyText(key);
-    await this.readers.refresh();
-    await this.store.reach(id.split('.', 1)[0] ?? '', 'look');
+    const repository = id.split('.', 1)[0] ?? '';
+    await this.readers.refresh(keyOfId(repository));
+    await this.store.reach(repository, 'look');
     // Packages of other repositories may come from it.
     if (this.store.find(id)?.lifecycle === 'DeletionProposed') await this.store.reachAll();
     const { RevisionExplanations } = await import('./explain-revision.ts');

@@ -23,6 +23,8 @@ export interface Call {
   /** Further headers; lower-case names. */
   readonly headers?: RequestHeaders;
   readonly signal?: AbortSignal | undefined;
+  /** The response may have `pageBytes`. */
+  readonly isPage?: boolean;
   /** Receives the warnings of the response instead of `ConnectionOptions.onWarning`. */
   readonly onWarning?: ((text: string) => void) | undefined;
 }
@@ -56,6 +58,11 @@ export interface ConnectionLimits {
   readonly retry: number;
   /** The largest response that is read. Bytes. */
   readonly responseBytes: number;
+  /**
+   * The largest page of a list that is read where it can be requested with fewer items. The event loop does nothing else while a response is
+   * parsed, and the Lease of a leader has to be renewed meanwhile.
+   */
+  readonly pageBytes: number;
 }
 
 const LIMITS: ConnectionLimits = {
@@ -66,6 +73,7 @@ const LIMITS: ConnectionLimits = {
   call: 300_000,
   retry: 100,
   responseBytes: 256 * 1024 * 1024,
+  pageBytes: 16 * 1024 * 1024,
 };
 /** Each attempt of a request, when its response begins; `code` is `<error>` if there was no response. */
 export const clusterRequests = measurement<{ readonly code: string; readonly method: string; readonly host: string }>(
@@ -177,7 +185,8 @@ export class Connection {
     const response = await this.#send(call, signal);
     const { statusCode: status, headers } = response;
     if (status < 300) {
-      const text = await this.#read(response.body, this.#limits.responseBytes);
+      const { responseBytes, pageBytes } = this.#limits;
+      const text = await this.#read(response.body, call.isPage === true ? pageBytes : responseBytes);
       return { status, contentType: String(headers['content-type'] ?? ''), text };
     }
     const error = await this.#errorOf(response);

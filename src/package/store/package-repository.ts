@@ -4,6 +4,7 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
 import { newValue } from '../../git/refs/ref-updates.ts';
+import type { ObjectKey } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Origin } from '../index/facts/candidate.ts';
 import { FactCache } from '../index/facts/fact-cache.ts';
@@ -64,7 +65,7 @@ export interface PackageRepositoryOptions {
    * Resolves when `policyFor` reflects everything that was acknowledged before the call. Rejects with Unavailable or Timeout if that
    * cannot be established; then no decision may be made. Absent if policies do not change.
    */
-  refreshPolicies?(): Promise<void>;
+  refreshPolicies?(repository: ObjectKey): Promise<void>;
   dependentsOf(revision: PackageRevision): string[];
   /** Notified of every revision that changed, in order. */
   onChange(changes: readonly IndexChange[]): void;
@@ -154,7 +155,7 @@ export class PackageRepository implements RepositoryContext {
 
   /** To be called before a decision by `policyFor`; see `PackageRepositoryOptions`. */
   async refreshPolicies(): Promise<void> {
-    await this.#options.refreshPolicies?.();
+    await this.#options.refreshPolicies?.({ namespace: this.namespace, name: this.repository });
   }
 
   dependentsOf(revision: PackageRevision): string[] {

@@ -21,13 +21,18 @@ export const GATES_ANNOTATION = 'sluice.dev/gates';
 /** The fields of a revision that policies select by. */
 export type SelectedRevision = Pick<PackageRevision, 'key'> & Partial<Pick<PackageRevision, 'kptfile' | 'record'>>;
 
+/** Reads the lists that a Repository names, when a decision needs one. */
+export interface RepositoryLists {
+  people(): People;
+  hostUsers?(): HostUsers | undefined;
+}
+
 /** Merges the policies of a revision: requirements add up, and of two limits the stricter one applies. */
 export function effectivePolicy(
   revision: SelectedRevision,
   repository: DeepReadonly<Repository> | undefined,
   policies: readonly DeepReadonly<PackagePolicy>[],
-  people: People = NO_PEOPLE,
-  hostUsers?: HostUsers,
+  lists?: RepositoryLists,
 ): EffectivePolicy {
   const selecting = policies.filter((policy) => selects(policy.spec.selector, revision, repository));
   const gateDeadlines: Record<string, number> = {};
@@ -67,8 +72,12 @@ export function effectivePolicy(
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
     alsoApprovedIn: [],
-    people,
-    hostUsers,
+    get people() {
+      return lists?.people() ?? NO_PEOPLE;
+    },
+    get hostUsers() {
+      return lists?.hostUsers?.();
+    },
     breakGlass: selecting.flatMap((policy) => policy.spec.approval.breakGlass),
     commitBudgetPerHour:
       selecting.length === 0
@@ -118,7 +127,9 @@ export function combinePolicies(
     // Gates of both are passed, so both have to allow it.
     breakGlass: own.breakGlass.filter((pattern) => other.breakGlass.includes(pattern)),
     // Pushers are written into records, which both read: neither may decide alone about keys that the other one relies on.
-    people: other.forbidSelfApproval || other.givers.length > 0 ? sharedPeople(own.people, other.people) : own.people,
+    get people() {
+      return other.forbidSelfApproval || other.givers.length > 0 ? sharedPeople(own.people, other.people) : own.people;
+    },
     // The secret of a webhook is known in one of them alone.
     hostUsers: undefined,
     commitBudgetPerHour: Math.min(own.commitBudgetPerHour, other.commitBudgetPerHour),

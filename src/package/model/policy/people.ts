@@ -42,14 +42,20 @@ export function peopleOf(text: string): People {
   }
   const signers: ListedSigner[] = [];
   const problems: string[] = [];
+  const byKey = new Map<string, ListedSigner>();
   for (const line of lines) {
     const { principals: name, publicKey } = line;
-    const known = signers.find(({ publicKey: other }) => other.blob.equals(publicKey.blob));
+    const blob = publicKey.blob.toString('base64');
+    const known = byKey.get(blob);
     const problem = personNameProblem(name);
     if (problem !== undefined) problems.push(`line ${line.line}${problem}`);
     else if (known !== undefined && known.name !== name)
       problems.push(`line ${line.line}: the key belongs to ${known.name} already (line ${known.line})`);
-    else signers.push({ ...line, name });
+    else {
+      const signer = { ...line, name };
+      signers.push(signer);
+      byKey.set(blob, known ?? signer);
+    }
   }
   return { signers, problems };
 }
