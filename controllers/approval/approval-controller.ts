@@ -20,7 +20,7 @@ export const APPROVAL_ACTOR = 'controller:approval';
 
 export interface ApprovalOptions extends PendingOptions {
   /** Evaluates the revision, and lists the siblings that the policy `initial` depends on. */
-  readonly store: Pick<RevisionStore, 'evaluate' | 'list' | 'repositoryOf'>;
+  readonly store: Pick<RevisionStore, 'evaluate' | 'list' | 'repositoryOf' | 'onPromotion'>;
 }
 
 /** The action for one revision: a step, a wait, or none with the reason. */

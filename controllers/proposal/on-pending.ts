@@ -2,6 +2,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
@@ -12,6 +13,7 @@ import { type ApplicableResolvers, isPending } from './readiness.ts';
 /** Options that the controllers of pending revisions share. */
 export interface PendingOptions {
   readonly client: Client;
+  readonly store: Pick<RevisionStore, 'onPromotion'>;
   readonly clock: Clock;
   /** Names of the resolvers that apply to a package. Default: those that the record names. */
   readonly applicableResolvers?: ApplicableResolvers;
@@ -27,7 +29,7 @@ export function onPending(name: string, actor: string, { clock, ...options }: Pe
   const events = new EventDeduplicator(options.recorder ?? new EventRecorder({ client, clock, component: actor }));
   const controller = (reconcile: ReconcilePending): ControllerOptions => ({
     name,
-    sources: pendingRevisions(),
+    sources: pendingRevisions(options.store),
     maxConcurrentReconciles: 16,
     reconcileTimeoutMs: 20_000,
     reconcile: (key, { signal }) => {

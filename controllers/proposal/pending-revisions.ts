@@ -1,5 +1,6 @@
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/sluice/package-policy.ts';
@@ -7,10 +8,10 @@ import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { isPending } from './readiness.ts';
 
 /**
- * Wakes for a draft or proposed revision when it changes, and for all that a changed policy or repository may affect.
- * Status writes of either wake none.
+ * Wakes for a draft or proposed revision when it changes, and for all that a changed policy or repository may affect, or the promotion
+ * of their repository. Status writes of either wake none.
  */
-export function pendingRevisions(): Source<ObjectKey>[] {
+export function pendingRevisions(store: Pick<RevisionStore, 'onPromotion'>): Source<ObjectKey>[] {
   return [
     watchKind(packageRevisionKind, {
       predicate: (event) => isPending(event.object) || (event.type === 'update' && isPending(event.old)),
@@ -32,6 +33,7 @@ export function pendingRevisions(): Source<ObjectKey>[] {
           informer(repositoryKind).addHandler((event) => {
             if (specOrMetadataChanged(event)) wake(event.object.metadata.name);
           }),
+          store.onPromotion((id) => wake(id.slice(id.indexOf('/') + 1))),
         ];
         return () => {
           for (const end of ends) end();

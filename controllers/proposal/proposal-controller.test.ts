@@ -123,6 +123,7 @@ describe('proposal controller', () => {
       client,
       clock,
       store: {
+        onPromotion: (listener) => store.onPromotion(listener),
         repositoryOf: (revision) => store.repositoryOf(revision),
         evaluate: async (of) => {
           const evaluation = await store.evaluate(of);
@@ -139,6 +140,7 @@ describe('proposal controller', () => {
   test('the controller waits for a hanging repository only as long as the signal allows', async () => {
     const name = await draft({ Kptfile: kptfile() });
     const hanging = {
+      onPromotion: () => () => undefined,
       evaluate: () => new Promise<never>(() => {}),
       repositoryOf: () => {
         throw new Error('not reached');

@@ -186,7 +186,10 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   async function opened(object: Stored<Repository>, signal: AbortSignal): Promise<OpenRepository> {
     const key = keyText(keyOf(object));
     const known = open.get(key);
-    if (known?.isFor(object) === true && !(await isToLead(known, object))) return known;
+    if (known?.isFor(object) === true) {
+      if (known.repository.follows) await promoteIfFirst(known, object);
+      return known;
+    }
     if (known !== undefined) await forget(keyOf(object));
     const items = await registered();
     // Its target may have changed since it was resolved.
@@ -215,6 +218,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     });
     const state = new OpenRepository(object, repository, { store, clock, intervals, random, syncedAt });
     open.set(key, state);
+    // It may have been open already, from the time when it followed.
+    if (leader === undefined) store.promote(repository.id);
     const { note } = repository;
     if (note !== undefined) recorder.record(object, 'Normal', 'IndexRebuilt', note);
     return state;
@@ -252,11 +257,11 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     }
   }
 
-  /** True for a repository that was in conflict with a deleted one of another namespace. */
-  async function isToLead({ repository }: OpenRepository, object: Stored<Repository>): Promise<boolean> {
-    if (!repository.follows) return false;
-    const items = await registered();
-    return (await leadingRepository(object, items, addressOf)) === undefined;
+  /** Lets controllers act for a repository once those of other namespaces that registered the same packages first are deleted. */
+  async function promoteIfFirst({ repository }: OpenRepository, object: Stored<Repository>): Promise<void> {
+    if ((await leadingRepository(object, await registered(), addressOf)) !== undefined) return;
+    inConflict.delete(keyText(keyOf(object)));
+    store.promote(repository.id);
   }
 
   async function sync(object: Stored<Repository>, state: OpenRepository, signal: AbortSignal): Promise<void> {

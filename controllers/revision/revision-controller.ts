@@ -2,7 +2,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { specChanged, specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import type { ReconcileContext, ReconcileResult } from '../../src/controller/reconciler.ts';
-import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
+import { type Source, toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import { nextExpiry } from '../../src/package/model/gates/gates.ts';
@@ -74,6 +74,13 @@ export function revisionController(options: RevisionControllerOptions): Controll
       map: ({ object }) => draftsOf(object.metadata.name),
     }),
     ...sources,
+    // Proposals too: their conditions were not checked while the repository followed.
+    triggerSource((enqueue) =>
+      store.onPromotion((repository) => {
+        for (const { namespace, name, lifecycle } of store.list({ repository }))
+          if (lifecycle === 'Draft' || lifecycle === 'Proposed') enqueue({ namespace, name });
+      }),
+    ),
   ];
   return {
     name: 'revision',

@@ -40,6 +40,8 @@ export class RevisionExplanations {
     const { store } = this.#options;
     const revision = store.find(`${namespace}/${name}`);
     if (revision !== undefined) return explainRevision(store, revision, this.#explainers, surroundings);
+    const opening = store.openingError(`${namespace}/${name}`);
+    if (opening !== undefined) throw opening;
     const lost = await lostTag({ namespace, name }, this.#options);
     throw new SluiceError('NotFound', `package revision "${name}" not found${lost === undefined ? '' : `: ${lost}`}`);
   }

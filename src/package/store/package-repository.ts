@@ -84,7 +84,8 @@ export class PackageRepository implements RepositoryContext {
   /** Key in all namespaces: `<namespace>/<repository>`. */
   readonly id: string;
   readonly deployment: boolean;
-  readonly follows: boolean;
+  /** See `PackageRepositoryOptions`; `RevisionStore.promote` ends it. */
+  follows: boolean;
   readonly url: string;
   readonly layout: RepositoryLayout;
   readonly git: GitRepository;
@@ -353,8 +354,7 @@ export class PackageRepository implements RepositoryContext {
 
   /** Writes the index cache; what is no longer referenced is dropped from it. */
   async saveCache(): Promise<void> {
-    const { reads } = this.#cache;
-    const { cacheFile } = this.#options;
+    const [{ reads }, { cacheFile }] = [this.#cache, this.#options];
     if (cacheFile === undefined || reads === this.#savedReads) return;
     await saveFactCache(cacheFile, await this.index.liveFacts(), originOf(this.#options));
     this.#savedReads = reads;

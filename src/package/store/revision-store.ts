@@ -24,8 +24,9 @@ import {
 import type { PackageRepository } from './package-repository.ts';
 import { notifyAll, RevisionAnnouncements, type RevisionListener } from './revision-announcements.ts';
 import { matches, type RevisionFilter } from './revision-filter.ts';
+import { notOpenYet, ownName, removedMeanwhile, repositoryNotFound, revisionNotFound } from './store-errors.ts';
 import { tracedCreate, tracedUpdate } from './traced-request.ts';
-import { UpstreamReferences } from './upstream-references.ts';
+import { dependentsAmong, UpstreamReferences } from './upstream-references.ts';
 
 /** The data that gates, controllers and `why` evaluate about a revision, read at one point in time. */
 export interface RevisionEvaluation {
@@ -77,6 +78,7 @@ export class RevisionStore {
   /** Repositories that were removed, until the removal of all their revisions was announced. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #arrivals = new Set<(repository: string) => void>();
+  readonly #promotions = new Set<(repository: string) => void>();
   readonly #isComing: (repository: string) => boolean;
   readonly #open: RevisionStoreOptions['open'];
   readonly #openAll: RevisionStoreOptions['openAll'];
@@ -168,6 +170,23 @@ export class RevisionStore {
     this.#arrivals.add(listener);
   }
 
+  /** Calls the listener with the id of every repository that is promoted from now on. */
+  onPromotion(listener: (repository: string) => void): () => void {
+    this.#promotions.add(listener);
+    return () => this.#promotions.delete(listener);
+  }
+
+  /**
+   * Ends that a repository follows, once there is no earlier registration of the same packages. It stays open and its revisions stay as
+   * they are, so that only controllers are notified: from here on they act for it.
+   */
+  promote(id: string): void {
+    const repository = this.repository(id);
+    if (!repository.follows) return;
+    repository.follows = false;
+    notifyAll(this.#promotions, repository.id);
+  }
+
   /**
    * Waits for a repository that was registered a moment ago, at most as long as the signal allows: a client that
    * registers one and then creates a package in it need not wait for it to open. Returns at once for all other
@@ -175,10 +194,24 @@ export class RevisionStore {
    */
   async arrival(name: string, signal: AbortSignal): Promise<void> {
     const repository = this.#idOf(name);
-    const isComing = () =>
-      this.#announcements.isArriving(repository) || (!this.#repositories.has(repository) && this.#isComing(repository));
     // One that is removed meanwhile may be opened again.
-    while (!signal.aborted && isComing()) await this.#announcements.next(repository, signal);
+    while (!signal.aborted && this.#isAwaited(repository)) await this.#announcements.next(repository, signal);
+  }
+
+  /**
+   * Returns the error for the id of a repository, or of a revision of it, that is not found while the repository is registered and not
+   * open: then it is unknown what there is. Undefined otherwise.
+   */
+  openingError(id: string): SluiceError | undefined {
+    // The name of a repository is a DNS label, as is that of a namespace.
+    const name = id.split('.', 1)[0] ?? '';
+    const repository = name.includes('/') ? name : `${DEFAULT_NAMESPACE}/${name}`;
+    return this.#isAwaited(repository) ? notOpenYet(repository) : undefined;
+  }
+
+  #isAwaited(repository: string): boolean {
+    if (this.#announcements.isArriving(repository)) return true;
+    return !this.#repositories.has(repository) && this.#isComing(repository);
   }
 
   /** Opens the repository of a request, by its id, if repositories are opened on demand; does nothing otherwise. */
@@ -204,13 +237,8 @@ export class RevisionStore {
   /** A repository that was added, and may still be arriving. */
   repository(name: string): PackageRepository {
     const repository = this.#repositories.get(this.#idOf(name));
-    if (repository === undefined) {
-      throw new SluiceError(
-        'NotFound',
-        `repository "${ownName(name)}" is not registered or not ready; see "sluice repo get"`,
-      );
-    }
-    return repository;
+    if (repository !== undefined) return repository;
+    throw this.openingError(name) ?? repositoryNotFound(name);
   }
 
   /** The repository of a revision. */
@@ -237,13 +265,8 @@ export class RevisionStore {
 
   get(name: string): PackageRevision {
     const found = this.find(name);
-    if (found === undefined) {
-      throw new SluiceError(
-        'NotFound',
-        `package revision "${ownName(name)}" not found; "sluice rpkg get" lists what there is`,
-      );
-    }
-    return found;
+    if (found !== undefined) return found;
+    throw this.openingError(name) ?? revisionNotFound(name);
   }
 
   content(name: string): Promise<PackageContent> {
@@ -278,17 +301,7 @@ export class RevisionStore {
 
   /** Names of the revisions, in all repositories, whose Kptfile names this one as upstream. */
   dependentsOf(revision: PackageRevision): string[] {
-    const { url } = this.repositoryOf(revision);
-    const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
-    const refs = new Set([version, `${revision.path}/${version}`, revision.commit]);
-    const names: string[] = [];
-    for (const references of this.#references.values()) {
-      for (const other of references.to(url, revision.path)) {
-        const ref = other.kptfile?.upstream?.git?.ref ?? '';
-        if (refs.has(ref) && revisionId(other) !== revisionId(revision)) names.push(other.name);
-      }
-    }
-    return names.sort();
+    return dependentsAmong(this.#references.values(), revision, this.repositoryOf(revision).url);
   }
 
   create(repository: string, wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
@@ -384,16 +397,4 @@ export class RevisionStore {
     const { repository: wanted } = filter;
     return [...this.#repositories.values()].filter(({ id, repository }) => id === wanted || repository === wanted);
   }
-}
-
-/** Without the namespace, for messages to callers in one namespace. */
-function ownName(id: string): string {
-  return id.slice(id.indexOf('/') + 1);
-}
-
-function removedMeanwhile(repository: string): SluiceError {
-  return new SluiceError(
-    'Unavailable',
-    `repository ${ownName(repository)} was removed while it was being opened; try again`,
-  );
 }

@@ -1,7 +1,7 @@
 import { trimEndsOf } from '../../foundation/text/trim-characters.ts';
 import { comparableAddress } from '../../git/open/repository-address.ts';
 import { runAtOnce, runInSlices } from '../index/steps.ts';
-import type { PackageRevision } from '../model/revision/package-revision.ts';
+import { type PackageRevision, revisionId } from '../model/revision/package-revision.ts';
 import type { PackageRepository } from './package-repository.ts';
 
 /**
@@ -71,4 +71,18 @@ export class UpstreamReferences {
     this.#addresses.set(address, known);
     return `${known}\n${trimEndsOf(directory, '/')}`;
   }
+}
+
+/** Names of the revisions whose Kptfile names this one, of a repository at `url`, as upstream. */
+export function dependentsAmong(all: Iterable<UpstreamReferences>, revision: PackageRevision, url: string): string[] {
+  const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
+  const refs = new Set([version, `${revision.path}/${version}`, revision.commit]);
+  const names: string[] = [];
+  for (const references of all) {
+    for (const other of references.to(url, revision.path)) {
+      const ref = other.kptfile?.upstream?.git?.ref ?? '';
+      if (refs.has(ref) && revisionId(other) !== revisionId(revision)) names.push(other.name);
+    }
+  }
+  return names.sort();
 }

@@ -81,6 +81,9 @@ export class Allocator {
         if (revision !== undefined) this.#changed.add(revisionId(revision));
       }
     });
+    store.onPromotion((repository) => {
+      for (const revision of store.list({ repository })) this.#changed.add(revisionId(revision));
+    });
   }
 
   /** True if a revision has or reserves a value, so that a change of it may release one. */

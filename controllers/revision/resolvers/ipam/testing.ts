@@ -49,6 +49,7 @@ export function ipamBench({ client, store, clock, recorder }: Parts) {
     });
   };
   return {
+    controller,
     pool: (
       name: string,
       prefix: string,

@@ -4,7 +4,7 @@ import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts'
 import type { PackageRevision as RevisionObject } from '../../../resource/kinds/porch/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../../resource/kinds/porch/package-revision-resources.ts';
 import { invalidObject, invalidValue } from '../../../resource/object/invalid-object.ts';
-import type { ObjectKey, Stored } from '../../../resource/object/object.ts';
+import { keyText, type ObjectKey, type Stored } from '../../../resource/object/object.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
 import type { ObjectOf } from '../../../resource/schema/kind.ts';
@@ -81,7 +81,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
 
   async get(_context: RequestContext, key: ObjectKey): Promise<Stored<Resources>> {
     const entry = await this.#revisions.table.evaluated(key);
-    if (entry === undefined) throw notFound(this.kind, key.name);
+    if (entry === undefined) throw this.#absence(key);
     return this.#read(entry);
   }
 
@@ -188,8 +188,12 @@ export class PackageResourcesStorage implements Storage<Resources> {
 
   #existing(key: ObjectKey): RevisionEntry {
     const found = this.#revisions.table.get(key);
-    if (found === undefined) throw notFound(this.kind, key.name);
+    if (found === undefined) throw this.#absence(key);
     return found;
+  }
+
+  #absence(key: ObjectKey): SluiceError {
+    return this.#store.openingError(keyText(key)) ?? notFound(this.kind, key.name);
   }
 
   async #read(entry: RevisionEntry, rendered?: RenderStatus): Promise<Stored<Resources>> {

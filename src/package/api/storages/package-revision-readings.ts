@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
 import { packageRevisionKind } from '../../../resource/kinds/porch/package-revision.ts';
-import type { DeepReadonly, KubernetesObject, ObjectKey } from '../../../resource/object/object.ts';
+import { type DeepReadonly, type KubernetesObject, keyText, type ObjectKey } from '../../../resource/object/object.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { wholeObject } from '../../../resource/schema/schema-of-kind.ts';
 import { structuralFromZod } from '../../../resource/schema/structural/structural-from-zod.ts';
@@ -130,7 +130,7 @@ async function existing(
 ): Promise<RevisionEntry> {
   await store.reach(`${key.namespace}/${repositoryOf(key.name)}`, purpose);
   const found = table.get(key);
-  if (found === undefined) throw notFound(packageRevisionKind, key.name);
+  if (found === undefined) throw store.openingError(keyText(key)) ?? notFound(packageRevisionKind, key.name);
   return found;
 }
 
@@ -152,8 +152,9 @@ async function baseOf(
     try {
       return (await existing(store, table, { namespace, name })).revision;
     } catch (error) {
-      // If the source or its repository no longer exists, the previous published revision is used.
-      if (isExplicit || !isSluiceError(error, 'NotFound')) throw error;
+      // If the source or its repository no longer exists or cannot be opened, the previous published revision is used.
+      const isMissing = isSluiceError(error, 'NotFound') || isSluiceError(error, 'Unavailable');
+      if (isExplicit || !isMissing) throw error;
     }
   }
   return undefined;

@@ -4,7 +4,7 @@ import {
   packageRevisionKind,
   type PackageRevision as RevisionObject,
 } from '../../../resource/kinds/porch/package-revision.ts';
-import type { ObjectKey, Stored } from '../../../resource/object/object.ts';
+import { keyText, type ObjectKey, type Stored } from '../../../resource/object/object.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
 import type { Kind } from '../../../resource/schema/kind.ts';
@@ -109,7 +109,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
 
   async get(_context: RequestContext, key: ObjectKey): Promise<Stored<RevisionObject>> {
     const entry = await this.table.evaluated(key);
-    if (entry === undefined) throw notFound(this.kind, key.name);
+    if (entry === undefined) throw this.#absence(key);
     return entry.object;
   }
 
@@ -152,10 +152,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const source = revisionSourceOf(object);
     const namespace = metadata.namespace ?? this.#namespaceOf(spec.repository);
     const repositoryId = `${namespace}/${spec.repository}`;
-    await this.#store.arrival(
-      repositoryId,
-      AbortSignal.any([AbortSignal.timeout(ARRIVAL_TIMEOUT_MS), ...(context.signal ? [context.signal] : [])]),
-    );
+    await this.#arrival(repositoryId, context);
     this.#checkNamespace(repositoryId, namespace, sourceNames(source));
     const { repository, packageName, workspaceName } = spec;
     const name = revisionName({ repository, package: packageName, workspace: workspaceName });
@@ -168,7 +165,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const write = this.table.beginWrite(context, `${namespace}/${name}`, metadata.managedFields);
     try {
       const made = await write.finish(await this.#store.create(repositoryId, wanted, context));
-      return made?.object ?? this.#existing({ namespace, name }).object;
+      if (made !== undefined) return made.object;
+      // It is in Git, and its repository was closed to be opened again.
+      await this.#arrival(repositoryId, context);
+      return this.#existing({ namespace, name }).object;
     } finally {
       write.end();
     }
@@ -285,8 +285,12 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
 
   #existing(key: ObjectKey): RevisionEntry {
     const found = this.table.get(key);
-    if (found === undefined) throw notFound(this.kind, key.name);
+    if (found === undefined) throw this.#absence(key);
     return found;
+  }
+
+  #absence(key: ObjectKey): SluiceError {
+    return this.#store.openingError(keyText(key)) ?? notFound(this.kind, key.name);
   }
 
   /**
@@ -304,10 +308,15 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     return entry;
   }
 
+  async #arrival(repositoryId: string, { signal }: RequestContext): Promise<void> {
+    const timeout = AbortSignal.timeout(ARRIVAL_TIMEOUT_MS);
+    await this.#store.arrival(repositoryId, signal === undefined ? timeout : AbortSignal.any([timeout, signal]));
+  }
+
   /** Rights are granted by namespace, so source and target of a package must be repositories of its namespace. */
   #checkNamespace(repositoryId: string, namespace: string, sources: readonly string[]): void {
     this.#store.repository(repositoryId);
-    for (const name of sources) if (this.table.get({ name, namespace }) === undefined) throw notFound(this.kind, name);
+    for (const name of sources) this.#existing({ name, namespace });
   }
 
   /** Clients in the same process need not name the namespace of a repository that only one has. */

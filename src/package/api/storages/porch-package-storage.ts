@@ -1,7 +1,7 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../../foundation/time/clock.ts';
 import { porchPackageKind } from '../../../resource/kinds/porch/porch-package.ts';
-import { deepFreeze, type ObjectKey, type Stored } from '../../../resource/object/object.ts';
+import { deepFreeze, keyText, type ObjectKey, type Stored } from '../../../resource/object/object.ts';
 import type { RequestContext } from '../../../resource/object/request-context.ts';
 import type { ObjectOf } from '../../../resource/schema/kind.ts';
 import { ListPages } from '../../../resource/storage/memory/list-pages.ts';
@@ -76,7 +76,7 @@ export class PorchPackageStorage implements Storage<Package> {
       key.namespace === undefined
         ? [...this.#tallies.values()].find(({ object }) => object?.metadata.name === key.name)?.object
         : this.#tallies.get(`${key.namespace}/${key.name}`)?.object;
-    if (found === undefined) throw notFound(this.kind, key.name);
+    if (found === undefined) throw this.#store.openingError(keyText(key)) ?? notFound(this.kind, key.name);
     return found;
   }
 

@@ -1,0 +1,35 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+
+/** For the id of a repository that no registration names. */
+export function repositoryNotFound(id: string): SluiceError {
+  return new SluiceError(
+    'NotFound',
+    `repository "${ownName(id)}" is not registered or not ready; see "sluice repo get"`,
+  );
+}
+
+/** For the id of a revision. */
+export function revisionNotFound(id: string): SluiceError {
+  return new SluiceError(
+    'NotFound',
+    `package revision "${ownName(id)}" not found; "sluice rpkg get" lists what there is`,
+  );
+}
+
+/** For the id of a registered repository: which revisions it has is unknown, and a client must not take that for their absence. */
+export function notOpenYet(id: string): SluiceError {
+  return new SluiceError(
+    'Unavailable',
+    `repository "${ownName(id)}" is registered, but not open yet; try again, or see "sluice repo get" for what hinders it`,
+    { details: { retryAfterSeconds: 1 } },
+  );
+}
+
+export function removedMeanwhile(id: string): SluiceError {
+  return new SluiceError('Unavailable', `repository ${ownName(id)} was removed while it was being opened; try again`);
+}
+
+/** Without the namespace, for messages to callers in one namespace. */
+export function ownName(id: string): string {
+  return id.slice(id.indexOf('/') + 1);
+}
