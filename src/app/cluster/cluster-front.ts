@@ -72,7 +72,7 @@ export class ClusterFront {
       front.noteCertificates();
       return front;
     } catch (error) {
-      certificates.stop();
+      await certificates.stop();
       await access.stop();
       throw error;
     }
@@ -142,13 +142,10 @@ export class ClusterFront {
   }
 
   async #stop(): Promise<void> {
-    this.#certificates.stop();
     await this.#listener.stop();
-    try {
-      await this.access.stop();
-    } catch (error) {
-      this.#options.warn('authentication', messageOf(error));
-    }
+    const stopped = await Promise.allSettled([this.#certificates.stop(), this.access.stop()]);
+    for (const result of stopped)
+      if (result.status === 'rejected') this.#options.warn('connections', messageOf(result.reason));
   }
 }
 

@@ -33,9 +33,11 @@ export function readServingSecret(secret: Secret): ServingCertificates | undefin
     const signing = (keys.match(KEY) ?? []).map((text) => ({ text, key: createPrivateKey(text) }));
     const authorities = (bundle.match(CERTIFICATE) ?? []).map((text) => {
       const authority = new X509Certificate(text);
+      if (!authority.ca) throw new Error('ca.crt contains a certificate that is not one of an authority');
       const own = signing.find((one) => authority.checkPrivateKey(one.key));
       return { certificate: text, ...(own === undefined ? {} : { key: own.text }) };
     });
+    if (authorities.length === 0) throw new Error('ca.crt contains no certificate in PEM');
     const server = new X509Certificate(certificate);
     if (!server.checkPrivateKey(createPrivateKey(key))) throw new Error('tls.key is not the key of tls.crt');
     return { server: { certificate, key }, authorities };
@@ -43,6 +45,9 @@ export function readServingSecret(secret: Secret): ServingCertificates | undefin
     const { namespace, name } = secret.metadata;
     // The cause could contain a part of a key.
     const cause = error instanceof Error && 'code' in error ? String(error.code) : messageOf(error);
-    throw new SluiceError('Corrupt', `Secret ${namespace}/${name} contains no certificates of a server: ${cause}`);
+    throw new SluiceError(
+      'Corrupt',
+      `Secret ${namespace}/${name} contains no certificates of a server: ${cause}; Sluice issues new ones`,
+    );
   }
 }
