@@ -64,7 +64,7 @@ describe(
       kubectl = new Kubectl(plane.kubeconfig, join(folder.path, 'cache'));
       await create('/api/v1/namespaces', { metadata: { name: TENANT } });
       leader = await installation.start({ options: ELECTION });
-      await leader.ready();
+      await leader.leading();
       await installation.served();
     });
     afterEach(({ task }) => {
@@ -97,7 +97,7 @@ describe(
 
       expect(await leader.stop()).toBe(0);
       const next = await installation.start({ options: ELECTION });
-      await next.ready();
+      await next.leading();
       await installation.served();
       const held = await lease();
       await kubectl.ok('get packagerevisions -A');
@@ -107,7 +107,7 @@ describe(
       const first = await renewTime();
       await eventually(renewTime, (text) => text !== first);
       expect(await lease()).toEqual(held);
-      expect(await next.isReady()).toBe(true);
+      expect(await next.isLeading()).toBe(true);
       expect(unboundedReads()).toEqual([]);
     });
   },

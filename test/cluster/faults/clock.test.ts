@@ -37,7 +37,7 @@ async function handOver(prefix: string, from: Replica, to: Replica): Promise<voi
   const load = startLoad(current, prefix);
   for (let round = 0; round < 5; round += 1) {
     await load.progress(4);
-    expect([await from.isReady(), await to.isReady()]).toEqual([true, false]);
+    expect([await from.isLeading(), await to.isLeading()]).toEqual([true, false]);
   }
   const last = await version();
   expect(last).toBeGreaterThan(before);
