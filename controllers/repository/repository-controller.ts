@@ -29,6 +29,7 @@ import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revi
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
+import type { ObjectOf } from '../../src/resource/schema/kind.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { HostPauses } from './host-pauses.ts';
 import { Maintainer } from './maintainer.ts';
@@ -62,6 +63,11 @@ export interface RepositoryControllerOptions
    * over a network would read all objects as often as there are objects.
    */
   readonly registered?: () => readonly Stored<Repository>[];
+  /**
+   * The ConfigMap of a name that a Repository mentions, as decisions read it; undefined if there is none. Throws Unavailable before it was
+   * read, LimitExceeded if it is not. Default: a request.
+   */
+  readonly listOf?: (key: ObjectKey) => Stored<ObjectOf<typeof configMapKind>> | undefined;
   /** Requests that come from no object, such as those of webhooks. Default: none. */
   readonly requests?: SyncRequests;
   /** Milliseconds that syncing one repository may take. Default 60,000. */
@@ -165,21 +171,36 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   /** Warns of problems in the lists of users' keys, and of their names at the Git host. */
   async function warnUnidentified(object: Stored<Repository>): Promise<void> {
     const { namespace } = keyOf(object);
-    const find = (name: string) =>
-      client.find(configMapKind, { name, ...(namespace === undefined ? {} : { namespace }) });
+    const find = async (name: string) => {
+      const list = { name, ...(namespace === undefined ? {} : { namespace }) };
+      return options.listOf === undefined ? client.find(configMapKind, list) : options.listOf(list);
+    };
     const warn = (reason: 'AllowedSigners' | 'HostUsers', name: string, problems: readonly string[]) => {
       if (problems.length === 0) return;
       const message = `cannot attribute all pushes by ConfigMap ${name}: ${problems.slice(0, 3).join('; ')}`;
       events.record(object, 'Warning', reason, message, reason === 'HostUsers' ? 'users' : 'signers');
     };
+    const problemsOf = async (read: () => Promise<readonly string[]>) => {
+      try {
+        return await read();
+      } catch (error) {
+        // A list that is not read yet is examined at the next sync.
+        if (isSluiceError(error, 'Unavailable')) return [];
+        if (isSluiceError(error, 'LimitExceeded')) return [error.message];
+        throw error;
+      }
+    };
     const signers = allowedSignersOf(object);
     if (signers !== undefined) {
-      const listed = await find(signers);
-      const problems = listed === undefined ? ['it does not exist'] : parsePeople(listed).problems;
+      const problems = await problemsOf(async () => {
+        const listed = await find(signers);
+        return listed === undefined ? ['it does not exist'] : parsePeople(listed).problems;
+      });
       warn('AllowedSigners', signers, problems);
     }
     const users = hostUsersNameOf(object);
-    if (users !== undefined) warn('HostUsers', users, parseHostUsers(await find(users)).problems);
+    if (users === undefined) return;
+    warn('HostUsers', users, await problemsOf(async () => parseHostUsers(await find(users)).problems));
   }
 
   /** The repository as its object specifies it, opened if necessary. */

@@ -77,6 +77,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         isRegistered: (address) => session.repositories.isRegistered(address),
         policyFor: (revision, namespace) => policyOf(readers, revision, namespace),
         refreshPolicies: (key) => readers.refresh(key),
+        listOf: (key) => readers.lists.get(key),
         dependentsOf: (revision) => store.dependentsOf(revision),
         ...(session.objects.database === undefined ? { registered: () => readers.repositories.list() } : {}),
         ...(choice.diskBudget === undefined ? {} : { diskBudget: choice.diskBudget }),
