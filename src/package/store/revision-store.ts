@@ -176,10 +176,7 @@ export class RevisionStore {
     return () => this.#promotions.delete(listener);
   }
 
-  /**
-   * Ends that a repository follows, once there is no earlier registration of the same packages. It stays open and its revisions stay as
-   * they are, so that only controllers are notified: from here on they act for it.
-   */
+  /** Lets controllers act for a repository that followed until now. It stays open and its revisions do not change. */
   promote(id: string): void {
     const repository = this.repository(id);
     if (!repository.follows) return;
@@ -206,7 +203,7 @@ export class RevisionStore {
     // The name of a repository is a DNS label, as is that of a namespace.
     const name = id.split('.', 1)[0] ?? '';
     const repository = name.includes('/') ? name : `${DEFAULT_NAMESPACE}/${name}`;
-    return this.#isAwaited(repository) ? notOpenYet(repository) : undefined;
+    return this.#isAwaited(repository) ? notOpenYet(repository, 1) : undefined;
   }
 
   #isAwaited(repository: string): boolean {
@@ -236,9 +233,11 @@ export class RevisionStore {
 
   /** A repository that was added, and may still be arriving. */
   repository(name: string): PackageRepository {
-    const repository = this.#repositories.get(this.#idOf(name));
+    const id = this.#idOf(name);
+    const repository = this.#repositories.get(id);
     if (repository !== undefined) return repository;
-    throw this.openingError(name) ?? repositoryNotFound(name);
+    // A request that creates a package has waited for it already.
+    throw this.#isAwaited(id) ? notOpenYet(id) : repositoryNotFound(id);
   }
 
   /** The repository of a revision. */

@@ -16,12 +16,15 @@ export function revisionNotFound(id: string): SluiceError {
   );
 }
 
-/** For the id of a registered repository: which revisions it has is unknown, and a client must not take that for their absence. */
-export function notOpenYet(id: string): SluiceError {
+/**
+ * For the id of a registered repository: which revisions it has is unknown, and a client must not take that for their absence. Clients
+ * repeat the request after `retryAfterSeconds`; without it they report the error.
+ */
+export function notOpenYet(id: string, retryAfterSeconds?: number): SluiceError {
   return new SluiceError(
     'Unavailable',
     `repository "${ownName(id)}" is registered, but not open yet; try again, or see "sluice repo get" for what hinders it`,
-    { details: { retryAfterSeconds: 1 } },
+    retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } },
   );
 }
 
