@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
@@ -103,6 +103,21 @@ describe('opening a repository', () => {
     process.env.PATH = searchPath;
     expect(await gitVersion()).toMatch(/^\d+\.\d+/);
     expect((await openRepository(path, { engine: 'isomorphic-git' })).engine).toBe('isomorphic-git');
+  });
+
+  test('repositories that are opened at the same time start one process to check git', async () => {
+    initBare(path);
+    const bin = join(folder.path, 'bin');
+    const calls = join(folder.path, 'calls');
+    mkdirSync(bin);
+    writeFileSync(join(bin, 'git'), `#!/bin/sh\necho called >> '${calls}'\necho git version 2.50.0\n`);
+    chmodSync(join(bin, 'git'), 0o755);
+    process.env.PATH = `${bin}:${searchPath}`;
+    const open = () => openRepository(path);
+    const repositories = [...(await Promise.all(Array.from({ length: 10 }, open))), await open()];
+    expect(new Set(repositories.map(({ engine }) => engine))).toEqual(new Set(['native']));
+    await Promise.all(repositories.map((repository) => repository.close()));
+    expect(readFileSync(calls, 'utf8')).toBe('called\n');
   });
 
   test('SLUICE_GIT_ENGINE selects the engine', async () => {

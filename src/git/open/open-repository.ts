@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../../foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { checkRepository, createRepository } from '../disk/repository-format.ts';
@@ -46,6 +47,8 @@ const LIMITS =
  * the limits. Throws NotFound, Unsupported (see checkRepository), or Unavailable if the selected engine is missing.
  */
 export async function openRepository(path: string, options: RepositoryOptions = {}): Promise<GitRepository> {
+  // A start opens hundreds, which must not delay timers and requests.
+  await yieldToEventLoop();
   const realPath = await checkRepository(path, options.readOnly);
   const engineOptions: EngineOptions = {
     clock: options.clock ?? systemClock,
@@ -97,14 +100,23 @@ export async function gitVersion(clock: Clock = systemClock): Promise<string | u
   }
 }
 
-/** Values of PATH that lead to a git that can be used: each is checked once, however many repositories are opened. */
-const usable = new Set<string | undefined>();
+/**
+ * The checks of git by the value of PATH. Repositories that are opened at the same time share one: to start a process blocks the event
+ * loop, the longer the more memory this process has.
+ */
+const checks = new Map<string | undefined, Promise<string | undefined>>();
 
-/** Returns why the native engine cannot be used, or undefined. */
+/** Returns why the native engine cannot be used, or undefined. Only a git that can be used is not checked again. */
 async function nativeProblem(clock: Clock): Promise<string | undefined> {
-  if (usable.has(process.env.PATH)) return undefined;
-  const problem = await versionProblem(clock);
-  if (problem === undefined) usable.add(process.env.PATH);
+  const path = process.env.PATH;
+  const check = checks.get(path) ?? versionProblem(clock);
+  checks.set(path, check);
+  let problem: string | undefined = 'not checked';
+  try {
+    problem = await check;
+  } finally {
+    if (problem !== undefined && checks.get(path) === check) checks.delete(path);
+  }
   return problem;
 }
 

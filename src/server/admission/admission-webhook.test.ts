@@ -169,6 +169,25 @@ describe('operations', () => {
     expect(await decide(bare)).toEqual(refused(400, 'BadRequest', 'request.oldObject is missing'));
   });
 
+  test('a list of users is not removed by a label or an owner', async () => {
+    const relabelled = (metadata: object) =>
+      review(
+        CONFIG_MAP,
+        {},
+        {
+          operation: 'UPDATE',
+          oldObject: written(CONFIG_MAP, keys('x')),
+          object: written(CONFIG_MAP, keys('x'), metadata),
+        },
+      );
+    const hidden = relabelled({ labels: { 'sluice.dev/trust-ledger': 'x' } });
+    expect(await decide(hidden)).toEqual(refused(403, 'Forbidden', 'a change of the label sluice.dev/trust-ledger'));
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: 'u1' };
+    const owned = relabelled({ ownerReferences: [owner] });
+    expect(await decide(owned)).toEqual(refused(403, 'Forbidden', 'a change of metadata.ownerReferences'));
+    expect(await decide(relabelled({ labels: null, ownerReferences: null }))).toEqual(ADMITTED);
+  });
+
   test('a generated name is in no message before it exists, and is no problem', async () => {
     const generated = review(REPOSITORY, {}, { name: '' });
     const metadata = { name: '', generateName: 'team-' };

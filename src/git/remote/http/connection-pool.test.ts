@@ -1,11 +1,14 @@
 import { createServer, request } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import tls from 'node:tls';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { initBare, temporaryFolder } from '../../../../test/support/git/git-cli.ts';
 import { startGitServer } from '../../../../test/support/git/git-server.ts';
 import { HostRules } from '../../network/host-rules.ts';
 import { openRepository } from '../../open/open-repository.ts';
+import { ConnectionPool } from './connection-pool.ts';
 
 test('a proxy of the environment is used, but not for this machine', async () => {
   const folder = temporaryFolder();
@@ -41,4 +44,30 @@ test('a proxy of the environment is used, but not for this machine', async () =>
     proxy.close();
     folder.remove();
   }
+});
+
+test('connections with the same authorities share one TLS context, and those without TLS have none', async () => {
+  const created = vi.spyOn(tls, 'createSecureContext');
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    created.mockRestore();
+    syncBuiltinESMExports();
+  });
+  const [first = '', second = '', third = ''] = tls.rootCertificates;
+  const pools: ConnectionPool[] = [];
+  const connect = (url: string, ca: string) => {
+    const pool = new ConnectionPool(url, { hosts: new HostRules([]) });
+    pools.push(pool);
+    pool.for(ca);
+  };
+  for (let count = 0; count < 20; count += 1) connect(`https://${count}.example.test/a.git`, first);
+  connect('https://127.0.0.1:8443/a.git', first);
+  expect(created).toHaveBeenCalledTimes(1);
+  connect('https://git.example.test/a.git', second);
+  connect('https://git.example.test/b.git', first);
+  expect(created).toHaveBeenCalledTimes(2);
+  connect('http://git.example.test/a.git', third);
+  expect(created).toHaveBeenCalledTimes(2);
+  expect(() => connect('https://git.example.test/a.git', 'no certificate')).toThrow('provide certificates in PEM');
+  await Promise.all(pools.map((pool) => pool.close()));
 });

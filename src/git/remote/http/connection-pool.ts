@@ -1,13 +1,12 @@
 import { promises as dns } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { createSecureContext } from 'node:tls';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
-import { trustedAuthorities } from '../../network/certificate-authorities.ts';
 import type { GitNetwork } from '../../network/git-network.ts';
 import { type Endpoint, localHostError } from '../../network/host-rules.ts';
 import { usesProxy } from '../../network/proxies.ts';
 import { endpointOf, isLoopback } from '../../network/remote-url.ts';
+import { secureContextFor } from './secure-contexts.ts';
 
 /** The server may be silent for long while it checks a push; how long a whole call may take is limited by its caller. */
 const LIMITS = {
@@ -24,13 +23,16 @@ const LIMITS = {
  */
 export class ConnectionPool {
   readonly #isLocal: boolean;
+  readonly #usesTls: boolean;
   readonly #endpoint: Endpoint;
   readonly #network: GitNetwork;
   readonly #open = new Set<Dispatcher>();
   #current: { readonly authorities: string | undefined; readonly dispatcher: Dispatcher } | undefined;
 
   constructor(url: string, network: GitNetwork) {
-    this.#endpoint = endpointOf(new URL(url));
+    const address = new URL(url);
+    this.#usesTls = address.protocol === 'https:';
+    this.#endpoint = endpointOf(address);
     this.#network = network;
     this.#isLocal = isLoopback(this.#endpoint.host);
   }
@@ -52,7 +54,7 @@ export class ConnectionPool {
   }
 
   /**
-   * `authorities` are PEM certificates that are trusted in addition to the default ones. Throws InvalidInput for other text.
+   * `authorities` are PEM certificates that are trusted in addition to the default ones. Throws InvalidInput for other text, if TLS is used.
    */
   for(authorities: string | undefined): Dispatcher {
     if (this.#current !== undefined && this.#current.authorities === authorities) return this.#current.dispatcher;
@@ -72,9 +74,10 @@ export class ConnectionPool {
   }
 
   #openDispatcher(authorities: string | undefined): Dispatcher {
-    // Made once: to read a hundred authorities for each connection takes longer than the connection.
-    const trusted = trustedAuthorities(authorities, this.#network.authorities);
-    const tls = trusted === undefined ? {} : { secureContext: createSecureContext({ ca: trusted }) };
+    // A proxy may use TLS where the remote does not.
+    const mayUseTls = this.#usesTls || (!this.#isLocal && usesProxy());
+    const secureContext = mayUseTls ? secureContextFor(authorities, this.#network.authorities) : undefined;
+    const tls = secureContext === undefined ? {} : { secureContext };
     // The proxy itself is chosen by the operator, so its name is resolved as any other.
     const connect = { ...tls, lookup: this.#lookup };
     return this.#isLocal
