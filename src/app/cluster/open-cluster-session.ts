@@ -19,8 +19,8 @@ export const LEDGER_NAME = 'sluice-trust';
 
 /** What a process may do that holds the lease. */
 export interface Term {
-  /** The resource version from which the package kinds continue; see `reserveVersions`. */
-  readonly startVersion: bigint;
+  /** Returns the resource version from which the package kinds continue, at least `lowest`; see `reserveVersions`. */
+  readonly reserveVersions: (lowest: bigint) => Promise<bigint>;
 }
 
 export interface ClusterSessionOptions
@@ -45,11 +45,17 @@ export interface ClusterSession {
 export async function openClusterSession(options: ClusterSessionOptions): Promise<ClusterSession> {
   const { client, clock, namespace, folder, term, onEvent, onError, ...rest } = options;
   await createDataFolder(folder);
+  let startVersion = 0n;
+  // Larger than each epoch in the ledger: what this term writes counts even if the ConfigMap with the versions was lost.
+  const beginEpoch = async (highest: number) => {
+    startVersion = (await term?.reserveVersions(BigInt(highest) + 1n)) ?? 0n;
+    return Number(startVersion);
+  };
   const ledger = await ClusterTrustLedger.open({
     ...{ objects: new ClusterStorage(configMapKind, client), namespace, name: LEDGER_NAME, clock, onError },
-    ...{ epoch: Number(term?.startVersion ?? 0n), readOnly: term === undefined },
+    ...{ epoch: beginEpoch, readOnly: term === undefined },
   });
-  const objects = new ClusterObjects({ client, clock, startVersion: term?.startVersion ?? 0n, onEvent });
+  const objects = new ClusterObjects({ client, clock, startVersion, onEvent });
   const session = await Session.openOn(
     { ...rest, folder, clock, actor: { name: 'sluice' }, write: true, opens: true, onError },
     {

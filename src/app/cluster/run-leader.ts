@@ -17,7 +17,7 @@ import { aboutCluster, openClusterSession } from './open-cluster-session.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { RepositoryFollower } from './repository-follower.ts';
 import { followLedger } from './standby.ts';
-import { reserveVersions } from './version-blocks.ts';
+import { renewVersions, reserveVersions } from './version-blocks.ts';
 
 export interface LeaderOptions
   extends Pick<
@@ -56,13 +56,12 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   // Only a Secret that Sluice chose is created by it.
   const { secret } = signing;
   if (secret?.namespace === namespace && secret.name === SIGNING_KEY_NAME) await ensureSigningKey(client, namespace);
-  const startVersion = await reserveVersions(client, namespace, clock.now());
   const isRepeated = repeatedWarnings(clock.now());
   const opened = await openClusterSession({
     ...{ client, clock, namespace, folder: options.cache, network, functions, signing },
     signal,
     about: aboutCluster(resolvers, options.disabled),
-    term: { startVersion },
+    term: { reserveVersions: (lowest) => reserveVersions(client, namespace, clock.now(), lowest) },
     onNote: (message) => log({ at: clock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message }),
     onError: (error) => warn('objects', String(error)),
     onEvent: (event) => {
@@ -72,6 +71,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
     },
   });
   const { session, ledger } = opened;
+  void renewVersions({ client, clock, namespace, log: session.log, signal, warn });
   const requests = new SyncRequests(clock);
   // Where each role has a process of its own, the other one writes too.
   const watch = role === 'both' ? undefined : followLedger({ client, clock, namespace, opened, requests, warn });

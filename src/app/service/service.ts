@@ -212,9 +212,9 @@ export class SluiceService {
     const { session, signal } = this.#options;
     const { clock, remoteTimeoutMs } = session;
     const end = clock.now() + remoteTimeoutMs;
-    const waits = async () =>
-      (await session.repositories.list()).some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
-    while ((await waits()) && clock.now() < end && !signal.aborted) await sleep(clock, 20, signal);
+    const waits = () =>
+      session.readers.repositories.list().some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
+    while (waits() && clock.now() < end && !signal.aborted) await sleep(clock, 20, signal);
     this.#looked = undefined;
   }
 

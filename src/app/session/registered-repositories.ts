@@ -26,6 +26,11 @@ export interface RegisteredRepositoriesOptions {
   /** Repositories are added to it. */
   readonly store: RevisionStore;
   readonly readers: ObjectReaders;
+  /**
+   * True where the objects are in a cluster: the controllers decide by the informer there, since each list reads all of them over the
+   * network. A data folder is listed, because another process may have written to it just before.
+   */
+  readonly readsInformer: boolean;
   readonly renderer: SessionRenderer;
   /** Time in milliseconds for which a request on several repositories waits for a remote one. */
   readonly remoteTimeoutMs: number;
@@ -61,6 +66,8 @@ export class RegisteredRepositories {
   }
 
   async list(): Promise<readonly Stored<Repository>[]> {
+    const { readers, readsInformer } = this.#options;
+    if (readsInformer) return readers.repositories.list();
     return (await this.#options.client.list(repositoryKind)).items;
   }
 

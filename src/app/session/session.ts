@@ -191,6 +191,7 @@ export class Session {
     this.repositories = new RegisteredRepositories({
       ...{ folder: this.folder, clock, network: this.network, trust, client: this.client, store: this.store },
       ...{ readers: this.readers, renderer: this.renderer, remoteTimeoutMs: this.remoteTimeoutMs },
+      readsInformer: objects.database === undefined,
       onNote: (text) => this.note(text),
       ...{ onWarning: options.onWarning, onOpenFailure: options.onOpenFailure },
     });

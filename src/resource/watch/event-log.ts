@@ -129,6 +129,11 @@ export class EventLog {
     return this.#version;
   }
 
+  /** Continues from a version, unless the log has passed it. */
+  skipTo(version: bigint): void {
+    if (version > this.#version) this.#version = version;
+  }
+
   /** Sends a change with a reserved version to the watchers. Versions of one kind must be in order. */
   publish(topic: string, entry: LogEntry): void {
     const log = this.#topic(topic);

@@ -5,7 +5,7 @@ import { configMapKind } from '../../../resource/kinds/core/config-map.ts';
 import { MemoryStorage } from '../../../resource/storage/memory/memory-storage.ts';
 import { EventLog } from '../../../resource/watch/event-log.ts';
 import { describeTrustLedger, key, raiseOf, scope } from '../ledger/trust-ledger.conformance.ts';
-import { ClusterTrustLedger } from './cluster-trust-ledger.ts';
+import { ClusterTrustLedger, type ClusterTrustLedgerOptions } from './cluster-trust-ledger.ts';
 import { LEDGER_LABEL, type LedgerObject } from './ledger-objects.ts';
 
 const AT = '2026-02-01T00:00:00Z';
@@ -40,7 +40,7 @@ function cluster() {
   const objects = new FailingMaps(configMapKind, { clock, log: new EventLog({ clock }) });
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
-  const lead = async (epoch: number, readOnly = false) => {
+  const lead = async (epoch: ClusterTrustLedgerOptions['epoch'], readOnly = false) => {
     const ledger = await ClusterTrustLedger.open({
       readOnly,
       objects,
@@ -136,6 +136,18 @@ describe('ClusterTrustLedger', () => {
     expect(next.mark(scope('late'))?.order).toBeGreaterThan(revokedAt);
     await next.flushed();
     expect((await lead(4)).mark(scope('late'))?.order).toBeGreaterThan(revokedAt);
+  });
+
+  test('a term whose versions went back chooses an epoch above all that were stored', async () => {
+    const { lead } = cluster();
+    const first = await lead(1000);
+    first.putRepository({ id: 'r1', address: 'one', mainHeads: { main: 'c1' } });
+    await first.flushed();
+    const second = await lead(async (highest) => Math.max(500, highest + 1));
+    second.noteMain('r1', 'main', 'c2');
+    await second.flushed();
+    expect(second.repository('r1')?.mainHeads).toEqual({ main: 'c2' });
+    expect((await lead(async (highest) => highest + 1)).repository('r1')?.mainHeads).toEqual({ main: 'c2' });
   });
 
   test('two processes that write the same object at once keep the marks of both', async () => {

@@ -27,8 +27,11 @@ export interface ClusterTrustLedgerOptions {
   readonly namespace: string;
   /** Start of the names of its objects. */
   readonly name: string;
-  /** Of the lease under which this process writes; rises with each leader. */
-  readonly epoch: number;
+  /**
+   * Of the lease under which this process writes; rises with each leader. As a function, it is called with the highest epoch in the ledger,
+   * which it has to exceed: content of a lower one does not replace what is there.
+   */
+  readonly epoch: number | ((highest: number) => Promise<number>);
   /** For a standby: what it finds out stays in memory. */
   readonly readOnly?: boolean;
   readonly clock?: Clock;
@@ -66,6 +69,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   #failed = false;
   #closed = false;
   #lastPosition = 0;
+  #epoch = 0;
   /** Positions of keys by fingerprint, and positions and epochs of repositories by id. */
   readonly #keyPositions = new Map<string, number>();
   readonly #repositoryPlaces = new Map<string, { readonly position: number; readonly epoch: number }>();
@@ -80,6 +84,9 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   static async open(options: ClusterTrustLedgerOptions): Promise<ClusterTrustLedger> {
     const ledger = new ClusterTrustLedger(options);
     await ledger.#read(false);
+    const { epoch } = options;
+    const epochs = [...ledger.#repositoryPlaces.values()].map((place) => place.epoch);
+    ledger.#epoch = typeof epoch === 'number' ? epoch : await epoch(Math.max(0, ...epochs));
     return ledger;
   }
 
@@ -172,7 +179,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   }
 
   #placeRepository(id: string, position: number): void {
-    this.#repositoryPlaces.set(id, { position, epoch: this.#options.epoch });
+    this.#repositoryPlaces.set(id, { position, epoch: this.#epoch });
     this.#wait(repositoryName(this.#options.name, id), { repository: id });
   }
 
