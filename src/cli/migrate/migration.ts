@@ -72,7 +72,7 @@ export class Migration {
     } catch (error) {
       if (!isExpected(error)) throw error;
       const { next } = (isSluiceError(error) ? (error.details ?? {}) : {}) as { readonly next?: string };
-      const message = withoutPasswords(messageOf(error));
+      const message = withoutPasswords(messageOf(error), given);
       return { ...identity, action: 'blocked', message, next: next ?? 'remove the cause, and run the command again' };
     }
   }
@@ -142,10 +142,10 @@ export class Migration {
   }
 
   /** Porch does not show the package revisions of a repository that it cannot read. */
-  #noteNotReady({ status }: Stored<Repository>, place: Pick<Note, 'namespace' | 'subject'>): void {
-    const ready = findCondition(status?.conditions, 'Ready');
+  #noteNotReady(given: Stored<Repository>, place: Pick<Note, 'namespace' | 'subject'>): void {
+    const ready = findCondition(given.status?.conditions, 'Ready');
     if (ready?.status === 'True') return;
-    const why = withoutPasswords(ready?.message ?? 'it has not read the repository yet');
+    const why = withoutPasswords(ready?.message ?? 'it has not read the repository yet', given);
     const message = `not ready at Porch, which may not show all package revisions (${why})`;
     this.#notes.push({ ...place, reason: 'NotReady', message, names: [], next: 'run the command again once it is' });
   }

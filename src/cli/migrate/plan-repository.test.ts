@@ -64,3 +64,26 @@ test('an address with a password is refused without printing the password', asyn
   expect(shownAddress(ofGit('apps', { repo: 'ssh://git@host/x.git' }))).toBe('ssh://git@host/x.git');
   expect(withoutPasswords('GET "http://a:b%40c@h/x" failed')).toBe('GET "http://***@h/x" failed');
 });
+
+test.each([
+  ['https://h/x.git?private_token=SECRET', 'https://h/x.git?***'],
+  ['https://h/x.git#SECRET', 'https://h/x.git#***'],
+  ['https://u:pa SECRET@h/x', 'https://***@h/x'],
+  ['https:/u:SECRET@h/x', 'https:/***@h/x'],
+  ['https:u:SECRET@h/x', 'https:***@h/x'],
+  ['https:\\\\u:SECRET@h/x', 'https:\\\\***@h/x'],
+  ['u:SECRET@h:x', '***@h:x'],
+  ['SECRET:x-oauth-basic@h/x', '***@h/x'],
+  ['https://bot:pa/SECRET@host/x', 'https://***@host/x'],
+  ['https://SECRET@h/x', 'https://***@h/x'],
+  ['ssh://git:SECRET@h/x', 'ssh://***@h/x'],
+  ['ssh://git@h:22/x.git', 'ssh://git@h:22/x.git'],
+  ['git@h:team/x.git', 'git@h:team/x.git'],
+  ['https://h/team/x@v1', 'https://h/team/x@v1'],
+  ['/srv/git/x@v1', '/srv/git/x@v1'],
+])('the address %s is printed as %s, also in a message', (repo, shown) => {
+  const valid = ofGit('apps');
+  const given = { ...valid, spec: { ...valid.spec, git: { ...valid.spec.git, repo } } } as Stored<Repository>;
+  expect(shownAddress(given)).toBe(shown);
+  expect(withoutPasswords(`cannot read ${repo} now`, given)).not.toContain('SECRET');
+});

@@ -32,7 +32,11 @@ export async function planRepository(
   } catch (error) {
     if (!isExpected(error)) throw error;
     const next = 'correct the Repository at Porch; an address with a password needs a Secret instead';
-    return { action: 'blocked', message: `Sluice refuses the object: ${withoutPasswords(messageOf(error))}`, next };
+    return {
+      action: 'blocked',
+      message: `Sluice refuses the object: ${withoutPasswords(messageOf(error), given)}`,
+      next,
+    };
   }
   const same = existing.find(({ metadata }) => metadata.name === name);
   if (same !== undefined) {
@@ -73,16 +77,40 @@ function registrationOf(given: Stored<Repository>): Repository {
   };
 }
 
-/** The address of a repository without a password, and without a user over http, which can be a token. */
+/** The address of a repository without what can be a secret; also an address that is no URL. */
 export function shownAddress({ spec }: Repository): string {
-  const address = spec.git?.repo ?? spec.oci?.registry ?? '-';
-  if (!URL.canParse(address)) return withoutPasswords(address);
-  const { protocol, username, password } = new URL(address);
-  const isSecret = password !== '' || (username !== '' && protocol !== 'ssh:');
-  return isSecret ? withoutPasswords(address) : address;
+  return maskedAddress(spec.git?.repo ?? spec.oci?.registry ?? '-');
 }
 
-/** A text whose addresses contain no user and password, also where a password contains a slash. */
-export function withoutPasswords(text: string): string {
-  return text.replaceAll(/(?<=[a-z]:\/\/)[^\s"]*@/gi, '***@');
+/** A start such as `https://`, also where slashes are missing or wrong, which parsers of URLs correct. */
+const SCHEME = /^(?:[a-z][a-z0-9+.-]*:[\\/]{2,}|(?:git\+)?(?:https?|ssh|git|file|oci):[\\/]*)/i;
+
+/**
+ * Masks the user and password, the query and the fragment. The name of an SSH user alone is no secret; the one of an http address can be a
+ * token.
+ */
+function maskedAddress(whole: string): string {
+  const address = whole.replace(/[?#].*$/s, (rest) => `${rest[0]}***`);
+  const scheme = SCHEME.exec(address)?.[0] ?? '';
+  const at = address.lastIndexOf('@');
+  const user = address.slice(scheme.length, Math.max(at, scheme.length));
+  // An @ in a path.
+  if (user === '' || /^[\\/]/.test(user) || (/[\\/]/.test(user) && hasNoUser(address))) return address;
+  const isSsh = scheme === '' || /^(?:git\+)?ssh:/i.test(scheme);
+  return isSsh && /^[\w.-]+$/.test(user) ? address : `${scheme}***${address.slice(at)}`;
+}
+
+function hasNoUser(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const { protocol, host, username, password } = new URL(address);
+  return protocol !== '' && host !== '' && username === '' && password === '';
+}
+
+/** A text whose addresses contain no secrets, also where a password contains a slash; `repository` is the one that it is about. */
+export function withoutPasswords(text: string, repository?: Repository): string {
+  const address = repository?.spec.git?.repo ?? repository?.spec.oci?.registry;
+  const known = address ? text.replaceAll(address, () => maskedAddress(address)) : text;
+  return known
+    .replaceAll(/(?<=[a-z]:\/\/)[^\s"]*@/gi, '***@')
+    .replaceAll(/([a-z]:\/\/[^\s"?#]*[?#])[^\s"]+/gi, '$1***');
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { checkElectionConfig } from './election-config.ts';
+import { checkElectionConfig, type ElectionConfig } from './election-config.ts';
 import { overdueMs } from './election-state.ts';
 import { holderOf, type LeaseDraft, type StoredLease } from './lease-record.ts';
 import { ELECTION, LeaseServer, TestCandidate } from './testing.ts';
@@ -86,6 +86,55 @@ describe('a candidate', () => {
     expect(settle(second)).toEqual([]);
     advance([second, 1]);
     expect(settle(second)).toEqual(['startWork']);
+  });
+
+  describe('that sees an edited Lease', () => {
+    const edit = (leaseDurationSeconds: number) => {
+      const { metadata, spec } = server.lease as StoredLease;
+      server.write({ metadata, spec: { ...spec, holderIdentity: 'editor', leaseDurationSeconds } });
+      return show(second);
+    };
+
+    beforeEach(() => {
+      settle(first);
+      settle(second);
+      edit(2_000_000_000);
+    });
+
+    test('waits a limited time', () => {
+      advance([second, 149_999]);
+      expect(settle(second)).toEqual([]);
+      advance([second, 1]);
+      expect(settle(second)).toEqual(['startWork']);
+    });
+
+    test('never waits less than its own duration because of the limit, and at most five minutes else', () => {
+      const wait = (config: Partial<ElectionConfig>) => {
+        const candidate = new TestCandidate('third', config);
+        settle(candidate);
+        return (candidate.state.seen?.freeAtMs ?? 0) - candidate.nowMs;
+      };
+      expect(wait({ leaseDurationMs: 60_000 })).toBe(300_000);
+      expect(wait({ leaseDurationMs: 600_000 })).toBe(600_000);
+    });
+
+    test('waits its own duration once the Lease is deleted', () => {
+      server.lease = undefined;
+      advance([second, 1000]);
+      expect(settle(second, { type: 'watched', lease: undefined, version: '2' })).toEqual([]);
+      advance([second, 14_999]);
+      expect(settle(second)).toEqual([]);
+      advance([second, 1]);
+      expect(settle(second)).toEqual(['startWork']);
+    });
+
+    test('uses a duration that was corrected', () => {
+      edit(3);
+      advance([second, 2999]);
+      expect(settle(second)).toEqual([]);
+      advance([second, 1]);
+      expect(settle(second)).toEqual(['startWork']);
+    });
   });
 
   test('that loses a race reads and waits; after two of them it pauses', () => {

@@ -11,6 +11,7 @@ import {
   NO_PEOPLE,
   type People,
   peopleOf,
+  peopleOfBoth,
 } from '../model/policy/people.ts';
 import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement, matchesPattern } from '../model/policy/policy.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
@@ -148,11 +149,7 @@ function sharedPeople(own: People, other: People): People {
   peopleCache.set(own, known);
   const before = known.get(other);
   if (before !== undefined) return before;
-  const isAlike = (one: People['signers'][number], two: People['signers'][number]) =>
-    one.publicKey.blob.equals(two.publicKey.blob) &&
-    (['name', 'namespaces', 'validAfter', 'validBefore'] as const).every((field) => one[field] === two[field]);
-  const signers = own.signers.filter((one) => other.signers.some((two) => isAlike(one, two)));
-  const common = { ...own, signers };
+  const common = peopleOfBoth(own, other);
   known.set(other, common);
   return common;
 }

@@ -14,6 +14,8 @@ const GIT_NAMESPACE = 'git';
 /** Names that Sluice or a cluster gives to system actors. */
 const RESERVED = /^(?:push$|(?:controller|resolver|system|group):)/;
 const MAX_KNOWN_COMMITS = 2048;
+/** Reading a line takes microseconds of the process that also serves the API, so a list is limited. */
+const MAX_LINES = 10_000;
 
 /** The users with listed keys, for the attribution of pushes. */
 export interface People {
@@ -33,6 +35,11 @@ export const NO_PEOPLE: People = { signers: [], problems: [] };
  * and neither do names that Sluice uses itself. A file that cannot be read identifies no users at all.
  */
 export function peopleOf(text: string): People {
+  const lineCount = text.split('\n').length;
+  if (lineCount > MAX_LINES) {
+    const problem = `it has ${lineCount} lines, of which none counts: ${MAX_LINES} are allowed; remove keys that are not used`;
+    return { signers: [], problems: [problem] };
+  }
   let lines: AllowedSigner[];
   try {
     lines = parseAllowedSigners(text);
@@ -58,6 +65,17 @@ export function peopleOf(text: string): People {
     }
   }
   return { signers, problems };
+}
+
+/** Returns the users whose keys both lists have on equal lines, with the problems of the first list. */
+export function peopleOfBoth(own: People, other: People): People {
+  const others = new Set(other.signers.map(lineKey));
+  return { ...own, signers: own.signers.filter((signer) => others.has(lineKey(signer))) };
+}
+
+/** Equal for lines that differ in their numbers alone. */
+function lineKey({ name, publicKey, namespaces, validAfter, validBefore }: ListedSigner): string {
+  return JSON.stringify([publicKey.blob.toString('base64'), name, namespaces, validAfter, validBefore]);
 }
 
 /** Returns why a text cannot be the name of a user, to follow `line 3`; undefined if it can. */
