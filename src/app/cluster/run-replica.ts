@@ -5,9 +5,9 @@ import { systemClock } from '../../foundation/time/clock.ts';
 import { Connection } from '../../kubernetes/connection/connection.ts';
 import { HttpClient } from '../../kubernetes/http-client.ts';
 import { HealthChecks } from '../../server/health/health-checks.ts';
-import { aborted } from '../service/until-stopped.ts';
 import { ClusterFront } from './cluster-front.ts';
 import { SIGNING_KEY_NAME } from './ensure-signing-key.ts';
+import { leadTerm } from './lead-term.ts';
 import { LeaderLabel } from './leader-label.ts';
 import type { ReplicaOptions, Role } from './replica-options.ts';
 import { runLeader } from './run-leader.ts';
@@ -20,10 +20,10 @@ const LEASES: Readonly<Record<Role, string>> = {
 };
 
 /**
- * Runs one replica of an installation in a cluster: it stands by until it leads, and resolves when the signal has aborted, the work has
- * ended and the Lease is released.
+ * Runs one replica of an installation in a cluster: it stands by until it leads. Resolves with the exit code when the signal has aborted or
+ * the work has failed, the work has ended and the Lease is released.
  */
-export async function runReplica(options: ReplicaOptions): Promise<void> {
+export async function runReplica(options: ReplicaOptions): Promise<number> {
   const { access, role, namespace, identity, signal, log, exit } = options;
   const clock = systemClock;
   const warn = (subject: string, message: string) =>
@@ -61,44 +61,62 @@ export async function runReplica(options: ReplicaOptions): Promise<void> {
       : options.signing;
   const network = { ...options.network, isRemoteOnly: true };
   const standby = new Standby({ ...options, network, signing, client, clock, warn, onWarm });
+  const lease = `${namespace}/${LEASES[role]}`;
+  let electionError: { readonly error: unknown; readonly atMs: number } | undefined;
+  const recentError = () =>
+    electionError !== undefined && clock.now() - electionError.atMs < leaseDurationMs ? electionError.error : undefined;
+  let isReported = false;
   const elector: LeaderElector = new LeaderElector({
     ...{ client, clock, namespace, name: LEASES[role], identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs },
     recorder,
     onStartedLeading: async (term) => {
-      info('Leading', identity, `holds Lease ${namespace}/${LEASES[role]}`);
-      await standby.stop();
-      const ended = aborted(term).then(async () => {
+      info('Leading', identity, `holds Lease ${lease}`);
+      const work = async () => {
+        await standby.stop();
+        await runLeader({
+          ...{ ...options, client, clock, front, health, warn },
+          network: { ...network, expectMayPush: () => expectLeader(elector) },
+          signing,
+          leadership: () => new Map([[LEASES[role], elector.isLeader()]]),
+          signal: term,
+          onReady: () => {
+            onWarm();
+            label?.lead();
+          },
+        });
+      };
+      const onEnd = () => {
         isEnding = true;
-        if (signal.aborted) {
-          await label?.stop();
-          return;
-        }
-        warn(identity, `Lease ${namespace}/${LEASES[role]} was lost; the process ends, since another replica leads`);
-        exit(1);
-      });
-      await runLeader({
-        ...{ ...options, client, clock, front, health, warn },
-        network: { ...network, expectMayPush: () => expectLeader(elector) },
-        signing,
-        leadership: () => new Map([[LEASES[role], elector.isLeader()]]),
-        signal: term,
-        onReady: () => {
-          onWarm();
-          label?.lead();
-        },
-      });
-      await ended;
+      };
+      const onFailed = () => {
+        isReported = true;
+      };
+      const holder = () => elector.leaderIdentity;
+      const calls = { work, holder, recentError, onEnd, onFailed, onLost: () => exit(1), warn };
+      try {
+        await leadTerm({ ...calls, lease, identity }, term, signal);
+      } finally {
+        // Before the Lease is released.
+        await label?.stop();
+      }
     },
     onNewLeader: (leader) => {
       if (leader !== undefined && leader !== identity) info('Standby', identity, `${leader} leads`);
     },
-    onError: (error) => warn('leader election', messageOf(error)),
+    onError: (error) => {
+      electionError = { error, atMs: clock.now() };
+      warn('leader election', messageOf(error));
+    },
   });
   health.add('livez', 'leader-election', () => elector.check());
   try {
     label?.start();
     standby.start();
     await elector.run(signal);
+    return 0;
+  } catch (error) {
+    if (!isReported) throw error;
+    return 1;
   } finally {
     await Promise.all([standby.stop(), label?.stop()]);
     await recorder.flush();

@@ -72,10 +72,9 @@ export async function serve(options: ServeOptions, { terminal, environment }: In
   const access = await findClusterAccess({ kubeconfig, context, environment });
   const stop = untilStopped(() => terminal.note('stopping: running work is finished first'));
   try {
-    await withTracing(environment, log, () =>
+    return await withTracing(environment, log, () =>
       runReplica({ ...replica, access, signal: stop.signal, exit: (code) => process.exit(code) }),
     );
-    return 0;
   } finally {
     stop.release();
   }
