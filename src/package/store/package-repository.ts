@@ -4,7 +4,6 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
 import { newValue } from '../../git/refs/ref-updates.ts';
-import type { ObjectKey } from '../../resource/object/object.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { Origin } from '../index/facts/candidate.ts';
 import { FactCache } from '../index/facts/fact-cache.ts';
@@ -40,10 +39,7 @@ export interface PackageRepositoryOptions {
   readonly name: string;
   readonly namespace: string;
   readonly deployment: boolean;
-  /**
-   * True if another namespace was the first to register the same packages: then controllers take no automatic steps here, since they
-   * would take them twice.
-   */
+  /** True if another namespace registered the same packages first: controllers take no automatic steps here, so that each happens once. */
   readonly follows?: boolean;
   /** The address under which it is registered. */
   readonly url: string;
@@ -62,10 +58,10 @@ export interface PackageRepositoryOptions {
   /** The policies of the repository's namespace for one of its revisions, merged. */
   policyFor(revision: PackageRevision, namespace: string): EffectivePolicy;
   /**
-   * Resolves when `policyFor` reflects everything that was acknowledged before the call. Rejects with Unavailable or Timeout if that
-   * cannot be established; then no decision may be made. Absent if policies do not change.
+   * Resolves when `policyFor` reflects all writes that were acknowledged before; else rejects with Unavailable or Timeout, and nothing may be
+   * decided. Absent if policies do not change.
    */
-  refreshPolicies?(repository: ObjectKey): Promise<void>;
+  refreshPolicies?(repository: { readonly namespace: string; readonly name: string }): Promise<void>;
   dependentsOf(revision: PackageRevision): string[];
   /** Notified of every revision that changed, in order. */
   onChange(changes: readonly IndexChange[]): void;
