@@ -7,7 +7,7 @@ import { peopleOf, peopleOfBoth } from './people.ts';
 function countedComparisons(run: () => void): number {
   const { equals } = Buffer.prototype;
   let comparisons = 0;
-  Buffer.prototype.equals = function (other) {
+  Buffer.prototype.equals = function (other: Uint8Array) {
     comparisons += 1;
     return equals.call(this, other);
   };
