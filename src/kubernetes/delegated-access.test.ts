@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type Clock, systemClock } from '../foundation/time/clock.ts';
 import { configMapKind } from '../resource/kinds/core/config-map.ts';
 import { issue, trustData } from '../server/authentication/testing-cluster.ts';
+import type { Authorizer } from '../server/authorization/authorizer.ts';
 import { permission } from '../server/authorization/require-allowed.ts';
 import { accessReviews } from '../server/reviews/access-reviews.ts';
 import { tokenReview } from '../server/reviews/identity-reviews.ts';
@@ -9,7 +10,7 @@ import { startTestServer, WIDGETS } from '../server/testing.ts';
 import { Connection } from './connection/connection.ts';
 import { delegateAccess } from './delegated-access.ts';
 import { HttpClient } from './http-client.ts';
-import { fixedAccess } from './testing.ts';
+import { fixedAccess, sendJson, WireServer } from './testing.ts';
 
 const ANNA = { name: 'anna', groups: ['dev'] };
 
@@ -18,6 +19,45 @@ const hurriedClock: Clock = {
   now: systemClock.now,
   schedule: (ms, action) => systemClock.schedule(ms < 9000 ? ms / 100 : ms, action),
 };
+
+test('reviews of admission use up neither the reviews nor the connections of other requests', async () => {
+  const cluster = await new WireServer().start();
+  const asked: string[] = [];
+  cluster.handle = ({ path, body }, response) => {
+    if (!path.endsWith('/subjectaccessreviews')) return sendJson(response, 200, {});
+    const { user } = JSON.parse(body).spec;
+    asked.push(user);
+    if (!user.startsWith('flood')) sendJson(response, 201, { status: { allowed: true } });
+  };
+  const connection = new Connection(cluster.access());
+  const client = new HttpClient({ connection, face: 'api' });
+  const access = delegateAccess({
+    ...{ client, clock: systemClock, onAuthorities: () => undefined, onError: () => undefined },
+  });
+  const extension = await startTestServer({ authenticator: access.authenticator, authorizer: access.authorizer });
+  const end = new AbortController();
+  onTestFinished(async () => {
+    end.abort();
+    await access.stop();
+    await extension.stop();
+    await connection.close();
+    await cluster.stop();
+  });
+  const codes: string[] = [];
+  const ask = (authorizer: Authorizer, name: string) =>
+    authorizer.authorize(permission({ name, groups: [] }, 'get', {}), end.signal);
+  for (let index = 0; index < 300; index += 1)
+    void ask(access.admissionAuthorizer, `flood${index}`).catch(({ code }) => codes.push(code));
+  await expect.poll(() => [codes.length, asked.length]).toEqual([250, 50]);
+  expect(new Set(codes)).toEqual(new Set(['TooManyRequests']));
+  expect(await ask(access.authorizer, 'anna')).toMatchObject({ allowed: true });
+  // As the renewal of a Lease.
+  await client.raw('PUT', '/apis/coordination.k8s.io/v1/namespaces/a/leases/sluice', '{}');
+  // Refused before anything is reviewed.
+  const anonymous = await fetch(`${extension.listener.url}${WIDGETS}`, { method: 'POST', body: '{}' });
+  expect([anonymous.status, asked.length]).toEqual([401, 51]);
+  expect(cluster.received.filter(({ path }) => path.endsWith('/tokenreviews'))).toEqual([]);
+});
 
 test('a server behind another one has the users and rights of that one', async () => {
   const authorizer = {

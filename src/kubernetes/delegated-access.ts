@@ -9,6 +9,9 @@ import type { Authorizer } from '../server/authorization/authorizer.ts';
 import { clusterReviews } from './cluster-reviews.ts';
 import type { HttpClient } from './http-client.ts';
 
+/** As many as reviews of admission may be in progress, each of which has one question at a time. */
+const ADMISSION_REVIEWS = { maxRunning: 50, maxEntries: 1024 } as const;
+
 export interface DelegatedAccessOptions {
   /** Its user is bound to ClusterRole `system:auth-delegator` and Role `kube-system/extension-apiserver-authentication-reader`. */
   readonly client: HttpClient;
@@ -25,6 +28,8 @@ export interface DelegatedAccessOptions {
 export interface DelegatedAccess {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
+  /** The same for the admission webhook, whose callers need no credentials: it has results and limits of its own. */
+  readonly admissionAuthorizer: Authorizer;
   /** The authorities of client certificates, in PEM, for the listener. */
   readonly clientCa: string;
   /** Resolves when it is known whom the cluster trusts. Until then only tokens authenticate. */
@@ -57,6 +62,7 @@ export function delegateAccess(options: DelegatedAccessOptions): DelegatedAccess
   return {
     authenticator: firstOf(authenticators, onError),
     authorizer: new AccessReviewAuthorizer({ reviewer, clock }),
+    admissionAuthorizer: new AccessReviewAuthorizer({ reviewer, clock, ...ADMISSION_REVIEWS }),
     get clientCa() {
       return clientCa;
     },

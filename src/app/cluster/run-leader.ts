@@ -93,7 +93,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
         const { handle } = new AdmissionWebhook({
           ...{ clock, hosts: session.network.hosts },
           authenticator: front.access.authenticator,
-          authorizer: front.access.authorizer,
+          authorizer: front.access.admissionAuthorizer,
           onError: (error, where) => warn(where, messageOf(error)),
         });
         const servesPackages = role !== 'controllers';

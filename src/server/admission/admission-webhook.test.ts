@@ -1,3 +1,5 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
@@ -23,13 +25,14 @@ const { authorizer: rbac } = authorizerOf(
 );
 
 let api: TestServer;
+let webhook: AdmissionWebhook;
 let authorizer: Authorizer;
 const errors: unknown[] = [];
 
 beforeEach(async () => {
   authorizer = rbac;
   errors.length = 0;
-  const webhook = new AdmissionWebhook({
+  webhook = new AdmissionWebhook({
     authenticator: {
       authenticate({ headers: { authorization } }) {
         return authorization === undefined ? undefined : { name: authorization, groups: [] };
@@ -261,6 +264,58 @@ describe('requests that are no reviews', () => {
     ['more than the limit', ' '.repeat(4 * 1024 * 1024 + 1), {}, 413],
   ])('%s', async (_what, body, options, status) => {
     expect((await send(body, options)).status).toBe(status);
+  });
+});
+
+describe('many reviews at the same time', () => {
+  const theirs = review(REPOSITORY, repository({ secretRef: { name: 'mine' } }));
+
+  test('are refused beyond 50, without a question to the cluster, until others end', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    let questions = 0;
+    authorizer = {
+      async authorize({ isResource }) {
+        questions += 1;
+        if (isResource) await released;
+        return { allowed: true, reason: '' };
+      },
+    };
+    const open = Array.from({ length: 50 }, () => send(theirs));
+    // One about the caller and one about its user.
+    await expect.poll(() => questions).toBe(100);
+    const further = await send(theirs);
+    expect([further.status, further.headers.get('retry-after')]).toEqual([429, '1']);
+    expect(await further.json()).toMatchObject({ reason: 'TooManyRequests' });
+    expect(questions).toBe(100);
+    release();
+    expect((await Promise.all(open)).map(({ status }) => status)).toEqual(Array(50).fill(200));
+    expect(await decide(theirs)).toEqual(ADMITTED);
+  });
+
+  test('are read in turns of the event loop, so that timers and other requests run between them', async () => {
+    let turn = 0;
+    let immediate = setImmediate(function next() {
+      turn += 1;
+      immediate = setImmediate(next);
+    });
+    onTestFinished(() => clearImmediate(immediate));
+    const turns = new Set<number>();
+    authorizer = {
+      async authorize({ isResource }) {
+        if (isResource) turns.add(turn);
+        return { allowed: true, reason: '' };
+      },
+    };
+    const arrived = Array.from({ length: 20 }, () => {
+      const request = new IncomingMessage(new Socket());
+      request.method = 'POST';
+      request.push(JSON.stringify(theirs));
+      request.push(null);
+      request.complete = true;
+      return webhook.handle({ path: ADMISSION_PATH, query: new URLSearchParams(), request });
+    });
+    expect((await Promise.all(arrived)).map((answer) => answer?.status)).toEqual(Array(20).fill(200));
+    expect(turns.size).toBe(20);
   });
 });
 

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { yieldToEventLoop } from '../../foundation/concurrency/in-slices.ts';
+import { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
@@ -21,13 +23,17 @@ import { ArrivingBodies } from '../webhooks/arriving-bodies.ts';
 import { readThrough } from '../webhooks/read-through.ts';
 import { type AdmissionRequest, admissionResponse, readAdmissionReview } from './admission-review.ts';
 import { checkSchema } from './check-schema.ts';
+import { OpenReviews } from './open-reviews.ts';
 import { restrictToOwnRights } from './restrict-to-own-rights.ts';
 import { reviewedWrite } from './reviewed-write.ts';
 
 export interface AdmissionWebhookOptions {
   /** Authenticates the caller, which is a kube-apiserver; without credentials it is `system:anonymous`. */
   readonly authenticator: Authenticator;
-  /** Decides whether the caller may post reviews, and what the user of a review may do. */
+  /**
+   * Decides whether the caller may post reviews, and what the user of a review may do. It must have limits of its own, since callers without
+   * credentials can use them up.
+   */
   readonly authorizer: Authorizer;
   /** The Git hosts that the operator permits. */
   readonly hosts: HostRules;
@@ -64,10 +70,13 @@ const RESPONSE_MARGIN_MS = 500;
 export class AdmissionWebhook {
   readonly #options: AdmissionWebhookOptions;
   readonly #restrict: Admission;
+  readonly #open: OpenReviews;
+  readonly #turns = new Mutex();
   readonly #bodies = new ArrivingBodies(MAX_ARRIVING_BYTES);
 
   constructor(options: AdmissionWebhookOptions) {
     this.#options = options;
+    this.#open = new OpenReviews(options.clock);
     this.#restrict = restrictToOwnRights(options.authorizer, options.hosts);
   }
 
@@ -88,10 +97,22 @@ export class AdmissionWebhook {
 
   async #serve(query: URLSearchParams, request: IncomingMessage): Promise<ApiResponse> {
     if (request.method !== 'POST') throw methodNotAllowed(['POST']);
-    await this.#authorizeCaller(request);
-    const review = readAdmissionReview(await this.#readText(request));
+    const open = this.#open.open(request);
+    try {
+      await this.#authorizeCaller(request);
+      const text = await this.#readText(request);
+      open.decide(text.length);
+      // Reading one may take a tenth of a second: timers and other requests run between two of them.
+      await this.#turns.run(yieldToEventLoop);
+      return await this.#review(readAdmissionReview(text), timeoutMsOf(query) - RESPONSE_MARGIN_MS);
+    } finally {
+      open.close();
+    }
+  }
+
+  async #review(review: AdmissionRequest, timeoutMs: number): Promise<ApiResponse> {
     const end = new AbortController();
-    const cancel = this.#options.clock.schedule(timeoutMsOf(query) - RESPONSE_MARGIN_MS, () => end.abort());
+    const cancel = this.#options.clock.schedule(timeoutMs, () => end.abort());
     try {
       return await this.#decide(review, end.signal);
     } finally {

@@ -10,9 +10,10 @@ type Target = { readonly spec?: { readonly allowOutOfBand?: boolean; readonly gi
 
 /**
  * Checks writes of DeliveryTargets. With `allowOutOfBand`, a target delivers packages that any user who may push has published,
- * without gates and approval; with another repository, it delivers to other clusters. Both are trust decisions like those of
- * Repositories, so they require the right to update Repositories in the namespace. Unchanged fields are not checked again, unless the
- * selected packages change.
+ * without gates and approval: a trust decision like those of Repositories, so it requires the right to update Repositories in the
+ * namespace. So does the change of the repository of a target, for users who may only update targets. To create one for any repository
+ * does not: it gives a user nothing that the Secret, which the user must be allowed to read, does not give. Unchanged fields are not
+ * checked again, unless the selected packages change.
  */
 export async function checkDeliveryTarget(
   { user, kind, operation, object, old }: PlannedWrite,

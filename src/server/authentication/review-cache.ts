@@ -9,9 +9,9 @@ export interface ReviewCacheOptions<Result> {
   /** Milliseconds for which a result may be used again; 0 for one that may not. */
   readonly lifetimeMs: (result: Result) => number;
   /** Results that are kept. Default 8192, as in Kubernetes. */
-  readonly maxEntries?: number;
+  readonly maxEntries?: number | undefined;
   /** Reviews that may be in progress, after which others are refused with TooManyRequests. Default 200. */
-  readonly maxRunning?: number;
+  readonly maxRunning?: number | undefined;
 }
 
 interface Entry<Result> {

@@ -16,6 +16,9 @@ export interface AccessReviewer {
 export interface AccessReviewAuthorizerOptions extends Omit<RetryReviewOptions, 'signal'> {
   readonly reviewer: AccessReviewer;
   readonly clock: Clock;
+  /** See ReviewCacheOptions. */
+  readonly maxEntries?: number;
+  readonly maxRunning?: number;
 }
 
 /** Those of `DelegatingAuthorizationOptions`: short enough that a change of RBAC counts soon, long enough for a storm of requests. */
@@ -34,8 +37,9 @@ export class AccessReviewAuthorizer implements Authorizer {
 
   constructor(options: AccessReviewAuthorizerOptions) {
     const lifetimeMs = ({ allowed }: AuthorizationDecision) => (allowed ? ALLOWED_MS : DENIED_MS);
+    const { maxEntries, maxRunning } = options;
     this.#options = options;
-    this.#cache = new ReviewCache({ clock: options.clock, lifetimeMs });
+    this.#cache = new ReviewCache({ clock: options.clock, lifetimeMs, maxEntries, maxRunning });
   }
 
   async authorize(attributes: RequestAttributes, signal?: AbortSignal): Promise<AuthorizationDecision> {

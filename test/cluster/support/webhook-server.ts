@@ -57,7 +57,7 @@ export async function startWebhookServer(
   });
   await access.whenSynced();
   let reviews = 0;
-  const { authenticator, authorizer } = access;
+  const { authenticator, admissionAuthorizer: authorizer } = access;
   const hosts = new HostRules(['127.0.0.1:3000']);
   const { handle } = new AdmissionWebhook({ authenticator, authorizer, hosts, clock: systemClock, onError });
   const server = await startTestServer(
