@@ -1,14 +1,14 @@
 import { CLUSTER_WATCH_TIMEOUT_MS, Informer } from '../../controller/informer.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import type { HttpClient } from '../../kubernetes/http-client.ts';
 import type { ClusterTrustLedger } from '../../package/trust/cluster/cluster-trust-ledger.ts';
 import { LEDGER_LABEL, type LedgerObject } from '../../package/trust/cluster/ledger-objects.ts';
+import type { Client } from '../../resource/client/client.ts';
 import { configMapKind } from '../../resource/kinds/core/config-map.ts';
 import { LEDGER_NAME } from './open-cluster-session.ts';
 
 export interface LedgerWatchOptions {
-  readonly client: HttpClient;
+  readonly client: Client;
   readonly clock: Clock;
   readonly namespace: string;
   readonly ledger: ClusterTrustLedger;
@@ -20,7 +20,10 @@ export interface LedgerWatchOptions {
 /** Changes within this time are joined at once: a busy leader writes each object many times a second. */
 const JOIN_DELAY_MS = 1000;
 
-/** Joins what other processes write to the trust ledger, and reports whose repositories they changed. Returns what ends it. */
+/**
+ * Joins what other processes write to the trust ledger, and reports whose repositories they changed. Objects that are deleted are written again,
+ * unless this process is a standby. Returns what ends it.
+ */
 export function watchLedger({ client, clock, namespace, ledger, onWritten, warn }: LedgerWatchOptions) {
   const changed = new Map<string, LedgerObject>();
   let cancel: (() => void) | undefined;
@@ -48,7 +51,11 @@ export function watchLedger({ client, clock, namespace, ledger, onWritten, warn 
     },
   });
   informer.addHandler(({ type, object }) => {
-    if (type === 'delete') return;
+    if (type === 'delete') {
+      changed.delete(object.metadata.name);
+      ledger.restoreObject(object.metadata.name);
+      return;
+    }
     changed.set(object.metadata.name, object as LedgerObject);
     cancel ??= clock.schedule(JOIN_DELAY_MS, join);
   });

@@ -73,8 +73,8 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   const { session, ledger } = opened;
   void renewVersions({ client, clock, namespace, log: session.log, signal, warn });
   const requests = new SyncRequests(clock);
-  // Where each role has a process of its own, the other one writes too.
-  const watch = role === 'both' ? undefined : followLedger({ client, clock, namespace, opened, requests, warn });
+  // Where each role has a process of its own, the other one writes too. Each leader writes objects again that are deleted by hand.
+  const watch = followLedger({ client, clock, namespace, opened, requests, warn });
   const follower = role === 'api' ? new RepositoryFollower(session, requests, warn) : undefined;
   try {
     await untilEnded(signal, () => front.access.whenSynced());
@@ -111,7 +111,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
       await service.stop();
     }
   } finally {
-    await Promise.all([follower?.stop(), watch?.stop()]);
+    await Promise.all([follower?.stop(), watch.stop()]);
     await session.close();
   }
 }

@@ -6,7 +6,7 @@ import { MemoryStorage } from '../../../resource/storage/memory/memory-storage.t
 import { EventLog } from '../../../resource/watch/event-log.ts';
 import { describeTrustLedger, key, raiseOf, scope } from '../ledger/trust-ledger.conformance.ts';
 import { ClusterTrustLedger, type ClusterTrustLedgerOptions } from './cluster-trust-ledger.ts';
-import { LEDGER_LABEL, type LedgerObject } from './ledger-objects.ts';
+import { LEDGER_LABEL, type LedgerObject, marksName } from './ledger-objects.ts';
 
 const AT = '2026-02-01T00:00:00Z';
 const context = { actor: { name: 'test' }, face: 'controller' } as const;
@@ -15,6 +15,12 @@ const context = { actor: { name: 'test' }, face: 'controller' } as const;
 class FailingMaps extends MemoryStorage<LedgerObject> {
   failure: SluiceError | undefined;
   writes = 0;
+  reads = 0;
+
+  override get(...args: Parameters<MemoryStorage<LedgerObject>['get']>) {
+    this.reads += 1;
+    return super.get(...args);
+  }
 
   override create(...args: Parameters<MemoryStorage<LedgerObject>['create']>) {
     return this.#writing() ?? super.create(...args);
@@ -148,6 +154,74 @@ describe('ClusterTrustLedger', () => {
     await second.flushed();
     expect(second.repository('r1')?.mainHeads).toEqual({ main: 'c2' });
     expect((await lead(async (highest) => highest + 1)).repository('r1')?.mainHeads).toEqual({ main: 'c2' });
+  });
+
+  test('the only writer reads no object before it writes it', async () => {
+    const { lead, objects } = cluster();
+    const ledger = await lead(1);
+    ledger.putRepository({ id: 'r1', address: 'one', mainHeads: {} });
+    for (let sequence = 1; sequence <= 5; sequence += 1) {
+      ledger.raise([raiseOf('x', sequence)]);
+      ledger.noteMain('r1', 'main', `c${sequence}`);
+      await ledger.flushed();
+    }
+    expect([objects.reads, objects.writes]).toEqual([0, 10]);
+    const next = await lead(2);
+    expect(next.mark(scope('x'))).toMatchObject({ sequence: 5 });
+    expect(next.repository('r1')?.mainHeads).toEqual({ main: 'c5' });
+  });
+
+  /** Packages whose marks are in one object. */
+  const [onePackage = '', ...otherPackages] = Array.from({ length: 5000 }, (_, at) => `p${at}`).filter(
+    (name) => marksName('trust', scope(name)) === marksName('trust', scope('p0')),
+  );
+
+  /** Fills a ledger, and deletes its objects. */
+  async function deleteAll(objects: FailingMaps, ledger: ClusterTrustLedger): Promise<string[]> {
+    ledger.addKey(key('a'));
+    ledger.putRepository({ id: 'r1', address: 'one', mainHeads: { main: 'c1' } });
+    ledger.raise([onePackage, ...otherPackages].map((name) => raiseOf(name, 1)));
+    await ledger.flushed();
+    const { items } = await objects.list(context, {});
+    const names = items.map(({ metadata }) => metadata.name);
+    for (const name of names) await objects.delete(context, { namespace: 'sluice', name });
+    return names;
+  }
+
+  test('an object that was deleted is written again with all of its content', async () => {
+    const { lead, objects, clock } = cluster();
+    const ledger = await lead(1);
+    const names = await deleteAll(objects, ledger);
+    for (const name of names) ledger.restoreObject(name);
+    await clock.advanceAsync(60_000);
+    const next = await lead(2);
+    expect(next.keys()).toEqual(ledger.keys());
+    expect(next.repositories()).toEqual(ledger.repositories());
+    expect(otherPackages.length).toBeGreaterThan(1);
+    for (const name of otherPackages) expect(next.mark(scope(name))).toEqual(ledger.mark(scope(name)));
+  });
+
+  test('a write to an object that was deleted meanwhile restores the marks that it does not change', async () => {
+    const { lead, objects } = cluster();
+    const ledger = await lead(1);
+    await deleteAll(objects, ledger);
+    ledger.raise([raiseOf(onePackage, 2)]);
+    await ledger.flushed();
+    const next = await lead(2);
+    expect(next.mark(scope(onePackage))).toMatchObject({ sequence: 2 });
+    for (const name of otherPackages) expect(next.mark(scope(name))).toMatchObject({ sequence: 1 });
+  });
+
+  test('the failed restoration of an object is repeated', async () => {
+    const { lead, objects, clock } = cluster();
+    const ledger = await lead(1);
+    const [name = ''] = await deleteAll(objects, ledger);
+    objects.failure = new SluiceError('Unavailable', 'no server');
+    ledger.restoreObject(name);
+    await expect(ledger.flushed()).rejects.toMatchObject({ code: 'Unavailable' });
+    objects.failure = undefined;
+    await clock.advanceAsync(10_000);
+    await expect(objects.get(context, { namespace: 'sluice', name })).resolves.toBeDefined();
   });
 
   test('two processes that write the same object at once keep the marks of both', async () => {

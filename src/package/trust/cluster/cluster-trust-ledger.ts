@@ -10,6 +10,7 @@ import { labelSelector } from '../../../resource/selector/label-selector.ts';
 import type { Storage } from '../../../resource/storage/storage.ts';
 import { MemoryTrustLedger } from '../ledger/memory-trust-ledger.ts';
 import type { KnownRepository, NewMark, StatementScope } from '../ledger/trust-ledger.ts';
+import { KnownObjects } from './known-objects.ts';
 import {
   contentData,
   keyName,
@@ -49,13 +50,15 @@ const CONTEXT: RequestContext = { actor: { name: 'sluice' }, face: 'controller' 
 /** Milliseconds for which a change waits for others. */
 const FLUSH_DELAY_MS = 50;
 const RETRY_DELAY_MS = 5000;
+/** Codes of a write to an object that another writer has changed, created or deleted. */
+const LOST_RACES = ['Conflict', 'AlreadyExists', 'NotFound'] as const;
 const MAX_CONCURRENT_WRITES = 4;
 
 /**
  * A ledger in ConfigMaps of a cluster, for the one process that decides. Its state is in memory; changes are written in the background, and
  * `flushed` resolves once they are in the cluster: a request is acknowledged after that.
  *
- * Each object is written with the version that was read. After a lost race the other writer's content is joined: keys of either and revocations
+ * Each object is written with the version that was read or written last. After a lost race the other writer's content is joined: keys of either and revocations
  * of either count, a mark never goes down, and of a repository the content of the later leader stays. So a process that resumes after its
  * lease has expired takes nothing back. A mark that such a process writes late comes after all revocations that are known here.
  */
@@ -64,6 +67,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   readonly #clock: Clock;
   /** By the name of the object. */
   #waiting = new Map<string, Change>();
+  readonly #known = new KnownObjects();
   #writing: Promise<void> | undefined;
   #cancelFlush: (() => void) | undefined;
   #failed = false;
@@ -97,7 +101,16 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
 
   /** Joins objects of this ledger as other processes have written them, such as those that a watch delivers. Throws Corrupt. */
   joinObjects(objects: readonly LedgerObject[]): void {
-    for (const object of objects) this.#join(readLedgerObject(this.#options.name, object), true);
+    for (const object of objects) {
+      this.#join(readLedgerObject(this.#options.name, object), true);
+      this.#note(object);
+    }
+  }
+
+  /** Writes an object again that was deleted, with all that this process knows of it. */
+  restoreObject(name: string): void {
+    if (this.#options.readOnly === true || !this.#known.noteMissing(name)) return;
+    if (!this.#waiting.has(name)) this.#wait(name, { scopes: new Map() });
   }
 
   /** Resolves when all changes before the call are in the cluster. Rejects if a write fails; it is repeated in the background. */
@@ -152,9 +165,14 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
       labelSelector: labelSelector(`${LEDGER_LABEL}=${name}`),
     });
     const contents = items.map((item) => readLedgerObject(name, item));
+    for (const item of items) this.#note(item);
     const position = (content: (typeof contents)[number]) =>
       content.part === 'key' ? content.key.position : content.part === 'repository' ? content.repository.position : 0;
     for (const content of contents.sort((one, other) => position(one) - position(other))) this.#join(content, isLate);
+  }
+
+  #note(object: LedgerObject | Stored<LedgerObject>): void {
+    if (this.#options.readOnly !== true) this.#known.note(object as Stored<LedgerObject>);
   }
 
   #join(content: ReturnType<typeof readLedgerObject>, isLate: boolean): void {
@@ -217,7 +235,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
       } catch (error) {
         failures.push(error);
         if ('scopes' in change) for (const scope of change.scopes.values()) this.#waitForMark(scope);
-        else if (!this.#waiting.has(name)) this.#waiting.set(name, change);
+        if (!this.#waiting.has(name)) this.#waiting.set(name, change);
       }
     });
     if (failures.length === 0) {
@@ -230,19 +248,35 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     throw failures[0];
   }
 
+  /**
+   * Writes with the version that is known, without reading: there is one writer. After a lost race, or if the object was deleted, it reads and
+   * joins first. A deleted object is written again with all of its content.
+   */
   async #writeObject(name: string, change: Change): Promise<void> {
     const { objects, namespace, name: ledger } = this.#options;
+    let lostRace = false;
     const attempt = async () => {
-      const stored = await unlessMissing(objects.get(CONTEXT, { namespace, name }));
-      if (stored !== undefined) this.#join(readLedgerObject(ledger, stored), true);
-      const data = { ...stored?.data, ...this.#dataOf(change) };
-      if (sameValue(data, stored?.data)) return;
+      if (lostRace) {
+        const found = await unlessMissing(objects.get(CONTEXT, { namespace, name }));
+        if (found === undefined) this.#known.noteMissing(name);
+        else this.joinObjects([found]);
+      }
+      const stored = this.#known.stored(name);
+      // The content of a later term stays.
+      if ('repository' in change && stored !== undefined) this.#join(readLedgerObject(ledger, stored), true);
+      const data = { ...this.#known.data(name), ...this.#dataOf(change) };
+      if (sameValue(data, stored?.data ?? {})) return;
       const labels = { [LEDGER_LABEL]: ledger };
-      if (stored === undefined)
-        await objects.create(CONTEXT, configMapKind.complete({ metadata: { name, namespace, labels }, data }));
-      else await objects.update(CONTEXT, { ...(stored as Stored<LedgerObject>), data });
+      const written =
+        stored === undefined
+          ? await objects.create(CONTEXT, configMapKind.complete({ metadata: { name, namespace, labels }, data }))
+          : await objects.update(CONTEXT, { ...stored, data });
+      this.#known.note(written);
     };
-    const isConflict = (error: unknown) => isSluiceError(error, 'Conflict') || isSluiceError(error, 'AlreadyExists');
+    const isConflict = (error: unknown) => {
+      lostRace = LOST_RACES.some((code) => isSluiceError(error, code));
+      return lostRace;
+    };
     await retryConflicts(attempt, { isConflict });
   }
 

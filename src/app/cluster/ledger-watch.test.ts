@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ManualClock } from '../../foundation/time/manual-clock.ts';
+import { ClusterTrustLedger } from '../../package/trust/cluster/cluster-trust-ledger.ts';
+import type { LedgerObject } from '../../package/trust/cluster/ledger-objects.ts';
+import { raiseOf, scope } from '../../package/trust/ledger/trust-ledger.conformance.ts';
+import { RegistryClient } from '../../resource/client/registry-client.ts';
+import { configMapKind } from '../../resource/kinds/core/config-map.ts';
+import { MemoryStorage } from '../../resource/storage/memory/memory-storage.ts';
+import { Registry } from '../../resource/storage/registry.ts';
+import { EventLog } from '../../resource/watch/event-log.ts';
+import { watchLedger } from './ledger-watch.ts';
+import { LEDGER_NAME } from './open-cluster-session.ts';
+
+const namespace = 'sluice-system';
+let clock: ManualClock;
+let objects: MemoryStorage<LedgerObject>;
+let client: RegistryClient;
+let warnings: string[];
+let ends: (() => unknown)[];
+beforeEach(() => {
+  clock = new ManualClock();
+  objects = new MemoryStorage<LedgerObject>(configMapKind, { log: new EventLog({ clock }), clock });
+  const registry = new Registry();
+  registry.register(objects as never);
+  client = new RegistryClient(registry, { name: 'sluice' }, 'controller');
+  warnings = [];
+  ends = [];
+});
+afterEach(async () => {
+  for (const end of ends) await end();
+});
+
+async function open(epoch: number, readOnly = false) {
+  const ledger = await ClusterTrustLedger.open({ objects, namespace, name: LEDGER_NAME, epoch, clock, readOnly });
+  ends.push(() => ledger.close());
+  return ledger;
+}
+
+function follow(ledger: ClusterTrustLedger) {
+  const warn = (_subject: string, message: string) => void warnings.push(message);
+  const watch = watchLedger({ client, clock, namespace, ledger, onWritten: () => undefined, warn });
+  ends.push(() => watch.stop());
+}
+
+/** Polls while the time of the watch and the ledger passes. */
+function eventually(condition: () => Promise<void> | void) {
+  return expect
+    .poll(async () => {
+      await clock.advanceAsync(1000);
+      try {
+        await condition();
+        return 'done';
+      } catch (error) {
+        return String(error);
+      }
+    })
+    .toBe('done');
+}
+
+const names = async () => (await client.list(configMapKind)).items.map(({ metadata }) => metadata.name).sort();
+
+test('a leader writes an object again that is deleted', async () => {
+  const ledger = await open(1);
+  ledger.raise([raiseOf('x', 1)]);
+  ledger.putRepository({ id: 'r1', address: 'one', mainHeads: {} });
+  await ledger.flushed();
+  const before = await names();
+  follow(ledger);
+  await eventually(() => expect(ledger.mark(scope('x'))).toBeDefined());
+  for (const name of before) await client.delete(configMapKind, { namespace, name });
+  await eventually(async () => expect(await names()).toEqual(before));
+  expect((await open(2)).mark(scope('x'))).toEqual(ledger.mark(scope('x')));
+});
