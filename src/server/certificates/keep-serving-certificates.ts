@@ -1,4 +1,4 @@
-import { Informer } from '../../controller/informer.ts';
+import { CLUSTER_WATCH_TIMEOUT_MS, Informer } from '../../controller/informer.ts';
 import { retryConflicts } from '../../foundation/concurrency/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
@@ -33,8 +33,6 @@ const CHECK_INTERVAL_MS = 10 * 60_000;
 const RETRY_INTERVAL_MS = 30_000;
 /** Between two checks after events: another writer of the Secret may undo each write at once. */
 const MIN_INTERVAL_MS = 1000;
-/** A kube-apiserver sends a bookmark about every minute; the Secret itself changes every few months. */
-const WATCH_TIMEOUT_MS = 150_000;
 
 /** The certificates of the Secret, and the version of the Secret that has them. */
 interface Checked {
@@ -82,7 +80,7 @@ export async function keepServingCertificates(
   };
   const selection = { namespace: key.namespace, fieldSelector: `metadata.name=${key.name}` };
   const informer = new Informer({
-    ...{ client, clock, selection, kind: secretKind, watchTimeoutMs: WATCH_TIMEOUT_MS },
+    ...{ client, clock, selection, kind: secretKind, watchTimeoutMs: CLUSTER_WATCH_TIMEOUT_MS },
     onError: (error) => {
       if (!stopped && !isSluiceError(error, 'Expired')) onError(error);
     },
