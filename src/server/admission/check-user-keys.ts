@@ -26,7 +26,7 @@ const EFFECTS: Readonly<Record<string, string>> = {
   [HOST_USERS_KEY]: 'who is which user of the Git host',
 };
 
-/** What else decides whether a list applies: Sluice reads no list with this label, and without its owners an object is deleted. */
+/** What else can have a list deleted or ignored: its owners, with which it goes, and the label of objects that belong to Sluice itself. */
 const OTHER_FIELDS: readonly { readonly name: string; readonly valueIn: (written: Listing) => unknown }[] = [
   { name: `the label ${LEDGER_LABEL}`, valueIn: (written) => written?.metadata.labels?.[LEDGER_LABEL] ?? undefined },
   { name: 'metadata.ownerReferences', valueIn: (written) => written?.metadata.ownerReferences ?? [] },
