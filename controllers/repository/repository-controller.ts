@@ -4,6 +4,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { TerminalError } from '../../src/controller/reconciler.ts';
+import { isOlder } from '../../src/controller/resource-version.ts';
 import { toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -63,6 +64,8 @@ export interface RepositoryControllerOptions
    * over a network would read all objects as often as there are objects.
    */
   readonly registered?: () => readonly Stored<Repository>[];
+  /** One of them, likewise. Default: a read from the storage. */
+  readonly find?: (key: ObjectKey) => Stored<Repository> | undefined;
   /**
    * The ConfigMap of a name that a Repository mentions, as decisions read it; undefined if there is none. Throws Unavailable before it was
    * read, LimitExceeded if it is not. Default: a request.
@@ -106,6 +109,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     ...(options.isRegistered === undefined ? {} : { isRegistered: options.isRegistered }),
   });
   const open = new Map<string, OpenRepository>();
+  /** Objects as this controller wrote their status last, which the informer may not show yet. */
+  const written = new Map<string, Stored<Repository>>();
   const { maintainInterval = 6 * 3_600_000, diskBudget } = options;
   const maintainer = new Maintainer({ clock, interval: maintainInterval, budget: diskBudget });
   const repairs = new DamageRepairs(clock);
@@ -131,7 +136,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       triggerSource((enqueue) => requests.subscribe(enqueue)),
     ],
     async reconcile(key, context) {
-      const object = await client.find(repositoryKind, key);
+      const object = await find(key);
       if (object === undefined || object.metadata.deletionTimestamp !== undefined) return forget(key);
       pauses.check(object);
       const limit = new AbortController();
@@ -339,6 +344,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     open.delete(keyText(key));
     claimed.delete(keyText(key));
     inConflict.delete(keyText(key));
+    written.delete(keyText(key));
     pauses.forget(key);
     requests.take(key);
     events.forget(key);
@@ -346,16 +352,39 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     await state?.close();
   }
 
+  async function find(key: ObjectKey): Promise<Stored<Repository> | undefined> {
+    if (options.find === undefined) return client.find(repositoryKind, key);
+    const shown = options.find(key);
+    const own = written.get(keyText(key));
+    const isBehind =
+      own !== undefined &&
+      shown?.metadata.uid === own.metadata.uid &&
+      isOlder(shown.metadata.resourceVersion, own.metadata.resourceVersion);
+    if (isBehind) return own;
+    written.delete(keyText(key));
+    return shown;
+  }
+
   /** Writes the status if it changed. Status writes wake only controllers that watch the status. */
   async function report(object: Stored<Repository>, next: RepositoryReport): Promise<void> {
-    const current = await client.find(repositoryKind, keyOf(object));
+    const key = keyOf(object);
+    const isWritten = await write(await find(key), next);
+    // The informer was behind another writer, whose change of the status alone does not wake this controller.
+    if (!isWritten && options.find !== undefined) await write(await client.find(repositoryKind, key), next);
+  }
+
+  /** Returns false if the object was changed or deleted meanwhile. */
+  async function write(current: Stored<Repository> | undefined, next: RepositoryReport): Promise<boolean> {
     const status = current === undefined ? undefined : repositoryStatusAfter(current, next, clock.now());
-    if (current === undefined || status === undefined) return;
+    if (current === undefined || status === undefined) return true;
     try {
-      await client.updateStatus(repositoryKind, { ...current, status });
+      const stored = await client.updateStatus(repositoryKind, { ...current, status });
+      if (options.find !== undefined) written.set(keyText(keyOf(current)), stored);
+      return true;
     } catch (error) {
       // Changed or deleted meanwhile, which wakes this controller again.
       if (!isSluiceError(error, 'Conflict') && !isSluiceError(error, 'NotFound')) throw error;
+      return false;
     }
   }
 }

@@ -20,14 +20,16 @@ const REPORT: RepositoryReport = {
   },
 };
 
-test('the time of the last webhook is written once a minute', () => {
+test('the time of the last webhook is written every five minutes', () => {
   const repository = repositoryKind.complete({ metadata: { name: 'apps' }, spec: { git: { repo: '/srv/apps.git' } } });
   const reportWithWebhook = (webhookAt: number) =>
     ({ ...REPORT, facts: { ...REPORT.facts, webhookAt } }) as RepositoryReport;
   const first = repositoryStatusAfter(repository, reportWithWebhook(1000), 1000);
   const known = { ...repository, ...(first === undefined ? {} : { status: first }) };
-  expect(repositoryStatusAfter(known, reportWithWebhook(60_999), 60_999)).toBeUndefined();
-  expect(repositoryStatusAfter(known, reportWithWebhook(61_000), 61_000)?.lastWebhookTime).toBe('1970-01-01T00:01:01Z');
+  expect(repositoryStatusAfter(known, reportWithWebhook(300_999), 300_999)).toBeUndefined();
+  expect(repositoryStatusAfter(known, reportWithWebhook(301_000), 301_000)?.lastWebhookTime).toBe(
+    '1970-01-01T00:05:01Z',
+  );
   expect(repositoryStatusAfter(known, reportWithWebhook(0), 0)).toBeDefined();
 });
 

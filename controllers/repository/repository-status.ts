@@ -39,8 +39,8 @@ export interface RepositoryReport {
 /** Revisions that the status names; `sluice why` shows the reason of each. */
 const MAX_SHOWN_REFUSALS = 3;
 
-/** Shortest interval between two writes that change times alone. */
-const TIMES_INTERVAL_MS = 60_000;
+/** Shortest interval between two writes that change times alone: in a cluster each is a write to etcd, which all watchers receive. */
+const TIMES_INTERVAL_MS = 300_000;
 
 /** The status after a report; undefined if it need not be written. */
 export function repositoryStatusAfter(

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../foundation/time/manual-clock.ts';
 import { ClusterTrustLedger } from '../../package/trust/cluster/cluster-trust-ledger.ts';
-import type { LedgerObject } from '../../package/trust/cluster/ledger-objects.ts';
+import { LEDGER_LABEL, type LedgerObject } from '../../package/trust/cluster/ledger-objects.ts';
 import { raiseOf, scope } from '../../package/trust/ledger/trust-ledger.conformance.ts';
 import { RegistryClient } from '../../resource/client/registry-client.ts';
 import { configMapKind } from '../../resource/kinds/core/config-map.ts';
@@ -70,4 +70,24 @@ test('a leader writes an object again that is deleted', async () => {
   for (const name of before) await client.delete(configMapKind, { namespace, name });
   await eventually(async () => expect(await names()).toEqual(before));
   expect((await open(2)).mark(scope('x'))).toEqual(ledger.mark(scope('x')));
+});
+
+test('a damaged object is reported once, and does not keep the changes of others from being joined', async () => {
+  const leader = await open(1);
+  const standby = await open(0, true);
+  follow(standby);
+  const labels = { [LEDGER_LABEL]: LEDGER_NAME };
+  const damaged = { namespace, name: `${LEDGER_NAME}-key-1` };
+  await client.create(configMapKind, { metadata: { ...damaged, labels }, data: { content: '{' } });
+  for (let sequence = 1; sequence <= 3; sequence += 1) {
+    await client.patch(configMapKind, damaged, { metadata: { annotations: { at: String(sequence) } } });
+    leader.raise([raiseOf('x', sequence), raiseOf('y', sequence)]);
+    leader.putRepository({ id: `r${sequence}`, address: 'one', mainHeads: {} });
+    await leader.flushed();
+    await eventually(() => {
+      for (const name of ['x', 'y']) expect(standby.mark(scope(name))).toMatchObject({ sequence });
+      expect(standby.repository(`r${sequence}`)).toBeDefined();
+    });
+  }
+  expect(warnings).toEqual([expect.stringContaining(`ConfigMap ${namespace}/${damaged.name} is damaged`)]);
 });

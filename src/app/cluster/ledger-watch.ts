@@ -27,6 +27,19 @@ const JOIN_DELAY_MS = 1000;
 export function watchLedger({ client, clock, namespace, ledger, onWritten, warn }: LedgerWatchOptions) {
   const changed = new Map<string, LedgerObject>();
   let cancel: (() => void) | undefined;
+  /** The last problem of each damaged object, which is reported once. */
+  const problems = new Map<string, string>();
+  const joinOne = (object: LedgerObject) => {
+    const { name } = object.metadata;
+    try {
+      ledger.joinObjects([object]);
+      problems.delete(name);
+    } catch (error) {
+      const message = messageOf(error);
+      if (problems.get(name) !== message) warn('trust ledger', message);
+      problems.set(name, message);
+    }
+  };
   const join = () => {
     cancel = undefined;
     const objects = [...changed.values()];
@@ -34,11 +47,7 @@ export function watchLedger({ client, clock, namespace, ledger, onWritten, warn 
     const keysBefore = ledger.keysVersion;
     // What this process itself raised since the last time needs no sync.
     const { version } = ledger.raisedSince(Number.MAX_SAFE_INTEGER);
-    try {
-      ledger.joinObjects(objects);
-    } catch (error) {
-      warn('trust ledger', messageOf(error));
-    }
+    for (const object of objects) joinOne(object);
     const { scopes } = ledger.raisedSince(version);
     if (scopes === undefined || ledger.keysVersion !== keysBefore) onWritten(undefined);
     else if (scopes.length > 0) onWritten(new Set(scopes.map(({ repository }) => repository)));
@@ -53,6 +62,7 @@ export function watchLedger({ client, clock, namespace, ledger, onWritten, warn 
   informer.addHandler(({ type, object }) => {
     if (type === 'delete') {
       changed.delete(object.metadata.name);
+      problems.delete(object.metadata.name);
       ledger.restoreObject(object.metadata.name);
       return;
     }

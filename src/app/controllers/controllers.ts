@@ -79,7 +79,9 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         refreshPolicies: (key) => readers.refresh(key),
         listOf: (key) => readers.lists.get(key),
         dependentsOf: (revision) => store.dependentsOf(revision),
-        ...(session.objects.database === undefined ? { registered: () => readers.repositories.list() } : {}),
+        ...(session.objects.database === undefined
+          ? { registered: () => readers.repositories.list(), find: (key) => readers.repositories.get(key) }
+          : {}),
         ...(choice.diskBudget === undefined ? {} : { diskBudget: choice.diskBudget }),
         ...(choice.requests === undefined ? {} : { requests: choice.requests }),
       }),

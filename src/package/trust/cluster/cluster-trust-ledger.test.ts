@@ -224,6 +224,39 @@ describe('ClusterTrustLedger', () => {
     await expect(objects.get(context, { namespace: 'sluice', name })).resolves.toBeDefined();
   });
 
+  test('processes do not write the marks of each other again, unless a revocation is newer', async () => {
+    const { lead, objects, clock } = cluster();
+    const [one, other] = [await lead(1), await lead(2)];
+    other.raise([raiseOf('own', 1), raiseOf('own', 2), raiseOf('own', 3)]);
+    other.addKey(key('a'));
+    await other.flushed();
+    one.raise([raiseOf('x', 1), raiseOf('y', 1)]);
+    // The other process finds the same statement in Git before it reads the ledger.
+    other.raise([raiseOf('y', 1)]);
+    await one.flushed();
+    const { writes } = objects;
+    const exchange = async () => {
+      for (const ledger of [other, one, other]) {
+        await ledger.refresh();
+        await clock.advanceAsync(60_000);
+      }
+    };
+    await exchange();
+    await other.flushed();
+    expect(objects.writes).toBe(writes);
+    for (const name of ['x', 'y']) expect(other.mark(scope(name))).toEqual(one.mark(scope(name)));
+
+    other.revokeKey('SHA256:a', AT);
+    await other.flushed();
+    one.raise([raiseOf('z', 1)]);
+    await one.flushed();
+    await exchange();
+    const after = await lead(3);
+    const order = after.keys()[0]?.revocation?.order ?? 99;
+    for (const name of ['x', 'y']) expect(after.mark(scope(name))?.order).toBeLessThanOrEqual(order);
+    expect(after.mark(scope('z'))?.order).toBeGreaterThan(order);
+  });
+
   test('two processes that write the same object at once keep the marks of both', async () => {
     const { lead } = cluster();
     const [one, other] = [await lead(1), await lead(1)];

@@ -177,8 +177,10 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
 
   #join(content: ReturnType<typeof readLedgerObject>, isLate: boolean): void {
     if (content.part === 'marks') {
+      // What is stored already is not written back.
       for (const { scope, mark } of content.marks)
-        if (this.joinMark(scope, mark, isLate) && isLate) this.#waitForMark(scope);
+        if (this.joinMark(scope, mark, isLate) && isLate && !sameValue(this.mark(scope), mark))
+          this.#waitForMark(scope);
       return;
     }
     if (content.part === 'key') {

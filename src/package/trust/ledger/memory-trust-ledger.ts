@@ -17,6 +17,8 @@ import type {
 export class MemoryTrustLedger implements TrustLedger {
   #keysVersion = 0;
   #order = 0;
+  /** The highest order of a revocation: it covers the marks up to it. */
+  #revokedUpTo = -1;
   readonly #keys = new Map<string, TrustedKey>();
   /** By id, in the order of the writes. */
   readonly #repositories = new Map<string, KnownRepository>();
@@ -48,6 +50,7 @@ export class MemoryTrustLedger implements TrustLedger {
     if (key.revocation !== undefined) return;
     const heads = headsOfAll(this.#repositories.values());
     this.#keys.set(fingerprint, { ...key, revocation: { at, order: this.#order, heads } });
+    this.#revokedUpTo = this.#order;
     this.#keysVersion += 1;
   }
 
@@ -108,26 +111,39 @@ export class MemoryTrustLedger implements TrustLedger {
     if (present !== undefined && (stored.revocation === undefined || sameValue(present, stored))) return;
     this.#keys.set(stored.fingerprint, stored);
     this.#order = Math.max(this.#order, stored.revocation?.order ?? 0);
+    this.#revokedUpTo = Math.max(this.#revokedUpTo, stored.revocation?.order ?? -1);
     this.#keysVersion += 1;
   }
 
   /**
    * Joins a mark that another process has stored; of two statements at the same place the stored one counts. Returns true if it
-   * changes this ledger. With `isLate` it comes after all marks and revocations here, whatever its order is there.
+   * changes this ledger. With `isLate` it comes after all revocations here, whatever its order is there. Otherwise the stored order stays, so
+   * that processes do not write the marks of each other again.
    */
   protected joinMark(scope: StatementScope, stored: Mark, isLate: boolean): boolean {
     const key = scopeText(scope);
     const present = this.#marks.get(key);
     if (present !== undefined && stored.sequence < present.sequence) return false;
-    const isSame = stored.sequence === present?.sequence && stored.digest === present.digest;
-    const joined = isSame
-      ? { ...stored, proven: stored.proven || present.proven, order: Math.max(stored.order, present.order) }
-      : { ...stored, order: isLate ? Math.max(this.#order, stored.order) + 1 : stored.order };
-    if (sameValue(joined, present)) return false;
+    const joined =
+      present !== undefined && stored.sequence === present.sequence && stored.digest === present.digest
+        ? { ...stored, proven: stored.proven || present.proven, order: this.#sameOrder(stored.order, present.order) }
+        : { ...stored, order: isLate ? this.#lateOrder(stored.order) : stored.order };
     this.#order = Math.max(this.#order, joined.order);
+    if (sameValue(joined, present)) return false;
     this.#marks.set(key, joined);
+    // No revocation distinguishes the two orders.
+    const isDistinct = present === undefined || Math.min(joined.order, present.order) <= this.#revokedUpTo;
+    if (!isDistinct && sameValue(joined, { ...present, order: joined.order })) return false;
     this.#raised.add([scope]);
     return true;
+  }
+
+  #lateOrder(stored: number): number {
+    return stored <= this.#revokedUpTo ? Math.max(this.#order, stored) + 1 : stored;
+  }
+
+  #sameOrder(stored: number, present: number): number {
+    return Math.min(stored, present) <= this.#revokedUpTo ? Math.max(stored, present) : stored;
   }
 }
 
