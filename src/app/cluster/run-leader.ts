@@ -24,6 +24,7 @@ export interface LeaderOptions
     ReplicaOptions,
     | 'role'
     | 'namespace'
+    | 'service'
     | 'cache'
     | 'webhooks'
     | 'signing'
@@ -53,6 +54,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   const { front, health, role, diskBudget, webhooks } = options;
   // Syncs and serves: the process of the controllers does all other work.
   const disabled = role === 'api' ? MOVERS : options.disabled;
+  const ofServer = { namespace, name: options.service };
   // Only a Secret that Sluice chose is created by it.
   const { secret } = signing;
   if (secret?.namespace === namespace && secret.name === SIGNING_KEY_NAME) await ensureSigningKey(client, namespace);
@@ -104,7 +106,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
     });
     try {
       await service.start();
-      if (role !== 'controllers') keepCaBundle({ client, clock, front, signal, warn });
+      if (role !== 'controllers') keepCaBundle({ client, clock, front, service: ofServer, signal, warn });
       if (!signal.aborted) options.onReady();
       await aborted(signal);
     } finally {
