@@ -13,6 +13,7 @@ import { serveClusterApi } from './cluster-api.ts';
 import type { ClusterFront } from './cluster-front.ts';
 import { ensureSigningKey, SIGNING_KEY_NAME } from './ensure-signing-key.ts';
 import { keepCaBundle } from './keep-ca-bundle.ts';
+import { objectWarnings } from './object-warnings.ts';
 import { aboutCluster, openClusterSession } from './open-cluster-session.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { RepositoryFollower } from './repository-follower.ts';
@@ -66,7 +67,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
     about: aboutCluster(resolvers, options.disabled),
     term: { startVersion },
     onNote: (message) => log({ at: clock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message }),
-    onError: (error) => warn('objects', String(error)),
+    onError: objectWarnings(clock, (message) => warn('objects', message)),
     onEvent: (event) => {
       if (isRepeated(event)) return;
       const entry = narrateEvent(event, clock.now());
