@@ -338,7 +338,7 @@ export class HttpClient implements Client {
     return new SluiceError(
       'Unsupported',
       `${server} (${source}) does not serve ${name} in version ${kind.version}, or not this operation; use the kubeconfig of a server that does: ${messageOf(error)}`,
-      { cause: error },
+      { cause: error, details: { kind: name } },
     );
   }
 

@@ -330,7 +330,8 @@ describe('an extension server of a cluster', skipFor(missing !== '' && missing),
     const connection = new Connection(await findClusterAccess({ kubeconfig: plane.kubeconfig }));
     onTestFinished(() => connection.close());
     const client = new HttpClient({ connection, face: 'controller' });
-    await publishCaBundle(client, 'v1alpha1.porch.kpt.dev', next);
+    const service = { namespace: 'sluice-system', name: 'api' };
+    await publishCaBundle(client, 'v1alpha1.porch.kpt.dev', service, next);
     await expect.poll(reached).toBe(200);
   });
 });

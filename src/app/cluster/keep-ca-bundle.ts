@@ -3,6 +3,7 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { keepCaBundles } from '../../server/certificates/keep-ca-bundles.ts';
+import type { ServiceName } from '../../server/certificates/publish-ca-bundle.ts';
 import type { ClusterFront } from './cluster-front.ts';
 
 /** Name of the ValidatingWebhookConfiguration of an installation. */
@@ -12,6 +13,8 @@ export interface KeepCaBundleOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly front: ClusterFront;
+  /** Of this server. */
+  readonly service: ServiceName;
   readonly signal: AbortSignal;
   readonly warn: (subject: string, message: string) => void;
 }
@@ -20,16 +23,14 @@ export interface KeepCaBundleOptions {
  * Keeps the authorities of the server in the APIService of the package kinds, and in the webhook configuration if there is one, so that the
  * kube-apiserver trusts it. Returns at once.
  */
-export function keepCaBundle({ client, clock, front, signal, warn }: KeepCaBundleOptions): void {
-  let problem = '';
+export function keepCaBundle({ client, clock, front, service, signal, warn }: KeepCaBundleOptions): void {
   const kept = keepCaBundles({
-    ...{ client, clock, certificates: () => front.certificates },
+    ...{ client, clock, service, certificates: () => front.certificates },
     apiService: `${packageRevisionKind.version}.${packageRevisionKind.group}`,
     webhookConfiguration: WEBHOOK_CONFIGURATION,
     onError: (error) => {
-      const message = `cannot keep the authorities of the server in the cluster: ${messageOf(error)}`;
-      if (!signal.aborted && message !== problem) warn('certificates', message);
-      problem = message;
+      if (!signal.aborted)
+        warn('certificates', `cannot keep the authorities of the server in the cluster: ${messageOf(error)}`);
     },
   });
   front.onCertificates(() => kept.publish());

@@ -13,6 +13,7 @@ import { serveClusterApi } from './cluster-api.ts';
 import type { ClusterFront } from './cluster-front.ts';
 import { ensureSigningKey, SIGNING_KEY_NAME } from './ensure-signing-key.ts';
 import { keepCaBundle } from './keep-ca-bundle.ts';
+import { objectWarnings } from './object-warnings.ts';
 import { aboutCluster, openClusterSession } from './open-cluster-session.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { RepositoryFollower } from './repository-follower.ts';
@@ -24,6 +25,7 @@ export interface LeaderOptions
     ReplicaOptions,
     | 'role'
     | 'namespace'
+    | 'service'
     | 'cache'
     | 'webhooks'
     | 'signing'
@@ -53,6 +55,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   const { front, health, role, diskBudget, webhooks } = options;
   // Syncs and serves: the process of the controllers does all other work.
   const disabled = role === 'api' ? MOVERS : options.disabled;
+  const ofServer = { namespace, name: options.service };
   // Only a Secret that Sluice chose is created by it.
   const { secret } = signing;
   if (secret?.namespace === namespace && secret.name === SIGNING_KEY_NAME) await ensureSigningKey(client, namespace);
@@ -63,7 +66,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
     about: aboutCluster(resolvers, options.disabled),
     term: { reserveVersions: (lowest) => reserveVersions(client, namespace, clock.now(), lowest) },
     onNote: (message) => log({ at: clock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message }),
-    onError: (error) => warn('objects', String(error)),
+    onError: objectWarnings(clock, (message) => warn('objects', message)),
     onEvent: (event) => {
       if (isRepeated(event)) return;
       const entry = narrateEvent(event, clock.now());
@@ -104,7 +107,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
     });
     try {
       await service.start();
-      if (role !== 'controllers') keepCaBundle({ client, clock, front, signal, warn });
+      if (role !== 'controllers') keepCaBundle({ client, clock, front, service: ofServer, signal, warn });
       if (!signal.aborted) options.onReady();
       await aborted(signal);
     } finally {

@@ -4,6 +4,7 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import type { HttpClient } from '../../kubernetes/http-client.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import { watchLedger } from './ledger-watch.ts';
+import { objectWarnings } from './object-warnings.ts';
 import { type ClusterSession, openClusterSession } from './open-cluster-session.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { RepositoryFollower } from './repository-follower.ts';
@@ -61,9 +62,9 @@ export class Standby {
       network: { ...network, expectMayPush: refusePush },
       term: undefined,
       onEvent: () => undefined,
-      onError: (error) => {
-        if (!signal.aborted) warn('objects', messageOf(error));
-      },
+      onError: objectWarnings(clock, (message) => {
+        if (!signal.aborted) warn('objects', message);
+      }),
     });
     try {
       const requests = new SyncRequests(clock);

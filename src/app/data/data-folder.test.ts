@@ -40,3 +40,11 @@ test('a folder without a database has no packages to list, which is an error and
   expect(stderr).toMatch(/^error: the data folder \S+ has no database .*"sluice repo reg"/);
   await expect(stat(dataFolder(data).database)).rejects.toMatchObject({ code: 'ENOENT' });
 });
+
+test('serve ends at once when its cache folder cannot be made, and names its own option', async () => {
+  const { code, stderr } = await runCli(['serve', '--cache-dir', '/proc/sluice-cache/x']);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(
+    /^error: cannot make the cache folder \/proc\/sluice-cache\/x: .*; name another one with --cache-dir$/m,
+  );
+});

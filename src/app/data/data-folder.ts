@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 
 /** Used where neither --data nor SLUICE_DATA names another folder. */
@@ -51,12 +51,21 @@ export function targetMirror({ path }: DataFolder, { spec }: DeliveryTarget): st
 }
 
 /** Creates the folder. Only its owner may read it: it contains credentials and copies of repositories. */
-export async function createDataFolder(folder: DataFolder): Promise<void> {
+export function createDataFolder(folder: DataFolder): Promise<void> {
+  return makeOrExplain(folder, 'data folder', 'Unavailable', '--data or SLUICE_DATA');
+}
+
+/** Creates the folder of a replica in a cluster, before anything starts: a wrong option must end the process. */
+export function createCacheFolder(folder: DataFolder): Promise<void> {
+  return makeOrExplain(folder, 'cache folder', 'InvalidInput', '--cache-dir');
+}
+
+async function makeOrExplain(folder: DataFolder, what: string, code: ErrorCode, option: string): Promise<void> {
   try {
     await makeFolder(folder.path);
   } catch (error) {
-    const message = `cannot make the data folder ${folder.path}: ${(error as Error).message}; name another one with --data or SLUICE_DATA`;
-    throw new SluiceError('Unavailable', message, { cause: error });
+    const message = `cannot make the ${what} ${folder.path}: ${(error as Error).message}; name another one with ${option}`;
+    throw new SluiceError(code, message, { cause: error });
   }
 }
 

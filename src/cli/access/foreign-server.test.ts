@@ -133,3 +133,15 @@ test('--commit is refused if the server does not report commits; no output shows
   expect(results[1]).toMatchObject({ code: 1, stderr: expect.stringContaining('"blueprints.ufp.v1" not found') });
   expect(JSON.stringify(results)).not.toContain('s3cr3t');
 });
+
+test('a cluster in which no replica serves the package kinds is an error with the next step', async () => {
+  const { handle } = server;
+  server.handle = (request, response) => {
+    if (!request.path.startsWith('/apis/porch.kpt.dev/')) return handle(request, response);
+    response.writeHead(503, { 'content-type': 'text/plain' });
+    response.end('service unavailable\n');
+  };
+  const { code, stderr } = await runCli(['rpkg', 'get', '--kubeconfig', join(folder, 'kubeconfig')]);
+  expect(code).toBe(1);
+  expect(stderr).toContain('service unavailable: "kubectl get apiservice v1alpha1.porch.kpt.dev" shows whether');
+});

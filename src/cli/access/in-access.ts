@@ -45,8 +45,14 @@ function located(
 ): unknown {
   if (!isSluiceError(error) || error.code === 'Internal') return error;
   const next = nextCommands(error.message, undefined).map((words) => `\nNext: ${commandOf(...words)}`);
-  const message = placedHints(error.message, options);
+  const message = `${placedHints(error.message, options)}${leaderHint(error.message)}`;
   const asked = server === undefined || message.includes(server) ? '' : ` (server: ${where})`;
   if (asked === '' && next.length === 0 && message === error.message) return error;
   return new SluiceError(error.code, `${message}${asked}${next.join('')}`, { cause: error, details: error.details });
+}
+
+/** The aggregation layer of a cluster says nothing else while no replica of Sluice serves the package kinds. */
+function leaderHint(message: string): string {
+  if (!/^(?:the server is )?(?:service unavailable|error trying to reach service)/i.test(message)) return '';
+  return ': "kubectl get apiservice v1alpha1.porch.kpt.dev" shows whether a replica of Sluice leads';
 }

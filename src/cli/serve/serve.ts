@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import type { Role } from '../../app/cluster/replica-options.ts';
 import { runReplica } from '../../app/cluster/run-replica.ts';
 import { checkDisabled } from '../../app/controllers/controllers.ts';
-import { dataFolder } from '../../app/data/data-folder.ts';
+import { createCacheFolder, dataFolder } from '../../app/data/data-folder.ts';
 import { gitNetworkOf } from '../../app/repositories/git-network.ts';
 import { loadResolvers } from '../../app/resolvers/load-resolvers.ts';
 import { type ListenAddress, listenAddress, webhookAddress } from '../../app/service/listen-address.ts';
@@ -69,6 +69,7 @@ export async function serve(options: ServeOptions, { terminal, environment }: In
     identity: options.identity ?? `${podName ?? hostname()}_${randomUUID()}`,
   };
   checkTimes(replica);
+  await createCacheFolder(replica.cache);
   const access = await findClusterAccess({ kubeconfig, context, environment });
   const stop = untilStopped(() => terminal.note('stopping: running work is finished first'));
   try {

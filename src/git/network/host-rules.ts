@@ -105,7 +105,7 @@ export function permitHint({ host, port }: Endpoint): string {
   const name = plainHost(host);
   const shown = isIP(name) === 6 ? `[${name}]` : name;
   const entry = `${shown}:${port}`;
-  return `use a public https:// or ssh:// address, or permit the host: start "sluice up" with ${ALLOW_OPTION} ${entry}, or set ${ALLOW_VARIABLE}=${entry} for commands that run without it`;
+  return `use a public https:// or ssh:// address, or permit the host: start the server ("sluice up", or "sluice serve" in its Deployment) with ${ALLOW_OPTION} ${entry}, or set ${ALLOW_VARIABLE}=${entry} for commands that run without it`;
 }
 
 function entryKey(entry: string): string {

@@ -94,7 +94,7 @@ describe('which file', () => {
   test('the error without any names the paths and the next step', async () => {
     const { message } = await failure(find());
     expect(message).toContain(join(folder, '.kube', 'config'));
-    expect(message).toMatch(/sluice up.*--kubeconfig or KUBECONFIG/);
+    expect(message).toMatch(/--kubeconfig or KUBECONFIG.*sluice up/);
     const named = await failure(
       find({
         kubeconfig: join(folder, 'x'),

@@ -65,7 +65,7 @@ export async function findClusterAccess(options: FindAccessOptions = {}): Promis
   if (inCluster !== undefined) return inCluster;
   throw new SluiceError(
     'InvalidInput',
-    `there is no kubeconfig at ${paths.join(', ')}: start a server with "sluice up", or name a file with --kubeconfig or KUBECONFIG`,
+    `there is no kubeconfig at ${paths.join(', ')}: name a file with --kubeconfig or KUBECONFIG, or use that of a server on this machine ("sluice up")`,
   );
 }
 

@@ -38,7 +38,7 @@ function explain(code: string, error: unknown, access: ClusterAccess): string {
   // Without the part before its host, which may be a password.
   const server = proxy === undefined ? access.server : `${access.server} through the proxy ${new URL(proxy).host}`;
   if (code === 'ECONNREFUSED')
-    return `cannot connect to ${server}: no server listens there; start it, or use the kubeconfig of another server`;
+    return `cannot connect to ${server}: no server listens there; start it or wait for it, and check the address in the kubeconfig`;
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return `cannot connect to ${server}: its name cannot be resolved; check the kubeconfig and the network`;
   if (['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'].includes(code))
@@ -52,7 +52,7 @@ function explain(code: string, error: unknown, access: ClusterAccess): string {
       tls.ca === undefined
         ? 'the kubeconfig names no certificate-authority'
         : 'it is not from the certificate-authority of the kubeconfig, or not valid now';
-    return `the certificate of ${server} is not trusted (${code}): ${known}; use the kubeconfig that the server wrote last`;
+    return `the certificate of ${server} is not trusted (${code}): ${known}; use a kubeconfig with its present authority ("sluice up" writes one at each start)`;
   }
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
     return `${server} does not speak HTTPS: check the address in the kubeconfig`;

@@ -259,7 +259,7 @@ export class Connection {
     const who = user === '' ? 'without a user' : `as user "${user}"`;
     return new SluiceError(
       'Unauthenticated',
-      `${error.message}: ${server} does not accept the credentials (${who}, ${source}); log in again, or use the kubeconfig that the server wrote last`,
+      `${error.message}: ${server} does not accept the credentials (${who}, ${source}); log in again, or use a kubeconfig with valid credentials ("sluice up" writes one at each start)`,
       { details: error.details },
     );
   }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { objectBench } from '../../../controllers/testing-objects.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { credentialsOf, secretCredentials } from './credentials.ts';
@@ -50,3 +51,18 @@ async function held(stringData: Record<string, string>) {
   await bench.client.create(secretKind, { metadata: { name: 'auth', namespace: 'default' }, stringData });
   return await secretCredentials(bench.client, { namespace: 'default', name: 'auth' }, 'which a test refers to,');
 }
+
+test('a Secret that the cluster does not let Sluice read is reported with the command that permits it', async () => {
+  await using bench = objectBench();
+  const { client } = bench;
+  const refusal = (user: string) =>
+    `secrets "auth" is forbidden: User "${user}" cannot get resource "secrets" in API group "" in the namespace "blue"`;
+  const read = (user: string) => {
+    client.find = () => Promise.reject(new SluiceError('Refused', refusal(user)));
+    return secretCredentials(client, { namespace: 'blue', name: 'auth' }, 'which a test refers to,');
+  };
+  await expect(read('system:serviceaccount:sluice-system:sluice')).rejects.toThrow(
+    `${refusal('system:serviceaccount:sluice-system:sluice')}; permit it: kubectl create rolebinding sluice-git-credentials --namespace blue --clusterrole=sluice-git-credentials --serviceaccount=sluice-system:sluice`,
+  );
+  await expect(read('anna')).rejects.toMatchObject({ message: refusal('anna') });
+});

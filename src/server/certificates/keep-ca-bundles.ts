@@ -1,12 +1,12 @@
 import { CLUSTER_WATCH_TIMEOUT_MS, Informer } from '../../controller/informer.ts';
-import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { validatingWebhookConfigurationKind } from '../../resource/kinds/admissionregistration/validating-webhook-configuration.ts';
 import { apiServiceKind } from '../../resource/kinds/apiregistration/api-service.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
-import { publishCaBundle, publishWebhookCaBundle } from './publish-ca-bundle.ts';
+import { publishCaBundle, publishWebhookCaBundle, type ServiceName } from './publish-ca-bundle.ts';
 import type { ServingCertificates } from './serving-certificates.ts';
 
 export interface KeepCaBundlesOptions {
@@ -17,9 +17,11 @@ export interface KeepCaBundlesOptions {
   readonly apiService: string;
   /** Name of the ValidatingWebhookConfiguration, which need not exist. */
   readonly webhookConfiguration: string;
+  /** The Service of this server: objects that name another one belong to another installation. */
+  readonly service: ServiceName;
   /** The present certificates of the server. */
   readonly certificates: () => ServingCertificates;
-  /** Called with failures, after which it tries again. */
+  /** Called with failures, after which it tries again; once while the same one repeats. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -33,20 +35,24 @@ export interface KeptCaBundles {
 }
 
 const RETRY_INTERVAL_MS = 10_000;
+/** Another writer may undo each write at once: writes that follow one another faster than this are delayed more and more. */
+const QUIET_MS = 60_000;
+const MAX_QUICK_WRITES = 5;
+const MIN_DELAY_MS = 1000;
 
 /**
  * Writes the authorities of the server into its APIService and its webhook configuration, now, when one of them is installed or changed by
  * another writer (an installation that is applied again has no authorities), and when the certificates change.
  */
 export function keepCaBundles(options: KeepCaBundlesOptions): KeptCaBundles {
-  const { client, apiService, webhookConfiguration } = options;
+  const { client, service, apiService, webhookConfiguration } = options;
   const kept = [
-    keepOne(options, apiServiceKind, apiService, async () => {
-      await publishCaBundle(client, apiService, options.certificates());
-    }),
-    keepOne(options, validatingWebhookConfigurationKind, webhookConfiguration, async () => {
-      await publishWebhookCaBundle(client, webhookConfiguration, options.certificates());
-    }),
+    keepOne(options, apiServiceKind, apiService, () =>
+      publishCaBundle(client, apiService, service, options.certificates()),
+    ),
+    keepOne(options, validatingWebhookConfigurationKind, webhookConfiguration, () =>
+      publishWebhookCaBundle(client, webhookConfiguration, service, options.certificates()),
+    ),
   ];
   return {
     publish() {
@@ -65,7 +71,7 @@ function keepOne<T extends KubernetesObject>(
   { client, clock, onError }: KeepCaBundlesOptions,
   kind: Kind<T>,
   name: string,
-  write: () => Promise<void>,
+  write: () => Promise<boolean>,
 ): KeptCaBundles {
   const selection = { fieldSelector: `metadata.name=${name}` };
   const informer = new Informer({ client, clock, onError, selection, kind, watchTimeoutMs: CLUSTER_WATCH_TIMEOUT_MS });
@@ -73,17 +79,45 @@ function keepOne<T extends KubernetesObject>(
   let running: Promise<void> | undefined;
   let isDue = false;
   let cancel: () => void = () => undefined;
+  let problem = '';
+  let writtenMs = Number.NEGATIVE_INFINITY;
+  let quickWrites = 0;
+  let notBeforeMs = Number.NEGATIVE_INFINITY;
+  const report = (error: unknown) => {
+    const message = messageOf(error);
+    if (message !== problem) onError(error);
+    problem = message;
+  };
+  const noteWrite = () => {
+    const nowMs = clock.now();
+    quickWrites = nowMs - writtenMs < QUIET_MS ? quickWrites + 1 : 0;
+    writtenMs = nowMs;
+    if (quickWrites < MAX_QUICK_WRITES) return;
+    // Below QUIET_MS, so that a conflict that goes on does not count as a new one.
+    notBeforeMs = nowMs + Math.min(QUIET_MS / 2, MIN_DELAY_MS * 2 ** (quickWrites - MAX_QUICK_WRITES));
+    report(new SluiceError('Conflict', `another program writes the authorities of ${kind.kind} ${name} too; stop it`));
+  };
+  const publishAfter = (delayMs: number) => {
+    cancel();
+    cancel = clock.schedule(delayMs, publish);
+  };
   const run = async () => {
     while (isDue && !stopped) {
       isDue = false;
+      const waitMs = notBeforeMs - clock.now();
+      if (waitMs > 0) {
+        // The clock may have been set.
+        publishAfter(Math.min(waitMs, QUIET_MS));
+        break;
+      }
       try {
-        await write();
+        if (await write()) noteWrite();
+        else problem = '';
       } catch (error) {
         // Not installed yet, or changed meanwhile: the next event is about it.
         if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Conflict')) continue;
-        onError(error);
-        cancel();
-        cancel = clock.schedule(RETRY_INTERVAL_MS, publish);
+        report(error);
+        publishAfter(RETRY_INTERVAL_MS);
       }
     }
     running = undefined;

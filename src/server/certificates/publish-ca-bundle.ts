@@ -1,43 +1,78 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { validatingWebhookConfigurationKind } from '../../resource/kinds/admissionregistration/validating-webhook-configuration.ts';
 import { apiServiceKind } from '../../resource/kinds/apiregistration/api-service.ts';
 import type { ObjectMeta } from '../../resource/object/object.ts';
 import { caBundleOf, type ServingCertificates } from './serving-certificates.ts';
 
+/** The Service of a server. */
+export interface ServiceName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** Annotations by which cert-manager writes the authorities into an object: it would undo what Sluice writes. */
 const INJECTED = /^cert-manager\.io\/inject-(?:ca-from|ca-from-secret|apiserver-ca)$/;
 
 /**
  * Writes the authorities to trust into an APIService, unless it has them: from then on the aggregator of the cluster accepts the server. The
- * user of the client may get and patch it. NotFound if it is not installed.
+ * user of the client may get and patch it. Returns whether it was written. NotFound if it is not installed, Refused if it names the Service
+ * of another server, whose authorities Sluice must not replace.
  */
 export async function publishCaBundle(
   client: Client,
   apiService: string,
+  own: ServiceName,
   certificates: ServingCertificates,
-): Promise<void> {
+): Promise<boolean> {
   const caBundle = encoded(certificates);
   const { metadata, spec } = await client.get(apiServiceKind, { name: apiService });
-  if (spec.caBundle === caBundle || isInjected(metadata)) return;
+  if (!isSame(spec.service, own)) throw foreign('APIService', apiService, spec.service, own);
+  if (spec.caBundle === caBundle || isInjected(metadata)) return false;
   await client.patch(apiServiceKind, { name: apiService }, { spec: { caBundle } });
+  return true;
 }
 
-/** The same for all webhooks of a ValidatingWebhookConfiguration, if there is one. Conflict if another writer is faster. */
+/** The same for the webhooks of a ValidatingWebhookConfiguration, if there is one. Conflict if another writer is faster. */
 export async function publishWebhookCaBundle(
   client: Client,
   name: string,
+  own: ServiceName,
   certificates: ServingCertificates,
-): Promise<void> {
+): Promise<boolean> {
   const caBundle = encoded(certificates);
   const found = await client.find(validatingWebhookConfigurationKind, { name });
-  if (found === undefined || isInjected(found.metadata)) return;
+  if (found === undefined || isInjected(found.metadata)) return false;
   const { metadata, webhooks } = found;
-  if (!webhooks?.some(({ clientConfig }) => clientConfig.caBundle !== caBundle)) return;
-  const trusting = webhooks.map((webhook) => ({ ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } }));
+  if (!webhooks?.length) return false;
+  if (!webhooks.some(({ clientConfig }) => isSame(clientConfig.service, own)))
+    throw foreign('ValidatingWebhookConfiguration', name, webhooks[0]?.clientConfig.service, own);
+  const isStale = ({ clientConfig }: (typeof webhooks)[number]) =>
+    isSame(clientConfig.service, own) && clientConfig.caBundle !== caBundle;
+  if (!webhooks.some(isStale)) return false;
+  const trusting = webhooks.map((webhook) =>
+    isStale(webhook) ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } } : webhook,
+  );
   // A merge patch replaces the whole list, so that a change by another writer meanwhile must not be lost.
   const { resourceVersion } = metadata;
   const patch = { metadata: { resourceVersion }, webhooks: trusting };
   await client.patch(validatingWebhookConfigurationKind, { name }, patch);
+  return true;
+}
+
+type NamedService = { readonly namespace?: string | undefined; readonly name?: string | undefined } | null | undefined;
+
+function isSame(service: NamedService, own: ServiceName): boolean {
+  return service?.namespace === own.namespace && service.name === own.name;
+}
+
+function foreign(kind: string, name: string, service: NamedService, own: ServiceName): SluiceError {
+  const found = service ? `Service ${service.namespace ?? ''}/${service.name ?? ''}` : 'no Service';
+  const mine = `${own.namespace}/${own.name}`;
+  return new SluiceError(
+    'Refused',
+    `${kind} ${name} names ${found}, not ${mine} of this server, and stays as it is: a cluster has one installation; remove one of the two, or let it name ${mine}`,
+  );
 }
 
 function encoded(certificates: ServingCertificates): string {

@@ -76,6 +76,7 @@ export async function startWebhookServer(
   await install(admin, server.listener.port, callers);
   const bundles = keepCaBundles({
     ...{ client, clock: systemClock, onError, apiService: 'v1alpha1.porch.kpt.dev', webhookConfiguration: SERVICE },
+    service: { namespace: NAMESPACE, name: SERVICE },
     certificates: () => certificates,
   });
   let stopped: Promise<void> | undefined;

@@ -2,6 +2,13 @@ import { z } from 'zod';
 import { defineKind } from '../../schema/define-kind.ts';
 
 const clientConfigSchema = z.looseObject({
+  service: z
+    .looseObject({
+      namespace: z.string().optional().describe('Namespace of the Service.'),
+      name: z.string().optional().describe('Name of the Service.'),
+    })
+    .nullish()
+    .describe('Service that serves the webhook.'),
   caBundle: z
     .base64()
     .nullish()
