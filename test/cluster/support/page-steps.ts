@@ -9,7 +9,7 @@ export interface PageSection {
   readonly steps: readonly PageStep[];
 }
 
-/** The commands of a page after "$ ", in order, by their headings. */
+/** The commands of a page after "$ ", in order, by their headings. A command continues after `\` at the end of a line. */
 export function sectionsOf(page: string): PageSection[] {
   return page
     .split(/^##+ /m)
@@ -20,7 +20,10 @@ export function sectionsOf(page: string): PageSection[] {
       const steps = blocks
         .flatMap((block) => block.split(/^\$ /m).slice(1))
         .map((part) => {
-          const [command = '', ...shown] = part.trimEnd().split('\n');
+          const [command = '', ...shown] = part
+            .trimEnd()
+            .replaceAll(/ \\\n\s*/g, ' ')
+            .split('\n');
           return { command, shown: shown.join('\n') };
         });
       return { title, steps };

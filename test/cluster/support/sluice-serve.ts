@@ -15,7 +15,9 @@ import { readManifests } from './render.ts';
 const BINARY = fileURLToPath(new URL('../../../bin/sluice.js', import.meta.url));
 export const NAMESPACE = 'sluice-system';
 const SERVICE = 'sluice';
+const SERVICES = `/api/v1/namespaces/${NAMESPACE}/services`;
 const API_SERVICE = 'v1alpha1.porch.kpt.dev';
+const API_SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
 const PACKAGES = '/apis/porch.kpt.dev/v1alpha1/packagerevisions';
 const ACCOUNT = `system:serviceaccount:${NAMESPACE}:sluice`;
 
@@ -160,10 +162,22 @@ export class Installation implements AsyncDisposable {
 
   /** Installs Sluice without replicas. The definitions of `deploy/crds` must be there. */
   static async create(plane: PlaneAccess): Promise<Installation> {
+    const installation = await Installation.#listening(plane);
+    await installation.#install();
+    return installation;
+  }
+
+  /** Adopts Sluice as it was installed with the manifests or the chart: its Service leads to the replicas of the test from now on. */
+  static async adopt(plane: PlaneAccess): Promise<Installation> {
+    const installation = await Installation.#listening(plane);
+    await installation.#replaceRoute();
+    return installation;
+  }
+
+  static async #listening(plane: PlaneAccess): Promise<Installation> {
     const admin = await KubeApi.of(plane.kubeconfig);
     const installation = new Installation(admin, await plane.userKubeconfig(ACCOUNT, ACCOUNT_GROUPS));
     await new Promise<void>((resolve) => installation.#server.listen(0, '127.0.0.1', resolve));
-    await installation.#install();
     return installation;
   }
 
@@ -219,20 +233,33 @@ export class Installation implements AsyncDisposable {
   }
 
   async #install(): Promise<void> {
-    const { port } = this.#server.address() as AddressInfo;
     // The rights of an installation, and no others.
     await applyObjects(this.admin, readManifests(...RIGHTS));
-    await this.#create(`/api/v1/namespaces/${NAMESPACE}/services`, {
-      metadata: { name: SERVICE },
-      spec: { type: 'ExternalName', externalName: 'localhost', ports: [{ port }] },
-    });
-    await this.#create('/apis/apiregistration.k8s.io/v1/apiservices', {
+    const port = await this.#createService();
+    await this.#create(API_SERVICES, {
       metadata: { name: API_SERVICE },
       spec: {
         ...{ group: 'porch.kpt.dev', version: 'v1alpha1', groupPriorityMinimum: 1000, versionPriority: 15 },
         service: { namespace: NAMESPACE, name: SERVICE, port },
       },
     });
+  }
+
+  async #replaceRoute(): Promise<void> {
+    await this.admin.delete(`${SERVICES}/${SERVICE}`);
+    const spec = { service: { port: await this.#createService() } };
+    const { status, text } = await this.admin.patch(`${API_SERVICES}/${API_SERVICE}`, { spec });
+    if (status !== 200) throw new Error(text);
+  }
+
+  /** The aggregator connects to addresses of this machine only by such a Service. Returns its port. */
+  async #createService(): Promise<number> {
+    const { port } = this.#server.address() as AddressInfo;
+    await this.#create(SERVICES, {
+      metadata: { name: SERVICE },
+      spec: { type: 'ExternalName', externalName: 'localhost', ports: [{ port }] },
+    });
+    return port;
   }
 
   async #create(path: string, body: unknown): Promise<void> {
