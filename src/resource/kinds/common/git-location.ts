@@ -27,8 +27,8 @@ const ADDRESS_RULES = clusterRules(
     ADDRESS_FORMS,
   ],
   [String.raw`!self.matches(r'[\x00-\x1f\x7f]')`, NO_CONTROL_CHARACTERS],
-  [String.raw`!self.matches(r'^(?i:https?)://[^/?#\\]*@')`, NO_PASSWORD],
-  ["!self.matches(r'^(?i:https?|file):[^?#]*[?#][^#]')", NO_QUERY],
+  [String.raw`!self.matches(r'^(?i:https?)://[^/?#\\]*@')`, NO_PASSWORD, 'FieldValueForbidden'],
+  ["!self.matches(r'^(?i:https?|file):[^?#]*[?#][^#]')", NO_QUERY, 'FieldValueForbidden'],
 );
 const BRANCH_RULES = clusterRules([
   String.raw`!self.matches(r'^@?$|[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|//|/\.|\.lock(/|$)|^[-/.]|[/.]$')`,
@@ -42,6 +42,8 @@ const DIRECTORY_RULES = clusterRules([
 /** Returns the error in the address of a Git repository; undefined if it is valid. */
 export function gitAddressProblem(address: string): string | undefined {
   if (CONTROL.test(address)) return NO_CONTROL_CHARACTERS;
+  // A parser of URLs ignores blanks around them.
+  if (address !== address.trim()) return ADDRESS_FORMS;
   if (address.startsWith('/')) return undefined;
   if (address.startsWith('sluice:'))
     return HOSTED.test(address) ? undefined : 'must be sluice:///<name>.git, with lower case letters, digits and "-"';
