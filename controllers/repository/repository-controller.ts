@@ -4,7 +4,6 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { TerminalError } from '../../src/controller/reconciler.ts';
-import { isOlder } from '../../src/controller/resource-version.ts';
 import { toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -38,7 +37,8 @@ import { OpenRepository } from './open-repository.ts';
 import { REMOTE_INTERVALS, steady } from './poll-pace.ts';
 import { DamageRepairs, repairMessage } from './repair-damage.ts';
 import { conflictingRepository, leadingRepository } from './repository-conflict.ts';
-import { type RepositoryReport, repositoryStatusAfter } from './repository-status.ts';
+import { RepositoryObjects } from './repository-objects.ts';
+import type { RepositoryReport } from './repository-status.ts';
 import { SyncRequests } from './sync-requests.ts';
 
 export const REPOSITORY_ACTOR = 'controller:repository';
@@ -97,6 +97,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const { store, clock, dataFolder, renderer, policyFor, dependentsOf, trust } = options;
   const { deadline = 60_000, openingDeadline = 660_000, random = Math.random } = options;
   const client = options.client.as({ name: REPOSITORY_ACTOR }, 'controller');
+  const objects = new RepositoryObjects({ client, clock, shown: options.find });
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: REPOSITORY_ACTOR });
   const events = new EventDeduplicator(recorder);
   const requests = options.requests ?? new SyncRequests(clock);
@@ -109,8 +110,6 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     ...(options.isRegistered === undefined ? {} : { isRegistered: options.isRegistered }),
   });
   const open = new Map<string, OpenRepository>();
-  /** Objects as this controller wrote their status last, which the informer may not show yet. */
-  const written = new Map<string, Stored<Repository>>();
   const { maintainInterval = 6 * 3_600_000, diskBudget } = options;
   const maintainer = new Maintainer({ clock, interval: maintainInterval, budget: diskBudget });
   const repairs = new DamageRepairs(clock);
@@ -136,7 +135,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       triggerSource((enqueue) => requests.subscribe(enqueue)),
     ],
     async reconcile(key, context) {
-      const object = await find(key);
+      const object = await objects.find(key);
       if (object === undefined || object.metadata.deletionTimestamp !== undefined) return forget(key);
       pauses.check(object);
       const limit = new AbortController();
@@ -149,7 +148,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         if (request !== undefined) state.addRequest(request);
         if (state.isDue(object)) await sync(object, state, signal);
         const problem = await signers.problem(object);
-        await report(object, { ...readiness(problem), facts: state.facts() });
+        await objects.report(keyOf(object), { ...readiness(problem), facts: state.facts() });
         await warnUnidentified(object);
         if (problem === undefined) events.forget(key, new Set(['signers']));
         else events.record(object, 'Warning', 'Error', problem);
@@ -164,7 +163,11 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         const cause = limit.signal.aborted ? timeoutError(object, error) : error;
         pauses.note(object, cause);
         const facts = open.get(keyText(key))?.facts();
-        await report(object, { reason: 'Error', message: messageOf(cause), ...(facts === undefined ? {} : { facts }) });
+        await objects.report(keyOf(object), {
+          reason: 'Error',
+          message: messageOf(cause),
+          ...(facts === undefined ? {} : { facts }),
+        });
         events.record(object, 'Warning', 'Error', messageOf(cause));
         throw cause;
       } finally {
@@ -231,7 +234,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     else inConflict.set(key, keyOf(object));
     claimed.add(key);
     if (findCondition(object.status?.conditions, 'Ready')?.observedGeneration !== object.metadata.generation) {
-      await report(object, { reason: 'Reconciling', message: 'opening the repository' });
+      await objects.report(keyOf(object), { reason: 'Reconciling', message: 'opening the repository' });
     }
     const isLocal = localPath(object.spec.git?.repo ?? '') !== undefined;
     if (!isLocal && object.status?.lastFullSyncTime == null) maintainer.checkBudget();
@@ -344,48 +347,12 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     open.delete(keyText(key));
     claimed.delete(keyText(key));
     inConflict.delete(keyText(key));
-    written.delete(keyText(key));
+    objects.forget(key);
     pauses.forget(key);
     requests.take(key);
     events.forget(key);
     await maintainer.forget(keyText(key), state?.repository.repository ?? key.name);
     await state?.close();
-  }
-
-  async function find(key: ObjectKey): Promise<Stored<Repository> | undefined> {
-    if (options.find === undefined) return client.find(repositoryKind, key);
-    const shown = options.find(key);
-    const own = written.get(keyText(key));
-    const isBehind =
-      own !== undefined &&
-      shown?.metadata.uid === own.metadata.uid &&
-      isOlder(shown.metadata.resourceVersion, own.metadata.resourceVersion);
-    if (isBehind) return own;
-    written.delete(keyText(key));
-    return shown;
-  }
-
-  /** Writes the status if it changed. Status writes wake only controllers that watch the status. */
-  async function report(object: Stored<Repository>, next: RepositoryReport): Promise<void> {
-    const key = keyOf(object);
-    const isWritten = await write(await find(key), next);
-    // The informer was behind another writer, whose change of the status alone does not wake this controller.
-    if (!isWritten && options.find !== undefined) await write(await client.find(repositoryKind, key), next);
-  }
-
-  /** Returns false if the object was changed or deleted meanwhile. */
-  async function write(current: Stored<Repository> | undefined, next: RepositoryReport): Promise<boolean> {
-    const status = current === undefined ? undefined : repositoryStatusAfter(current, next, clock.now());
-    if (current === undefined || status === undefined) return true;
-    try {
-      const stored = await client.updateStatus(repositoryKind, { ...current, status });
-      if (options.find !== undefined) written.set(keyText(keyOf(current)), stored);
-      return true;
-    } catch (error) {
-      // Changed or deleted meanwhile, which wakes this controller again.
-      if (!isSluiceError(error, 'Conflict') && !isSluiceError(error, 'NotFound')) throw error;
-      return false;
-    }
   }
 }
 
