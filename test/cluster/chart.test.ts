@@ -62,6 +62,7 @@ describe('the Helm chart', skipFor(missing !== '' && missing), () => {
       helm,
       [
         ...['replicas=3', 'image.repository=registry.example.com/s', 'image.tag=v2', 'extraArgs={--log,text}'],
+        ...['extraEnv[0].name=OTEL_SERVICE_NAME', 'extraEnv[0].value=sluice', 'diskBudget=16000'],
         ...['resources.limits.memory=3Gi', 'cacheSize=20Gi', 'networkPolicy.egressPorts={8443}'],
         ...['definitions.install=false', 'webhook.enabled=true', 'webhook.failurePolicy=Ignore'],
         ...['monitoring.enabled=true', 'monitoring.prometheus.namespace=metrics'],
@@ -79,7 +80,8 @@ describe('the Helm chart', skipFor(missing !== '' && missing), () => {
             containers: [
               {
                 image: 'registry.example.com/s:v2',
-                args: ['serve', '--log', 'text'],
+                args: ['serve', '--disk-budget', '16000', '--log', 'text'],
+                env: [{ name: 'POD_NAME' }, { name: 'POD_NAMESPACE' }, { name: 'OTEL_SERVICE_NAME', value: 'sluice' }],
                 resources: { requests: { memory: '512Mi' }, limits: { memory: '3Gi' } },
               },
             ],
@@ -103,6 +105,7 @@ describe('the Helm chart', skipFor(missing !== '' && missing), () => {
     ['replicas=0', '/replicas'],
     ['replica=2', "additional properties 'replica' not allowed"],
     ['cacheSize=much', '/cacheSize'],
+    ['image.tag=v1\nprivileged: true', '/image/tag'],
     ['webhook.failurePolicy=Maybe', '/webhook/failurePolicy'],
   ])('refuses the value %s', async (value, why) => {
     await expect(renderChart(helm, [value])).rejects.toThrow(why);

@@ -43,7 +43,7 @@ export function serveClusterApi(options: ClusterApiOptions, parts: ApiParts): Se
     onError: (error, where) => warn(where, messageOf(error)),
   });
   front.serve(server);
-  return { url: front.url, usage: 'kubectl get packagerevisions', server, stop: () => front.stop() };
+  return { url: front.url, usage: 'this replica leads and serves requests', server, stop: () => front.stop() };
 }
 
 /** The response of the first handler that serves the path. */

@@ -68,6 +68,12 @@ export class RepositoryFollower {
       await sleep(clock, 20, signal);
   }
 
+  /** `3 repositories read, 1 failed`, for the log. */
+  get progress(): string {
+    const [read, failed] = [this.#open.size, this.#failures.size];
+    return `${read} ${read === 1 ? 'repository' : 'repositories'} read${failed === 0 ? '' : `, ${failed} failed`}`;
+  }
+
   /** Resolves when nothing runs any more. The repositories stay open. */
   async stop(): Promise<void> {
     this.#stop.abort();

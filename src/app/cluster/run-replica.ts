@@ -39,9 +39,14 @@ export async function runReplica(options: ReplicaOptions): Promise<number> {
   const onWarm = () => {
     isWarm = true;
   };
+  const onStandbyWarm = (progress: string) => {
+    if (!isWarm) info('Warm', identity, `the standby is warm and could lead: ${progress}`);
+    onWarm();
+  };
   health.add('readyz', 'warm', () => {
     if (isEnding || signal.aborted) throw new Error('it stops');
     if (!isWarm) throw new Error('repositories are not opened yet');
+    return elector.isLeader() ? 'leads' : `standby of ${elector.leaderIdentity ?? 'no leader'}`;
   });
   const label =
     options.pod === undefined || role === 'controllers'
@@ -60,7 +65,7 @@ export async function runReplica(options: ReplicaOptions): Promise<number> {
       ? { secret: { namespace, name: SIGNING_KEY_NAME } }
       : options.signing;
   const network = { ...options.network, isRemoteOnly: true };
-  const standby = new Standby({ ...options, network, signing, client, clock, warn, onWarm });
+  const standby = new Standby({ ...options, network, signing, client, clock, warn, onWarm: onStandbyWarm });
   const lease = `${namespace}/${LEASES[role]}`;
   let electionError: { readonly error: unknown; readonly atMs: number } | undefined;
   const recentError = () =>
@@ -70,7 +75,7 @@ export async function runReplica(options: ReplicaOptions): Promise<number> {
     ...{ client, clock, namespace, name: LEASES[role], identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs },
     recorder,
     onStartedLeading: async (term) => {
-      info('Leading', identity, `holds Lease ${lease}`);
+      info('Leading', identity, `holds Lease ${lease}; it reads the repositories, then serves requests`);
       const work = async () => {
         await standby.stop();
         await runLeader({

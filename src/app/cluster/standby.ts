@@ -15,7 +15,7 @@ export interface StandbyOptions
   readonly clock: Clock;
   readonly warn: (subject: string, message: string) => void;
   /** Called when each registered repository was opened or has failed, or that has taken too long. */
-  readonly onWarm: () => void;
+  readonly onWarm: (progress: string) => void;
 }
 
 const RETRY_MS = 5000;
@@ -72,7 +72,7 @@ export class Standby {
       const watch = followLedger({ client, clock, namespace, opened, requests, warn });
       follower.start();
       const warm = follower.opened(MAX_WARM_UP_MS).then(() => {
-        if (!signal.aborted) this.#options.onWarm();
+        if (!signal.aborted) this.#options.onWarm(follower.progress);
       });
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve();

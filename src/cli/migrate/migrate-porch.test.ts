@@ -213,3 +213,14 @@ test('wrong command lines have the next step', async () => {
     ...{ code: 2, stderr: expect.stringContaining('name the server of Sluice') },
   });
 });
+
+test('a namespace without repositories and unknown names of repositories are errors with the next step', async () => {
+  const run = (...words: string[]) => runCli(['migrate', 'porch', '--kubeconfig', kubeconfig, ...words]);
+  const unknown = await run('--only', 'nope', '--data', fixture.data);
+  expect(unknown.code).toBe(2);
+  expect(unknown.stderr).toMatch(/--only: Porch has no repository nope in any namespace; it has \w+/);
+  objects[`${CONFIG}/namespaces/nope/repositories`] = [];
+  const empty = await run('-n', 'nope', '--data', fixture.data);
+  expect(empty.code).toBe(1);
+  expect(empty.stderr).toContain('Porch has no repositories in namespace nope: check -n, or leave it out');
+});

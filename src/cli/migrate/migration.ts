@@ -1,4 +1,4 @@
-import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { findCondition } from '../../resource/object/condition.ts';
@@ -13,6 +13,9 @@ import { expectedNotes, observedNotes } from './notes.ts';
 import { planRepository, type RepositoryPlan, shownAddress, withoutPasswords } from './plan-repository.ts';
 import { otherNotes, packageRevNames } from './porch-objects.ts';
 import { planSecret, registerRepository } from './register-repository.ts';
+
+/** Names that a message lists. */
+const MAX_NAMES = 10;
 
 export interface MigrationOptions {
   /** All namespaces if absent. */
@@ -51,6 +54,7 @@ export class Migration {
     const { namespace, only, applied } = this.#options;
     const { client } = this.#porch;
     const { items } = await client.list(repositoryKind, namespace === undefined ? {} : { namespace });
+    expectWanted(items, this.#options);
     const wanted = items
       .filter(({ metadata }) => only === undefined || only.includes(metadata.name))
       .toSorted((a, b) => (keyText(keyOf(a)) < keyText(keyOf(b)) ? -1 : 1));
@@ -162,4 +166,21 @@ function withoutSecret(name: string, namespace: string): Pick<Result, 'action' |
     message: `Sluice does not have the Secret ${name} with its credentials`,
     next: `create it in the namespace ${namespace}, or copy it with --include-secrets`,
   };
+}
+
+/** A wrong namespace or name must not look like a migration that is done. */
+function expectWanted(items: readonly Stored<Repository>[], { namespace, only = [] }: MigrationOptions): void {
+  const where = namespace === undefined ? 'in any namespace' : `in namespace ${namespace}`;
+  if (items.length === 0) {
+    const next = namespace === undefined ? 'check --kubeconfig and --context' : 'check -n, or leave it out';
+    throw new SluiceError('NotFound', `Porch has no repositories ${where}: ${next}`);
+  }
+  const names = new Set(items.map(({ metadata }) => metadata.name));
+  const unknown = only.filter((name) => !names.has(name));
+  if (unknown.length === 0) return;
+  const known = [...names].sort().slice(0, MAX_NAMES).join(', ');
+  throw new SluiceError(
+    'InvalidInput',
+    `--only: Porch has no repository ${unknown.join(', ')} ${where}; it has ${known}`,
+  );
 }

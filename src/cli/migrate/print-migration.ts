@@ -75,7 +75,6 @@ function noteText({ namespace, subject, message, names }: Note): string {
 
 function summaryOf(report: MigrationReport): string {
   const { repositories, differences, applied } = report;
-  if (repositories.length === 0) return 'Porch has no repositories here';
   const number = (...actions: RepositoryReport['action'][]) =>
     repositories.filter(({ action }) => actions.includes(action)).length;
   const isAlike = (one: RepositoryReport) =>

@@ -19,6 +19,7 @@ import {
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { findClusterAccess } from '../../kubernetes/access/kubeconfig.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
+import { isExpected } from '../output/report-error.ts';
 import { jsonSink, textSink } from '../up/log-sinks.ts';
 import { diskBudgetOf, functionsOf, type WorkOptions } from '../up/work-options.ts';
 
@@ -71,11 +72,20 @@ export async function serve(options: ServeOptions, { terminal, environment }: In
   checkTimes(replica);
   await createCacheFolder(replica.cache);
   const access = await findClusterAccess({ kubeconfig, context, environment });
-  const stop = untilStopped(() => terminal.note('stopping: running work is finished first'));
+  const stopping = 'stopping: running work is finished first';
+  const stop = untilStopped(() => {
+    if (form === 'text') terminal.note(stopping);
+    else log({ at: Date.now(), level: 'info', event: 'Stopping', subject: 'sluice', message: stopping });
+  });
   try {
     return await withTracing(environment, log, () =>
       runReplica({ ...replica, access, signal: stop.signal, exit: (code) => process.exit(code) }),
     );
+  } catch (error) {
+    if (form === 'text' || !isExpected(error)) throw error;
+    // Collectors of logs read one object a line.
+    log({ at: Date.now(), level: 'warn', event: 'Failed', subject: 'sluice', message: messageOf(error) });
+    return 1;
   } finally {
     stop.release();
   }

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { dump } from 'js-yaml';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { counted } from '../../foundation/text/counted.ts';
 import { namespaceKind } from '../../resource/kinds/core/namespace.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { type KubernetesObject, keyText, type ObjectKey } from '../../resource/object/object.ts';
@@ -75,7 +76,7 @@ export function exportObjects(
     for (const [why, names] of leftOut) terminal.note(`left out ${names.length} ${REASONS[why]}: ${shown(names)}`);
     for (const message of refused) terminal.note(`not exported: ${printableLines(message)}`);
     const place = file === undefined ? '' : ` to ${printable(file)}`;
-    terminal.note(`${exported.length} objects exported${place}`);
+    terminal.note(`${counted(exported.length, 'object')} exported${place}`);
     // The caller must see that objects may be missing.
     return refused.length === 0 ? 0 : 1;
   });

@@ -45,3 +45,10 @@ test('a worker that is silent for too long fails both probes; one that is not re
   worker.beat();
   expect(await text('/livez')).toBe('200 ok');
 });
+
+test('the text that a check returns is in the details', async () => {
+  health.add('readyz', 'warm', () => 'standby of sluice-1');
+  expect(await text('/readyz?verbose')).toBe(
+    '200 [+]worker ok\n[+]warm ok: standby of sluice-1\nreadyz check passed\n',
+  );
+});

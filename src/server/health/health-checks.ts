@@ -3,8 +3,8 @@ import { textResponse } from '../http/answer.ts';
 import { isOn } from '../http/request-path.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 
-/** Throws, or rejects, with the problem. Quick, and without side effects: any client may cause it at any rate. */
-export type HealthCheck = () => void | Promise<void>;
+/** Throws, or rejects, with the problem; may return a text for `?verbose`. Quick, and without side effects: any client may cause it at any rate. */
+export type HealthCheck = () => unknown;
 
 /** The purpose of a check: whether the process works, or whether it can serve requests now. */
 export type Probe = 'livez' | 'readyz';
@@ -44,8 +44,10 @@ export class HealthChecks {
     const checks = this.#of(probe).filter(([known]) => (name === undefined ? !excluded.has(known) : known === name));
     if (name !== undefined && checks.length === 0) return undefined;
     const results = await Promise.all(checks.map(([known, check]) => run(known, check)));
-    const lines = results.map(({ name: known, problem }) =>
-      problem === undefined ? `[+]${known} ok` : `[-]${known} failed: ${problem}`,
+    const lines = results.map(({ name: known, problem, state }) =>
+      problem === undefined
+        ? `[+]${known} ok${state === undefined ? '' : `: ${state}`}`
+        : `[-]${known} failed: ${problem}`,
     );
     const failed = results.some(({ problem }) => problem !== undefined);
     return textResponse(
@@ -90,10 +92,16 @@ export class Heartbeat {
   };
 }
 
-async function run(name: string, check: HealthCheck): Promise<{ readonly name: string; readonly problem?: string }> {
+interface Checked {
+  readonly name: string;
+  readonly problem?: string;
+  readonly state?: string;
+}
+
+async function run(name: string, check: HealthCheck): Promise<Checked> {
   try {
-    await check();
-    return { name };
+    const state = await check();
+    return typeof state === 'string' ? { name, state } : { name };
   } catch (error) {
     return { name, problem: messageOf(error) };
   }

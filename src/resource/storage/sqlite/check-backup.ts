@@ -12,7 +12,7 @@ const MAX_DEPTH = 200;
  */
 export function checkBackup(database: DatabaseSync, path: string): void {
   const fail = (what: string) =>
-    new SluiceError('Corrupt', `${path} is not a valid backup:  ${what}; use another one (nothing was changed)`);
+    new SluiceError('Corrupt', `${path} is not a valid backup: ${what}; use another one (nothing was changed)`);
   const [first] = database.prepare('PRAGMA integrity_check(1)').all();
   if (first?.integrity_check !== 'ok') throw fail(String(first?.integrity_check));
   if (definitions(database) !== expectedDefinitions()) throw fail('its tables are not those of an object database');
