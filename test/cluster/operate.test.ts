@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { eventually } from '../support/api/eventually.ts';
 import { git, initBare, temporaryFolder } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { hasKubectl } from '../support/kubectl.ts';
@@ -54,7 +55,7 @@ describe(
       shell = await PageShell.create(folder.path, plane.kubeconfig);
       await writeFile(join(shell.work, 'setup.yaml'), setup(gitServer.url));
       await shell.succeed(`kubectl apply -f '${join(CHECKOUT, 'deploy/base/deployment.yaml')}' -f setup.yaml`);
-      // As install.md says, and the section for a new cluster.
+      // As install.md says.
       const commands = sections.flatMap(({ steps }) => steps.map(({ command }) => command));
       await shell.succeed(commands.find((command) => command.includes('create rolebinding')) ?? 'false');
       await startReplicas();
@@ -111,6 +112,14 @@ describe(
     }
 
     const failures: Readonly<Record<string, () => Promise<void>>> = {
+      'A Repository cannot read its Secret': async () => {
+        await shell.succeed('kubectl delete rolebinding sluice-git-credentials && kubectl delete repository apps');
+        await eventually(
+          () => shell.run('kubectl auth can-i get secret/apps-auth --as system:serviceaccount:sluice-system:sluice'),
+          (output) => output.startsWith('no'),
+        );
+        await shell.succeed('kubectl apply -f setup.yaml');
+      },
       'The leader is killed': killLeader,
       'A Git host is down': async () => {
         gitServer.behaviour.refuse = 503;
@@ -148,7 +157,7 @@ describe(
       );
     }
 
-    test('has commands in its sections', () => expect(sections.length).toBeGreaterThan(8));
+    test('has commands in its sections', () => expect(sections.length).toBeGreaterThan(10));
     for (const { title, steps } of sections)
       test(title, async () => {
         await failures[title]?.();
