@@ -19,8 +19,7 @@ import type { Stored } from '../../resource/object/object.ts';
 import type { Place } from '../access/place.ts';
 import type { Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import { keyOf, providedKey } from './in-key-ring.ts';
-import type { KeyRing } from './key-ring.ts';
+import { type KeyRing, keyOf, providedKey } from './key-ring.ts';
 
 export interface ClusterKeyRingOptions {
   readonly place: Extract<Place, { kind: 'server' }>;

@@ -5,16 +5,15 @@ import { type SigningChoice, signingChoice, signingKeyOf } from '../../app/trust
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
-import { enterOwnKey, type KeySource } from '../../package/trust/keys/own-key.ts';
+import { enterOwnKey } from '../../package/trust/keys/own-key.ts';
 import { replaceKeyFile } from '../../package/trust/keys/statement-key-file.ts';
-import type { TrustedKey, TrustLedger } from '../../package/trust/ledger/trust-ledger.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { folderOf, localFolderOf, placeOf } from '../access/place.ts';
 import type { Invocation, PlaceOptions } from '../output/invocation.ts';
 import { toJson, toYaml } from '../output/structured.ts';
-import type { KeyRing } from './key-ring.ts';
+import { type KeyRing, keyOf, providedKey } from './key-ring.ts';
 
 export interface KeyOptions extends PlaceOptions {
   readonly output: 'text' | 'table' | 'json' | 'yaml';
@@ -83,24 +82,9 @@ async function inFolderKeyRing<Result>(
   }
 }
 
-/** A key of the ledger. Throws NotFound with what to do. */
-export function keyOf(ledger: TrustLedger, fingerprint: string): TrustedKey {
-  const found = ledger.keys().find((key) => key.fingerprint === fingerprint);
-  if (found !== undefined) return found;
-  throw new SluiceError('NotFound', `no key ${JSON.stringify(fingerprint)} is known; "sluice key show" lists the keys`);
-}
-
 /** Prints data where `--output` wants it; returns false where a text is wanted. */
 export function printedAsData(value: unknown, { output }: KeyOptions, { terminal }: Invocation): boolean {
   if (output !== 'json' && output !== 'yaml') return false;
   terminal.out.write(output === 'json' ? toJson(value) : toYaml(value));
   return true;
-}
-
-/** The refusal to replace a key that the operator provides. */
-export function providedKey({ name }: KeySource): SluiceError {
-  return new SluiceError(
-    'Unsupported',
-    `the signing key is provided in ${name}: put another key there and run "sluice key show" with the same option, after which a running server uses it`,
-  );
 }

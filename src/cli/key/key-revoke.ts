@@ -2,8 +2,8 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock, timestamp } from '../../foundation/time/clock.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import { inKeyRing, type KeyOptions, keyOf, printedAsData } from './in-key-ring.ts';
-import type { KeyRing } from './key-ring.ts';
+import { inKeyRing, type KeyOptions, printedAsData } from './in-key-ring.ts';
+import { type KeyRing, keyOf } from './key-ring.ts';
 import { rotate } from './key-rotate.ts';
 
 export interface RevokeOptions extends KeyOptions {
