@@ -21,6 +21,16 @@ test('a command for a data folder names its user with --as, one for a server doe
   );
 });
 
+test('an adoption is a command for a data folder, not for a server', () => {
+  const command = 'sluice repo adopt apps -n team';
+  expect(placedCommand({ data: 'd' }, invocation)(command)).toBe(`${command} --data d`);
+  expect(placedCommand({ kubeconfig: 'k' }, invocation, true)(command)).toBe(
+    `in a data folder whose key the server trusts (docs/trust.md): ${command}`,
+  );
+  const message = 'not signed; "sluice repo adopt" lists it';
+  expect(placedHints(message, { kubeconfig: 'k' })).toBe(message);
+});
+
 test('commands in messages work on the place of the command line', () => {
   const message = 'not found; "sluice rpkg get" lists what there is';
   expect(placedHints(message, { data: 'X' })).toBe('not found; "sluice rpkg get --data X" lists what there is');

@@ -4,6 +4,9 @@ import type { Invocation, PlaceOptions } from '../output/invocation.ts';
 
 const AS_OTHER = / --as(?<group>-group)? (?:'(?<quoted>[^']*)'|(?<plain>[^\s']+))/g;
 
+/** Adopting reads Git and signs, which no server does for its clients. */
+const ADOPT_PLACE = 'in a data folder whose key the server trusts (docs/trust.md)';
+
 /** Stands in explanations for any user but the caller. */
 const OTHER_USER = 'other-user';
 
@@ -28,6 +31,7 @@ export function placedCommand(
   const end = place.length === 0 ? '' : ` ${commandLine(place)}`;
   return (text) =>
     text.replace(/^((?:.*, then: )?)sluice (.*)$/s, (_all, before: string, words: string) => {
+      if (isServer && words.startsWith('repo adopt ')) return `${before}${ADOPT_PLACE}: ${program} ${words}`;
       const command = `${program} ${isServer ? words.replaceAll(AS_OTHER, '') : words}${end}`;
       return `${before}${isServer ? actorText(words) : ''}${command}`;
     });
@@ -47,8 +51,11 @@ function actorText(words: string): string {
 export function placedHints(message: string, options: PlaceOptions): string {
   const place = placeWords(options);
   if (place.length === 0) return message;
+  const kubeconfigOnly = options.data === undefined;
   return message.replaceAll(/"(sluice (?:rpkg|repo|why) [^"]*)"/g, (quoted, command: string) =>
-    / --(?:data|kubeconfig)\b/.test(command) ? quoted : `"${command} ${commandLine(place)}"`,
+    / --(?:data|kubeconfig)\b/.test(command) || (kubeconfigOnly && command.startsWith('sluice repo adopt'))
+      ? quoted
+      : `"${command} ${commandLine(place)}"`,
   );
 }
 

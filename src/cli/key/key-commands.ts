@@ -4,7 +4,14 @@ import type { Invocation } from '../output/invocation.ts';
 
 const FORMATS = ['text', 'json', 'yaml'];
 
-/** `sluice key …`: the keys of a data folder. */
+function withKeyPlace(command: Command): Command {
+  return withData(command)
+    .option('--kubeconfig <file>', 'kubeconfig of a cluster with "sluice serve", in place of a data folder')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--ledger-namespace <name>', 'namespace of "sluice serve" in the cluster (default: sluice-system)');
+}
+
+/** `sluice key …`: the keys of a data folder, or of an installation in a cluster. */
 export function addKeyCommands(program: Command, invocation: Invocation, finish: Finish): void {
   const key = program
     .command('key')
@@ -12,7 +19,9 @@ export function addKeyCommands(program: Command, invocation: Invocation, finish:
     .addHelpText(
       'after',
       `
-They work on a data folder, also while "sluice up" runs, which applies a change at once. docs/trust.md explains what keys are for.`,
+They work on a data folder, also while "sluice up" runs, which applies a change at once. With --kubeconfig, or with $KUBECONFIG where no
+data folder is named, they work on the trust ledger and the signing key of "sluice serve" in a cluster: ConfigMaps and the Secret
+sluice-signing-key of its namespace. docs/trust.md explains what keys are for.`,
     );
   examples(key, 'sluice key show', 'sluice key trust other-server.pub');
 
@@ -22,9 +31,10 @@ They work on a data folder, also while "sluice up" runs, which applies a change 
     .option('--allowed-signers', 'print an allowed-signers file for "ssh-keygen -Y verify -I sluice" instead')
     .addHelpText('after', '\nExit code 1 if the own key cannot be read.');
   examples(
-    withHeaders(withOutput(withData(show), ['table', 'json', 'yaml'])),
+    withHeaders(withOutput(withKeyPlace(show), ['table', 'json', 'yaml'])),
     'sluice key show',
     'sluice key show --allowed-signers > allowed-signers',
+    'sluice key show --kubeconfig cluster.kubeconfig',
   ).action(async (options) => {
     finish(await (await import('./key-show.ts')).keyShow(options, invocation));
   });
@@ -37,7 +47,7 @@ They work on a data folder, also while "sluice up" runs, which applies a change 
       `
 The private part of the old key is removed. Servers that trust the old key need the new one: "sluice key trust" there.`,
     );
-  examples(withOutput(withData(rotate), FORMATS), 'sluice key rotate').action(async (options) => {
+  examples(withOutput(withKeyPlace(rotate), FORMATS), 'sluice key rotate').action(async (options) => {
     finish(await (await import('./key-rotate.ts')).keyRotate(options, invocation));
   });
 
@@ -52,7 +62,7 @@ The private part of the old key is removed. Servers that trust the old key need 
 What the key signed until now, and Sluice has seen, keeps its validity; nothing that comes later counts, whatever its date.`,
     );
   examples(
-    withOutput(withData(revoke), FORMATS),
+    withOutput(withKeyPlace(revoke), FORMATS),
     'sluice key revoke SHA256:UNgWKzz8hvabKkiY/9yU+T5UPBFpBedPWtysJSdwguA',
     'sluice key revoke SHA256:UNgWKzz8hvabKkiY/9yU+T5UPBFpBedPWtysJSdwguA --force',
   ).action(async (fingerprint, options) => {
@@ -69,7 +79,7 @@ What the key signed until now, and Sluice has seen, keeps its validity; nothing 
 What the key signs counts in every repository that does not list its keys itself (annotation sluice.dev/trusted-keys).`,
     );
   examples(
-    withOutput(withData(trust), FORMATS),
+    withOutput(withKeyPlace(trust), FORMATS),
     'sluice key trust other-server.pub',
     "sluice key trust 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI… sluice@other'",
     'ssh other sluice key show -o json | jq -r .own.publicKey | sluice key trust -',

@@ -2,7 +2,8 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock, timestamp } from '../../foundation/time/clock.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import { inKeyRing, type KeyOptions, type KeyRing, keyOf, printedAsData } from './in-key-ring.ts';
+import { inKeyRing, type KeyOptions, printedAsData } from './in-key-ring.ts';
+import { type KeyRing, keyOf } from './key-ring.ts';
 import { rotate } from './key-rotate.ts';
 
 export interface RevokeOptions extends KeyOptions {
@@ -12,7 +13,7 @@ export interface RevokeOptions extends KeyOptions {
 /** `sluice key revoke` */
 export function keyRevoke(fingerprint: string, options: RevokeOptions, invocation: Invocation): Promise<CommandResult> {
   const { terminal } = invocation;
-  return inKeyRing(options, invocation, (ring) => {
+  return inKeyRing(options, invocation, async (ring) => {
     const signs = ownFingerprint(ring) === fingerprint;
     const { revocation } = keyOf(ring.ledger, fingerprint);
     if (signs && options.force !== true && revocation === undefined)
@@ -21,7 +22,7 @@ export function keyRevoke(fingerprint: string, options: RevokeOptions, invocatio
         `${fingerprint} signs statements here; with --force Sluice makes another key first, and then revokes this one`,
       );
     // First, so that there is always a key that may sign.
-    const own = signs ? rotate(ring, invocation).own : undefined;
+    const own = signs ? (await rotate(ring, invocation)).own : undefined;
     ring.ledger.revokeKey(fingerprint, timestamp(systemClock.now()));
     const revoked = keyOf(ring.ledger, fingerprint);
     if (printedAsData({ revoked, own: own ?? null }, options, invocation)) return 0;

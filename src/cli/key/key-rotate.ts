@@ -5,12 +5,13 @@ import { TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.t
 import { keyText, keyOf as objectKeyOf } from '../../resource/object/object.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import { inKeyRing, type KeyOptions, type KeyRing, printedAsData } from './in-key-ring.ts';
+import { inKeyRing, type KeyOptions, printedAsData } from './in-key-ring.ts';
+import type { KeyRing } from './key-ring.ts';
 
 /** `sluice key rotate` */
 export function keyRotate(options: KeyOptions, invocation: Invocation): Promise<CommandResult> {
-  return inKeyRing(options, invocation, (ring) => {
-    const { before, own } = rotate(ring, invocation);
+  return inKeyRing(options, invocation, async (ring) => {
+    const { before, own } = await rotate(ring, invocation);
     if (printedAsData({ own, before: before ?? null }, options, invocation)) return 0;
     invocation.terminal.line(`${own.publicKey} ${printable(own.comment)}`);
     invocation.terminal.line(`${own.fingerprint} signs statements from now on`);
@@ -25,10 +26,10 @@ export function keyRotate(options: KeyOptions, invocation: Invocation): Promise<
 }
 
 /** Makes a new own key and reports where it has to be made known. `before` is undefined where the old one could not be read. */
-export function rotate(
+export async function rotate(
   ring: KeyRing,
   { terminal }: Invocation,
-): { readonly before: TrustedKey | undefined; readonly own: TrustedKey } {
+): Promise<{ readonly before: TrustedKey | undefined; readonly own: TrustedKey }> {
   const warn = (text: string) =>
     terminal.note(`${terminal.style('yellow', 'warning:', terminal.err)} ${printable(text)}`);
   let before: TrustedKey | undefined;
@@ -40,7 +41,7 @@ export function rotate(
       `the key that signed until now cannot be read (${error.message}); what it signed counts if "sluice key show" lists it`,
     );
   }
-  const own = ring.rotate();
+  const own = await ring.rotate();
   for (const repository of ring.repositories) {
     const { annotations } = repository.metadata;
     if (trusts(trustedKeysOf(annotations, ring.ledger.keys()).keys, own.fingerprint)) continue;

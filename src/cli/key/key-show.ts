@@ -5,7 +5,8 @@ import { STATEMENT_NAMESPACE } from '../../package/trust/statement/statement-sig
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
-import { inKeyRing, type KeyOptions, type KeyRing, printedAsData } from './in-key-ring.ts';
+import { inKeyRing, type KeyOptions, printedAsData } from './in-key-ring.ts';
+import type { KeyRing } from './key-ring.ts';
 
 export interface ShowOptions extends KeyOptions {
   readonly allowedSigners?: boolean;
@@ -18,26 +19,31 @@ const PRINCIPAL = 'sluice';
 /** `sluice key show` */
 export function keyShow(options: ShowOptions, invocation: Invocation): Promise<CommandResult> {
   const { terminal } = invocation;
-  return inKeyRing(options, invocation, (ring) => {
-    const own = ownOf(ring, invocation);
-    const keys = ring.ledger.keys();
-    if (options.allowedSigners === true) {
-      terminal.out.write(keys.map((key) => allowedSigner(key, ring.ledger)).join(''));
-      return own === undefined ? 1 : 0;
-    }
-    const described = own === undefined ? null : { fingerprint: own.fingerprint, publicKey: own.publicKey };
-    if (!printedAsData({ own: described, source: ring.source.name, keys }, options, invocation)) {
-      if (own !== undefined) {
-        terminal.line(`${own.publicKey} ${printable(own.comment)}`.trimEnd());
-        terminal.line(`signs statements here: ${own.fingerprint}, from ${printable(ring.source.name)}`);
-        terminal.line();
+  return inKeyRing(
+    options,
+    invocation,
+    (ring) => {
+      const own = ownOf(ring, invocation);
+      const keys = ring.ledger.keys();
+      if (options.allowedSigners === true) {
+        terminal.out.write(keys.map((key) => allowedSigner(key, ring.ledger)).join(''));
+        return own === undefined ? 1 : 0;
       }
-      const rows = keys.map((key) => [key.fingerprint, key.origin, key.addedAt, stateOf(key, own), key.comment]);
-      const { headers } = options;
-      terminal.out.write(table(['fingerprint', 'origin', 'added', 'state', 'comment'], rows, { headers }));
-    }
-    return own === undefined ? 1 : 0;
-  });
+      const described = own === undefined ? null : { fingerprint: own.fingerprint, publicKey: own.publicKey };
+      if (!printedAsData({ own: described, source: ring.source.name, keys }, options, invocation)) {
+        if (own !== undefined) {
+          terminal.line(`${own.publicKey} ${printable(own.comment)}`.trimEnd());
+          terminal.line(`signs statements here: ${own.fingerprint}, from ${printable(ring.source.name)}`);
+          terminal.line();
+        }
+        const rows = keys.map((key) => [key.fingerprint, key.origin, key.addedAt, stateOf(key, own), key.comment]);
+        const { headers } = options;
+        terminal.out.write(table(['fingerprint', 'origin', 'added', 'state', 'comment'], rows, { headers }));
+      }
+      return own === undefined ? 1 : 0;
+    },
+    false,
+  );
 }
 
 /**

@@ -4,7 +4,8 @@ import { parsePublicKeyList } from '../../git/signing/public-key-list.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { readSecretFile } from '../repo/put-secret.ts';
-import { inKeyRing, type KeyOptions, keyOf, printedAsData } from './in-key-ring.ts';
+import { inKeyRing, type KeyOptions, printedAsData } from './in-key-ring.ts';
+import { keyOf } from './key-ring.ts';
 
 /** The first line of a private key in PEM, of OpenSSH or another program. */
 const PRIVATE_KEY = /^-----BEGIN [A-Z ]*PRIVATE KEY-----/m;

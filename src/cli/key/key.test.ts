@@ -274,3 +274,10 @@ describe('key trust', () => {
     expect((await cli.run('key', 'trust', 'ssh-rsa AAAA')).stderr).toContain('the public key: line 1:');
   });
 });
+
+test('the namespace of a ledger in a cluster is refused for a data folder', async () => {
+  expect(await cli.run('key', 'show', '--ledger-namespace', 'sluice-two')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('name its kubeconfig with --kubeconfig'),
+  });
+});

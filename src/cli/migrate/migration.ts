@@ -9,7 +9,7 @@ import { compareRepository } from './compare-repository.ts';
 import type { Difference } from './compare-revisions.ts';
 import { copyMetadata } from './copy-metadata.ts';
 import type { MigrationReport, Note, RepositoryReport } from './migration-report.ts';
-import { expectedNotes, observedNotes } from './notes.ts';
+import { expectedNotes, notesInCluster, observedNotes } from './notes.ts';
 import { planRepository, type RepositoryPlan, shownAddress, withoutPasswords } from './plan-repository.ts';
 import { otherNotes, packageRevNames } from './porch-objects.ts';
 import { planSecret, registerRepository } from './register-repository.ts';
@@ -62,9 +62,10 @@ export class Migration {
     const repositories: RepositoryReport[] = [];
     for (const repository of wanted) repositories.push(await this.#migrate(repository));
     this.#notes.push(...(await otherNotes(client, namespace)));
+    const notes = this.#sluice?.isOwnServer === false ? notesInCluster(this.#notes) : this.#notes;
     return {
       ...{ porch: this.#porch.where, sluice: this.#sluice?.where ?? 'a new data folder' },
-      ...{ applied, repositories, differences: this.#differences, notes: this.#notes },
+      ...{ applied, repositories, differences: this.#differences, notes },
     };
   }
 

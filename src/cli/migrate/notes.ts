@@ -90,6 +90,14 @@ function noteOf(place: Place, objects: Revisions, { noun, plural, message, ...no
   return [{ ...place, ...note, message: `${counted(names.length, noun, plural)} ${message}`, names }];
 }
 
+/** Notes about an installation in a cluster, whose server adopts nothing for its clients. */
+export function notesInCluster(notes: readonly Note[]): readonly Note[] {
+  const place = 'in a data folder whose key the cluster trusts (docs/trust.md): ';
+  return notes.map(({ next, ...note }) =>
+    next === undefined ? note : { ...note, next: next.replace('sluice repo adopt ', `${place}$&`) },
+  );
+}
+
 function adoptCommand({ namespace, subject }: Place): string {
   return `sluice repo adopt ${subject} -n ${namespace}`;
 }

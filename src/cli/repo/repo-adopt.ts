@@ -134,7 +134,7 @@ async function inSession<Result>(
   if (folder === undefined) {
     throw new SluiceError(
       'Unsupported',
-      `"sluice repo adopt" reads Git and the records in it, which no server shows: name the data folder with --data (a kubeconfig is named now)`,
+      `"sluice repo adopt" reads Git and the records in it, which no server shows: name the data folder with --data (a kubeconfig is named now); for a cluster, a data folder whose key it trusts, see "Adopt" in docs/trust.md`,
     );
   }
   const onNote = (note: string) =>
