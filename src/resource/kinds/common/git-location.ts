@@ -53,7 +53,8 @@ export function gitAddressProblem(address: string): string | undefined {
   }
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined) return ADDRESS_FORMS;
-  if (url.username !== '' || url.password !== '') return NO_PASSWORD;
+  // Also an empty name.
+  if (url.username !== '' || url.password !== '' || /^https?:\/\/[^/?#\\]*@/i.test(address)) return NO_PASSWORD;
   if (url.search !== '' || url.hash !== '') return NO_QUERY;
   if (url.protocol === 'file:') return fileProblem(url);
   // The operator of the server decides whether a host may be used, and over http.
