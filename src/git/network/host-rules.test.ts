@@ -62,7 +62,7 @@ describe('rules on hosts', () => {
     await expect(rules([], ['1.1.1.1', '10.0.0.1']).addresses(at('git.example.com', 8443))).rejects.toMatchObject({
       code: 'Refused',
       message: expect.stringMatching(
-        /"sluice up" with --allow-git-host git\.example\.com:8443, or set SLUICE_ALLOW_GIT_HOST=git\.example\.com:8443 /,
+        /"sluice serve" in its Deployment\) with --allow-git-host git\.example\.com:8443, or set SLUICE_ALLOW_GIT_HOST=git\.example\.com:8443 /,
       ),
     });
     expect(await rules([], ['1.1.1.1']).addresses(at('git.example.com'))).toEqual([{ address: '1.1.1.1', family: 4 }]);
