@@ -12,12 +12,14 @@ import { git, initBare } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { skipFor } from '../support/skip.ts';
 import { Up } from '../support/up.ts';
+import { applyObjects } from './support/apply-objects.ts';
 import { ControlPlane } from './support/control-plane.ts';
 import { API_SERVICE, PACKAGE_VERSION } from './support/extension-server.ts';
 import { DEFINITIONS, readDefinitions } from './support/install-definitions.ts';
 import { porchProgram } from './support/porch/porch-program.ts';
 import { PorchServer, REPOSITORIES } from './support/porch/porch-server.ts';
 import { clusterPrograms } from './support/programs.ts';
+import { readManifests } from './support/render.ts';
 import { Installation, NAMESPACE } from './support/sluice-serve.ts';
 
 const program = inject('serverMissing') === '' ? await porchProgram() : { missing: inject('serverMissing') };
@@ -237,6 +239,7 @@ describe('migration from a Porch server', skipFor(missing), () => {
     }
     await admin.delete(API_SERVICE);
     await using installation = await Installation.create(plane);
+    await applyObjects(installation.admin, readManifests('components/git-credentials-everywhere/git-credentials'));
     const secret = { metadata: { name: 'sluice-signing-key' }, stringData: { identity } };
     expect(await admin.post(`/api/v1/namespaces/${NAMESPACE}/secrets`, secret)).toMatchObject({ status: 201 });
     const leader = await installation.start({ options: ['--allow-git-host', '127.0.0.1'] });
