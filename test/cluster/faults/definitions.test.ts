@@ -44,7 +44,7 @@ test('the definition of repositories is deleted and created again: Git and the p
   const before = await shown();
   const refs = await readRefs(current.gitFolder, 'refs');
   const { apiVersion, kind, spec } = (await current.admin.get(`${REPOSITORIES}/packages`)).body;
-  const missing = /does not serve repositories\.config\.porch\.kpt\.dev in version v1alpha1/;
+  const missing = /does not serve [^:]*repositories\.config\.porch\.kpt\.dev/;
   await defineAgain('repositories.config.porch.kpt.dev', REPOSITORIES, async () => {
     await Promise.all(replicas.map((replica) => replica.logged(missing)));
     expect(await current.whenReady()).toBeDefined();
