@@ -8,6 +8,8 @@ const MAX_BACKOFF_MS = 1000;
 const MAX_TRIES_MS = 120_000;
 /** Responses after which a client of Kubernetes repeats a request. */
 const RETRIED = new Set([429, 500, 502, 503, 504]);
+/** In the words of Porch: an attempt whose response was lost still goes on. */
+const IN_PROGRESS = 'another request is already in progress';
 
 export interface PatientResult {
   readonly answer: Answer;
@@ -50,7 +52,8 @@ export class PatientClient {
         this.#api.send(method, path, options),
         late.then(() => Promise.reject(new Error('no response in time'))),
       ]);
-      return RETRIED.has(answer.status) ? { failure: `${answer.status} ${reasonOf(answer)}` } : { answer, failure: '' };
+      const isRepeated = RETRIED.has(answer.status) || answer.text.includes(IN_PROGRESS);
+      return isRepeated ? { failure: `${answer.status} ${reasonOf(answer)}` } : { answer, failure: '' };
     } catch (error) {
       return { failure: String(error) };
     } finally {
