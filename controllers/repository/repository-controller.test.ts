@@ -82,45 +82,6 @@ describe('repository controller', () => {
     expect((await statusOf(world, 'apps')).status?.packageCount).toBe(3);
   });
 
-  test('changes of times alone are written every five minutes', async () => {
-    await create('apps', { repo: await world.bare('apps') });
-    await reconcile('apps');
-    const version = async () => (await world.client.get(repositoryKind, { name: 'apps' })).metadata.resourceVersion;
-    const first = await version();
-    for (let look = 0; look < 5; look += 1) {
-      clock.advance(59_000);
-      await reconcile('apps');
-    }
-    expect(await version()).toBe(first);
-    clock.advance(5000);
-    await reconcile('apps');
-    expect(await version()).not.toBe(first);
-    expect((await statusOf(world, 'apps')).status?.lastFullSyncTime).toBe('2026-01-01T00:05:00Z');
-  });
-
-  test('with an informer it reads objects from there, and what the informer does not show yet is not lost', async () => {
-    await create('apps', { repo: await world.bare('apps') });
-    let shown = await world.client.get(repositoryKind, { name: 'apps' });
-    controller = repositoryControllerOf(world, { registered: () => [shown], find: () => shown });
-    // The status that opening reports is not in the informer.
-    await reconcile('apps');
-    expect(await ready('apps')).toBe('True Ready');
-    const client = world.client.as({ name: 'anna' }, 'api');
-    const metadata = { annotations: { note: 'changed' } };
-    await client.patch(repositoryKind, { name: 'apps' }, { metadata });
-    clock.advance(600_000);
-    await reconcile('apps');
-    expect((await statusOf(world, 'apps')).status?.lastFullSyncTime).toBe('2026-01-01T00:10:00Z');
-    shown = await world.client.get(repositoryKind, { name: 'apps' });
-    const version = shown.metadata.resourceVersion;
-    clock.advance(10_000);
-    await reconcile('apps');
-    expect((await world.client.get(repositoryKind, { name: 'apps' })).metadata.resourceVersion).toBe(version);
-    await world.client.delete(repositoryKind, { name: 'apps' });
-    await reconcile('apps');
-    expect(world.store.findRepository('default/apps')).toBeDefined();
-  });
-
   test('a sync can be requested by annotation and by runOnceAt', async () => {
     controller = repositoryControllerOf(world, { localInterval: 3_600_000 });
     const repo = await world.bare('apps');

@@ -1,9 +1,9 @@
-import { isOlder } from '../../src/controller/resource-version.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
+import { isOlder } from '../../src/resource/object/resource-version.ts';
 import { type RepositoryReport, repositoryStatusAfter } from './repository-status.ts';
 
 export interface RepositoryObjectsOptions {

@@ -3,10 +3,10 @@ import { backoffDelay, sleep } from '../foundation/time/backoff.ts';
 import type { Clock } from '../foundation/time/clock.ts';
 import type { Client, SelectOptions } from '../resource/client/client.ts';
 import type { KubernetesObject, ObjectKey, Stored } from '../resource/object/object.ts';
+import { isOlder } from '../resource/object/resource-version.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import type { WatchEvent } from '../resource/storage/storage.ts';
 import { type IndexFunction, type InformerEvent, InformerStore } from './informer-store.ts';
-import { isOlder } from './resource-version.ts';
 
 /** For `watchTimeoutMs` of a client of a cluster: a kube-apiserver sends a bookmark only once a minute where nothing changes. */
 export const CLUSTER_WATCH_TIMEOUT_MS = 150_000;

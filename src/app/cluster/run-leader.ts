@@ -12,7 +12,7 @@ import { aborted } from '../service/until-stopped.ts';
 import { serveClusterApi } from './cluster-api.ts';
 import type { ClusterFront } from './cluster-front.ts';
 import { ensureSigningKey, SIGNING_KEY_NAME } from './ensure-signing-key.ts';
-import { keepCaBundle } from './keep-ca-bundle.ts';
+import { keepServerTrusted } from './keep-server-trusted.ts';
 import { objectWarnings } from './object-warnings.ts';
 import { aboutCluster, openClusterSession } from './open-cluster-session.ts';
 import type { ReplicaOptions } from './replica-options.ts';
@@ -107,7 +107,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
     });
     try {
       await service.start();
-      if (role !== 'controllers') keepCaBundle({ client, clock, front, service: ofServer, signal, warn });
+      if (role !== 'controllers') keepServerTrusted({ client, clock, front, service: ofServer, signal, warn });
       if (!signal.aborted) options.onReady();
       await aborted(signal);
     } finally {

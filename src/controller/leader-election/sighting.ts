@@ -1,4 +1,4 @@
-import { isOlder } from '../resource-version.ts';
+import { isOlder } from '../../resource/object/resource-version.ts';
 import type { ElectionConfig } from './election-config.ts';
 import type { Sighting } from './election-state.ts';
 import { durationMsOf, holderOf, type StoredLease } from './lease-record.ts';

@@ -1,4 +1,5 @@
 import type { Stored } from '../../../resource/object/object.ts';
+import { isOlder } from '../../../resource/object/resource-version.ts';
 import type { LedgerObject } from './ledger-objects.ts';
 
 interface Known {
@@ -42,8 +43,4 @@ export class KnownObjects {
     this.#known.set(name, { object: known.object, isMissing: true });
     return true;
   }
-}
-
-function isOlder(version: string, other: string): boolean {
-  return BigInt(version) < BigInt(other);
 }

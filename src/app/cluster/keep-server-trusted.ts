@@ -9,7 +9,7 @@ import type { ClusterFront } from './cluster-front.ts';
 /** Name of the ValidatingWebhookConfiguration of an installation. */
 const WEBHOOK_CONFIGURATION = 'sluice';
 
-export interface KeepCaBundleOptions {
+export interface KeepServerTrustedOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly front: ClusterFront;
@@ -23,7 +23,7 @@ export interface KeepCaBundleOptions {
  * Keeps the authorities of the server in the APIService of the package kinds, and in the webhook configuration if there is one, so that the
  * kube-apiserver trusts it. Returns at once.
  */
-export function keepCaBundle({ client, clock, front, service, signal, warn }: KeepCaBundleOptions): void {
+export function keepServerTrusted({ client, clock, front, service, signal, warn }: KeepServerTrustedOptions): void {
   const kept = keepCaBundles({
     ...{ client, clock, service, certificates: () => front.certificates },
     apiService: `${packageRevisionKind.version}.${packageRevisionKind.group}`,
