@@ -1,7 +1,7 @@
 import { settingsOf } from '../../../../src/delivery/delivery-target.ts';
-import { type ManifestsOutcome, manifestsOf } from '../../../../src/delivery/manifests.ts';
 import type { DeliveryRefusal } from '../../../../src/delivery/refusal.ts';
-import { packageKey } from '../../../../src/delivery/select-revisions.ts';
+import { packageKey } from '../../../../src/delivery/selection/select-revisions.ts';
+import { type ManifestsOutcome, manifestsOf } from '../../../../src/delivery/tree/manifests.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import { selects } from '../../../../src/package/store/policy-objects.ts';
 import type { Repository } from '../../../../src/resource/kinds/porch/repository.ts';
