@@ -61,7 +61,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
   const deliverable = deliverableResolver({
     store,
-    targets: () => readers.targets.list(),
+    targets: (namespace) => readers.targets.listIn(namespace),
     repositoryOf: ({ namespace, key }) => readers.repositories.get({ namespace, name: key.repository }),
     shipped: session.targetObjects,
     requiredGates: (revision) =>
