@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-/** The namespace of the manifests; a release of the chart has any. */
+/** The namespace of the manifests. Helm users choose the namespace of a release, so the templates must not contain a fixed one. */
 const NAMESPACE = /\bsluice-system\b/g;
 
 /** Files of the manifests that are no templates: a chart neither creates its namespace nor lists its files. */
