@@ -38,11 +38,20 @@ export interface ControllerSettings extends ControllerChoice {
   readonly requests?: SyncRequests;
 }
 
-/** Throws InvalidInput for a name that no controller has. */
-export function checkDisabled(names: readonly string[]): void {
+/** Throws InvalidInput for a name that no controller has which can run. */
+export function checkDisabled(
+  names: readonly string[],
+  { housekeeping }: Pick<ControllerChoice, 'housekeeping'>,
+): void {
+  const known = chosenControllers({ disabled: [], housekeeping });
   for (const name of names) {
-    if (CONTROLLERS.includes(name)) continue;
-    throw new SluiceError('InvalidInput', `there is no controller "${name}"; there are ${CONTROLLERS.join(', ')}`);
+    if (known.includes(name)) continue;
+    if (CONTROLLERS.includes(name))
+      throw new SluiceError(
+        'InvalidInput',
+        `controller "${name}" does not run in a cluster, which does its work itself; there are ${known.join(', ')}`,
+      );
+    throw new SluiceError('InvalidInput', `there is no controller "${name}"; there are ${known.join(', ')}`);
   }
 }
 
