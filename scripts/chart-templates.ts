@@ -7,6 +7,9 @@ const NAMESPACE = /\bsluice-system\b/g;
 /** Files of the manifests that are no templates: a chart neither creates its namespace nor lists its files. */
 const OMITTED = new Set(['kustomization.yaml', 'namespace.yaml']);
 
+/** Templates that are written by hand: Helm prints these notes after an installation, for which no manifest has a place. */
+export const HAND_WRITTEN: ReadonlySet<string> = new Set(['NOTES.txt']);
+
 /** File name to text of the templates of the Helm chart, made of the manifests for kustomize in a folder. */
 export function chartTemplates(deploy: string): ReadonlyMap<string, string> {
   const files = ['base', 'overlays/ha', 'components/*'].flatMap((folder) =>
