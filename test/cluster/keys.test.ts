@@ -84,6 +84,38 @@ test('a key that the CLI trusts counts in the running server, and nothing that i
   expect(await statusOf('after', /^(?!.*outOfBand).*"Published"/s)).not.toContain('outOfBand');
   const { text } = await used.current.admin.get(REPOSITORY);
   expect(text).not.toContain('older than the repository');
+
+  // With the kubeconfig: the list changes nothing, and the adoption counts.
+  await publishInFolder('later');
+  expect(await statusOf('later', /outOfBand/)).toContain('RevokedKey');
+  const adopt = (...words: string[]) => inCluster('repo', 'adopt', 'packages', '--only', 'later/*', ...words);
+  const { keys: known } = await shown();
+  expect(await adopt()).toMatch(/refs\/tags\/later\/v1 +RevokedKey[\s\S]*would adopt: 1 tag/);
+  expect((await shown()).keys).toEqual(known);
+  expect(await adopt('--yes')).toContain('adopted: 1 tag');
+  expect(await statusOf('later', /^(?!.*outOfBand).*"Published"/s)).not.toContain('outOfBand');
+  const { own: unchanged, keys: after } = await shown();
+  expect(unchanged).toEqual(own);
+  expect(after.slice(known.length)).toMatchObject([{ origin: 'added', comment: 'sluice repo adopt' }]);
+  const { text: state } = await used.current.admin.get(REPOSITORY);
+  expect(state).not.toContain('older than the repository');
+  expect(await inCluster('repo', 'adopt', 'packages')).toContain('nothing to adopt in packages');
+});
+
+test('an adoption that only the leader could record is refused with the next step', async () => {
+  const adopt = (...words: string[]) =>
+    runCli(['repo', 'adopt', 'packages', '--kubeconfig', used.plane.kubeconfig, ...words], {
+      ...process.env,
+      ...environment,
+    });
+  expect(await adopt('--new-id', '--yes')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('only the leader writes that into the ledger of a cluster'),
+  });
+  expect(await adopt('--ledger-namespace', 'default')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/no trust ledger in the namespace default.*--ledger-namespace/),
+  });
 });
 
 test('the running server signs with the key of a rotation, and the old one is revoked with --force', async () => {

@@ -20,7 +20,8 @@ export interface KeyOptions extends PlaceOptions {
   readonly ledgerNamespace?: string;
 }
 
-const DEFAULT_LEDGER_NAMESPACE = 'sluice-system';
+/** Of the installation in a cluster, where the command line names none. */
+export const DEFAULT_LEDGER_NAMESPACE = 'sluice-system';
 
 /** Opens the keys of the data folder or of the installation that a command line means. `write` is false for a command that only reads. */
 export async function inKeyRing<Result>(
@@ -38,12 +39,16 @@ export async function inKeyRing<Result>(
     const namespace = options.ledgerNamespace ?? choice.secret?.namespace ?? DEFAULT_LEDGER_NAMESPACE;
     return inClusterKeyRing({ place, namespace, choice, write }, invocation, run);
   }
-  if (options.ledgerNamespace !== undefined)
-    throw new SluiceError(
-      'InvalidInput',
-      '--ledger-namespace is about an installation in a cluster; name its kubeconfig with --kubeconfig',
-    );
+  if (options.ledgerNamespace !== undefined) throw noCluster();
   return inFolderKeyRing(folder ?? folderOf(options, environment), choice, run);
+}
+
+/** The refusal of --ledger-namespace on a data folder. */
+export function noCluster(): SluiceError {
+  return new SluiceError(
+    'InvalidInput',
+    '--ledger-namespace is about an installation in a cluster; name its kubeconfig with --kubeconfig',
+  );
 }
 
 async function inFolderKeyRing<Result>(
