@@ -13,7 +13,7 @@ import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
 import { findClusterAccess } from '../../kubernetes/access/kubeconfig.ts';
 import { Connection } from '../../kubernetes/connection/connection.ts';
 import { HttpClient } from '../../kubernetes/http-client.ts';
-import { type KeySource, OwnKey } from '../../package/trust/keys/own-key.ts';
+import type { KeySource } from '../../package/trust/keys/own-key.ts';
 import { statementSigner } from '../../package/trust/statement/statement-signer.ts';
 import { verifySignature } from '../../package/trust/statement/verify-signature.ts';
 import type { Place } from '../access/place.ts';
@@ -27,6 +27,8 @@ export interface ClusterAdoptionOptions extends Pick<SessionOptions, 'actor' | '
   /** A key of the operator; default: one that only this adoption uses. */
   readonly choice: SigningChoice;
   readonly environment: NodeJS.ProcessEnv;
+  /** False to keep the ledger as it is. */
+  readonly write: boolean;
 }
 
 const COMMENT = 'sluice repo adopt';
@@ -41,23 +43,22 @@ export async function inClusterAdoption<Result>(
   options: ClusterAdoptionOptions,
   run: (place: AdoptionPlace) => Promise<Result>,
 ): Promise<Result> {
-  const { place, ledgerNamespace: namespace, choice, environment, actor, network, onNote } = options;
+  const { place, ledgerNamespace: namespace, choice, environment, write, actor, network, onNote } = options;
   const { kubeconfig, context } = place;
   const clock = systemClock;
   const connection = new Connection(await findClusterAccess({ kubeconfig, context, environment, clock }));
   const path = await mkdtemp(join(tmpdir(), 'sluice-adopt-'));
   try {
     const client = new HttpClient({ connection, face: 'cli' });
-    const common = { client, server: connection.access.server, namespace };
-    const ledger = await openClusterLedger({ ...common, write: false });
+    const ledger = await openClusterLedger({ client, server: connection.access.server, namespace, write });
     const source = sourceOf(choice);
-    const { fingerprint, publicKey } = statementSigner(source.read());
+    const signer = statementSigner(source.read());
+    const { fingerprint, publicKey } = signer;
     if (ledger.keys().some((key) => key.fingerprint === fingerprint && key.origin === 'own'))
       throw new SluiceError(
         'InvalidInput',
         `cannot adopt with ${source.name}: it is a key of the installation itself, whose ledger would count as old; name another key with --signing-key, or none`,
       );
-    const own = new OwnKey(source, ledger, clock);
     const end = new AbortController();
     let refusal: unknown;
     const onError = (error: unknown) => {
@@ -74,14 +75,14 @@ export async function inClusterAdoption<Result>(
       },
       {
         objects: new ClusterObjects({ client, clock, startVersion: 0n, onEvent: () => undefined }),
-        openTrust: async () => ({ signer: () => own.current(), verify: verifySignature, ledger }),
+        openTrust: async () => ({ signer: () => signer, verify: verifySignature, ledger }),
       },
     ).catch((error: unknown) => {
       // Without a right, the readers would try for ever.
       throw refusal ?? error;
     });
     try {
-      return await run({
+      const result = await run({
         ...{ session, namespace: connection.access.namespace, isCluster: true },
         expectKnown: (address) => {
           if (ledger.repositoryAt(canonicalAddressNow(address)) !== undefined) return;
@@ -91,16 +92,13 @@ export async function inClusterAdoption<Result>(
           );
         },
         beforeWrite: async () => {
-          const writer = await openClusterLedger({ ...common, write: true });
-          try {
-            const addedAt = timestamp(clock.now());
-            writer.addKey({ fingerprint, publicKey, comment: source.comment, origin: 'added', addedAt });
-            await writer.flushed();
-          } finally {
-            writer.close();
-          }
+          const addedAt = timestamp(clock.now());
+          ledger.addKey({ fingerprint, publicKey, comment: source.comment, origin: 'added', addedAt });
+          await ledger.flushed();
         },
       });
+      if (write) await ledger.flushed();
+      return result;
     } finally {
       await session.close();
     }

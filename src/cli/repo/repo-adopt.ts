@@ -168,7 +168,7 @@ async function inAdoptionPlace<Result>(
     const { inClusterAdoption } = await import('./in-cluster-adoption.ts');
     const installation = ledgerNamespace ?? DEFAULT_LEDGER_NAMESPACE;
     if (isVerbose) terminal.note(`using the trust ledger in namespace ${printable(installation)} of the cluster`);
-    const common = { actor, network, onNote, environment };
+    const common = { actor, network, onNote, environment, write: options.yes === true };
     return inClusterAdoption({ ...common, place, choice: signing, ledgerNamespace: installation }, run);
   }
   if (ledgerNamespace !== undefined) throw noCluster();
