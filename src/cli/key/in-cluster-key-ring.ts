@@ -12,10 +12,10 @@ import type { Client } from '../../resource/client/client.ts';
 import { type Secret, secretKind, secretText } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
+import { openClusterLedger } from '../access/cluster-ledger.ts';
 import type { Place } from '../access/place.ts';
 import type { Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
-import { openClusterLedger } from './cluster-ledger.ts';
 import { type KeyRing, keyOf, providedKey } from './key-ring.ts';
 
 export interface ClusterKeyRingOptions {

@@ -16,8 +16,8 @@ import { HttpClient } from '../../kubernetes/http-client.ts';
 import type { KeySource } from '../../package/trust/keys/own-key.ts';
 import { statementSigner } from '../../package/trust/statement/statement-signer.ts';
 import { verifySignature } from '../../package/trust/statement/verify-signature.ts';
+import { openClusterLedger } from '../access/cluster-ledger.ts';
 import type { Place } from '../access/place.ts';
-import { openClusterLedger } from '../key/cluster-ledger.ts';
 import type { AdoptionPlace } from './adoption-place.ts';
 
 export interface ClusterAdoptionOptions extends Pick<SessionOptions, 'actor' | 'network' | 'onNote'> {

@@ -6,8 +6,7 @@ import type { Adoptable, AdoptableRecord } from '../../package/plan/adoption.ts'
 import type { PackageRepository } from '../../package/store/package-repository.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { actorOf } from '../access/actor.ts';
-import { folderOf, localFolderOf, placeOf } from '../access/place.ts';
-import { DEFAULT_LEDGER_NAMESPACE, noCluster } from '../key/in-key-ring.ts';
+import { DEFAULT_LEDGER_NAMESPACE, folderOf, localFolderOf, noCluster, placeOf } from '../access/place.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
