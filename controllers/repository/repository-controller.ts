@@ -69,6 +69,8 @@ export interface RepositoryControllerOptions
   readonly listOf?: (key: ObjectKey) => Stored<ObjectOf<typeof configMapKind>> | undefined;
   /** Requests that come from no object, such as those of webhooks. Default: none. */
   readonly requests?: SyncRequests;
+  /** Calls the listener with each repository that a request waits for; returns what ends that. Default: none does. */
+  readonly onWanted?: ((listener: (key: ObjectKey) => void) => () => void) | undefined;
   /** Milliseconds that syncing one repository may take. Default 60,000. */
   readonly deadline?: number;
   /**
@@ -121,6 +123,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     // A repository that does not respond occupies one worker until its deadline; other workers serve the other
     // repositories.
     maxConcurrentReconciles: 64,
+    workerStart: { atOnce: 4, intervalMs: 25 },
     baseDelayMs: 1000,
     maxDelayMs: 300_000,
     sources: [
@@ -129,6 +132,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         map: (event) => (event.type === 'add' ? toObject(event) : [...toObject(event), ...inConflict.values()]),
       }),
       triggerSource((enqueue) => requests.subscribe(enqueue)),
+      { start: ({ prioritize }) => options.onWanted?.(prioritize) ?? (() => undefined) },
     ],
     async reconcile(key, context) {
       const object = await objects.find(key);

@@ -12,6 +12,8 @@ export function awaitingStorage<T extends KubernetesObject>(inner: Storage<T>, o
   const whenRead = (key: ObjectKey, { signal }: RequestContext) => openings.whenRead(repositoryOf(key), signal);
   const whenAllRead = ({ signal }: RequestContext, selection: Selection = {}) => {
     const repository = repositoryIn(selection);
+    if (selection.namespace !== undefined && repository !== undefined)
+      return openings.whenRead({ namespace: selection.namespace, name: repository }, signal);
     const selects = ({ namespace, name }: ObjectKey) =>
       (selection.namespace === undefined || selection.namespace === (namespace ?? DEFAULT_NAMESPACE)) &&
       (repository === undefined || repository === name);

@@ -25,6 +25,7 @@ export class InitialOpenings {
   readonly #options: InitialOpeningsOptions;
   readonly #read = new Set<string>();
   readonly #startedAt: number;
+  readonly #listeners = new Set<(key: ObjectKey) => void>();
   #progressAt: number;
   #isOver = false;
 
@@ -41,8 +42,15 @@ export class InitialOpenings {
     this.#progressAt = this.#options.clock.now();
   }
 
+  /** Calls the listener with each repository that a request waits for, so that it is opened first. */
+  onWanted(listener: (key: ObjectKey) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
   /** Resolves when a repository was read or is not registered, when the time is over, or when the signal aborts. */
   async whenRead(key: ObjectKey, signal?: AbortSignal): Promise<void> {
+    if (!this.#isOver && !this.#isRead(key)) for (const listener of this.#listeners) listener(key);
     await this.#until(() => this.#isRead(key), signal);
   }
 

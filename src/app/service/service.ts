@@ -9,7 +9,7 @@ import type { PackageRevision } from '../../package/model/revision/package-revis
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
-import { keyText } from '../../resource/object/object.ts';
+import { keyText, type ObjectKey } from '../../resource/object/object.ts';
 import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
 import type { Listener } from '../../server/listener.ts';
 import type { Metrics } from '../../server/metrics/metrics.ts';
@@ -123,7 +123,9 @@ export class SluiceService {
     this.manager.add({ name: 'signatures', start: () => undefined, busy });
     const onProblem = (revision: string, message: string) => this.#warn('Problem', revision, message);
     this.#requests = options.requests ?? new SyncRequests(clock);
-    addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests });
+    const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
+    addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests, onWanted });
+    session.store.onArrival((id) => this.#openings.note(id));
   }
 
   async start(): Promise<void> {
@@ -304,6 +306,7 @@ export class SluiceService {
     const key = `${record.controller} ${record.key}`;
     const before = this.#errors.get(key);
     const { error } = record;
+    // It was opened before that, unless it failed.
     if (record.controller === 'repository') this.#openings.note(record.key);
     if (error === undefined) this.#errors.delete(key);
     else this.#errors.set(key, error);
