@@ -74,3 +74,18 @@ test('ends with the signal of the request, and once it is finished', async () =>
   objects = registered([key('late')]);
   expect(await waitFor(openings.whenRead(key('late')))(0)).toBe(true);
 });
+
+test('reports which repositories requests wait for', async () => {
+  const wanted: ObjectKey[] = [];
+  const unsubscribe = openings.onWanted((repository) => wanted.push(repository));
+  openings.note('default/infra');
+  void openings.whenRead(key('infra'));
+  void openings.whenRead(key('unknown'));
+  const apps = waitFor(openings.whenRead(key('apps')));
+  expect(wanted).toEqual([key('apps')]);
+  unsubscribe();
+  void openings.whenRead(key('apps', 'other'));
+  expect(wanted).toHaveLength(1);
+  openings.note('default/apps');
+  expect(await apps()).toBe(true);
+});
