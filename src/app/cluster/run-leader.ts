@@ -86,6 +86,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   const { readers, remoteTimeoutMs } = session;
   const openings = new InitialOpenings({ clock, repositories: readers.repositories, timeoutMs: remoteTimeoutMs });
   const onRead = (id: string) => openings.note(id);
+  session.store.onArrival(onRead);
   const follower = role === 'api' ? new RepositoryFollower({ session, requests, warn, onRead }) : undefined;
   try {
     await untilEnded(signal, () => front.access.whenSynced());

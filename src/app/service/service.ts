@@ -125,7 +125,6 @@ export class SluiceService {
     this.#requests = options.requests ?? new SyncRequests(clock);
     const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
     addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests, onWanted });
-    session.store.onArrival((id) => this.#openings.note(id));
   }
 
   async start(): Promise<void> {
@@ -306,7 +305,6 @@ export class SluiceService {
     const key = `${record.controller} ${record.key}`;
     const before = this.#errors.get(key);
     const { error } = record;
-    // It was opened before that, unless it failed.
     if (record.controller === 'repository') this.#openings.note(record.key);
     if (error === undefined) this.#errors.delete(key);
     else this.#errors.set(key, error);
