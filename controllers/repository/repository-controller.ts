@@ -13,14 +13,13 @@ import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
 import { canonicalAddress } from '../../src/git/open/repository-address.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
 import type { OpenOptions } from '../../src/package/store/open-package-repository.ts';
-import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import {
   allowedSignersOf,
   hostUsersNameOf,
   parseHostUsers,
   parsePeople,
 } from '../../src/package/store/policy-objects.ts';
-import { type Opening, RepositoryOpener } from '../../src/package/store/repository-opener.ts';
+import { RepositoryOpener } from '../../src/package/store/repository-opener.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { Signers } from '../../src/package/store/signing.ts';
 import type { Client } from '../../src/resource/client/client.ts';
@@ -42,9 +41,6 @@ import type { RepositoryReport } from './repository-status.ts';
 import { SyncRequests } from './sync-requests.ts';
 
 export const REPOSITORY_ACTOR = 'controller:repository';
-
-/** For what has changed since the last sync. Then the mirror is read as it is; a server waits ten seconds for all repositories. */
-const RESPONSE_TIMEOUT_MS = 5000;
 
 export interface RepositoryControllerOptions
   extends Pick<
@@ -73,6 +69,8 @@ export interface RepositoryControllerOptions
   readonly listOf?: (key: ObjectKey) => Stored<ObjectOf<typeof configMapKind>> | undefined;
   /** Requests that come from no object, such as those of webhooks. Default: none. */
   readonly requests?: SyncRequests;
+  /** Calls the listener with each repository that a request waits for; returns what ends that. Default: none does. */
+  readonly onWanted?: ((listener: (key: ObjectKey) => void) => () => void) | undefined;
   /** Milliseconds that syncing one repository may take. Default 60,000. */
   readonly deadline?: number;
   /**
@@ -125,6 +123,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     // A repository that does not respond occupies one worker until its deadline; other workers serve the other
     // repositories.
     maxConcurrentReconciles: 64,
+    workerStart: { atOnce: 4, intervalMs: 25 },
     baseDelayMs: 1000,
     maxDelayMs: 300_000,
     sources: [
@@ -133,6 +132,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         map: (event) => (event.type === 'add' ? toObject(event) : [...toObject(event), ...inConflict.values()]),
       }),
       triggerSource((enqueue) => requests.subscribe(enqueue)),
+      { start: ({ prioritize }) => options.onWanted?.(prioritize) ?? (() => undefined) },
     ],
     async reconcile(key, context) {
       const object = await objects.find(key);
@@ -241,7 +241,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const { localInterval = 1000, remoteInterval } = options;
     const remote = remoteInterval === undefined ? REMOTE_INTERVALS : steady(remoteInterval);
     const intervals = isLocal ? steady(localInterval) : remote;
-    const { repository, syncedAt } = await openNow(object, {
+    const { repository, syncedAt } = await opener.openAvailable(object, {
       ...{ signal, follows: leader !== undefined },
       onRepair: (repair) => recordRepair(object, repair),
     });
@@ -252,38 +252,6 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const { note } = repository;
     if (note !== undefined) recorder.record(object, 'Normal', 'IndexRebuilt', note);
     return state;
-  }
-
-  /**
-   * Opens a repository. If its remote does not respond in time, one that was synced before is opened as its mirror has it, with the time of
-   * that sync: its packages must not look deleted because a Git host is down when this process starts. A user who registers an address
-   * for the first time must not read what another user's credentials have fetched.
-   */
-  async function openNow(
-    object: Stored<Repository>,
-    how: Opening & { readonly signal: AbortSignal },
-  ): Promise<{ readonly repository: PackageRepository; readonly syncedAt?: number }> {
-    const { lastFullSyncTime } = object.status ?? {};
-    if (lastFullSyncTime == null) return { repository: await opener.open(object, how) };
-    const late = new AbortController();
-    const cancel = clock.schedule(RESPONSE_TIMEOUT_MS, () => late.abort());
-    try {
-      const signal = AbortSignal.any([how.signal, late.signal]);
-      return { repository: await opener.open(object, { ...how, signal }) };
-    } catch (error) {
-      const isDown = late.signal.aborted || isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Timeout');
-      if (how.signal.aborted || !isDown) throw error;
-      try {
-        const repository = await opener.open(object, { ...how, offline: true });
-        return { repository, syncedAt: Date.parse(lastFullSyncTime) };
-      } catch {
-        // The mirror was lost: the error about the remote counts, or it needs more time than a fetch of changes.
-        if (!late.signal.aborted) throw error;
-        return { repository: await opener.open(object, how) };
-      }
-    } finally {
-      cancel();
-    }
   }
 
   /** Lets controllers act for a repository once those of other namespaces that registered the same packages first are deleted. */

@@ -36,6 +36,11 @@ export class SyncRequests {
     this.#wake(repository, key);
   }
 
+  /** True if a request waits for a repository. */
+  has(repository: ObjectKey): boolean {
+    return this.#waiting.has(keyText(repository));
+  }
+
   /** Returns and removes the request that waits for a repository. */
   take(repository: ObjectKey): SyncRequest | undefined {
     const key = keyText(repository);

@@ -182,6 +182,44 @@ describe('Controller', () => {
     await manager.stop();
   });
 
+  test('a request that is prioritized goes first, and workers that begin later share no processor with it', async () => {
+    const { clock, manager, create } = managerBench();
+    const order: string[] = [];
+    let prioritize: (key: ObjectKey) => void = () => undefined;
+    const started = Promise.withResolvers<void>();
+    manager.addController({
+      name: 'test',
+      sources: [
+        widgetSource,
+        {
+          start(context) {
+            prioritize = context.prioritize;
+            return () => undefined;
+          },
+        },
+      ],
+      maxConcurrentReconciles: 3,
+      workerStart: { atOnce: 1, intervalMs: 100 },
+      async reconcile({ name }) {
+        order.push(name);
+        await started.promise;
+      },
+    });
+    const made = [await create('a'), await create('b'), await create('c'), await create('d')];
+    await manager.start();
+    await settle();
+    expect(order).toEqual(['a']);
+    for (const { metadata } of made.slice(0, 3)) prioritize(metadata);
+    await clock.advanceAsync(100);
+    expect(order).toEqual(['a', 'c']);
+    await clock.advanceAsync(100);
+    expect(order).toEqual(['a', 'c', 'b']);
+    started.resolve();
+    await settle();
+    expect(order).toEqual(['a', 'c', 'b', 'd']);
+    await manager.stop();
+  });
+
   test('a reconciliation that takes too long is aborted and counts as failed', async () => {
     const { clock, manager, create, records } = managerBench();
     manager.addController({

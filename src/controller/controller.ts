@@ -18,6 +18,11 @@ export interface ControllerOptions<Request = ObjectKey> {
   readonly keyOf?: (request: Request) => string;
   /** Default 1. One request is never reconciled twice at the same time. */
   readonly maxConcurrentReconciles?: number;
+  /**
+   * How many workers begin at once, and milliseconds between the beginnings of the others: items that are prioritized at the start of a
+   * process then do not share the processors with all others. Default: all begin at once.
+   */
+  readonly workerStart?: { readonly atOnce: number; readonly intervalMs: number };
   /** Milliseconds for one reconciliation; then its signal aborts. Default 120,000. */
   readonly reconcileTimeoutMs?: number;
   /** Milliseconds after the first failure, doubling. Default 5. */
@@ -116,6 +121,7 @@ export class Controller<Request = ObjectKey> {
       informer: this.#host.informer,
       release: this.#host.release,
       enqueue: (request) => this.#queue.add(request),
+      prioritize: (request) => this.#queue.prioritize(request),
       track: (work) => void this.#track(work),
     };
     this.#unsubscribe = this.#options.sources.map((source) => source.start(context));
@@ -123,8 +129,11 @@ export class Controller<Request = ObjectKey> {
 
   /** Begins to work on requests. */
   startWorkers(): void {
-    const count = this.#options.maxConcurrentReconciles ?? 1;
-    this.#workers = Array.from({ length: count }, () => this.#work());
+    const { maxConcurrentReconciles: count = 1, workerStart } = this.#options;
+    const { atOnce, intervalMs } = workerStart ?? { atOnce: count, intervalMs: 0 };
+    this.#workers = Array.from({ length: count }, (_, index) =>
+      this.#work(Math.max(0, index - atOnce + 1) * intervalMs),
+    );
   }
 
   /** Requests a reconciliation as an event does. */
@@ -180,7 +189,8 @@ export class Controller<Request = ObjectKey> {
     return { ...this.#queue.metrics(), maxConcurrentReconciles: this.#options.maxConcurrentReconciles ?? 1 };
   }
 
-  async #work(): Promise<void> {
+  async #work(delayMs: number): Promise<void> {
+    if (delayMs > 0) await sleep(this.#host.clock, delayMs, this.#stop.signal);
     for (let taken = 1; ; taken += 1) {
       const request = await this.#queue.take();
       if (request === undefined) return;

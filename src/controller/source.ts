@@ -12,6 +12,8 @@ export interface SourceContext<Request> {
   /** Ends the shared informers of a kind that is registered no longer; a later request gets a new one. */
   release(kind: KindIdentity): void;
   enqueue(request: Request): void;
+  /** Moves a request that is queued before all others. */
+  prioritize(request: Request): void;
   /**
    * Runs work that leads to requests. A failure is recorded and the work tried again after a growing pause until it
    * succeeds or the controller stops, so that no event is lost by it. The controller is not idle meanwhile.

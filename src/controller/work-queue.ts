@@ -51,14 +51,14 @@ interface Waiting<Item> extends WaitingItem<Item> {
  * A work queue that contains each item once, like the one of client-go:
  * - an item that is ready or waits is not added twice; an item that is added while it is processed runs once more;
  * - one item is never processed twice at the same time;
- * - ready items are taken in the order in which they became ready, so no item starves another;
+ * - ready items are taken in the order in which they became ready, so no item starves another, save those that are prioritized;
  * - of two delays for one item the earlier applies, and an immediate add ends the wait.
  */
 export class WorkQueue<Item> {
   readonly #options: WorkQueueOptions<Item>;
   readonly #baseDelay: number;
   readonly #maxDelay: number;
-  readonly #ready = new Map<string, { readonly item: Item; readonly since: number }>();
+  #ready = new Map<string, { readonly item: Item; readonly since: number }>();
   /** When the work on each item began. */
   readonly #processing = new Map<string, number>();
   /** Added while being worked on. */
@@ -84,6 +84,13 @@ export class WorkQueue<Item> {
     this.#endWait(key);
     this.#makeReady(key, item);
     this.#options.onChange?.();
+  }
+
+  /** Moves an item before all others that are ready, for a request that waits for it. An item that is not ready stays as it is. */
+  prioritize(item: Item): void {
+    const key = this.#options.keyOf(item);
+    const ready = this.#ready.get(key);
+    if (ready !== undefined) this.#ready = new Map([[key, ready], ...this.#ready]);
   }
 
   /** Makes an item ready after `delay` milliseconds, unless it is ready sooner. */

@@ -209,6 +209,37 @@ describe('sluice serve', skipFor((missing !== '' && missing) || (!hasKubectl() &
     expect((await installation.admin.post(REVISIONS, draft('next'))).status).toBe(201);
   });
 
+  test('a client reads from the next leader at once what the last one has acknowledged', async () => {
+    const first = installation.replicas.at(-1) as Replica;
+    const second = await installation.start({ options: QUICK_ELECTION });
+    await second.logged(/leads/);
+    await second.warm();
+    // Neither the standby nor the next leader gets an answer to a fetch until a client reads.
+    const held = Promise.withResolvers<void>();
+    gitServer.behaviour.holdFetch = held.promise;
+    expect((await installation.admin.post(REVISIONS, draft('acknowledged'))).status).toBe(201);
+    expect(await first.stop()).toBe(0);
+    await second.leading();
+    const listed = eventually(
+      () => installation.admin.list(REVISIONS),
+      ({ status }) => status === 200,
+    );
+    const selected = eventually(
+      () => installation.admin.list(`${REVISIONS}?fieldSelector=spec.repository%3Dapps`),
+      ({ status }) => status === 200,
+    );
+    const got = eventually(
+      () => installation.admin.get(`${REVISIONS}/apps.acknowledged.v1`),
+      ({ status }) => status !== 503,
+    );
+    await second.logged(/"event":"Serving"/);
+    gitServer.behaviour.holdFetch = undefined;
+    held.resolve();
+    expect(await got).toMatchObject({ status: 200 });
+    for (const { body } of [await listed, await selected])
+      expect(body.items.map(({ metadata }) => metadata.name)).toContain('apps.acknowledged.v1');
+  });
+
   test('a standby takes over from a leader that is killed', async () => {
     const first = installation.replicas.at(-1) as Replica;
     const second = await installation.start({ options: QUICK_ELECTION });

@@ -7,13 +7,17 @@ import { DocumentCache } from '../../server/documents/document-cache.ts';
 import type { Admission } from '../../server/handlers/handler.ts';
 import { decodeKubernetesProtobuf } from '../../server/protobuf/decode-kubernetes-protobuf.ts';
 import type { PathHandler } from '../../server/request/path-handler.ts';
+import type { InitialOpenings } from '../service/initial-openings.ts';
 import type { ApiParts, ServedApi } from '../service/serve-api.ts';
 import type { Session } from '../session/session.ts';
 import { sluiceVersion } from '../sluice-version.ts';
+import { awaitingStorage } from './awaiting-storage.ts';
 import type { ClusterFront } from './cluster-front.ts';
 
 export interface ClusterApiOptions {
   readonly session: Session;
+  /** What requests wait for. */
+  readonly openings: InitialOpenings;
   readonly front: ClusterFront;
   /** Checks writes of packages. */
   readonly admit: Admission;
@@ -25,10 +29,11 @@ export interface ClusterApiOptions {
 
 /** Serves the package kinds of a session at the front of a replica. All other kinds are served by the kube-apiserver. */
 export function serveClusterApi(options: ClusterApiOptions, parts: ApiParts): ServedApi {
-  const { session, front, admit, servesPackages, publicPaths } = options;
+  const { session, openings, front, admit, servesPackages, publicPaths } = options;
   const { health, paths, webhooks, onRequest, warn } = parts;
   const registry = new Registry();
-  if (servesPackages) for (const kind of PACKAGE_KINDS) registry.register(session.registry.storage(kind));
+  if (servesPackages)
+    for (const kind of PACKAGE_KINDS) registry.register(awaitingStorage(session.registry.storage(kind), openings));
   const documents = new DocumentCache({
     served: () => ({ kinds: servedKinds(registry), reviews: [] }),
     generation: () => 0,

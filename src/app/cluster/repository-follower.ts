@@ -5,6 +5,7 @@ import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
+import { keyOfId } from '../session/registered-repositories.ts';
 import type { Session } from '../session/session.ts';
 
 const TICK_MS = 1000;
@@ -20,6 +21,14 @@ interface Failure {
   readonly retryAt: number;
 }
 
+export interface RepositoryFollowerOptions {
+  readonly session: Session;
+  readonly requests: SyncRequests;
+  readonly warn: (subject: string, message: string) => void;
+  /** Called with the id of each repository that was opened or could not be. */
+  readonly onRead?: (id: string) => void;
+}
+
 /**
  * Opens the registered repositories and keeps them up to date, as the repository controller does, in a process without that controller: it
  * writes no status and no events.
@@ -28,6 +37,7 @@ export class RepositoryFollower {
   readonly #session: Session;
   readonly #requests: SyncRequests;
   readonly #warn: (subject: string, message: string) => void;
+  readonly #onRead: (id: string) => void;
   readonly #open = new Map<string, OpenRepository>();
   readonly #failures = new Map<string, Failure>();
   readonly #running = new Map<string, Promise<void>>();
@@ -35,10 +45,11 @@ export class RepositoryFollower {
   #loop: Promise<void> | undefined;
   #unsubscribe: (() => void) | undefined;
 
-  constructor(session: Session, requests: SyncRequests, warn: (subject: string, message: string) => void) {
+  constructor({ session, requests, warn, onRead = () => undefined }: RepositoryFollowerOptions) {
     this.#session = session;
     this.#requests = requests;
     this.#warn = warn;
+    this.#onRead = onRead;
   }
 
   start(): void {
@@ -86,8 +97,22 @@ export class RepositoryFollower {
     const objects = this.#session.readers.repositories.list();
     const registered = new Set(objects.map((object) => keyText(keyOf(object))));
     for (const id of [...this.#open.keys(), ...this.#failures.keys()])
-      if (!registered.has(id)) this.#startOne(keyOfText(id));
-    for (const object of objects) this.#startOne(keyOf(object));
+      if (!registered.has(id)) this.#startOne(keyOfId(id));
+    for (const object of objects) if (this.#hasWork(object)) this.#startOne(keyOf(object));
+  }
+
+  /** False for most repositories most of the time, so that hundreds of them cost no more than this check each second. */
+  #hasWork(object: Stored<Repository>): boolean {
+    const key = keyOf(object);
+    const id = keyText(key);
+    if (object.metadata.deletionTimestamp !== undefined) return this.#open.has(id) || this.#failures.has(id);
+    const state = this.#open.get(id);
+    if (state === undefined) return this.#isOpeningDue(id);
+    return !state.isFor(object) || state.isDue(object) || this.#requests.has(key);
+  }
+
+  #isOpeningDue(id: string): boolean {
+    return this.#session.clock.now() >= (this.#failures.get(id)?.retryAt ?? 0);
   }
 
   #startOne(key: ObjectKey): void {
@@ -114,15 +139,14 @@ export class RepositoryFollower {
       return;
     }
     if (state === undefined) {
-      if (clock.now() < (this.#failures.get(id)?.retryAt ?? 0)) return;
-      await this.#within(OPEN_TIMEOUT_MS, (signal) =>
-        repositories.openObject(object, readers.repositories.list(), signal),
+      if (!this.#isOpeningDue(id)) return;
+      const { repository, syncedAt } = await this.#within(OPEN_TIMEOUT_MS, (signal) =>
+        repositories.openAvailable(object, readers.repositories.list(), signal),
       );
-      const repository = store.findRepository(id);
-      if (repository === undefined) return;
       const pace = { intervals: REMOTE_INTERVALS, random: Math.random };
-      this.#open.set(id, new OpenRepository(object, repository, { store, clock, ...pace }));
+      this.#open.set(id, new OpenRepository(object, repository, { store, clock, ...pace, syncedAt }));
       this.#failures.delete(id);
+      this.#onRead(id);
       return;
     }
     const opened = state;
@@ -134,11 +158,11 @@ export class RepositoryFollower {
     await opened.saveCache(SAVE_INTERVAL_MS);
   }
 
-  async #within(timeoutMs: number, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+  async #within<Result>(timeoutMs: number, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const limit = new AbortController();
     const cancel = this.#session.clock.schedule(timeoutMs, () => limit.abort());
     try {
-      await work(AbortSignal.any([this.#stop.signal, limit.signal]));
+      return await work(AbortSignal.any([this.#stop.signal, limit.signal]));
     } catch (error) {
       if (!limit.signal.aborted) throw error;
       throw new SluiceError('Timeout', `the remote did not respond within ${timeoutMs / 1000} s`, { cause: error });
@@ -152,10 +176,6 @@ export class RepositoryFollower {
     const message = messageOf(error);
     if (this.#failures.get(id)?.message !== message) this.#warn(id, `cannot read the repository: ${message}; retrying`);
     this.#failures.set(id, { message, retryAt: this.#session.clock.now() + RETRY_MS });
+    this.#onRead(id);
   }
-}
-
-function keyOfText(id: string): ObjectKey {
-  const [namespace = '', name = ''] = id.split('/');
-  return { namespace, name };
 }

@@ -6,6 +6,7 @@ import type { HttpClient } from '../../kubernetes/http-client.ts';
 import { AdmissionWebhook } from '../../server/admission/admission-webhook.ts';
 import type { HealthChecks } from '../../server/health/health-checks.ts';
 import { MOVERS } from '../controllers/controllers.ts';
+import { InitialOpenings } from '../service/initial-openings.ts';
 import { narrateEvent, repeatedWarnings } from '../service/narrate-event.ts';
 import { SluiceService } from '../service/service.ts';
 import { aborted } from '../service/until-stopped.ts';
@@ -46,6 +47,8 @@ export interface LeaderOptions
   readonly leadership: () => ReadonlyMap<string, boolean>;
   /** Aborts when the term ends. */
   readonly signal: AbortSignal;
+  /** Resolves when the standby of this process has closed the mirrors and caches. */
+  readonly mirrorsClosed: Promise<void>;
   /** Called once it serves. */
   readonly onReady: () => void;
 }
@@ -74,21 +77,27 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
       if (entry !== undefined) log(entry);
     },
   });
+  await options.mirrorsClosed;
   const { session, ledger } = opened;
   void renewVersions({ client, clock, namespace, log: session.log, signal, warn });
   const requests = new SyncRequests(clock);
   // Where each role has a process of its own, the other one writes too. Each leader writes objects again that are deleted by hand.
   const watch = followLedger({ client, clock, namespace, opened, requests, warn });
-  const follower = role === 'api' ? new RepositoryFollower(session, requests, warn) : undefined;
+  const { readers, remoteTimeoutMs } = session;
+  const openings = new InitialOpenings({ clock, repositories: readers.repositories, timeoutMs: remoteTimeoutMs });
+  const onRead = (id: string) => openings.note(id);
+  session.store.onArrival(onRead);
+  const follower = role === 'api' ? new RepositoryFollower({ session, requests, warn, onRead }) : undefined;
   try {
     await untilEnded(signal, () => front.access.whenSynced());
     // The key is in the ledger before anything is signed with it.
     session.trust.signer();
     await ledger.flushed();
     follower?.start();
-    await follower?.opened(session.remoteTimeoutMs);
     const service = new SluiceService({
       ...{ session, log, health, requests, resolvers, disabled, housekeeping: false, diskBudget, signal },
+      // Requests wait for the repositories that they are about.
+      ...(role === 'controllers' ? {} : { openings }),
       // A warm standby that becomes leader stays ready.
       reportsReady: false,
       ...(webhooks === undefined ? {} : { webhooks }),
@@ -103,7 +112,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
         const servesPackages = role !== 'controllers';
         const publicPaths = servesPackages ? [handle] : [];
         const admit = keepPackagesOfEndingNamespace(client);
-        return serveClusterApi({ session, front, admit, servesPackages, publicPaths }, parts);
+        return serveClusterApi({ session, openings, front, admit, servesPackages, publicPaths }, parts);
       },
       onLost: (message) => warn('service', message),
     });

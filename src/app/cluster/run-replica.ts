@@ -76,20 +76,19 @@ export async function runReplica(options: ReplicaOptions): Promise<number> {
     recorder,
     onStartedLeading: async (term) => {
       info('Leading', identity, `holds Lease ${lease}; it reads the repositories, then serves requests`);
-      const work = async () => {
-        await standby.stop();
-        await runLeader({
+      const work = () =>
+        runLeader({
           ...{ ...options, client, clock, front, health, warn },
           network: { ...network, expectMayPush: () => expectLeader(elector) },
           signing,
           leadership: () => new Map([[LEASES[role], elector.isLeader()]]),
           signal: term,
+          mirrorsClosed: standby.stop(),
           onReady: () => {
             onWarm();
             label?.lead();
           },
         });
-      };
       const onEnd = () => {
         isEnding = true;
       };

@@ -3,6 +3,7 @@ import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { HttpClient } from '../../kubernetes/http-client.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
+import { aborted } from '../service/until-stopped.ts';
 import { watchLedger } from './ledger-watch.ts';
 import { objectWarnings } from './object-warnings.ts';
 import { type ClusterSession, openClusterSession } from './open-cluster-session.ts';
@@ -68,16 +69,13 @@ export class Standby {
     });
     try {
       const requests = new SyncRequests(clock);
-      const follower = new RepositoryFollower(opened.session, requests, warn);
+      const follower = new RepositoryFollower({ session: opened.session, requests, warn });
       const watch = followLedger({ client, clock, namespace, opened, requests, warn });
       follower.start();
       const warm = follower.opened(MAX_WARM_UP_MS).then(() => {
         if (!signal.aborted) this.#options.onWarm(follower.progress);
       });
-      await new Promise<void>((resolve) => {
-        if (signal.aborted) resolve();
-        else signal.addEventListener('abort', () => resolve(), { once: true });
-      });
+      await aborted(signal);
       await Promise.all([follower.stop(), watch.stop(), warm]);
     } finally {
       await opened.session.close();

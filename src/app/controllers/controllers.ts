@@ -1,7 +1,10 @@
 import { approvalController } from '../../../controllers/approval/approval-controller.ts';
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
-import { repositoryController } from '../../../controllers/repository/repository-controller.ts';
+import {
+  type RepositoryControllerOptions,
+  repositoryController,
+} from '../../../controllers/repository/repository-controller.ts';
 import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { applicableResolvers } from '../../../controllers/revision/arrange-resolvers.ts';
 import { deliverableResolver } from '../../../controllers/revision/resolvers/deliverable/deliverable-resolver.ts';
@@ -36,6 +39,8 @@ export interface ControllerSettings extends ControllerChoice {
   readonly onProblem: (revision: string, message: string) => void;
   /** Syncs that webhooks request. */
   readonly requests?: SyncRequests;
+  /** See the repository controller. */
+  readonly onWanted?: RepositoryControllerOptions['onWanted'];
 }
 
 /** Throws InvalidInput for a name that no controller has which can run. */
@@ -93,6 +98,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
           : {}),
         ...(choice.diskBudget === undefined ? {} : { diskBudget: choice.diskBudget }),
         ...(choice.requests === undefined ? {} : { requests: choice.requests }),
+        onWanted: choice.onWanted,
       }),
     revision: () =>
       revisionController({

@@ -9,7 +9,7 @@ import type { PackageRevision } from '../../package/model/revision/package-revis
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
-import { keyOf, keyText } from '../../resource/object/object.ts';
+import { keyText, type ObjectKey } from '../../resource/object/object.ts';
 import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
 import type { Listener } from '../../server/listener.ts';
 import type { Metrics } from '../../server/metrics/metrics.ts';
@@ -18,6 +18,7 @@ import { addControllers, type ControllerChoice } from '../controllers/controller
 import type { Session } from '../session/session.ts';
 import { attributePush, unreadablePush } from './attribute-push.ts';
 import { eventOfStep } from './event-of-step.ts';
+import { InitialOpenings } from './initial-openings.ts';
 import type { ListenAddress } from './listen-address.ts';
 import type { LogEntry, LogSink } from './log-entry.ts';
 import { narrateChanges } from './narrate-changes.ts';
@@ -42,6 +43,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly reportsReady?: boolean;
   /** Separate address of the webhooks; see RunOptions. */
   readonly webhooks?: ListenAddress;
+  /** Given if each request waits by itself for the repositories that it needs. Default: it serves once all of them were read. */
+  readonly openings?: InitialOpenings | undefined;
   /** Aborts when the user wants it to end. */
   readonly signal: AbortSignal;
   /** Called when the service cannot continue. */
@@ -68,8 +71,7 @@ export class SluiceService {
   readonly #errors = new Map<string, unknown>();
   /** Number of consecutive write conflicts of an item. */
   readonly #races = new Map<string, number>();
-  /** Repositories that were opened, or could not be, until it serves. */
-  #looked: Set<string> | undefined = new Set();
+  readonly #openings: InitialOpenings;
   /** Repositories with a push whose message was too long to read its pusher. */
   readonly #withUnreadable = new Set<string>();
   readonly #health: HealthChecks;
@@ -86,7 +88,9 @@ export class SluiceService {
     const { session } = options;
     this.#options = options;
     this.#health = options.health ?? new HealthChecks();
-    const { client, clock } = session;
+    const { client, clock, readers, remoteTimeoutMs } = session;
+    const { repositories } = readers;
+    this.#openings = options.openings ?? new InitialOpenings({ clock, repositories, timeoutMs: remoteTimeoutMs });
     const onError = (error: unknown) => this.#warn('Error', 'events', messageOf(error));
     this.#events = new EventRecorder({
       client: client.as({ name: 'sluice' }, 'api'),
@@ -119,7 +123,8 @@ export class SluiceService {
     this.manager.add({ name: 'signatures', start: () => undefined, busy });
     const onProblem = (revision: string, message: string) => this.#warn('Problem', revision, message);
     this.#requests = options.requests ?? new SyncRequests(clock);
-    addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests });
+    const onWanted = (listener: (key: ObjectKey) => void) => this.#openings.onWanted(listener);
+    addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests, onWanted });
   }
 
   async start(): Promise<void> {
@@ -155,10 +160,10 @@ export class SluiceService {
     await this.manager.start();
     this.#started = true;
     if (recovery !== undefined) this.#reportWhenFinished(recovery);
-    const { serve, webhooks, signal, disabled } = this.#options;
+    const { serve, webhooks, signal, disabled, openings } = this.#options;
     if (serve === undefined && webhooks === undefined) return;
     // Clients that reconnect must see the packages that they knew, and not an Added event for each.
-    if (!disabled.includes('repository')) await this.#waitForRepositories();
+    if (openings === undefined && !disabled.includes('repository')) await this.#openings.finish(signal);
     if (signal.aborted) return;
     const { client, clock } = session;
     const { WebhookEndpoint } = await import('../../server/webhooks/webhook-endpoint.ts');
@@ -207,17 +212,6 @@ export class SluiceService {
     this.#events.record({ apiVersion, kind, metadata }, event.type, event.reason, event.message);
   }
 
-  /** Waits until every repository was opened or has failed, but only briefly for unreachable ones. */
-  async #waitForRepositories(): Promise<void> {
-    const { session, signal } = this.#options;
-    const { clock, remoteTimeoutMs } = session;
-    const end = clock.now() + remoteTimeoutMs;
-    const waits = () =>
-      session.readers.repositories.list().some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
-    while (waits() && clock.now() < end && !signal.aborted) await sleep(clock, 20, signal);
-    this.#looked = undefined;
-  }
-
   async #serveWebhooks(address: ListenAddress, handle: PathHandler): Promise<void> {
     const { session, log } = this.#options;
     const { clock } = session;
@@ -233,8 +227,12 @@ export class SluiceService {
   }
 
   async #serve(open: NonNullable<ServiceOptions['serve']>, webhooks: PathHandler): Promise<void> {
-    const { session, log } = this.#options;
-    session.endInitialPhase();
+    const { session, log, signal, openings } = this.#options;
+    if (openings === undefined) session.endInitialPhase();
+    else
+      void openings.finish(signal).then(() => {
+        if (!signal.aborted) session.endInitialPhase();
+      });
     const policies = this.manager.informer(packagePolicyKind);
     // Existing repositories were used from the start.
     let isNews = false;
@@ -307,7 +305,7 @@ export class SluiceService {
     const key = `${record.controller} ${record.key}`;
     const before = this.#errors.get(key);
     const { error } = record;
-    if (record.controller === 'repository') this.#looked?.add(record.key);
+    if (record.controller === 'repository') this.#openings.note(record.key);
     if (error === undefined) this.#errors.delete(key);
     else this.#errors.set(key, error);
     const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');

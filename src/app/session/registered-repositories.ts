@@ -4,7 +4,7 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { canonicalAddress, canonicalAddressNow } from '../../git/open/repository-address.ts';
 import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
-import { RepositoryOpener } from '../../package/store/repository-opener.ts';
+import { type AvailableRepository, RepositoryOpener } from '../../package/store/repository-opener.ts';
 import type { OpenPurpose, RevisionStore } from '../../package/store/revision-store.ts';
 import { Signers } from '../../package/store/signing.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -109,13 +109,28 @@ export class RegisteredRepositories {
   ): Promise<void> {
     const { store, onNote } = this.#options;
     if (store.findRepository(keyText(keyOf(object))) !== undefined) return;
-    await this.#expectNoOther(object, others);
-    const leader = await leadingRepository(object, others);
-    const repository = await this.#opener.open(object, {
-      ...{ newId, offline, follows: leader !== undefined },
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const follows = await this.#follows(object, others);
+    const how = { newId, offline, follows, ...(signal === undefined ? {} : { signal }) };
+    const repository = await this.#opener.open(object, how);
     onNote(repository.git.engineNote);
+  }
+
+  /** As `openObject`, for a process that keeps the repository open; see `RepositoryOpener.openAvailable`. */
+  async openAvailable(
+    object: Stored<Repository>,
+    others: readonly Stored<Repository>[],
+    signal: AbortSignal,
+  ): Promise<AvailableRepository> {
+    const follows = await this.#follows(object, others);
+    const opened = await this.#opener.openAvailable(object, { follows, signal });
+    this.#options.onNote(opened.repository.git.engineNote);
+    return opened;
+  }
+
+  /** True if another namespace registered the same packages first. Throws Refused if another object of its own namespace did. */
+  async #follows(object: Stored<Repository>, others: readonly Stored<Repository>[]): Promise<boolean> {
+    await this.#expectNoOther(object, others);
+    return (await leadingRepository(object, others)) !== undefined;
   }
 
   /** Opens all registered repositories. One that cannot be opened does not keep the others from being used. */

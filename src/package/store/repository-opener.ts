@@ -1,4 +1,5 @@
 import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { RepositoryOptions } from '../../git/open/open-repository.ts';
 import type { Client } from '../../resource/client/client.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
@@ -25,6 +26,16 @@ export interface RepositoryOpenerOptions
 
 /** How one repository is opened. */
 export type Opening = Pick<OpenOptions, 'follows' | 'newId' | 'offline' | 'signal' | 'onRepair'>;
+
+/** An open repository. */
+export interface AvailableRepository {
+  readonly repository: PackageRepository;
+  /** Milliseconds since the epoch of its last sync, if it was opened as the mirror had it because the remote did not respond. */
+  readonly syncedAt?: number;
+}
+
+/** For what has changed since the last sync. Then the mirror is read as it is; a server waits ten seconds for all repositories. */
+const RESPONSE_TIMEOUT_MS = 5000;
 
 interface RunningOpening {
   readonly how: Opening;
@@ -60,6 +71,38 @@ export class RepositoryOpener {
       } catch (error) {
         if (how.signal?.aborted === true || isShared(running.how, how)) throw error;
       }
+    }
+  }
+
+  /**
+   * Opens a repository. If its remote does not respond in time, one that was synced before is opened as its mirror has it, with the time of
+   * that sync: its packages must not look deleted because a Git host is down when this process starts. A user who registers an address
+   * for the first time must not read what another user's credentials have fetched.
+   */
+  async openAvailable(
+    object: Stored<Repository>,
+    how: Opening & { readonly signal: AbortSignal },
+  ): Promise<AvailableRepository> {
+    const { lastFullSyncTime } = object.status ?? {};
+    if (lastFullSyncTime == null) return { repository: await this.open(object, how) };
+    const late = new AbortController();
+    const cancel = this.#options.clock.schedule(RESPONSE_TIMEOUT_MS, () => late.abort());
+    try {
+      const signal = AbortSignal.any([how.signal, late.signal]);
+      return { repository: await this.open(object, { ...how, signal }) };
+    } catch (error) {
+      const isDown = late.signal.aborted || isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Timeout');
+      if (how.signal.aborted || !isDown) throw error;
+      try {
+        const repository = await this.open(object, { ...how, offline: true });
+        return { repository, syncedAt: Date.parse(lastFullSyncTime) };
+      } catch {
+        // The mirror was lost: the error about the remote counts, or it needs more time than a fetch of changes.
+        if (!late.signal.aborted) throw error;
+        return { repository: await this.open(object, how) };
+      }
+    } finally {
+      cancel();
     }
   }
 

@@ -20,6 +20,8 @@ import { ReadinessRoute } from './readiness-route.ts';
 
 const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories';
 const MAX_READY_MS = 120_000;
+/** Packages of each further repository. */
+const FURTHER_PACKAGES = 10;
 
 /** Two replicas behind the aggregator of a control plane, and `sluice up`, each with a copy of one repository over HTTP. */
 export interface ClusterPlace extends AsyncDisposable {
@@ -34,14 +36,21 @@ export interface ClusterPlace extends AsyncDisposable {
   startStandby(ended: Replica): Promise<void>;
 }
 
-/** Starts everything, with three revisions of so many packages. */
-export async function openClusterPlace(programs: ClusterPrograms, packages: number): Promise<ClusterPlace> {
+/** Starts everything, with three revisions of so many packages in one repository, and so many small ones beside it. */
+export async function openClusterPlace(
+  programs: ClusterPrograms,
+  { packages, repositories }: { readonly packages: number; readonly repositories: number },
+): Promise<ClusterPlace> {
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   for (const name of ['git', 'logs']) await mkdir(join(folder, name));
   await synthesize({ path: join(folder, 'git/bench.git'), packages, revisions: 3, drafts: 0 });
   await cp(join(folder, 'git/bench.git'), join(folder, 'git/embedded.git'), { recursive: true });
+  const further = Array.from({ length: repositories - 1 }, (_, number) => `further-${number}`);
+  const [model, ...copies] = further.map((name) => join(folder, `git/${name}.git`));
+  if (model !== undefined) await synthesize({ path: model, packages: FURTHER_PACKAGES, revisions: 3, drafts: 0 });
+  for (const copy of copies) await cp(model ?? '', copy, { recursive: true });
   const git = await startServer(join(folder, 'git'));
   stack.defer(() => git.stop());
 
@@ -57,7 +66,8 @@ export async function openClusterPlace(programs: ClusterPrograms, packages: numb
   const { server, authority, token } = await adminAccount(plane.kubeconfig, 'bench');
   const client = new BenchClient(server, authority, token);
   stack.defer(() => client.close());
-  await client.send('POST', REPOSITORIES, repository(`${git.url}/bench.git`));
+  for (const name of ['bench', ...further])
+    await client.send('POST', REPOSITORIES, repository(name, `${git.url}/${name}.git`));
   const installation = await Installation.create(plane);
   stack.use(installation);
   const caches = new Map<Replica, string>();
@@ -125,9 +135,9 @@ async function createWatched(client: BenchClient): Promise<void> {
     }
 }
 
-function repository(address: string): object {
+function repository(name: string, address: string): object {
   return {
-    ...{ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name: 'bench' } },
+    ...{ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name } },
     spec: { type: 'git', git: { repo: address, branch: 'main', directory: '/' } },
   };
 }

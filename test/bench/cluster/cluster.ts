@@ -46,8 +46,8 @@ const PARTS: Readonly<Record<string, Part>> = {
 
 /**
  * Sluice as an extension of a real control plane, beside `sluice up` and beside a plain definition on the same kube-apiserver.
- * `--packages=1000`, `--idle=60` (seconds) and `--rounds=5` (of each failover) change the size; `--parts=idle,latency,rates,failover`
- * chooses tables.
+ * `--packages=1000`, `--repositories=1` (further ones are small), `--idle=60` (seconds) and `--rounds=5` (of each failover) change the
+ * size; `--parts=idle,latency,rates,failover` chooses tables.
  */
 export async function cluster(options: readonly string[] = []): Promise<void> {
   const value = (name: string) => options.find((option) => option.startsWith(`--${name}=`))?.split('=')[1];
@@ -58,7 +58,8 @@ export async function cluster(options: readonly string[] = []): Promise<void> {
     console.log(`no control plane: ${programs.missing}`);
     return;
   }
-  await using place = await openClusterPlace(programs, Number(value('packages') ?? PACKAGES));
+  const size = { packages: Number(value('packages') ?? PACKAGES), repositories: Number(value('repositories') ?? 1) };
+  await using place = await openClusterPlace(programs, size);
   const rows = plainRows(place);
   for (const name of parts) {
     await PARTS[name]?.(place, settings);
