@@ -54,7 +54,11 @@ test('a hanging, a slow and a non-responding repository do not affect the others
   await expect.poll(async () => (await api.get(`${REVISIONS}/good-3.later.w1`)).status, { timeout: 20_000 }).toBe(200);
 
   const list = await sluice(['rpkg', 'get', '--data', join(folder, 'data'), '-o', 'name']);
-  expect(list.code).toBe(0);
+  // Exit code 1: the list has nothing of a repository that was never read.
+  expect({ code: list.code, stderr: list.stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(/^warning: repository silent: .*\n$/),
+  });
   for (const name of [...GOOD, 'slow', 'stopping']) expect(list.stdout).toContain(`/${name}.there.main\n`);
   expect(stopping.requests.filter(({ status }) => status === undefined)).not.toHaveLength(0);
 

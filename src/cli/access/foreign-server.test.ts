@@ -1,3 +1,5 @@
+// Commands import it several times at once; of two first imports at the same time Node may resolve one before the module is evaluated.
+import 'node:tls';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
