@@ -36,6 +36,14 @@ export interface WantedContent {
   readonly chosen: ReadonlyMap<string, DesiredRevision>;
 }
 
+/** Limits the contents that are built to one package; the folders of the others stay as they are. */
+export interface PackageFocus {
+  /** `packageKey` of the package. */
+  readonly key: string;
+  /** A draft or proposal that counts as published under this number. */
+  readonly draft?: { readonly row: PackageRevision; readonly revision: number };
+}
+
 interface Choice extends PublishedRevision {
   readonly row: PackageRevision;
 }
@@ -62,6 +70,7 @@ export class WantedRevisions {
     repositories: readonly PackageRepository[],
     objects: readonly Repository[],
     folders: readonly FolderOwner[],
+    focus?: PackageFocus,
   ): Promise<WantedContent> {
     const byName = new Map(repositories.map((repository) => [repository.repository, repository]));
     const objectOf = new Map(objects.map((object) => [object.metadata.name, object]));
@@ -70,6 +79,7 @@ export class WantedRevisions {
     const isSelected = ({ row }: Choice) => {
       if (packageSelector === undefined) return true;
       const repository = byName.get(row.key.repository);
+      if (row === focus?.draft?.row) return selects(spec.selector, row, objectOf.get(row.key.repository));
       if (repository === undefined || !areLabelsKnown(row, repository)) return undefined;
       return selects(spec.selector, row, objectOf.get(row.key.repository));
     };
@@ -78,6 +88,9 @@ export class WantedRevisions {
       await inSlices(index.all(), (row) => {
         if (isPublished(row) && row.revision > 0 && mayHold(row.key)) candidates.push(choiceOf(row));
       });
+    const draft = focus?.draft;
+    if (draft !== undefined && mayHold(draft.row.key))
+      candidates.push({ ...choiceOf(draft.row), revision: draft.revision });
     const delivered = deliveredBefore(folders, status?.packages ?? []);
     for (const [key, { repository, package: path }] of delivered) {
       const isKnown = byName.has(repository) && mayHold({ repository, package: path, workspace: '' });
@@ -91,6 +104,10 @@ export class WantedRevisions {
     for (const choice of chosen) {
       const repository = byName.get(choice.repository);
       if (repository === undefined) continue;
+      if (focus !== undefined && packageKey(choice) !== focus.key) {
+        revisions.push(toHold({ ...choice, ...NOT_IN_FOCUS }));
+        continue;
+      }
       const { tree, approved } = this.#factsOf(choice.row);
       const known = this.#built.get(tree);
       const { outcome, content } = known ?? (await this.#build(choice.row, tree, repository));
@@ -242,6 +259,9 @@ function toDeliver(
     },
   };
 }
+
+/** The reason is never shown. */
+const NOT_IN_FOCUS = { reason: 'Unverified', message: '' } as const;
 
 /** A placeholder that keeps the folder. */
 function toHold({ repository, package: path, revision = 0, reason, message }: PackageRefusal): DesiredRevision {
