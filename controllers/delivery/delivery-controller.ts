@@ -27,6 +27,8 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
 import type { BuiltFolders } from './built-folders.ts';
 import { type DeliveryReport, describeDelivery, reportOf, targetStatusAfter } from './delivery-report.ts';
+import { describeDrifts } from './drift/describe-drift.ts';
+import { deliveredBefore, findDrift } from './drift/find-drift.ts';
 import { packageRepositoryAt } from './package-branches.ts';
 import { isLostRace, KnownMarks, TargetBranch } from './target-branch.ts';
 import type { TargetObjects } from './target-objects.ts';
@@ -167,6 +169,14 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       wanted = await wantedRevisions.load(wanted, result.missing, repositories);
       result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
     }
+    const differing = head.oid === undefined ? [] : deliveredBefore(result.packages, folders, target.status);
+    const drifts = head.oid === undefined ? [] : await findDrift(branch.git, head.oid, settings.name, differing);
+    const driftTexts = await describeDrifts(branch.git, present, result.edits, drifts);
+    const isKept = target.spec.drift === 'Report' && drifts.length > 0;
+    if (isKept) {
+      const kept = new Set(drifts.map(({ of }) => packageKey(of)));
+      result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable, kept));
+    }
     let commit: Oid | undefined;
     if (result.edits.size > 0) {
       const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };
@@ -178,8 +188,12 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       const reason = isAlert(refusal) ? 'Held' : 'Refused';
       events.record(target, 'Warning', reason, `${packageKey(refusal)}: ${refusal.message}`, packageKey(refusal));
     }
-    events.forget(keyOf(target), new Set(['commit', ...result.refused.map(packageKey)]));
-    return reportOf(target.status, { result, wanted, folders, unreadable, commit, head: head.oid });
+    for (const { key, text } of driftTexts)
+      events.record(target, 'Warning', 'Drifted', `${isKept ? 'kept' : 'repaired'}: ${text}`, `drift ${key}`);
+    const driftTopics = isKept ? driftTexts.map(({ key }) => `drift ${key}`) : [];
+    events.forget(keyOf(target), new Set(['commit', ...driftTopics, ...result.refused.map(packageKey)]));
+    const drifted = { folders: isKept ? drifts.length : 0, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
+    return reportOf(target.status, { result, wanted, folders, unreadable, commit, head: head.oid, drifted });
   }
 
   /** Packs the loose objects that deliveries leave behind; no other part does. */

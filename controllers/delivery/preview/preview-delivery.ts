@@ -1,11 +1,12 @@
 import { settingsOf } from '../../../src/delivery/delivery-target.ts';
 import { normalizeDirectory } from '../../../src/delivery/path-rules.ts';
 import { packageKey } from '../../../src/delivery/selection/select-revisions.ts';
-import { ownersIn } from '../../../src/delivery/tree/branch-view.ts';
+import { ownersIn, type PresentFile } from '../../../src/delivery/tree/branch-view.ts';
 import { type Desired, desiredInSteps } from '../../../src/delivery/tree/desired.ts';
 import { mapLimited } from '../../../src/foundation/concurrency/map-limited.ts';
 import { Mutex } from '../../../src/foundation/concurrency/mutex.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../../src/foundation/sluice-error.ts';
+import type { Oid } from '../../../src/git/git-repository.ts';
 import { runInSlices } from '../../../src/package/index/steps.ts';
 import { fileChanges, MAX_CHANGED_FILES_BYTES, MAX_PATCHES_BYTES } from '../../../src/package/model/diff/file-diff.ts';
 import { isPublished, type PackageRevision } from '../../../src/package/model/revision/package-revision.ts';
@@ -17,11 +18,12 @@ import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { RequestContext } from '../../../src/resource/object/request-context.ts';
 import { BuiltFolders } from '../built-folders.ts';
+import { deliveredBefore, findDrift } from '../drift/find-drift.ts';
+import { type EditedFiles, editedFiles } from '../edited-files.ts';
 import type { DeliveryExplainerOptions } from '../explain-delivery.ts';
 import { packageRepositoryAt } from '../package-branches.ts';
 import { TargetBranch } from '../target-branch.ts';
 import { type PackageFocus, WantedRevisions } from '../wanted-revisions.ts';
-import { type EditedFiles, editedFiles } from './edited-files.ts';
 
 /** Targets of one preview. */
 const MAX_TARGETS = 100;
@@ -42,6 +44,13 @@ interface Outcome {
   readonly files?: EditedFiles;
   /** Releases what `files` reads from. */
   readonly close?: () => Promise<void>;
+}
+
+/** The branch of a target that a preview is for. */
+interface BranchState {
+  readonly branch: TargetBranch;
+  readonly head: Oid | undefined;
+  readonly present: ReadonlyMap<string, PresentFile>;
 }
 
 /** Computes what the publication of a revision commits to targets, as the delivery controller would, without writing. */
@@ -168,7 +177,7 @@ export class DeliveryPreviews {
         return refused('BranchMissing', `branch ${git.branch} does not exist in ${git.repo}`);
       }
       const present = await branch.present(head.oid, git.directory, new Map());
-      const { result, edits } = await this.#edits(revision, number, target, present);
+      const { result, edits } = await this.#edits(revision, number, target, { present, branch, head: head.oid });
       const commit = head.oid === undefined ? {} : { commit: head.oid };
       const files = edits.size === 0 ? {} : { files: await editedFiles(branch.git, present, edits) };
       return {
@@ -198,7 +207,7 @@ export class DeliveryPreviews {
     revision: PackageRevision,
     number: number,
     target: Stored<DeliveryTarget>,
-    present: Awaited<ReturnType<TargetBranch['present']>>,
+    { present, branch, head }: BranchState,
   ): Promise<{ readonly result: Desired; readonly edits: Map<string, Uint8Array | null> }> {
     const { store, repositories: repositoryObjects } = this.#options;
     const { namespace } = target.metadata;
@@ -219,6 +228,14 @@ export class DeliveryPreviews {
     if (result.missing.length > 0) {
       wanted = await this.#wanted.load(wanted, result.missing, repositories);
       result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
+    }
+    if (target.spec.drift === 'Report' && head !== undefined && isPublished(revision)) {
+      // Without a new publication, a changed folder stays.
+      const differing = deliveredBefore(result.packages, folders, target.status);
+      const kept = new Set(
+        (await findDrift(branch.git, head, settings.name, differing)).map(({ of }) => packageKey(of)),
+      );
+      result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable, kept));
     }
     // The edits that are due without it are not its own: folders of other packages that the target is about to remove.
     const { repository, package: path } = revision.key;

@@ -45,15 +45,17 @@ export interface PackageState {
  *
  * `revisions` must be complete: the folders of other packages are removed, except those of packages from the repositories in
  * `unreadable`, whose packages are unknown at present. `present` has the files below the target's directory by path from the
- * root of the repository. Throws InvalidInput if the target's directory is no valid path.
+ * root of the repository. The folders of packages in `kept` (by `packageKey`) stay as they are, although they differ. Throws
+ * InvalidInput if the target's directory is no valid path.
  */
 export function desired(
   target: TargetSettings,
   revisions: readonly DesiredRevision[],
   present: ReadonlyMap<string, PresentFile>,
   unreadable: ReadonlySet<string> = new Set(),
+  kept: ReadonlySet<string> = new Set(),
 ): Desired {
-  return runAtOnce(desiredInSteps(target, revisions, present, unreadable));
+  return runAtOnce(desiredInSteps(target, revisions, present, unreadable, kept));
 }
 
 /** As `desired`, with a pause after each package, so that a target with tens of thousands of packages does not block the event loop. */
@@ -62,6 +64,7 @@ export function* desiredInSteps(
   revisions: readonly DesiredRevision[],
   present: ReadonlyMap<string, PresentFile>,
   unreadable: ReadonlySet<string> = new Set(),
+  kept: ReadonlySet<string> = new Set(),
 ): Generator<void, Desired> {
   const directory = normalizeDirectory(target.directory);
   const branch = new BranchView(present, directory, target.name, unreadable);
@@ -85,6 +88,10 @@ export function* desiredInSteps(
       continue;
     }
     const { files, objects } = outcome.manifests;
+    if (kept.has(packageKey(revision))) {
+      packages.push({ repository, package: path, revision: number, folder, objects, changed: false });
+      continue;
+    }
     const owner = { target: target.name, repository, package: path, revision: number };
     const list = listOf(owner, files);
     const outcomeOf = branch.replace(folder, new Map<string, DesiredFile>([...files, [KUSTOMIZATION, list]]), edits);

@@ -60,6 +60,12 @@ export const deliveryTargetKind = defineKind({
         .default(false)
         .describe('If true, delivers revisions that were published without Sluice.'),
       allowPrune: z.boolean().optional().describe('If true, allows a commit that removes every package.'),
+      drift: z
+        .enum(['Repair', 'Report'])
+        .optional()
+        .describe(
+          'Action for a folder that another writer changed: Repair (default) restores it, Report keeps it and sets the condition Drifted.',
+        ),
       suspend: z.boolean().optional().describe('If true, suspends delivery.'),
     })
     .describe('Desired deliveries.'),

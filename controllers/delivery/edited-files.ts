@@ -1,6 +1,6 @@
-import { blobIdOf, type PresentFile } from '../../../src/delivery/tree/branch-view.ts';
-import type { GitRepository } from '../../../src/git/git-repository.ts';
-import type { ComparedFile, ComparedFiles } from '../../../src/package/model/diff/compared-files.ts';
+import { blobIdOf, type PresentFile } from '../../src/delivery/tree/branch-view.ts';
+import type { GitRepository } from '../../src/git/git-repository.ts';
+import type { ComparedFile, ComparedFiles } from '../../src/package/model/diff/compared-files.ts';
 
 /** The files that edits of a target's branch change: as they are in the branch, and as they are after the edits. */
 export interface EditedFiles {
