@@ -5,6 +5,7 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
 import { normalizeDirectory } from '../../src/delivery/path-rules.ts';
+import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
 import { isAlert, packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import { ownersIn } from '../../src/delivery/tree/branch-view.ts';
 import { desiredInSteps } from '../../src/delivery/tree/desired.ts';
@@ -52,6 +53,8 @@ export interface DeliveryOptions {
   readonly recorder?: EventRecorder;
   /** Receives which packages ship which objects. */
   readonly targetObjects?: TargetObjects;
+  /** Makes the manifests of packages. Default: without programs that render. */
+  readonly buildPackage?: BuildPackage;
   /** Cache of manifests between reconciliations. Default: a new cache. */
   readonly built?: BuiltFolders;
 }
@@ -67,7 +70,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     options.recorder ?? new EventRecorder({ client, clock, component: DELIVERY_ACTOR }),
   );
   const signers = new Signers(client, clock);
-  const wantedRevisions = new WantedRevisions(options.built);
+  const wantedRevisions = new WantedRevisions(options.buildPackage, options.built);
   const marks = new KnownMarks();
   const maintainer = new Maintainer({ clock, interval: 6 * 3_600_000, budget: undefined });
 
@@ -166,7 +169,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     await options.targetObjects?.set(target, wanted.chosen);
     let result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
     if (result.missing.length > 0) {
-      wanted = await wantedRevisions.load(wanted, result.missing, repositories);
+      wanted = await wantedRevisions.load(target, wanted, result.missing, repositories);
       result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
     }
     const differing = head.oid === undefined ? [] : deliveredBefore(result.packages, folders, target.status);

@@ -1,7 +1,7 @@
 import { conditionsOf } from '../../kptfile-schema/index.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
+import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
 import { type PackageRefusal, packageKey, selectRevisions } from '../../src/delivery/selection/select-revisions.ts';
-import { manifestsOf } from '../../src/delivery/tree/manifests.ts';
 import type { KeyedMutex } from '../../src/foundation/concurrency/mutex.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { GitNetwork } from '../../src/git/network/git-network.ts';
@@ -41,6 +41,7 @@ export interface DeliveryExplainerOptions {
   readonly mirrorOf: (target: DeliveryTarget) => string;
   /** Locks by the path of a mirror: one reader at a time. */
   readonly mirrors: KeyedMutex;
+  readonly buildPackage: BuildPackage;
   /** Milliseconds that reading a target may take. */
   readonly timeoutMs: number;
 }
@@ -135,7 +136,8 @@ async function explainTarget(
     return { target: name, state: 'OtherRevision', message: `v${choice.revision} is delivered there` };
   }
   const content = await part.store.content(revisionId(revision));
-  const outcome = manifestsOf(content.files);
+  const source = { files: content.files, package: revision.key.package };
+  const outcome = await part.buildPackage(source, target.spec.render);
   if (outcome.refused !== undefined) return notDelivered(outcome.refused.message);
   const [secret] = outcome.manifests.openSecrets;
   if (secret !== undefined && target.spec.allowSecrets !== true) {

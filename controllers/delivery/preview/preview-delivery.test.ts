@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../../src/controller/controller.ts';
+import { packageBuilder } from '../../../src/delivery/render/build-package.ts';
 import { KeyedMutex } from '../../../src/foundation/concurrency/mutex.ts';
 import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
@@ -48,7 +49,7 @@ async function preview(
   ]);
   const previews = new DeliveryPreviews({
     ...{ store: world.store, client: world.client, network: DEFAULT_NETWORK, timeoutMs: 10_000 },
-    ...{ dataFolder: join(world.folder, 'data'), mirrors: new KeyedMutex() },
+    ...{ dataFolder: join(world.folder, 'data'), mirrors: new KeyedMutex(), buildPackage: packageBuilder({}) },
     mirrorOf: ({ metadata }) => join(world.folder, 'previews', metadata.name),
     repositories: () => repositories.items,
     targets: () => targets.items,

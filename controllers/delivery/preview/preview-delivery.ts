@@ -56,10 +56,12 @@ interface BranchState {
 /** Computes what the publication of a revision commits to targets, as the delivery controller would, without writing. */
 export class DeliveryPreviews {
   readonly #options: DeliveryExplainerOptions;
-  readonly #wanted = new WantedRevisions(new BuiltFolders(MAX_CACHED_BYTES, MAX_CACHED_BYTES));
+  readonly #wanted: WantedRevisions;
 
   constructor(options: DeliveryExplainerOptions) {
     this.#options = options;
+    const built = new BuiltFolders(MAX_CACHED_BYTES, MAX_CACHED_BYTES);
+    this.#wanted = new WantedRevisions(options.buildPackage, built);
   }
 
   /** NotFound for a target that does not exist. Without a name it covers every target that selects or delivers the package. */
@@ -226,7 +228,7 @@ export class DeliveryPreviews {
     let wanted = await this.#wanted.of(target, repositories, objects, folders, focus);
     let result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
     if (result.missing.length > 0) {
-      wanted = await this.#wanted.load(wanted, result.missing, repositories);
+      wanted = await this.#wanted.load(target, wanted, result.missing, repositories);
       result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
     }
     if (target.spec.drift === 'Report' && head !== undefined && isPublished(revision)) {

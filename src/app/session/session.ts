@@ -6,6 +6,7 @@ import {
   DELIVERABLE_TYPE,
   describeRefusal,
 } from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
+import { type BuildPackage, packageBuilder } from '../../delivery/render/build-package.ts';
 import { KeyedMutex } from '../../foundation/concurrency/mutex.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
@@ -40,6 +41,7 @@ import { PackageMemory } from '../data/package-memory.ts';
 import type { SessionObjects } from '../data/session-objects.ts';
 import { runningUp, type UpAbout } from '../data/up-lock.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from '../functions/function-settings.ts';
+import { renderPrograms } from '../functions/render-programs.ts';
 import { SessionRenderer } from '../functions/session-renderer.ts';
 import { ObjectReaders } from '../policies/object-readers.ts';
 import { OnDemandRepositories } from '../repositories/on-demand-repositories.ts';
@@ -114,6 +116,8 @@ export class Session {
   /** The signing key, and the trusted keys and known repositories. */
   readonly trust: ServerTrust;
 
+  /** Makes the manifests of packages for delivery targets. */
+  readonly buildPackage: BuildPackage;
   readonly remoteTimeoutMs: number;
   readonly network: GitNetwork;
 
@@ -136,13 +140,15 @@ export class Session {
     this.#about = options.about;
     this.actor = options.actor;
     this.network = options.network ?? PUBLIC_NETWORK;
+    this.buildPackage = packageBuilder(renderPrograms(options.functions ?? DEFAULT_FUNCTION_SETTINGS));
     this.remoteTimeoutMs = options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS;
     this.clock = clock;
     this.trust = trust;
     this.log = objects.log;
     this.#startVersion = BigInt(objects.log.version);
     this.objects = objects;
-    const check = createDeliverabilityCheck({
+    const deliverability = createDeliverabilityCheck({
+      buildPackage: this.buildPackage,
       targets: (namespace) => this.readers.targets.listIn(namespace),
       repositoryOf: ({ namespace, key }) => this.readers.repositories.get({ namespace, name: key.repository }),
       packagesOf: (target, identity) => this.targetObjects.packagesOf(target, identity),
@@ -156,8 +162,9 @@ export class Session {
             open: (id, purpose) => this.repositories.reach(id, purpose),
             openAll: () => this.repositories.reachAll(),
           }),
-      approvalProblem: (revision, files) => {
-        const message = describeRefusal(check(revision, files));
+      approvalProblem: async (revision, files) => {
+        await deliverability.prepare(revision, files);
+        const message = describeRefusal(deliverability.check(revision, files));
         return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
       },
     });
@@ -290,7 +297,7 @@ export class Session {
   #targetReading(): DeliveryExplainerOptions {
     return {
       ...{ store: this.store, client: this.client, network: this.network, timeoutMs: this.remoteTimeoutMs },
-      ...{ dataFolder: this.folder.path, mirrors: this.#targetMirrors },
+      ...{ dataFolder: this.folder.path, mirrors: this.#targetMirrors, buildPackage: this.buildPackage },
       mirrorOf: (target) => targetMirror(this.folder, target),
       repositories: () => this.readers.repositories.list(),
       targets: () => this.readers.targets.list(),

@@ -4,8 +4,8 @@ import { compareText, isInside, joinPath, normalizeDirectory, pathProblem } from
 import type { DeliveryRefusal } from '../refusal.ts';
 import { type PackageRefusal, packageKey } from '../selection/select-revisions.ts';
 import { BranchView, type DesiredFile, type PresentFile } from './branch-view.ts';
-import { type FolderOwner, KUSTOMIZATION, writeKustomization } from './kustomization.ts';
-import type { ManifestsOutcome } from './manifests.ts';
+import { type FolderOwner, KUSTOMIZATION, markFile, writeKustomization } from './kustomization.ts';
+import type { Manifests, ManifestsOutcome } from './manifests.ts';
 import { type DeliveredPackage, type RemovedPackage, writeMessage } from './trailers.ts';
 
 /** A revision that the target is to deliver, with the result of `manifestsOf` for its files. */
@@ -87,14 +87,13 @@ export function* desiredInSteps(
       refused.push({ repository, package: path, revision: number, ...outcome.refused });
       continue;
     }
-    const { files, objects } = outcome.manifests;
+    const { objects } = outcome.manifests;
     if (kept.has(packageKey(revision))) {
       packages.push({ repository, package: path, revision: number, folder, objects, changed: false });
       continue;
     }
     const owner = { target: target.name, repository, package: path, revision: number };
-    const list = listOf(owner, files);
-    const outcomeOf = branch.replace(folder, new Map<string, DesiredFile>([...files, [KUSTOMIZATION, list]]), edits);
+    const outcomeOf = branch.replace(folder, withOwner(owner, outcome.manifests), edits);
     if (outcomeOf === 'missing') missing.push(revision);
     const changed = outcomeOf !== 'same';
     packages.push({ repository, package: path, revision: number, folder, objects, changed });
@@ -109,6 +108,14 @@ export function* desiredInSteps(
   const sorted = new Map([...edits].sort(([a], [b]) => compareText(a, b)));
   const message = sorted.size === 0 ? '' : writeMessage(target.name, { delivered, removed });
   return { edits: sorted, message, packages, refused, missing, pruneBlocked: isHeld ? deleted : [] };
+}
+
+/** The files of a folder, one of which names its owner. */
+function withOwner(owner: FolderOwner, { files, buildFile }: Manifests<DesiredFile>): Map<string, DesiredFile> {
+  const build = buildFile === undefined ? undefined : files.get(buildFile);
+  if (buildFile === undefined || !(build instanceof Uint8Array))
+    return new Map([...files, [KUSTOMIZATION, listOf(owner, files)]]);
+  return new Map([...files, [buildFile, markFile(owner, build)]]);
 }
 
 /** Lists by the files that they name: the list of an unchanged package is computed once. */

@@ -60,6 +60,12 @@ export const deliveryTargetKind = defineKind({
         .default(false)
         .describe('If true, delivers revisions that were published without Sluice.'),
       allowPrune: z.boolean().optional().describe('If true, allows a commit that removes every package.'),
+      render: z
+        .enum(['none', 'kustomize', 'helm', 'passthrough'])
+        .optional()
+        .describe(
+          'How packages that are kustomizations or Helm charts are delivered: none (default) refuses them, kustomize and helm deliver what the program renders, passthrough delivers their files as they are.',
+        ),
       drift: z
         .enum(['Repair', 'Report'])
         .optional()
