@@ -138,7 +138,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['pipeline', 'worker', 'renderer'],
   ],
-  'src/delivery': ['.', 'yaml', 'selection', 'tree'],
+  'src/delivery': ['.', 'yaml', 'selection', 'tree', 'render'],
   'src/server': [
     ...[
       'certificates',
@@ -192,6 +192,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'demo',
     'key',
     'rpkg',
+    'target',
     '.',
   ],
 };

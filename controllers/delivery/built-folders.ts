@@ -65,7 +65,11 @@ function thinOf(built: BuildResult): { readonly built: BuildResult; readonly byt
   const { outcome, content } = built;
   if (outcome.manifests === undefined) return { built, bytes: FILE_OVERHEAD_BYTES + outcome.refused.message.length };
   const files = new Map(
-    Array.from(outcome.manifests.files, ([path, file]) => [path, { oid: blobIdOf(file) }] as const),
+    Array.from(outcome.manifests.files, ([path, file]) => {
+      // A build file gets a line for each target, so its id is not enough.
+      const isNeeded = path === outcome.manifests.buildFile;
+      return [path, isNeeded ? file : { oid: blobIdOf(file) }] as const;
+    }),
   );
   const thin: BuildResult = { outcome: { manifests: { ...outcome.manifests, files } }, content };
   return { built: thin, bytes: bytesOf(thin) };

@@ -5,6 +5,7 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
 import { normalizeDirectory } from '../../src/delivery/path-rules.ts';
+import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
 import { isAlert, packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import { ownersIn } from '../../src/delivery/tree/branch-view.ts';
 import { desiredInSteps } from '../../src/delivery/tree/desired.ts';
@@ -27,6 +28,8 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
 import type { BuiltFolders } from './built-folders.ts';
 import { type DeliveryReport, describeDelivery, reportOf, targetStatusAfter } from './delivery-report.ts';
+import { describeDrifts } from './drift/describe-drift.ts';
+import { deliveredBefore, findDrift } from './drift/find-drift.ts';
 import { packageRepositoryAt } from './package-branches.ts';
 import { isLostRace, KnownMarks, TargetBranch } from './target-branch.ts';
 import type { TargetObjects } from './target-objects.ts';
@@ -50,6 +53,8 @@ export interface DeliveryOptions {
   readonly recorder?: EventRecorder;
   /** Receives which packages ship which objects. */
   readonly targetObjects?: TargetObjects;
+  /** Makes the manifests of packages. Default: without programs that render. */
+  readonly buildPackage?: BuildPackage;
   /** Cache of manifests between reconciliations. Default: a new cache. */
   readonly built?: BuiltFolders;
 }
@@ -65,7 +70,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     options.recorder ?? new EventRecorder({ client, clock, component: DELIVERY_ACTOR }),
   );
   const signers = new Signers(client, clock);
-  const wantedRevisions = new WantedRevisions(options.built);
+  const wantedRevisions = new WantedRevisions(options.buildPackage, options.built);
   const marks = new KnownMarks();
   const maintainer = new Maintainer({ clock, interval: 6 * 3_600_000, budget: undefined });
 
@@ -164,8 +169,16 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     await options.targetObjects?.set(target, wanted.chosen);
     let result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
     if (result.missing.length > 0) {
-      wanted = await wantedRevisions.load(wanted, result.missing, repositories);
+      wanted = await wantedRevisions.load(target, wanted, result.missing, repositories);
       result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
+    }
+    const differing = head.oid === undefined ? [] : deliveredBefore(result.packages, folders, target.status);
+    const drifts = head.oid === undefined ? [] : await findDrift(branch.git, head.oid, settings.name, differing);
+    const driftTexts = await describeDrifts(branch.git, present, result.edits, drifts);
+    const isKept = target.spec.drift === 'Report' && drifts.length > 0;
+    if (isKept) {
+      const kept = new Set(drifts.map(({ of }) => packageKey(of)));
+      result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable, kept));
     }
     let commit: Oid | undefined;
     if (result.edits.size > 0) {
@@ -178,8 +191,12 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       const reason = isAlert(refusal) ? 'Held' : 'Refused';
       events.record(target, 'Warning', reason, `${packageKey(refusal)}: ${refusal.message}`, packageKey(refusal));
     }
-    events.forget(keyOf(target), new Set(['commit', ...result.refused.map(packageKey)]));
-    return reportOf(target.status, { result, wanted, folders, unreadable, commit, head: head.oid });
+    for (const { key, text } of driftTexts)
+      events.record(target, 'Warning', 'Drifted', `${isKept ? 'kept' : 'repaired'}: ${text}`, `drift ${key}`);
+    const driftTopics = isKept ? driftTexts.map(({ key }) => `drift ${key}`) : [];
+    events.forget(keyOf(target), new Set(['commit', ...driftTopics, ...result.refused.map(packageKey)]));
+    const drifted = { folders: isKept ? drifts.length : 0, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
+    return reportOf(target.status, { result, wanted, folders, unreadable, commit, head: head.oid, drifted });
   }
 
   /** Packs the loose objects that deliveries leave behind; no other part does. */

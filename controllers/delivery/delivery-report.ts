@@ -19,10 +19,20 @@ export interface DeliveryReport {
   readonly lastCommit?: string | undefined;
   /** Packages that stay as they are because a revision does not count; undefined if that was not checked. */
   readonly blocked?: readonly string[];
+  /** Folders that stay as another writer changed them, with the changes; undefined if that was not checked. */
+  readonly drifted?: DriftReport;
+}
+
+export interface DriftReport {
+  readonly folders: number;
+  /** Descriptions of the first ones. */
+  readonly texts: readonly string[];
 }
 
 /** Condition of a target, set once a package was blocked. */
 const BLOCKED_CONDITION = 'Held';
+/** Condition of a target, set once a folder kept the changes of another writer. */
+const DRIFTED_CONDITION = 'Drifted';
 
 export interface DeliveryOutcome {
   readonly result: Desired;
@@ -35,12 +45,13 @@ export interface DeliveryOutcome {
   readonly commit: Oid | undefined;
   /** The commit of the branch before it. */
   readonly head: Oid | undefined;
+  readonly drifted: DriftReport;
 }
 
 const MAX_MESSAGE_CHARACTERS = 2000;
 
 export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutcome): DeliveryReport {
-  const { result, wanted, unreadable, commit, head } = outcome;
+  const { result, wanted, unreadable, commit, head, drifted } = outcome;
   const delivered = result.packages.map(({ repository, package: path, revision }) => {
     const from = wanted.chosen.get(packageKey({ repository, package: path }));
     return { repository, package: path, revision, commit: from?.sourceCommit ?? '', tree: from?.sourceTree ?? '' };
@@ -53,6 +64,7 @@ export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutc
   const common = {
     ...{ packages, lastCommit: commit ?? (isKnown ? before.lastCommit : head) },
     blocked: result.refused.filter(isAlert).map(describe),
+    drifted,
   };
   if (result.pruneBlocked.length > 0) {
     const message = `no package is selected any more; set spec.allowPrune: true to remove ${result.pruneBlocked.join(', ')}`;
@@ -107,13 +119,16 @@ export function targetStatusAfter(
 ): TargetStatus | undefined {
   const { generation } = target.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const { reason, message, packages, lastCommit, blocked } = report;
+  const { reason, message, packages, lastCommit, blocked, drifted } = report;
   const isReady = reason === 'Delivered' ? ('True' as const) : ('False' as const);
   const ready = { type: 'Ready', status: isReady, reason, message, ...observed };
+  const withReady = setCondition(target.status?.conditions, ready, now);
+  const withBlocked = withBlockedCondition(withReady, blocked, observed, now);
+  const conditions = withDriftedCondition(withBlocked, drifted, observed, now);
   const status = {
     ...target.status,
     ...observed,
-    conditions: [...withBlockedCondition(setCondition(target.status?.conditions, ready, now), blocked, observed, now)],
+    conditions: [...conditions],
     ...(packages === undefined ? {} : { packages }),
     ...(lastCommit === undefined ? {} : { lastCommit }),
   };
@@ -135,6 +150,24 @@ function withBlockedCondition(
       ? { status: 'True' as const, reason: 'TrustMissing', message: cut(blocked.join('; ')) }
       : { status: 'False' as const, reason: 'Trusted', message: 'every publication that the target selects counts' };
   return setCondition(conditions, { type: BLOCKED_CONDITION, ...next, ...observed }, now);
+}
+
+function withDriftedCondition(
+  conditions: readonly Condition[],
+  drifted: DriftReport | undefined,
+  observed: { readonly observedGeneration?: number },
+  now: number,
+): readonly Condition[] {
+  if (drifted === undefined) return conditions;
+  const { folders, texts } = drifted;
+  if (folders === 0 && findCondition(conditions, DRIFTED_CONDITION) === undefined) return conditions;
+  const advice = 'publish a new revision, revert the change, or set spec.drift: Repair';
+  const summary = `another writer changed ${folders} ${folders === 1 ? 'folder, which stays' : 'folders, which stay'} so; ${advice}`;
+  const next =
+    folders > 0
+      ? { status: 'True' as const, reason: 'ChangedByOthers', message: cut([summary, ...texts].join('\n')) }
+      : { status: 'False' as const, reason: 'AsDelivered', message: 'every folder is as delivered' };
+  return setCondition(conditions, { type: DRIFTED_CONDITION, ...next, ...observed }, now);
 }
 
 function cut(text: string): string {

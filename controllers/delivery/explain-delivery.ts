@@ -1,8 +1,8 @@
 import { conditionsOf } from '../../kptfile-schema/index.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
+import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
 import { type PackageRefusal, packageKey, selectRevisions } from '../../src/delivery/selection/select-revisions.ts';
-import { manifestsOf } from '../../src/delivery/tree/manifests.ts';
-import { Mutex } from '../../src/foundation/concurrency/mutex.ts';
+import type { KeyedMutex } from '../../src/foundation/concurrency/mutex.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { GitNetwork } from '../../src/git/network/git-network.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';
@@ -39,24 +39,21 @@ export interface DeliveryExplainerOptions {
   readonly dataFolder: string;
   /** Path of the mirror of a remote target for explanations; the delivery controller has a separate mirror. */
   readonly mirrorOf: (target: DeliveryTarget) => string;
+  /** Locks by the path of a mirror: one reader at a time. */
+  readonly mirrors: KeyedMutex;
+  readonly buildPackage: BuildPackage;
   /** Milliseconds that reading a target may take. */
   readonly timeoutMs: number;
 }
 
 /** Explains where a published revision was delivered, or why it was not; for a draft, why a target would refuse it. */
 export function deliveryExplainer(options: DeliveryExplainerOptions): Explainer {
-  const part: Part = { ...options, mirrors: new Map() };
   return {
     async explain({ evaluation: { revision } }, { signal }) {
       if (!isPublished(revision)) return undeliverable(revision);
-      return revision.revision < 1 ? {} : { delivery: await explainDelivery(part, revision, signal) };
+      return revision.revision < 1 ? {} : { delivery: await explainDelivery(options, revision, signal) };
     },
   };
-}
-
-interface Part extends DeliveryExplainerOptions {
-  /** Locks by the path of a mirror: one reader at a time. */
-  readonly mirrors: Map<string, Mutex>;
 }
 
 /** Returns why a target would refuse the package after its publication, and how to repair it before. */
@@ -73,7 +70,7 @@ function undeliverable(revision: PackageRevision): Findings {
 }
 
 async function explainDelivery(
-  part: Part,
+  part: DeliveryExplainerOptions,
   revision: PackageRevision,
   signal: AbortSignal | undefined,
 ): Promise<DeliveryExplanation[]> {
@@ -106,7 +103,7 @@ async function explainDelivery(
 }
 
 async function explainTarget(
-  part: Part,
+  part: DeliveryExplainerOptions,
   revision: PackageRevision,
   target: Stored<DeliveryTarget>,
   request: AbortSignal | undefined,
@@ -139,7 +136,8 @@ async function explainTarget(
     return { target: name, state: 'OtherRevision', message: `v${choice.revision} is delivered there` };
   }
   const content = await part.store.content(revisionId(revision));
-  const outcome = manifestsOf(content.files);
+  const source = { files: content.files, package: revision.key.package };
+  const outcome = await part.buildPackage(source, target.spec.render);
   if (outcome.refused !== undefined) return notDelivered(outcome.refused.message);
   const [secret] = outcome.manifests.openSecrets;
   if (secret !== undefined && target.spec.allowSecrets !== true) {
@@ -169,7 +167,7 @@ function refusalIn({ status, metadata }: Stored<DeliveryTarget>, { key }: Packag
 /** Returns how to restore a missing tag if the target has recorded its commit. */
 function repushOf(
   { reason, revision: number }: PackageRefusal,
-  part: Part,
+  part: DeliveryExplainerOptions,
   explained: PackageRevision,
   { status }: Stored<DeliveryTarget>,
 ): string {
@@ -183,7 +181,7 @@ function repushOf(
 
 /** Returns the revision of the package that the target delivers, as its controller selects it. */
 async function selectionOf(
-  part: Part,
+  part: DeliveryExplainerOptions,
   explained: PackageRevision,
   target: Stored<DeliveryTarget>,
   last: LastDelivery | undefined,
@@ -216,7 +214,7 @@ async function selectionOf(
 
 /** The commit that delivered or removed the package last. */
 async function readBranch(
-  part: Part,
+  part: DeliveryExplainerOptions,
   revision: PackageRevision,
   target: Stored<DeliveryTarget>,
   signal: AbortSignal,
@@ -225,9 +223,7 @@ async function readBranch(
   const ref = `refs/heads/${branch}`;
   const credentials = credentialsOf(part.client, target, secretRef);
   const mirrorPath = part.mirrorOf(target);
-  const mutex = part.mirrors.get(mirrorPath) ?? new Mutex();
-  part.mirrors.set(mirrorPath, mutex);
-  return mutex.run(async () => {
+  return part.mirrors.run(mirrorPath, async () => {
     signal.throwIfAborted();
     const { git, remote } = await openLocation({
       url: repo,

@@ -1,6 +1,6 @@
 import { joinPath } from '../../src/delivery/path-rules.ts';
 import type { PresentFile } from '../../src/delivery/tree/branch-view.ts';
-import { type FolderOwner, KUSTOMIZATION, readOwner } from '../../src/delivery/tree/kustomization.ts';
+import { type FolderOwner, mayNameOwner, readOwner } from '../../src/delivery/tree/kustomization.ts';
 import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { RefConflictError } from '../../src/git/errors.ts';
@@ -114,7 +114,7 @@ export class TargetBranch {
     const [stat] = head === undefined ? [] : await this.#git.statObjects([`${head}:${top}`]);
     if (stat?.type !== 'tree') return present;
     const files = await this.#list(`${head}:${top}`, directory);
-    const lists = files.filter(({ path, mode }) => path.endsWith(`/${KUSTOMIZATION}`) && mode.startsWith('100'));
+    const lists = files.filter(({ path, mode }) => mayNameOwner(path) && mode.startsWith('100'));
     await this.#readMarks([...new Set(lists.map(({ oid }) => oid))], marks);
     const listPaths = new Set(lists.map(({ path }) => path));
     await inSlices(files, ({ path, oid }) => {

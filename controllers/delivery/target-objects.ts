@@ -60,7 +60,9 @@ export class TargetObjects {
       const name = packageKey(revision);
       const { sourceTree } = revision;
       const old = known?.packages.get(name);
-      if (old?.sourceTree === sourceTree) {
+      // Another way of rendering gives other objects of the same tree.
+      const objectCount = revision.built.manifests?.places.size ?? 0;
+      if (old?.sourceTree === sourceTree && old.identities.length === objectCount) {
         packages.set(name, old);
         return;
       }

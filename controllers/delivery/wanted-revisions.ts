@@ -1,5 +1,7 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
 import type { DeliveryRefusal } from '../../src/delivery/refusal.ts';
+import { type BuildPackage, packageBuilder } from '../../src/delivery/render/build-package.ts';
+import type { RenderMode } from '../../src/delivery/render/render-mode.ts';
 import {
   type DeliveredRevision,
   type PackageRefusal,
@@ -9,7 +11,6 @@ import {
 } from '../../src/delivery/selection/select-revisions.ts';
 import type { DesiredRevision } from '../../src/delivery/tree/desired.ts';
 import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
-import { manifestsOf } from '../../src/delivery/tree/manifests.ts';
 import type { GateVerdict } from '../../src/delivery/tree/trailers.ts';
 import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
@@ -36,6 +37,14 @@ export interface WantedContent {
   readonly chosen: ReadonlyMap<string, DesiredRevision>;
 }
 
+/** Limits the contents that are built to one package; the folders of the others stay as they are. */
+export interface PackageFocus {
+  /** `packageKey` of the package. */
+  readonly key: string;
+  /** A draft or proposal that counts as published under this number. */
+  readonly draft?: { readonly row: PackageRevision; readonly revision: number };
+}
+
 interface Choice extends PublishedRevision {
   readonly row: PackageRevision;
 }
@@ -52,7 +61,10 @@ export class WantedRevisions {
   readonly #built: BuiltFolders;
   readonly #facts = new WeakMap<PackageRevision, RowFacts>();
 
-  constructor(built = new BuiltFolders()) {
+  readonly #buildPackage: BuildPackage;
+
+  constructor(buildPackage: BuildPackage = packageBuilder({}), built = new BuiltFolders()) {
+    this.#buildPackage = buildPackage;
     this.#built = built;
   }
 
@@ -62,6 +74,7 @@ export class WantedRevisions {
     repositories: readonly PackageRepository[],
     objects: readonly Repository[],
     folders: readonly FolderOwner[],
+    focus?: PackageFocus,
   ): Promise<WantedContent> {
     const byName = new Map(repositories.map((repository) => [repository.repository, repository]));
     const objectOf = new Map(objects.map((object) => [object.metadata.name, object]));
@@ -70,6 +83,7 @@ export class WantedRevisions {
     const isSelected = ({ row }: Choice) => {
       if (packageSelector === undefined) return true;
       const repository = byName.get(row.key.repository);
+      if (row === focus?.draft?.row) return selects(spec.selector, row, objectOf.get(row.key.repository));
       if (repository === undefined || !areLabelsKnown(row, repository)) return undefined;
       return selects(spec.selector, row, objectOf.get(row.key.repository));
     };
@@ -78,6 +92,9 @@ export class WantedRevisions {
       await inSlices(index.all(), (row) => {
         if (isPublished(row) && row.revision > 0 && mayHold(row.key)) candidates.push(choiceOf(row));
       });
+    const draft = focus?.draft;
+    if (draft !== undefined && mayHold(draft.row.key))
+      candidates.push({ ...choiceOf(draft.row), revision: draft.revision });
     const delivered = deliveredBefore(folders, status?.packages ?? []);
     for (const [key, { repository, package: path }] of delivered) {
       const isKnown = byName.has(repository) && mayHold({ repository, package: path, workspace: '' });
@@ -91,9 +108,13 @@ export class WantedRevisions {
     for (const choice of chosen) {
       const repository = byName.get(choice.repository);
       if (repository === undefined) continue;
+      if (focus !== undefined && packageKey(choice) !== focus.key) {
+        revisions.push(toHold({ ...choice, ...NOT_IN_FOCUS }));
+        continue;
+      }
       const { tree, approved } = this.#factsOf(choice.row);
-      const known = this.#built.get(tree);
-      const { outcome, content } = known ?? (await this.#build(choice.row, tree, repository));
+      const known = this.#built.get(builtKey(tree, choice.row, spec.render));
+      const { outcome, content } = known ?? (await this.#build(choice.row, tree, repository, spec.render));
       const refused = spec.allowOutOfBand ? undefined : refuseChanged(choice.row, approved, content);
       const revision = toDeliver(choice, repository, tree, refused === undefined ? outcome : { refused });
       revisions.push(revision);
@@ -105,6 +126,7 @@ export class WantedRevisions {
 
   /** The same with the contents of these revisions, which stay in memory as long as the caller references them. */
   async load(
+    { spec }: Pick<DeliveryTarget, 'spec'>,
     wanted: WantedContent,
     missing: readonly DesiredRevision[],
     repositories: readonly PackageRepository[],
@@ -118,7 +140,7 @@ export class WantedRevisions {
         const name = `${packageKey(revision)} v${revision.revision}`;
         throw new SluiceError('Conflict', `${name} changed during its delivery; the delivery is retried`);
       }
-      const { outcome } = await this.#build(row, this.#factsOf(row).tree, repository);
+      const { outcome } = await this.#build(row, this.#factsOf(row).tree, repository, spec.render);
       loaded.set(revision, { ...revision, built: outcome });
     }
     const next = (revision: DesiredRevision) => loaded.get(revision) ?? revision;
@@ -129,17 +151,22 @@ export class WantedRevisions {
     };
   }
 
-  async #build(row: PackageRevision, tree: Oid, repository: PackageRepository): Promise<BuildResult> {
+  async #build(
+    row: PackageRevision,
+    tree: Oid,
+    repository: PackageRepository,
+    render: RenderMode | undefined,
+  ): Promise<BuildResult> {
     let built: BuildResult;
     try {
       const { files, content } = await repository.content(row);
-      built = { outcome: manifestsOf(files), content };
+      built = { outcome: await this.#buildPackage({ files, package: row.key.package }, render), content };
     } catch (error) {
       // A package that is too large is refused alone; any other error may be temporary.
       if (!isSluiceError(error, 'LimitExceeded')) throw error;
       built = { outcome: { refused: { reason: 'TooLarge', message: error.message } }, content: undefined };
     }
-    this.#built.put(tree, built);
+    if (built.outcome.isTemporary !== true) this.#built.put(builtKey(tree, row, render), built);
     return built;
   }
 
@@ -242,6 +269,14 @@ function toDeliver(
     },
   };
 }
+
+/** What a program renders depends on the name of the package too. */
+function builtKey(tree: Oid, { key }: PackageRevision, render: RenderMode | undefined): string {
+  return render === undefined || render === 'none' ? tree : JSON.stringify([tree, render, key.package]);
+}
+
+/** The reason is never shown. */
+const NOT_IN_FOCUS = { reason: 'Unverified', message: '' } as const;
 
 /** A placeholder that keeps the folder. */
 function toHold({ repository, package: path, revision = 0, reason, message }: PackageRefusal): DesiredRevision {

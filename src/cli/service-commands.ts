@@ -205,6 +205,12 @@ function withWork(command: Command): Command {
   return command
     .option('--resolver <file>', 'module with a resolver; can be given several times', several)
     .option('--function-programs <folder>', 'folder whose programs pipelines may run (exec); default: none')
+    .addOption(
+      new Option('--kustomize <program>', 'kustomize, for delivery targets with render: kustomize').env(
+        'SLUICE_KUSTOMIZE',
+      ),
+    )
+    .addOption(new Option('--helm <program>', 'helm, for delivery targets with render: helm').env('SLUICE_HELM'))
     .option('--containers', 'run functions that are not built in as containers, without network and privileges')
     .option('--require-image-digest', 'run only images that are named by their digest')
     .option(

@@ -241,7 +241,7 @@ describe('commands with a kubeconfig use its server', () => {
     const diff = paths[`${group}/namespaces/{namespace}/packagerevisions/{name}/diff`]?.get;
     expect(diff?.parameters?.map(({ name }) => name)).toContain('with');
     expect(JSON.stringify(components.schemas)).toContain('The difference in the form that git apply reads.');
-    for (const name of ['explain', 'history', 'diff']) {
+    for (const name of ['explain', 'history', 'diff', 'preview']) {
       expect((await api.get(`${path}/${name}`)).body).toMatchObject({ metadata: { name: 'shared.web.v1' } });
       expect((await api.put(`${path}/${name}`, {})).status).toBe(405);
       expect((await api.get(path.replace('web', 'gone').concat(`/${name}`))).status).toBe(404);

@@ -78,6 +78,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     targets: (namespace) => readers.targets.listIn(namespace),
     repositoryOf: ({ namespace, key }) => readers.repositories.get({ namespace, name: key.repository }),
     shipped: session.targetObjects,
+    buildPackage: session.buildPackage,
     requiredGates: (revision) =>
       policyOf(readers, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType),
   });
@@ -108,7 +109,11 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       }),
     proposal: () => proposalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
-    delivery: () => deliveryController({ client, store, clock, dataFolder, git, targetObjects: session.targetObjects }),
+    delivery: () =>
+      deliveryController({
+        ...{ client, store, clock, dataFolder, git },
+        ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
+      }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

@@ -2,6 +2,9 @@
 export interface FunctionSettings {
   /** The one folder whose programs `exec` entries may name; none if absent. */
   readonly programs?: string;
+  /** Paths of the programs that render packages for delivery targets; a package that needs one that is absent is not delivered. */
+  readonly kustomize?: string;
+  readonly helm?: string;
   /** Whether images that are not built in are run as containers. */
   readonly containers: boolean;
   /** Run only images that are named by their digest. */

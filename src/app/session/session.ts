@@ -1,15 +1,20 @@
+import type { DeliveryExplainerOptions } from '../../../controllers/delivery/explain-delivery.ts';
+import type { DeliveryPreviews } from '../../../controllers/delivery/preview/preview-delivery.ts';
 import { TargetObjects } from '../../../controllers/delivery/target-objects.ts';
 import {
   createDeliverabilityCheck,
   DELIVERABLE_TYPE,
   describeRefusal,
 } from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
+import { type BuildPackage, packageBuilder } from '../../delivery/render/build-package.ts';
+import { KeyedMutex } from '../../foundation/concurrency/mutex.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import { packageStorages } from '../../package/api/package-storages.ts';
 import type { RevisionTable } from '../../package/api/table/revision-table.ts';
 import type { Explanation } from '../../package/model/revision/explanation.ts';
 import { type PackageRevision, revisionId } from '../../package/model/revision/package-revision.ts';
+import type { RevisionPreview } from '../../package/model/revision/revision-readings.ts';
 import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
 import { RevisionStore } from '../../package/store/revision-store.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -36,6 +41,7 @@ import { PackageMemory } from '../data/package-memory.ts';
 import type { SessionObjects } from '../data/session-objects.ts';
 import { runningUp, type UpAbout } from '../data/up-lock.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from '../functions/function-settings.ts';
+import { renderPrograms } from '../functions/render-programs.ts';
 import { SessionRenderer } from '../functions/session-renderer.ts';
 import { ObjectReaders } from '../policies/object-readers.ts';
 import { OnDemandRepositories } from '../repositories/on-demand-repositories.ts';
@@ -110,11 +116,15 @@ export class Session {
   /** The signing key, and the trusted keys and known repositories. */
   readonly trust: ServerTrust;
 
+  /** Makes the manifests of packages for delivery targets. */
+  readonly buildPackage: BuildPackage;
   readonly remoteTimeoutMs: number;
   readonly network: GitNetwork;
 
   readonly #about: UpAbout | undefined;
   #explanations: RevisionExplanations | undefined;
+  #previews: DeliveryPreviews | undefined;
+  readonly #targetMirrors = new KeyedMutex();
   readonly #memory: PackageMemory | undefined;
   readonly #revisions: RevisionTable;
   readonly #notes = new Set<string>();
@@ -130,13 +140,15 @@ export class Session {
     this.#about = options.about;
     this.actor = options.actor;
     this.network = options.network ?? PUBLIC_NETWORK;
+    this.buildPackage = packageBuilder(renderPrograms(options.functions ?? DEFAULT_FUNCTION_SETTINGS));
     this.remoteTimeoutMs = options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS;
     this.clock = clock;
     this.trust = trust;
     this.log = objects.log;
     this.#startVersion = BigInt(objects.log.version);
     this.objects = objects;
-    const check = createDeliverabilityCheck({
+    const deliverability = createDeliverabilityCheck({
+      buildPackage: this.buildPackage,
       targets: (namespace) => this.readers.targets.listIn(namespace),
       repositoryOf: ({ namespace, key }) => this.readers.repositories.get({ namespace, name: key.repository }),
       packagesOf: (target, identity) => this.targetObjects.packagesOf(target, identity),
@@ -150,8 +162,9 @@ export class Session {
             open: (id, purpose) => this.repositories.reach(id, purpose),
             openAll: () => this.repositories.reachAll(),
           }),
-      approvalProblem: (revision, files) => {
-        const message = describeRefusal(check(revision, files));
+      approvalProblem: async (revision, files) => {
+        await deliverability.prepare(revision, files);
+        const message = describeRefusal(deliverability.check(revision, files));
         return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
       },
     });
@@ -164,6 +177,7 @@ export class Session {
       ...{ store: this.store, log: this.log, clock },
       alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
       explain: (context, key) => this.explain(context, key),
+      preview: (context, revision, target) => this.preview(context, revision, target),
       ...this.#memory,
     });
     this.#revisions = revisions.table;
@@ -256,13 +270,7 @@ export class Session {
     // Packages of other repositories may come from it.
     if (this.store.find(id)?.lifecycle === 'DeletionProposed') await this.store.reachAll();
     const { RevisionExplanations } = await import('./explain-revision.ts');
-    this.#explanations ??= new RevisionExplanations({
-      ...{ store: this.store, client: this.client, network: this.network, timeoutMs: this.remoteTimeoutMs },
-      dataFolder: this.folder.path,
-      mirrorOf: (target) => targetMirror(this.folder, target),
-      repositories: () => this.readers.repositories.list(),
-      targets: () => this.readers.targets.list(),
-    });
+    this.#explanations ??= new RevisionExplanations(this.#targetReading());
     const about = this.#about ?? (await runningUp(this.folder));
     return this.#explanations.explain(key, {
       resolvers: about?.resolvers ?? BUILT_IN_RESOLVERS,
@@ -270,6 +278,30 @@ export class Session {
       running: about !== undefined,
       ...{ now: this.clock.now(), actor: actor.name, signal },
     });
+  }
+
+  /** Computes what the publication of a revision commits to its targets. */
+  async preview(
+    { mayReadTarget, signal }: RequestContext,
+    revision: PackageRevision,
+    target: string | undefined,
+  ): Promise<RevisionPreview> {
+    await this.readers.refresh({ namespace: revision.namespace, name: revision.key.repository });
+    // A target delivers packages of several repositories, of which each may own folders in its branch.
+    await this.store.reachAll();
+    const { DeliveryPreviews } = await import('../../../controllers/delivery/preview/preview-delivery.ts');
+    this.#previews ??= new DeliveryPreviews(this.#targetReading());
+    return this.#previews.preview(revision, target, { mayReadTarget, signal });
+  }
+
+  #targetReading(): DeliveryExplainerOptions {
+    return {
+      ...{ store: this.store, client: this.client, network: this.network, timeoutMs: this.remoteTimeoutMs },
+      ...{ dataFolder: this.folder.path, mirrors: this.#targetMirrors, buildPackage: this.buildPackage },
+      mirrorOf: (target) => targetMirror(this.folder, target),
+      repositories: () => this.readers.repositories.list(),
+      targets: () => this.readers.targets.list(),
+    };
   }
 
   /** For calls of the store, with why. */

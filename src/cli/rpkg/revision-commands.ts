@@ -20,6 +20,7 @@ const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed'];
 export function addRevisionCommands(program: Command, invocation: Invocation, finish: Finish): void {
   const rpkg = program.command('rpkg').description('work with package revisions').addHelpText('after', PLACE_HELP);
   addReading(rpkg, invocation, finish);
+  addPreview(rpkg, invocation, finish);
   addCreating(rpkg, invocation, finish);
   addSteps(rpkg, invocation, finish);
   addConditions(rpkg, invocation, finish);
@@ -103,6 +104,28 @@ the package. Exit code 0 if nothing differs, 1 if something does.`,
     'sluice rpkg diff packages.web-shop.v2 -o json --name-only',
   ).action(async (name, other, options) => {
     finish(await (await import('./rpkg-diff.ts')).rpkgDiff(name, other, options, invocation));
+  });
+}
+
+function addPreview(rpkg: Command, invocation: Invocation, finish: Finish): void {
+  const preview = rpkg
+    .command('preview')
+    .description('the changes that the publication of a revision commits to delivery targets')
+    .argument('<revision>', 'name of a package revision')
+    .option('--target <name>', 'only of this DeliveryTarget; without it, of every one that selects the package')
+    .addHelpText(
+      'after',
+      `
+Prints the patch of each target. Targets that would not change, or that would refuse the package, are listed on stderr.
+Exit code 0, also if something changes; 1 if a target cannot be read.`,
+    );
+  examples(
+    withOutput(withPlace(preview), ['patch', 'json', 'yaml']),
+    'sluice rpkg preview packages.web-shop.v2',
+    'sluice rpkg preview packages.web-shop.v2 --target edge-east',
+    'sluice rpkg preview packages.web-shop.v2 -o json',
+  ).action(async (name, options) => {
+    finish(await (await import('./rpkg-preview.ts')).rpkgPreview(name, options, invocation));
   });
 }
 

@@ -9,9 +9,10 @@ import { inAccess } from '../access/in-access.ts';
 import { readFiles } from '../access/package-contents.ts';
 import { readRevision } from '../access/read-revision.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
-import { printable, printableLines } from '../output/printable.ts';
+import { printPatch } from '../output/print-patch.ts';
+import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
-import type { Style, Terminal } from '../output/terminal.ts';
+import type { Terminal } from '../output/terminal.ts';
 
 export interface DiffOptions extends PlaceOptions {
   readonly output: 'patch' | 'json' | 'yaml';
@@ -41,7 +42,7 @@ export function rpkgDiff(
       const document = { ...comparison, files: shown };
       terminal.out.write(options.output === 'json' ? toJson(document) : toYaml(document));
     } else if (options.nameOnly === true) for (const { path } of files) terminal.line(printable(path));
-    else for (const { patch } of files) write(terminal, patch);
+    else for (const { patch } of files) printPatch(terminal, patch);
     if (options.nameOnly !== true || comparison.omittedFiles !== undefined) warnOfOmissions(terminal, comparison);
     return files.length === 0 ? 0 : 1;
   });
@@ -78,22 +79,4 @@ function warnOfOmissions(terminal: Terminal, { from, to, files, omittedFiles = 0
   terminal.note(
     `${label} ${printable(`the difference is too large: omitted ${what}; for the whole files: ${commands.join(' and ')}`)}`,
   );
-}
-
-function write(terminal: Terminal, text: string): void {
-  // A patch for a program keeps its bytes; for a terminal, control characters of files are escaped.
-  const shown = terminal.out.isTTY === true ? printableLines(text) : text;
-  terminal.out.write(
-    shown.replace(/^.*$/gm, (line) => {
-      const style = styleOf(line);
-      return style === undefined ? line : terminal.style(style, line);
-    }),
-  );
-}
-
-function styleOf(line: string): Style | undefined {
-  if (line.startsWith('+++') || line.startsWith('---') || line.startsWith('diff ')) return 'bold';
-  if (line.startsWith('@@')) return 'cyan';
-  if (line.startsWith('+')) return 'green';
-  return line.startsWith('-') ? 'red' : undefined;
 }

@@ -13,16 +13,21 @@ export interface WorkOptions extends GitNetworkOptions {
   readonly requireImageDigest?: boolean;
   readonly defaultImagePrefix?: string;
   readonly renderStatus?: boolean;
+  readonly kustomize?: string;
+  readonly helm?: string;
 }
 
 /** How functions outside of this process may run. Throws InvalidInput. */
 export function functionsOf(options: WorkOptions): FunctionSettings {
-  const { functionPrograms, containers, requireImageDigest, defaultImagePrefix, renderStatus } = options;
+  const { functionPrograms, containers, requireImageDigest, defaultImagePrefix, renderStatus, kustomize, helm } =
+    options;
   return {
     containers: containers === true,
     requireDigest: requireImageDigest === true,
     renderStatus: renderStatus === true,
     ...(defaultImagePrefix === undefined ? {} : { registry: registryOf(defaultImagePrefix) }),
+    ...(kustomize === undefined ? {} : { kustomize: resolve(kustomize) }),
+    ...(helm === undefined ? {} : { helm: resolve(helm) }),
     ...(functionPrograms === undefined ? {} : { programs: resolve(functionPrograms) }),
   };
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { compareText, isInside, joinPath } from '../path-rules.ts';
-import { type FolderOwner, KUSTOMIZATION, readOwner } from './kustomization.ts';
+import { type FolderOwner, mayNameOwner, readOwner } from './kustomization.ts';
 
-/** A file in the branch of the target: its blob id, and for a `kustomization.yaml` its content, or the owner that it names. */
+/** A file in the branch of the target: its blob id, and for a build file its content, or the owner that it names. */
 export interface PresentFile {
   readonly oid: string;
   readonly data?: Uint8Array;
@@ -127,7 +127,7 @@ export class BranchView {
 export function ownersIn(present: ReadonlyMap<string, PresentFile>, directory: string): Map<string, FolderOwner> {
   const owners = new Map<string, FolderOwner>();
   for (const [path, file] of present) {
-    if (!path.endsWith(`/${KUSTOMIZATION}`)) continue;
+    if (!mayNameOwner(path)) continue;
     const folder = parentOf(path);
     const owner = file.owner ?? (file.data && readOwner(file.data));
     // A mark must match its place: a folder that a user copied is not Sluice's.

@@ -4,8 +4,8 @@ import { compareText, isInside, joinPath, normalizeDirectory, pathProblem } from
 import type { DeliveryRefusal } from '../refusal.ts';
 import { type PackageRefusal, packageKey } from '../selection/select-revisions.ts';
 import { BranchView, type DesiredFile, type PresentFile } from './branch-view.ts';
-import { type FolderOwner, KUSTOMIZATION, writeKustomization } from './kustomization.ts';
-import type { ManifestsOutcome } from './manifests.ts';
+import { type FolderOwner, KUSTOMIZATION, markFile, writeKustomization } from './kustomization.ts';
+import type { Manifests, ManifestsOutcome } from './manifests.ts';
 import { type DeliveredPackage, type RemovedPackage, writeMessage } from './trailers.ts';
 
 /** A revision that the target is to deliver, with the result of `manifestsOf` for its files. */
@@ -45,15 +45,17 @@ export interface PackageState {
  *
  * `revisions` must be complete: the folders of other packages are removed, except those of packages from the repositories in
  * `unreadable`, whose packages are unknown at present. `present` has the files below the target's directory by path from the
- * root of the repository. Throws InvalidInput if the target's directory is no valid path.
+ * root of the repository. The folders of packages in `kept` (by `packageKey`) stay as they are, although they differ. Throws
+ * InvalidInput if the target's directory is no valid path.
  */
 export function desired(
   target: TargetSettings,
   revisions: readonly DesiredRevision[],
   present: ReadonlyMap<string, PresentFile>,
   unreadable: ReadonlySet<string> = new Set(),
+  kept: ReadonlySet<string> = new Set(),
 ): Desired {
-  return runAtOnce(desiredInSteps(target, revisions, present, unreadable));
+  return runAtOnce(desiredInSteps(target, revisions, present, unreadable, kept));
 }
 
 /** As `desired`, with a pause after each package, so that a target with tens of thousands of packages does not block the event loop. */
@@ -62,6 +64,7 @@ export function* desiredInSteps(
   revisions: readonly DesiredRevision[],
   present: ReadonlyMap<string, PresentFile>,
   unreadable: ReadonlySet<string> = new Set(),
+  kept: ReadonlySet<string> = new Set(),
 ): Generator<void, Desired> {
   const directory = normalizeDirectory(target.directory);
   const branch = new BranchView(present, directory, target.name, unreadable);
@@ -84,10 +87,13 @@ export function* desiredInSteps(
       refused.push({ repository, package: path, revision: number, ...outcome.refused });
       continue;
     }
-    const { files, objects } = outcome.manifests;
+    const { objects } = outcome.manifests;
+    if (kept.has(packageKey(revision))) {
+      packages.push({ repository, package: path, revision: number, folder, objects, changed: false });
+      continue;
+    }
     const owner = { target: target.name, repository, package: path, revision: number };
-    const list = listOf(owner, files);
-    const outcomeOf = branch.replace(folder, new Map<string, DesiredFile>([...files, [KUSTOMIZATION, list]]), edits);
+    const outcomeOf = branch.replace(folder, withOwner(owner, outcome.manifests), edits);
     if (outcomeOf === 'missing') missing.push(revision);
     const changed = outcomeOf !== 'same';
     packages.push({ repository, package: path, revision: number, folder, objects, changed });
@@ -102,6 +108,14 @@ export function* desiredInSteps(
   const sorted = new Map([...edits].sort(([a], [b]) => compareText(a, b)));
   const message = sorted.size === 0 ? '' : writeMessage(target.name, { delivered, removed });
   return { edits: sorted, message, packages, refused, missing, pruneBlocked: isHeld ? deleted : [] };
+}
+
+/** The files of a folder, one of which names its owner. */
+function withOwner(owner: FolderOwner, { files, buildFile }: Manifests<DesiredFile>): Map<string, DesiredFile> {
+  const build = buildFile === undefined ? undefined : files.get(buildFile);
+  if (buildFile === undefined || !(build instanceof Uint8Array))
+    return new Map([...files, [KUSTOMIZATION, listOf(owner, files)]]);
+  return new Map([...files, [buildFile, markFile(owner, build)]]);
 }
 
 /** Lists by the files that they name: the list of an unchanged package is computed once. */

@@ -3,6 +3,9 @@ import type { Scalar } from '../yaml/yaml-value.ts';
 
 export const KUSTOMIZATION = 'kustomization.yaml';
 
+/** The files by which engines build a folder: the first line of one of them names its owner. */
+const OWNER_FILES: ReadonlySet<string> = new Set([KUSTOMIZATION, 'kustomization.yml', 'Kustomization', 'Chart.yaml']);
+
 /** The owner of a folder: the target that writes it and the package that it contains. */
 export interface FolderOwner {
   readonly target: string;
@@ -19,7 +22,6 @@ const MARK = '# Written by Sluice; changes here are overwritten. ';
  * be changed or removed.
  */
 export function writeKustomization(owner: FolderOwner, files: readonly string[]): Uint8Array {
-  const mark = `${MARK}${JSON.stringify(fieldsOf(owner))}\n`;
   const entry = (key: string, value: Scalar | readonly Scalar[]) => [key, { key: string(key), value }] as const;
   const list = {
     entries: new Map([
@@ -29,7 +31,21 @@ export function writeKustomization(owner: FolderOwner, files: readonly string[])
     ]),
     line: 1,
   };
-  return new TextEncoder().encode(mark + writeYaml([list], Number.POSITIVE_INFINITY));
+  return new TextEncoder().encode(markOf(owner) + writeYaml([list], Number.POSITIVE_INFINITY));
+}
+
+/** Puts the line with the owner above a build file of a package, which is otherwise delivered as it is. */
+export function markFile(owner: FolderOwner, data: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from(markOf(owner)), data]);
+}
+
+/** True for a path of a file that may name an owner. */
+export function mayNameOwner(path: string): boolean {
+  return OWNER_FILES.has(path.slice(path.lastIndexOf('/') + 1)) && path.includes('/');
+}
+
+function markOf(owner: FolderOwner): string {
+  return `${MARK}${JSON.stringify(fieldsOf(owner))}\n`;
 }
 
 /** The owner that a `kustomization.yaml` names; undefined if Sluice did not write it. */

@@ -18,11 +18,18 @@ export interface Manifests<File = Uint8Array> {
   readonly places: ReadonlyMap<string, string>;
   /** Name and place of Secrets whose content is readable. */
   readonly openSecrets: readonly string[];
+  /** The file of `files` by which the engines build the folder, and which carries the owner; default: a list of the files. */
+  readonly buildFile?: string;
 }
 
 export type ManifestsOutcome<File = Uint8Array> =
-  | { readonly manifests: Manifests<File>; readonly refused?: undefined }
-  | { readonly refused: DeliveryRefusal; readonly manifests?: undefined };
+  | { readonly manifests: Manifests<File>; readonly refused?: undefined; readonly isTemporary?: undefined }
+  | {
+      readonly refused: DeliveryRefusal;
+      readonly manifests?: undefined;
+      /** True if another attempt may succeed with the same files. */
+      readonly isTemporary?: true;
+    };
 
 /** File names that make Argo CD, Flux or Helm build a folder otherwise than by the delivered list. */
 const BUILD_FILES = new Set(['kustomization.yaml', 'kustomization.yml', 'Kustomization', 'Chart.yaml']);
@@ -99,7 +106,7 @@ function checkBuildFile(path: string, documents: readonly YamlDocument[]): void 
   if (baseName(path) !== 'Chart.yaml' && documents.every(isLocal)) return;
   throw new PackageRefused(
     'OwnBuildFile',
-    `${path}: cannot deliver the output of a ${baseName(path)}; render it into plain manifests and remove it, or mark a kustomization with annotation config.kubernetes.io/local-config: "true"`,
+    `${path}: cannot deliver the output of a ${baseName(path)}; set spec.render on the target (for a file at the root of the package), render it into plain manifests and remove it, or mark a kustomization with annotation config.kubernetes.io/local-config: "true"`,
   );
 }
 

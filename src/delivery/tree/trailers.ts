@@ -60,6 +60,12 @@ export function writeMessage(target: string, { delivered, removed }: Delivery): 
   return `${subject({ delivered, removed })}\n\n${lines.join('\n')}\n`;
 }
 
+/** The target that made a delivery commit; undefined for a commit of another writer. */
+export function readTarget(message: string): string | undefined {
+  const [, target] = /^Sluice-Target: (.*)$/m.exec(message) ?? [];
+  return target === undefined ? undefined : decode(target);
+}
+
 /** Parses the output of `writeMessage`; skips groups that lack a field. */
 export function readMessage(message: string): Delivery {
   const delivered: DeliveredPackage[] = [];

@@ -3,12 +3,12 @@ import type { EventLog } from '../../resource/watch/event-log.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import type { FieldOwners } from './objects/field-owners.ts';
 import { PackageResourcesStorage } from './storages/package-resources-storage.ts';
-import type { ExplainRevision } from './storages/package-revision-readings.ts';
+import type { ComputedReadings } from './storages/package-revision-readings.ts';
 import { type Alert, PackageRevisionStorage } from './storages/package-revision-storage.ts';
 import { PorchPackageStorage } from './storages/porch-package-storage.ts';
 import type { RevisionVersions } from './table/revision-versions.ts';
 
-export interface PackageStoragesOptions {
+export interface PackageStoragesOptions extends ComputedReadings {
   readonly store: RevisionStore;
   readonly log: EventLog;
   readonly clock: Clock;
@@ -18,14 +18,13 @@ export interface PackageStoragesOptions {
   readonly versions?: RevisionVersions;
   /** Default: warnings are kept nowhere. */
   readonly alert?: Alert | undefined;
-  /** Explains a revision by its key; without it the sub-resource `explain` is not served. */
-  readonly explain?: ExplainRevision | undefined;
 }
 
 /** The storages of all kinds that show packages in Git, over one store. */
-export function packageStorages({ store, log, clock, owners, versions, alert, explain }: PackageStoragesOptions) {
+export function packageStorages(options: PackageStoragesOptions) {
+  const { store, log, clock, owners, versions, alert, explain, preview } = options;
   const revisions = new PackageRevisionStorage(store, log, {
-    ...{ clock, alert, explain },
+    ...{ clock, alert, explain, preview },
     ...(owners === undefined ? {} : { owners: owners.revisions }),
     ...(versions === undefined ? {} : { versions }),
   });

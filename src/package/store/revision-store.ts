@@ -49,7 +49,7 @@ export interface RevisionStoreOptions {
   readonly approvalProblem?: (
     revision: PackageRevision,
     files: ReadonlyMap<string, Buffer>,
-  ) => { readonly type: string; readonly message: string } | undefined;
+  ) => Promise<{ readonly type: string; readonly message: string } | undefined>;
   /** True for the id of a repository that is registered and will be opened automatically. Default: none is. */
   readonly isComing?: (repository: string) => boolean;
   /** Opens a repository that a request needs, by its id, if it is not open. Default: repositories are opened apart from requests. */
@@ -87,7 +87,7 @@ export class RevisionStore {
 
   constructor({
     address = NO_UPSTREAMS.address,
-    approvalProblem = () => undefined,
+    approvalProblem = async () => undefined,
     isComing = () => false,
     open,
     openAll,
@@ -342,7 +342,7 @@ export class RevisionStore {
     // The kernel refuses a revision that cannot be read.
     if (revision.kptfile === undefined) return;
     const { content, gates, policy } = await this.evaluate(revisionId(revision));
-    const problem = this.#approvalProblem(revision, content.files);
+    const problem = await this.#approvalProblem(revision, content.files);
     if (problem === undefined) return;
     const { type, message } = problem;
     const isGate = gates.some((gate) => gate.type === type);

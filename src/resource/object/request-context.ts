@@ -28,6 +28,8 @@ export interface RequestContext {
   readonly mayApprove?: () => Promise<boolean>;
   /** Whether the caller may read another object of the namespace in the same way; undefined if every caller may. */
   readonly mayReadOther?: (name: string) => Promise<boolean>;
+  /** Whether the caller may read a DeliveryTarget, and so what it delivers; undefined if every caller may. */
+  readonly mayReadTarget?: (target: { readonly namespace: string; readonly name: string }) => Promise<boolean>;
   /** The caller changes the object whatever it is by now: the request names no version that they read. */
   readonly namesNoVersion?: boolean;
   /** Aborts the call where the storage can still do so without half a change. */

@@ -13,7 +13,7 @@ const WRITE = ['create', 'delete', 'deletecollection', 'patch', 'update'];
 
 const PACKAGES = ['packagerevisions', 'packagerevisionresources', 'packages'];
 /** Subresources that are computed from a package for each request: users who may read packages may read them. */
-const PACKAGE_READINGS = ['diff', 'explain', 'history'].map((name) => `packagerevisions/${name}`);
+const PACKAGE_READINGS = ['diff', 'explain', 'history', 'preview'].map((name) => `packagerevisions/${name}`);
 const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = [
   ['config.porch.kpt.dev', ['repositories']],
   ['sluice.dev', ['deliverytargets', 'packagepolicies']],

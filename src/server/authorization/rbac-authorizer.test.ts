@@ -144,6 +144,7 @@ test('roles that may read packages may read their explanation, history and diffe
       return authorizer.decide(permission(user(who), verb, place)).allowed;
     });
   for (const who of readers)
-    for (const subResource of ['explain', 'history', 'diff']) expect(verbs(who, subResource), who).toEqual(['get']);
+    for (const subResource of ['explain', 'history', 'diff', 'preview'])
+      expect(verbs(who, subResource), who).toEqual(['get']);
   expect(verbs('stranger', 'explain')).toEqual([]);
 });

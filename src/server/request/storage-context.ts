@@ -16,6 +16,15 @@ const GET_SECRET = {
   resource: 'secrets',
   subResource: '',
 } as const;
+const GET_TARGET = {
+  verb: 'get',
+  isResource: true,
+  path: '',
+  group: 'sluice.dev',
+  version: 'v1alpha1',
+  resource: 'deliverytargets',
+  subResource: '',
+} as const;
 const PACKAGE_REVISION = {
   isResource: true,
   path: '',
@@ -43,6 +52,7 @@ export function storageContext(request: ApiRequest, authorizer: Authorizer): Req
     mayWriteStatus: once(() => mayUpdate('status')),
     mayApprove: once(() => mayUpdate('approval')),
     mayReadOther: (name) => isAllowed(authorizer, { ...info, user, name }, signal),
+    mayReadTarget: (target) => isAllowed(authorizer, { ...GET_TARGET, ...target, user }, signal),
     mayReadSecret: (secret) => isAllowed(authorizer, { ...GET_SECRET, ...secret, user }, signal),
   };
 }

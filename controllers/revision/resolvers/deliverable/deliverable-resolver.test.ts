@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
 import { Manager } from '../../../../src/controller/manager.ts';
+import { type BuildPackage, packageBuilder } from '../../../../src/delivery/render/build-package.ts';
 import { manifestsOf } from '../../../../src/delivery/tree/manifests.ts';
+import { systemClock } from '../../../../src/foundation/time/clock.ts';
+import { programFolder } from '../../../../src/function/external/testing-programs.ts';
 import type { Resolver } from '../../../../src/package/plan/ports/resolver.ts';
 import { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
@@ -21,12 +24,14 @@ let world: Fixture;
 let targets: DeliveryTarget[];
 let required: string[];
 let shipped: TargetObjects;
+let buildPackage: BuildPackage;
 beforeEach(async () => {
   world = await fixture();
   await world.register('apps');
   targets = [];
   required = [];
   shipped = new TargetObjects();
+  buildPackage = packageBuilder({});
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
@@ -37,7 +42,13 @@ function target(name: string, spec: object = {}, namespace = 'default'): Deliver
 
 function deliverable() {
   const { store } = world;
-  const options = { targets: () => targets, repositoryOf: () => undefined, requiredGates: () => required, shipped };
+  const options = {
+    targets: () => targets,
+    repositoryOf: () => undefined,
+    requiredGates: () => required,
+    shipped,
+    buildPackage,
+  };
   return deliverableResolver({ store, ...options });
 }
 
@@ -167,9 +178,9 @@ test('a proposed revision is evaluated again when a target changes, and once mor
 
   // The controller has not been woken yet, and the condition is still True.
   targets = [target('edge')];
-  const check = createDeliverabilityCheck({ targets: () => targets, repositoryOf: () => undefined });
+  const { check } = createDeliverabilityCheck({ targets: () => targets, repositoryOf: () => undefined });
   const approvals = new RevisionStore({
-    approvalProblem: (revision, files) => {
+    approvalProblem: async (revision, files) => {
       const message = describeRefusal(check(revision, files));
       return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
     },
@@ -193,7 +204,7 @@ test('an object that another package of the target ships is reported, with its p
   const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
   const revision = world.store.get(name);
   const { files } = await world.store.content(name);
-  const check = createDeliverabilityCheck({
+  const { check } = createDeliverabilityCheck({
     targets: () => targets,
     repositoryOf: () => undefined,
     packagesOf: (to, identity) => shipped.packagesOf(to, identity),
@@ -296,5 +307,51 @@ describe('a delivery that changes what a target ships', () => {
     await third.idle();
     expect(status(name)).toBe('none');
     await third.stop();
+  });
+});
+
+describe('several targets with different settings', () => {
+  const KUSTOMIZATION = { 'kustomization.yaml': 'resources: [cm.yaml]\n', 'cm.yaml': CONFIG_MAP };
+
+  test('each target counts, and the message names those that refuse', async () => {
+    const secret = 'apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: b}\n';
+    const { name } = await world.draft('apps/web/w1', { 'secret.yaml': secret });
+    targets = [
+      target('lenient', { allowSecrets: true }),
+      target('strict'),
+      target('other', { selector: { packages: ['db'] } }),
+    ];
+    expect(await conditionOf(name)).toMatchObject({
+      ...{ status: 'False', reason: 'UnencryptedSecret' },
+      message: expect.stringMatching(/^strict cannot deliver it: Secret s at secret\.yaml:1/),
+    });
+    targets = [target('lenient', { allowSecrets: true })];
+    expect(await conditionOf(name)).toBeUndefined();
+  });
+
+  test('a kustomization is deliverable to targets that render it or pass it on, and to no others', async () => {
+    await using programs = await programFolder();
+    const { name } = await world.draft('apps/web/w1', KUSTOMIZATION);
+    const outcomes: unknown[] = [];
+    for (const modes of [['passthrough'], ['passthrough', 'none'], ['kustomize', 'passthrough']]) {
+      targets = modes.map((render) => target(render, { render }));
+      outcomes.push((await conditionOf(name))?.message ?? 'none');
+    }
+    expect(outcomes).toEqual([
+      'none',
+      expect.stringMatching(/^none cannot deliver it: kustomization\.yaml: cannot deliver the output/),
+      expect.stringMatching(/^kustomize cannot deliver it: .*start it with --kustomize <path of the program>$/),
+    ]);
+    const program = `${programs.path}/kustomize`;
+    await programs.add('kustomize', 'echo "it is wrong" >&2; exit 1');
+    const limits = { time: 20_000, outputBytes: 1024, memoryBytes: 256 * 1024 * 1024, clock: systemClock };
+    buildPackage = packageBuilder({ kustomize: { ...limits, program } });
+    expect(await conditionOf(name)).toMatchObject({
+      ...{ status: 'False', reason: 'RenderFailed' },
+      message: 'kustomize cannot deliver it: kustomize failed: it is wrong',
+    });
+    await programs.add('kustomize', `printf '${CONFIG_MAP.replaceAll('\n', '\\n')}'`);
+    buildPackage = packageBuilder({ kustomize: { ...limits, program } });
+    expect(await conditionOf(name)).toBeUndefined();
   });
 });

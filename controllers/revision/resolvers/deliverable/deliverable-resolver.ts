@@ -35,7 +35,7 @@ export interface Deliverable {
 export function deliverableResolver(options: DeliverableOptions): Deliverable {
   const { store, requiredGates, shipped, ...rest } = options;
   const packagesOf = shipped && ((target: DeliveryTarget, identity: string) => shipped.packagesOf(target, identity));
-  const checkDeliverability = createDeliverabilityCheck({
+  const deliverabilityCheck = createDeliverabilityCheck({
     ...rest,
     ...(packagesOf === undefined ? {} : { packagesOf }),
   });
@@ -43,7 +43,7 @@ export function deliverableResolver(options: DeliverableOptions): Deliverable {
 
   const check = (subject: ResolverSubject): Deliverability => {
     const { revision, files, kptfile } = subject;
-    const deliverability = checkDeliverability(revision, files, kptfile);
+    const deliverability = deliverabilityCheck.check(revision, files, kptfile);
     drafts.record(revision, deliverability, isKept(subject, deliverability));
     return deliverability;
   };
@@ -55,14 +55,16 @@ export function deliverableResolver(options: DeliverableOptions): Deliverable {
     name: 'deliverable',
     claims: [DELIVERABLE_TYPE],
     checksProposals: true,
-    applies: (subject) =>
-      subject.conditions.has(DELIVERABLE_TYPE) || isGate(subject) || check(subject).refusal !== undefined,
-    resolve(subject) {
+    applies: (subject) => subject.conditions.has(DELIVERABLE_TYPE) || isGate(subject) || needsReport(check(subject)),
+    async resolve(subject) {
+      const { revision, files, kptfile } = subject;
+      await deliverabilityCheck.prepare(revision, files, kptfile);
       const deliverability = check(subject);
       const { refusal, targets } = deliverability;
       // The first delivery of a process confirms or corrects it; withdrawing it until then could cost two needless commits.
       if (isKept(subject, deliverability)) return {};
-      if (refusal === undefined && !isGate(subject)) return { withdraw: [DELIVERABLE_TYPE] };
+      if (refusal === undefined && !isGate(subject))
+        return subject.conditions.has(DELIVERABLE_TYPE) ? { withdraw: [DELIVERABLE_TYPE] } : {};
       const names = targets.join(', ');
       const condition =
         refusal === undefined
@@ -112,6 +114,11 @@ export function deliverableResolver(options: DeliverableOptions): Deliverable {
       }),
     ],
   };
+}
+
+/** True if targets refuse the package, or a program has to render it before that is known. */
+function needsReport({ refusal, isPending }: Deliverability): boolean {
+  return refusal !== undefined || isPending;
 }
 
 /** True if an earlier process found a duplicate object, and this process cannot confirm it yet. */

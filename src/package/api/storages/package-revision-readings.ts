@@ -11,7 +11,13 @@ import { NO_FILES } from '../../model/diff/compared-files.ts';
 import { type FileChanges, fileChanges } from '../../model/diff/file-diff.ts';
 import type { Explanation } from '../../model/revision/explanation.ts';
 import { type PackageRevision, repositoryIdOf, revisionId } from '../../model/revision/package-revision.ts';
-import { diffSchema, explainSchema, historySchema } from '../../model/revision/revision-readings.ts';
+import {
+  diffSchema,
+  explainSchema,
+  historySchema,
+  previewSchema,
+  type RevisionPreview,
+} from '../../model/revision/revision-readings.ts';
 import type { OpenPurpose, RevisionStore } from '../../store/revision-store.ts';
 import type { RevisionEntry } from '../objects/revision-entry.ts';
 import type { RevisionTable } from '../table/revision-table.ts';
@@ -19,6 +25,19 @@ import { diffBases } from './diff-base.ts';
 
 /** Explains the state of a revision. NotFound if there is none, with the facts about a deleted one. */
 export type ExplainRevision = (context: RequestContext, key: ObjectKey) => Promise<Explanation>;
+
+/** The changes that the publication of a revision commits to a target, or to all that select it. NotFound for an unknown target. */
+export type PreviewRevision = (
+  context: RequestContext,
+  revision: PackageRevision,
+  target: string | undefined,
+) => Promise<RevisionPreview>;
+
+/** The readings that need more than the packages; one that is absent is not served. */
+export interface ComputedReadings {
+  readonly explain?: ExplainRevision | undefined;
+  readonly preview?: PreviewRevision | undefined;
+}
 
 const GROUP = 'sluice.dev';
 const VERSION = 'v1alpha1';
@@ -29,7 +48,7 @@ const MAX_ENTRIES = 10_000;
 export function packageRevisionReadings(
   store: RevisionStore,
   table: Pick<RevisionTable, 'get'>,
-  explain: ExplainRevision | undefined,
+  { explain, preview }: ComputedReadings,
 ): ReadOnlySubResource[] {
   const history = reading('history', 'PackageRevisionHistory', historySchema, {
     description: 'What happened to a package revision, and who did it.',
@@ -62,13 +81,32 @@ export function packageRevisionReadings(
       };
     },
   });
-  if (explain === undefined) return [history, diff];
+  const readings = [history, diff];
+  if (preview !== undefined) readings.push(previewReading(store, table, preview));
+  if (explain === undefined) return readings;
   const explanation = reading('explain', 'PackageRevisionExplanation', explainSchema, {
     description: 'Why a package revision is where it is, and what would move it on.',
     parameters: [],
     read: async (context, key) => ({ explanation: await explain(context, key) }),
   });
-  return [history, diff, explanation];
+  return [...readings, explanation];
+}
+
+function previewReading(
+  store: RevisionStore,
+  table: Pick<RevisionTable, 'get'>,
+  preview: PreviewRevision,
+): ReadOnlySubResource {
+  return reading('preview', 'PackageRevisionPreview', previewSchema, {
+    description: 'The changes that the publication of a package revision commits to delivery targets.',
+    parameters: [
+      { name: 'target', description: 'Name of a DeliveryTarget. Default: every target that selects the package.' },
+    ],
+    read: async (context, key, parameters) => {
+      const { revision } = await existing(store, table, key);
+      return preview(context, revision, parameters.get('target') || undefined);
+    },
+  });
 }
 
 function reading<Schema extends z.ZodObject>(

@@ -59,19 +59,18 @@ import { revisionSourceOf, sourceNames } from '../requests/revision-source-of.ts
 import { warnOfClosedGates, warnOfPublication } from '../requests/warn-of-closed-gates.ts';
 import { REVISION_TOPIC, RevisionTable } from '../table/revision-table.ts';
 import type { RevisionVersions } from '../table/revision-versions.ts';
-import { type ExplainRevision, packageRevisionReadings } from './package-revision-readings.ts';
+import { type ComputedReadings, packageRevisionReadings } from './package-revision-readings.ts';
 
 /** Milliseconds that a create waits for a repository that is being opened. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
 
-export interface PackageStorageOptions {
+export interface PackageStorageOptions extends ComputedReadings {
   readonly clock?: Clock;
   /** One for each kind: an object of one kind has the uid of another. Default: in memory. */
   readonly owners?: FieldOwners;
   /** Default: versions start again with the process. */
   readonly versions?: RevisionVersions;
   readonly alert?: Alert | undefined;
-  readonly explain?: ExplainRevision | undefined;
 }
 
 /** Stores a warning about a revision durably before a step that must be recorded. Throws if it cannot; then the step is not taken. */
@@ -103,7 +102,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     this.#clock = options.clock ?? systemClock;
     this.#alert = options.alert ?? (async () => undefined);
     this.table = new RevisionTable(store, log, this.#clock, options.owners ?? memoryFieldOwners(), options.versions);
-    this.readOnlySubResources = packageRevisionReadings(store, this.table, options.explain);
+    this.readOnlySubResources = packageRevisionReadings(store, this.table, options);
     this.#pages = new ListPages(this.#clock, (entry) => entry.object);
   }
 

@@ -40,6 +40,13 @@ const MAX_READ_BYTES = 2 * 1024 * 1024;
 /** Files that are read at a time. */
 const MAX_READ_FILES = 100;
 
+/** Bytes that an answer may have, as JSON. */
+export interface ChangeBudget {
+  readonly patchBytes: number;
+  /** Of the list of files without the patches. */
+  readonly listBytes: number;
+}
+
 /**
  * The files in which two versions of a package differ, sorted by path. The answer is bounded by the constants above, and so is what is
  * in memory: only files that differ are read, a few at a time. Lets others have their turn while differences are searched.
@@ -48,13 +55,14 @@ export async function fileChanges(
   before: ComparedFiles,
   after: ComparedFiles,
   signal?: AbortSignal,
+  budget: ChangeBudget = { patchBytes: MAX_PATCHES_BYTES, listBytes: MAX_CHANGED_FILES_BYTES },
 ): Promise<FileChanges> {
   const pause = createPacer();
   const pairs = changedPairs(before, after);
   const files: FileChange[] = [];
   let isTruncated = false;
-  let patchBytesLeft = MAX_PATCHES_BYTES;
-  let listBytesLeft = MAX_CHANGED_FILES_BYTES;
+  let patchBytesLeft = budget.patchBytes;
+  let listBytesLeft = budget.listBytes;
   for (let at = 0; at < pairs.length; ) {
     signal?.throwIfAborted();
     // After the first patch that the answer has no room for, no more are searched.

@@ -19,12 +19,7 @@ export const historySchema = z.object({
     .describe('What happened to the revision, the newest first.'),
 });
 
-export const diffSchema = z.object({
-  from: z
-    .string()
-    .exactOptional()
-    .describe('The revision that is compared with; absent for a package that has nothing before it.'),
-  to: z.string(),
+const changes = {
   files: z
     .array(
       z.object({
@@ -41,6 +36,44 @@ export const diffSchema = z.object({
     .exactOptional()
     .describe('Set if the difference is too large to be returned as a whole: files are truncated or omitted.'),
   omittedFiles: z.int().min(1).exactOptional().describe('How many more files differ than files lists.'),
+};
+
+export const diffSchema = z.object({
+  from: z
+    .string()
+    .exactOptional()
+    .describe('The revision that is compared with; absent for a package that has nothing before it.'),
+  to: z.string(),
+  ...changes,
 });
+
+/** The state of a target in a preview; docs/api-server.md explains each. */
+const PREVIEW_STATES = ['Changes', 'Unchanged', 'Refused', 'NotSelected', 'Unreadable'] as const;
+
+const targetPreview = z.object({
+  target: z.string().describe('Name of the DeliveryTarget.'),
+  repo: z.string().exactOptional().describe('Address of the repository of the target.'),
+  branch: z.string().exactOptional(),
+  commit: z.string().exactOptional().describe('The commit of the branch that the files are compared with.'),
+  state: z
+    .enum(PREVIEW_STATES)
+    .describe(
+      'Changes: publication commits files. Unchanged: it does not. Refused, NotSelected, Unreadable: see message.',
+    ),
+  reason: z.string().exactOptional().describe('The reason of a refusal, as the status of the target would report it.'),
+  message: z.string().exactOptional(),
+  ...changes,
+});
+
+export const previewSchema = z.object({
+  revision: z
+    .int()
+    .describe('The number of the revision; for a draft or proposal, the one that publication gives to it.'),
+  targets: z.array(targetPreview).describe('The targets that select the package or deliver it at present, by name.'),
+  omittedTargets: z.int().min(1).exactOptional().describe('How many more targets there are; name one to preview it.'),
+});
+
+export type TargetPreview = z.infer<typeof targetPreview>;
+export type RevisionPreview = z.infer<typeof previewSchema>;
 
 export const explainSchema = z.object({ explanation: explanationSchema });

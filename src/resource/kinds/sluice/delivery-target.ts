@@ -60,6 +60,18 @@ export const deliveryTargetKind = defineKind({
         .default(false)
         .describe('If true, delivers revisions that were published without Sluice.'),
       allowPrune: z.boolean().optional().describe('If true, allows a commit that removes every package.'),
+      render: z
+        .enum(['none', 'kustomize', 'helm', 'passthrough'])
+        .optional()
+        .describe(
+          'How packages that are kustomizations or Helm charts are delivered: none (default) refuses them, kustomize and helm deliver what the program renders, passthrough delivers their files as they are.',
+        ),
+      drift: z
+        .enum(['Repair', 'Report'])
+        .optional()
+        .describe(
+          'Action for a folder that another writer changed: Repair (default) restores it, Report keeps it and sets the condition Drifted.',
+        ),
       suspend: z.boolean().optional().describe('If true, suspends delivery.'),
     })
     .describe('Desired deliveries.'),

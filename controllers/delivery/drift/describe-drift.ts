@@ -1,0 +1,65 @@
+import { packageKey } from '../../../src/delivery/selection/select-revisions.ts';
+import type { PresentFile } from '../../../src/delivery/tree/branch-view.ts';
+import type { GitRepository } from '../../../src/git/git-repository.ts';
+import type { ComparedFiles } from '../../../src/package/model/diff/compared-files.ts';
+import { fileChanges } from '../../../src/package/model/diff/file-diff.ts';
+import { editedFiles } from '../edited-files.ts';
+import type { Drift } from './find-drift.ts';
+
+/** Packages whose difference is described; the others are only named. */
+const MAX_DESCRIBED = 10;
+/** Bytes of the patches of one package, as JSON: an event has room for 1024 characters. */
+const MAX_PATCH_BYTES = 2048;
+const MAX_LIST_BYTES = 4096;
+
+export interface DriftText {
+  /** Key of the package. */
+  readonly key: string;
+  /** The author of the change, and its difference from the delivered files. */
+  readonly text: string;
+}
+
+/** Describes changes by other writers. `edits` are those that repair them. Contents of Secrets are left out. */
+export async function describeDrifts(
+  git: GitRepository,
+  present: ReadonlyMap<string, PresentFile>,
+  edits: ReadonlyMap<string, Uint8Array | null>,
+  drifts: readonly Drift[],
+): Promise<DriftText[]> {
+  const texts: DriftText[] = [];
+  for (const { of, change } of drifts.slice(0, MAX_DESCRIBED)) {
+    const prefix = `${of.folder}/`;
+    const own = new Map([...edits].filter(([path]) => path.startsWith(prefix)));
+    const { present: now, edited } = await editedFiles(git, present, own);
+    const secret = await secretPaths(now, edited);
+    const budget = { patchBytes: MAX_PATCH_BYTES, listBytes: MAX_LIST_BYTES };
+    // From the delivered state to that of the branch: the change that the user made.
+    const { files, omittedFiles = 0 } = await fileChanges(edited, now, undefined, budget);
+    const shown = files.map(({ path, change: kind, patch }) => {
+      if (secret.has(path)) return `${kind} ${path} (contains a Secret)\n`;
+      return patch === '' ? `${kind} ${path}\n` : patch;
+    });
+    const more = omittedFiles > 0 ? `and ${omittedFiles} more files\n` : '';
+    const by = change === undefined ? 'an earlier commit' : `commit ${change.commit} by ${change.author.name}`;
+    const text = `${of.folder} (v${of.revision}) was changed by ${by}:\n${shown.join('')}${more}`;
+    texts.push({ key: packageKey(of), text: withoutControls(text) });
+  }
+  return texts;
+}
+
+/** Names and files of other writers may contain characters that mislead a terminal. */
+function withoutControls(text: string): string {
+  return text.replace(/[^\P{Cc}\n\t]|[\p{Cf}\u2028\u2029]/gu, '\ufffd');
+}
+
+/** Paths of files with a Secret on one of the sides; events and conditions must not contain it. */
+async function secretPaths(...sides: readonly ComparedFiles[]): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const { files, read } of sides)
+    for (const [path, { id, bytes }] of files) {
+      if (bytes > MAX_PATCH_BYTES * 32) continue;
+      const [data] = await read([id]);
+      if (data !== undefined && /\bkind["']?\s*:\s*["']?Secret\b/.test(data.toString('utf8'))) found.add(path);
+    }
+  return found;
+}

@@ -1,0 +1,234 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ControllerOptions } from '../../../src/controller/controller.ts';
+import { packageBuilder } from '../../../src/delivery/render/build-package.ts';
+import { KeyedMutex } from '../../../src/foundation/concurrency/mutex.ts';
+import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
+import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
+import type { RevisionPreview } from '../../../src/package/model/revision/revision-readings.ts';
+import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import { CONTEXT, configMap, controllerOn, publish, type TargetSpec } from '../../../test/support/delivery.ts';
+import { ANNA, type Fixture, fixture } from '../../../test/support/fixture.ts';
+import { git as gitCli } from '../../../test/support/git/git-cli.ts';
+import { skipFor } from '../../../test/support/skip.ts';
+import { DeliveryPreviews } from './preview-delivery.ts';
+
+let world: Fixture;
+let controller: ControllerOptions;
+let site: string;
+
+beforeEach(async () => {
+  world = await fixture(new ManualClock());
+  await world.register('apps');
+  site = await world.bare('site');
+  controller = controllerOn(world);
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+const create = (spec: Partial<TargetSpec> = {}, name = 'edge') =>
+  world.client.create(deliveryTargetKind, {
+    metadata: { name },
+    spec: { selector: {}, git: { repo: site, directory: 'clusters/edge' }, ...spec },
+  });
+const reconcile = (name = 'edge') => controller.reconcile({ namespace: 'default', name }, CONTEXT);
+const head = () => gitCli(site, ['rev-parse', 'main']);
+
+async function preview(
+  revision: string,
+  target?: string,
+  mayReadTarget?: (target: { readonly name: string }) => Promise<boolean>,
+): Promise<RevisionPreview> {
+  const [targets, repositories] = await Promise.all([
+    world.client.list(deliveryTargetKind),
+    world.client.list(repositoryKind),
+  ]);
+  const previews = new DeliveryPreviews({
+    ...{ store: world.store, client: world.client, network: DEFAULT_NETWORK, timeoutMs: 10_000 },
+    ...{ dataFolder: join(world.folder, 'data'), mirrors: new KeyedMutex(), buildPackage: packageBuilder({}) },
+    mirrorOf: ({ metadata }) => join(world.folder, 'previews', metadata.name),
+    repositories: () => repositories.items,
+    targets: () => targets.items,
+  });
+  return previews.preview(world.store.get(revision), target, { mayReadTarget, signal: undefined });
+}
+
+/** The tree of the branch after applying the patches of a preview with Git. */
+async function treeAfter({ targets }: RevisionPreview): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-preview-'));
+  try {
+    const patch = targets.flatMap(({ files }) => files.map((file) => file.patch)).join('');
+    gitCli(site, ['--work-tree', folder, 'read-tree', targets[0]?.commit ?? '']);
+    if (patch !== '') gitCli(site, ['--work-tree', folder, 'apply', '--cached', '--whitespace=nowarn', '-'], patch);
+    return gitCli(site, ['write-tree']);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Publishes a draft after a preview, delivers it, and compares the commit with the preview. */
+async function expectPreviewed(draft: string): Promise<RevisionPreview> {
+  const previewed = await preview(draft);
+  const before = head();
+  expect(await preview(draft)).toEqual(previewed);
+  expect(head()).toBe(before);
+  const expected = await treeAfter(previewed);
+  await world.publish(draft);
+  await reconcile();
+  expect(gitCli(site, ['rev-parse', 'main^{tree}']), draft).toBe(expected);
+  return previewed;
+}
+
+async function next(source: string, workspace: string, files: Record<string, string | null>): Promise<string> {
+  const { key } = world.store.get(source);
+  const { name } = await world.store.create(
+    'apps',
+    { package: key.package, workspace, source: { type: 'copy', source } },
+    ANNA,
+  );
+  const changed = Object.entries(files).map(
+    ([path, text]) => [path, text === null ? null : Buffer.from(text)] as const,
+  );
+  await world.store.change(name, { files: new Map(changed) }, ANNA);
+  return name;
+}
+
+test('a preview is the commit that publication makes: a new package, a change, and a removed file', async () => {
+  await publish(world, 'db');
+  await create();
+  await reconcile();
+  const first = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web'), 'more.yaml': configMap('more') });
+  const added = await expectPreviewed(first.name);
+  const folder = 'clusters/edge/web';
+  expect(added).toEqual({
+    revision: 1,
+    targets: [
+      {
+        ...{ target: 'edge', repo: site, branch: 'main', commit: expect.stringMatching(/^[0-9a-f]{40}$/) },
+        state: 'Changes',
+        files: ['cm.yaml', 'kustomization.yaml', 'more.yaml'].map((file) => ({
+          ...{ path: `${folder}/${file}`, change: 'Added' },
+          patch: expect.stringContaining(`+++ b/${folder}/${file}`),
+        })),
+      },
+    ],
+  });
+  const second = await next(first.name, 'w2', { 'cm.yaml': configMap('web', '2'), 'more.yaml': null });
+  const changed = await expectPreviewed(second);
+  expect(changed.revision).toBe(2);
+  expect(changed.targets[0]?.files.map(({ change }) => change)).toEqual(['Modified', 'Modified', 'Removed']);
+  expect(changed.targets[0]?.files[0]?.patch).toContain('-  value: "1"\n+  value: "2"\n');
+  // Of a delivered revision nothing is due.
+  expect((await preview(second)).targets).toMatchObject([{ state: 'Unchanged', files: [] }]);
+});
+
+test('a change of labels that ends the selection previews the removal of the folder, and a drifted folder is overwritten', async () => {
+  const kptfile = (site: string) =>
+    `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\n  labels:\n    site: ${site}\ninfo:\n  description: web\n`;
+  await create({ selector: { packageSelector: { matchLabels: { site: 'east' } } }, allowPrune: true });
+  const first = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web'), Kptfile: kptfile('east') });
+  await expectPreviewed(first.name);
+  await world.push(site, {
+    'clusters/edge/web/cm.yaml': configMap('web', 'by hand'),
+    'clusters/edge/web/x.yaml': 'a: b\n',
+  });
+  const second = await next(first.name, 'w2', { 'cm.yaml': configMap('web', '2') });
+  const overwritten = await expectPreviewed(second);
+  expect(overwritten.targets[0]?.files.map(({ path, change }) => `${change} ${path.split('/').at(-1)}`)).toEqual([
+    'Modified cm.yaml',
+    'Modified kustomization.yaml',
+    'Removed x.yaml',
+  ]);
+  const third = await next(second, 'w3', { Kptfile: kptfile('west') });
+  const removal = await expectPreviewed(third);
+  expect(removal.targets).toMatchObject([
+    {
+      state: 'Changes',
+      message: expect.stringContaining('no longer selects'),
+      files: [{ change: 'Removed' }, { change: 'Removed' }],
+    },
+  ]);
+});
+
+test('every target that selects the package is previewed by its settings; one can be named', async () => {
+  const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: hunter2\n';
+  await create({ git: { repo: site, directory: 'a' } }, 'strict');
+  await create({ git: { repo: site, directory: 'b' }, allowSecrets: true }, 'lenient');
+  await create({ suspend: true }, 'asleep');
+  await create({ git: { repo: site, branch: 'gone' } }, 'lost');
+  await create({ git: { repo: join(world.folder, 'none.git') } }, 'broken');
+  await create({ selector: { packages: ['db'] } }, 'other');
+  await create({ pins: [{ repository: 'apps', package: 'web', revision: 7 }] }, 'pinned');
+  const { name } = await world.draft('apps/web/w1', { 'secret.yaml': secret });
+  const { targets } = await preview(name);
+  expect(targets.map(({ target, state, reason }) => [target, state, reason])).toEqual([
+    ['asleep', 'Refused', 'Suspended'],
+    ['broken', 'Unreadable', expect.any(String)],
+    ['lenient', 'Changes', undefined],
+    ['lost', 'Refused', 'BranchMissing'],
+    ['pinned', 'Refused', 'PinnedRevisionMissing'],
+    ['strict', 'Refused', 'UnencryptedSecret'],
+  ]);
+  expect((await preview(name, 'other')).targets).toMatchObject([{ target: 'other', state: 'NotSelected', files: [] }]);
+  await expect(preview(name, 'nowhere')).rejects.toMatchObject({ code: 'NotFound' });
+});
+
+test('a target that the caller may not read shows nothing', async () => {
+  await create();
+  await create({ git: { repo: site, directory: 'b' } }, 'mine');
+  const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
+  const { targets } = await preview(name, undefined, async (target) => target.name === 'mine');
+  expect(targets).toMatchObject([
+    { target: 'edge', state: 'Unreadable', reason: 'Forbidden', files: [] },
+    { target: 'mine', state: 'Changes' },
+  ]);
+  expect(targets[0]?.repo).toBeUndefined();
+});
+
+test('folders that the target is about to remove for other reasons are not part of the preview', async () => {
+  const db = await publish(world, 'db');
+  await publish(world, 'cache');
+  await create();
+  await reconcile();
+  await world.store.update(db, { action: 'propose-deletion' }, ANNA);
+  await world.store.update(db, { action: 'delete' }, ANNA);
+  const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
+  const { targets } = await preview(name);
+  expect(targets[0]?.files.every(({ path }) => path.startsWith('clusters/edge/web/'))).toBe(true);
+});
+
+const quickstart = fileURLToPath(new URL('../../../examples/quickstart/packages', import.meta.url));
+
+test(
+  'the packages of the quick start are delivered as previewed',
+  skipFor(!existsSync(quickstart) && `no packages at ${quickstart}`),
+  async () => {
+    await create({ allowSecrets: true });
+    for (const [at, folder] of packagesIn(quickstart).entries()) {
+      const { name } = await world.draft(`apps/p${at}/w1`, filesIn(folder));
+      await expectPreviewed(name);
+    }
+  },
+);
+
+function packagesIn(folder: string): string[] {
+  if (existsSync(join(folder, 'Kptfile'))) return [folder];
+  const below = readdirSync(folder).map((name) => join(folder, name));
+  return below.filter((path) => statSync(path).isDirectory()).flatMap(packagesIn);
+}
+
+function filesIn(folder: string): Record<string, string> {
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const paths = names.map((entry) => join(entry.parentPath, entry.name));
+  return Object.fromEntries(
+    paths.flatMap((path) => {
+      const own = path.slice(folder.length + 1);
+      // Gates would close the proposal; what is delivered does not depend on them.
+      return own === 'Kptfile' ? [] : [[own, readFileSync(path, 'utf8')]];
+    }),
+  );
+}

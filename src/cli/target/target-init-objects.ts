@@ -1,0 +1,135 @@
+/** The place that an engine reads, and how it syncs it. */
+export interface SyncedPlace {
+  /** Name of the target, and of the printed objects. */
+  readonly name: string;
+  /** Address of the repository, as the cluster reaches it. */
+  readonly repo: string;
+  readonly branch: string;
+  /** Without slashes at its ends; empty for the root. */
+  readonly directory: string;
+  /** Namespace of the engine. */
+  readonly namespace: string;
+  /** Whether objects that a package no longer has are deleted from the cluster. */
+  readonly prune: boolean;
+  /** True if the target keeps an empty folder of a removed package. */
+  readonly keepsEmptyFolders: boolean;
+  /** True if a path of a package has a slash: folders of packages are at several depths. */
+  readonly isNested: boolean;
+}
+
+export interface ArgoCdOptions {
+  readonly project: string;
+  /** URL of the API server of the cluster, or its name in Argo CD. */
+  readonly destination: string;
+  readonly wave?: number;
+}
+
+export interface FluxOptions {
+  /** Secret with the credentials of the repository. */
+  readonly secret?: string;
+  /** Kustomizations that must be ready first. */
+  readonly dependsOn: readonly string[];
+  /** Secret with the kubeconfig of another cluster. */
+  readonly clusterSecret?: string;
+}
+
+/** An object with the comment that is printed above it. */
+export interface PrintedObject {
+  readonly comment: readonly string[];
+  readonly object: Readonly<Record<string, unknown>>;
+}
+
+/** One ApplicationSet that makes an Application of each package folder. */
+export function argoCdObjects(place: SyncedPlace, { project, destination, wave }: ArgoCdOptions): PrintedObject[] {
+  const { name, repo, branch, directory, namespace, prune, keepsEmptyFolders, isNested } = place;
+  const prefix = directory === '' ? '' : `${directory}/`;
+  const source = { repoURL: repo, revision: branch };
+  const git = isNested
+    ? { ...source, files: [{ path: `${prefix}**/kustomization.yaml` }] }
+    : { ...source, directories: [{ path: `${prefix}*` }] };
+  const inDirectory = prefix === '' ? '' : ` | trimPrefix "${prefix}"`;
+  const annotations = wave === undefined ? {} : { annotations: { 'argocd.argoproj.io/sync-wave': String(wave) } };
+  const comment = [
+    `Argo CD syncs every package of target ${name}: an Application for each folder below ${directory === '' ? 'the root' : directory}.`,
+    `Credentials: a Secret in namespace ${namespace} with the label argocd.argoproj.io/secret-type: repository,`,
+    'or "argocd repo add". An object that needs the definition of another package is retried until it is there.',
+    'Namespaces are set in the manifests; destination.namespace would only fill in missing ones.',
+    ...(isNested ? ['Packages have paths with slashes, so folders are found by their kustomization.yaml.'] : []),
+    prune
+      ? 'Objects that are no longer in Git are deleted; an Application that is removed deletes its objects.'
+      : 'Objects that are no longer in Git stay in the cluster (--no-prune).',
+  ];
+  const spec = {
+    ...{ goTemplate: true, goTemplateOptions: ['missingkey=error'], generators: [{ git }] },
+    syncPolicy: {
+      applicationsSync: prune ? 'sync' : 'create-update',
+      preserveResourcesOnDeletion: !prune,
+    },
+    template: {
+      metadata: {
+        name: `${name}-{{ .path.path${inDirectory} | replace "/" "-" | normalize }}`,
+        labels: { 'sluice.dev/target': name },
+        // A commit that does not change the folder costs no rendering.
+        annotations: { 'argocd.argoproj.io/manifest-generate-paths': '.' },
+        ...(prune ? { finalizers: ['resources-finalizer.argocd.argoproj.io'] } : {}),
+      },
+      spec: {
+        project,
+        source: { repoURL: repo, targetRevision: branch, path: '{{ .path.path }}' },
+        destination: destination.includes('://') ? { server: destination } : { name: destination },
+        syncPolicy: {
+          automated: { prune, selfHeal: true, allowEmpty: keepsEmptyFolders },
+          retry: { limit: -1, refresh: true, backoff: { duration: '5s', factor: 2, maxDuration: '3m' } },
+          syncOptions: ['ServerSideApply=true', 'SkipDryRunOnMissingResource=true', 'ApplyOutOfSyncOnly=true'],
+        },
+      },
+    },
+  };
+  const metadata = { name, namespace, ...annotations };
+  return [{ comment, object: { apiVersion: 'argoproj.io/v1alpha1', kind: 'ApplicationSet', metadata, spec } }];
+}
+
+/** A GitRepository, and one Kustomization for all packages. */
+export function fluxObjects(place: SyncedPlace, { secret, dependsOn, clusterSecret }: FluxOptions): PrintedObject[] {
+  const { name, repo, branch, directory, namespace, prune } = place;
+  const metadata = { name, namespace };
+  const source = {
+    apiVersion: 'source.toolkit.fluxcd.io/v1',
+    ...{ kind: 'GitRepository', metadata },
+    spec: {
+      ...{ url: repo, ref: { branch }, interval: '1m', timeout: '60s' },
+      ...(secret === undefined ? {} : { secretRef: { name: secret } }),
+      ...(directory === '' ? {} : { sparseCheckout: [directory] }),
+    },
+  };
+  const kustomization = {
+    apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
+    ...{ kind: 'Kustomization', metadata },
+    spec: {
+      ...(dependsOn.length === 0 ? {} : { dependsOn: dependsOn.map((one) => ({ name: one })) }),
+      sourceRef: { kind: 'GitRepository', name },
+      path: `./${directory}`,
+      ...{ prune, wait: true, force: false },
+      ...{ interval: '10m', retryInterval: '30s', timeout: '5m' },
+      ...(clusterSecret === undefined ? {} : { kubeConfig: { secretRef: { name: clusterSecret } } }),
+    },
+  };
+  const sourceComment = [
+    `Flux reads target ${name} every minute; a Receiver or the annotation reconcile.fluxcd.io/requestedAt starts it sooner.`,
+    secret === undefined
+      ? 'No credentials: add spec.secretRef, or print it with --secret.'
+      : `Credentials: Secret ${secret} in namespace ${namespace}, with username and password, or identity and known_hosts.`,
+  ];
+  const comment = [
+    'One Kustomization for all packages: definitions and Namespaces are applied first, so packages need no order among',
+    'each other. dependsOn names Kustomizations with what they need from elsewhere (--depends-on).',
+    'The path has to exist: create this after the first delivery, or ignore the error until then.',
+    prune
+      ? 'Objects that are no longer in Git are deleted.'
+      : 'Objects that are no longer in Git stay in the cluster (--no-prune).',
+  ];
+  return [
+    { comment: sourceComment, object: source },
+    { comment, object: kustomization },
+  ];
+}

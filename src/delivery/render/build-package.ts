@@ -1,0 +1,120 @@
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { type FolderProgramOptions, runOnFolder } from '../../function/external/folder-program.ts';
+import { pathProblem } from '../path-rules.ts';
+import { type DeliveryRefusal, PackageRefused } from '../refusal.ts';
+import { MAX_PACKAGE_BYTES, type ManifestsOutcome, manifestsOf } from '../tree/manifests.ts';
+import { checkKustomizations } from './check-kustomization.ts';
+import { passThrough } from './passthrough.ts';
+import { kindOfPackage, type RenderMode } from './render-mode.ts';
+
+/** The programs that the operator configured, with their limits. A target only selects whether they are used. */
+export interface RenderPrograms {
+  readonly kustomize?: FolderProgramOptions;
+  readonly helm?: FolderProgramOptions;
+}
+
+export interface PackageToBuild {
+  readonly files: ReadonlyMap<string, Uint8Array>;
+  /** Path of the package in its repository; its last part is the name of the release of a chart. */
+  readonly package: string;
+}
+
+export type BuildPackage = (source: PackageToBuild, render: RenderMode | undefined) => Promise<ManifestsOutcome>;
+
+/** The file that rendered objects are delivered in. */
+const RENDERED = 'manifests.yaml';
+const MAX_ERROR_CHARACTERS = 600;
+const RELEASE_NAME = /^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$/;
+
+/** True if the manifests of a package follow from its files without running a program. */
+export function isBuiltFromFiles(files: ReadonlyMap<string, Uint8Array>, render: RenderMode = 'none'): boolean {
+  if (render !== 'kustomize' && render !== 'helm') return true;
+  return kindOfPackage(files).kind !== (render === 'helm' ? 'chart' : 'kustomization');
+}
+
+/** As `BuildPackage`, for packages of which `isBuiltFromFiles` is true. */
+export function buildFromFiles(files: ReadonlyMap<string, Uint8Array>, render: RenderMode = 'none'): ManifestsOutcome {
+  const { file } = render === 'passthrough' ? kindOfPackage(files) : {};
+  if (file === undefined) return manifestsOf(files);
+  try {
+    return { manifests: passThrough(files, file) };
+  } catch (error) {
+    return { refused: refusalOf(error) };
+  }
+}
+
+/** Creates the function that makes the manifests of packages for targets. */
+export function packageBuilder(programs: RenderPrograms): BuildPackage {
+  return async ({ files, package: path }, render = 'none') => {
+    if (isBuiltFromFiles(files, render)) return buildFromFiles(files, render);
+    const program = render === 'helm' ? programs.helm : programs.kustomize;
+    if (program === undefined) {
+      const message = `cannot render the package: the server has no ${render} program; start it with --${render} <path of the program>`;
+      // The next process may have it.
+      return { refused: { reason: 'RendererMissing', message }, isTemporary: true };
+    }
+    try {
+      if (render === 'kustomize') checkKustomizations(files);
+      const source = withoutKptfiles(files);
+      const text = await runProgram(render, program, source, path);
+      // Each rendering of random values would be another commit.
+      if (render === 'helm' && (await runProgram(render, program, source, path)) !== text)
+        throw new PackageRefused(
+          'RenderFailed',
+          'helm renders other manifests each time; remove random values from the chart',
+        );
+      return manifestsOf(new Map([[RENDERED, new TextEncoder().encode(text)]]));
+    } catch (error) {
+      const isTemporary = isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable');
+      return { refused: refusalOf(error), ...(isTemporary ? { isTemporary } : {}) };
+    }
+  };
+}
+
+async function runProgram(
+  render: RenderMode,
+  program: FolderProgramOptions,
+  files: ReadonlyMap<string, Uint8Array>,
+  path: string,
+): Promise<string> {
+  const release = path.slice(path.lastIndexOf('/') + 1);
+  if (render === 'helm' && !RELEASE_NAME.test(release))
+    throw new PackageRefused(
+      'RenderFailed',
+      `${JSON.stringify(release)} cannot be the name of a Helm release; rename the package`,
+    );
+  for (const name of files.keys()) {
+    // Another spelling of a path could leave the temporary folder.
+    const problem = pathProblem(name);
+    if (problem !== undefined) throw new PackageRefused('InvalidPath', `path ${JSON.stringify(name)} ${problem}`);
+  }
+  const limits = { ...program, outputBytes: MAX_PACKAGE_BYTES };
+  const { exitCode, stdout, stderr } = await runOnFolder(limits, files, (folder) =>
+    render === 'helm'
+      ? ['template', release, folder, '--include-crds', '--no-hooks', '--skip-tests']
+      : ['build', folder, '--load-restrictor', 'LoadRestrictionsRootOnly'],
+  );
+  if (exitCode === 0) return stdout;
+  throw new PackageRefused('RenderFailed', `${render} failed: ${shortened(stderr) || `exit code ${exitCode}`}`);
+}
+
+/** Neither program reads them, and a chart would contain them as files. */
+function withoutKptfiles(files: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {
+  return new Map([...files].filter(([path]) => path !== 'Kptfile' && !path.endsWith('/Kptfile')));
+}
+
+function refusalOf(error: unknown): DeliveryRefusal {
+  if (error instanceof PackageRefused) return { reason: error.reason, message: error.message };
+  if (isSluiceError(error, 'LimitExceeded')) return { reason: 'TooLarge', message: error.message };
+  if (isSluiceError(error)) return { reason: 'RenderFailed', message: error.message };
+  throw error;
+}
+
+/** One line without the temporary folder, whose name differs each time. */
+function shortened(text: string): string {
+  const line = text
+    .replace(/\/\S*?sluice-exec-[^/\s'"]+(?:\/package)?\/?/g, '')
+    .replace(/[\p{Cc}\p{Cf}\u2028\u2029\s]+/gu, ' ')
+    .trim();
+  return line.length <= MAX_ERROR_CHARACTERS ? line : `${line.slice(0, MAX_ERROR_CHARACTERS - 1)}…`;
+}
