@@ -138,7 +138,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['pipeline', 'worker', 'renderer'],
   ],
-  'src/delivery': ['.', 'yaml', 'selection', 'tree'],
+  'src/delivery': ['.', 'yaml', 'selection', 'tree', 'status', 'status/sources'],
   'src/server': [
     ...[
       'certificates',

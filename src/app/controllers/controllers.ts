@@ -1,5 +1,6 @@
 import { approvalController } from '../../../controllers/approval/approval-controller.ts';
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
+import { deploymentStatusController } from '../../../controllers/deployment-status/deployment-controller.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import { repositoryController } from '../../../controllers/repository/repository-controller.ts';
 import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
@@ -13,12 +14,14 @@ import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Resolver } from '../../package/plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../package/store/revision-store.ts';
+import type { Client } from '../../resource/client/client.ts';
 import { policyOf } from '../policies/session-policy.ts';
 import type { Session } from '../session/session.ts';
+import { deploymentSources } from './deployment-sources.ts';
 import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 
 /** They move packages. */
-export const MOVERS = ['repository', 'revision', 'proposal', 'approval', 'delivery'] as const;
+export const MOVERS = ['repository', 'revision', 'proposal', 'approval', 'delivery', 'deployment-status'] as const;
 const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
 
 export interface ControllerChoice {
@@ -36,6 +39,8 @@ export interface ControllerSettings extends ControllerChoice {
   readonly onProblem: (revision: string, message: string) => void;
   /** Syncs that webhooks request. */
   readonly requests?: SyncRequests;
+  /** The cluster that Sluice runs in, whose engines it reads. */
+  readonly cluster?: Client | undefined;
 }
 
 /** Throws InvalidInput for a name that no controller has which can run. */
@@ -103,6 +108,10 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     proposal: () => proposalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     delivery: () => deliveryController({ client, store, clock, dataFolder, git, targetObjects: session.targetObjects }),
+    'deployment-status': () => {
+      const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
+      return deploymentStatusController({ client, clock, dataFolder, git, sources });
+    },
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

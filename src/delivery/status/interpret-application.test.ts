@@ -104,6 +104,17 @@ test('conditions of errors are failures, warnings are not', () => {
   expect(warned?.problem).toBeUndefined();
 });
 
+test('a SyncError concerns the commit of the failed operation, and makes the health False', () => {
+  const operationState = { phase: 'Failed', finishedAt: minute(11), syncResult: { revision: B }, message: 'immutable' };
+  const conditions = [{ type: 'SyncError', message: 'immutable' }];
+  const report = interpret(application({ operationState, conditions, sync: { status: 'OutOfSync', revision: B } }));
+  expect(report).toMatchObject({
+    attempt: { commit: B, outcome: 'Failed' },
+    healthy: { status: 'False', reason: 'Degraded' },
+  });
+  expect(report?.problem).toBeUndefined();
+});
+
 test.each([
   ['Progressing', 'Unknown', 'Progressing'],
   ['Suspended', 'Unknown', 'Progressing'],

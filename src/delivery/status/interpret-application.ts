@@ -5,6 +5,8 @@ import { commitIn, engineText, shortOf, sourcePath, timeIn } from './engine-valu
 
 /** Milliseconds that a health must last: right after a synchronisation Argo CD can report the health of the objects before it. */
 const HEALTH_SETTLES_MS = 5_000;
+/** The last operation failed; the operation itself names the commit that this concerns. */
+const SYNC_ERROR = 'SyncError';
 /** Objects that a message names. */
 const MAX_NAMED = 3;
 
@@ -82,7 +84,7 @@ export function sourcesOf(value: unknown): readonly ApplicationSource[] {
  * - `operationState.syncResult.revision` is what was applied; `sync.revision` is what the cluster was compared with, and stands for the
  *   content of the cluster only while `sync.status` is Synced.
  * - Comparison and health count only if `reconciledAt` is not before `operationState.finishedAt`; both are times of Argo CD.
- * - A condition whose type ends in `Error` is a failure.
+ * - A condition whose type ends in `Error` is a failure; a SyncError is that of the commit of the last operation.
  * - A health counts once it lasted five seconds. Suspended is progressing and no failure.
  *
  * Undefined for a value that is no such object.
@@ -106,7 +108,7 @@ export function interpretApplication(value: unknown, options: ApplicationOptions
     );
   if (status === undefined)
     return problemReport(object, path, state('Unknown', 'NotReported', 'Argo CD has not reported on it yet'));
-  const errors = status.conditions.filter(({ type }) => type.endsWith('Error'));
+  const errors = status.conditions.filter(({ type }) => type.endsWith('Error') && type !== SYNC_ERROR);
   if (errors.length > 0) {
     const message = engineText(errors.map(({ type, message: why }) => `${type}: ${why ?? ''}`).join('; '));
     return problemReport(object, path, state('False', 'Failed', message), state('False', 'Degraded', message));
@@ -182,9 +184,12 @@ function report(
 }
 
 function healthOf(
-  { health, resources }: ApplicationStatus,
+  { health, resources, conditions }: ApplicationStatus,
   { now, healthSeenAt }: ApplicationOptions,
 ): { readonly healthy: DeploymentState; readonly retryAfterMs?: number } {
+  const syncError = conditions.find(({ type }) => type === SYNC_ERROR);
+  if (syncError !== undefined)
+    return { healthy: state('False', 'Degraded', engineText(syncError.message ?? SYNC_ERROR)) };
   const message = engineText([health?.message ?? '', ...unhealthy(resources)].filter((one) => one !== '').join('; '));
   switch (health?.status) {
     case 'Healthy': {

@@ -86,6 +86,20 @@ test('a revision is applied once its health checks run, and not before', () => {
   expect(earlier).toMatchObject({ attempt: { commit: B, outcome: 'Syncing' } });
 });
 
+test('while a failed object is tried again with another revision, the failure is that of the earlier one', () => {
+  const history = (revision: string) => [
+    { lastReconciledStatus: 'HealthCheckFailed', metadata: { revision: at(revision) } },
+  ];
+  const { status, ...rest } = kustomization(['False', 'HealthCheckFailed', 'upf is not ready'], {
+    lastAttemptedRevision: at(B),
+  });
+  const conditions = [...status.conditions, { type: 'Reconciling', status: 'True', reason: 'ProgressingWithRetry' }];
+  const retried = (revision: string) =>
+    interpretKustomization({ ...rest, status: { ...status, conditions, history: history(revision) } });
+  expect(retried(A)).toMatchObject({ attempt: { commit: B, outcome: 'Syncing' }, isWorking: true });
+  expect(retried(B)).toMatchObject({ attempt: { commit: B, outcome: 'Applied' }, healthy: { status: 'False' } });
+});
+
 test('a dependency that is not ready is no failure', () => {
   const value = kustomization(['False', 'DependencyNotReady', 'infra is not ready'], { lastAttemptedRevision: at(B) });
   expect(interpretKustomization(value)).toMatchObject({ attempt: { outcome: 'Syncing' }, isWorking: true });

@@ -34,6 +34,10 @@ const kustomization = z.object({
       lastAppliedRevision: text,
       lastAppliedOriginRevision: text,
       lastAttemptedRevision: text,
+      history: z
+        .array(z.object({ lastReconciledStatus: text, metadata: z.object({ revision: text }).catch({}) }))
+        .optional()
+        .catch(undefined),
       conditions: z
         .array(z.unknown())
         .optional()
@@ -53,6 +57,8 @@ type FluxCondition = z.output<typeof condition>;
  * - `lastAppliedRevision` is set after a successful application, which with `wait` or health checks includes the health;
  *   `lastAttemptedRevision` at the begin of an attempt. So an attempted revision that is not applied with `Ready` False failed, except
  *   with the reason HealthCheckFailed: then it was applied, and is not healthy.
+ * - `Ready` stays False while a failed object is tried again, with another revision too: a failure counts for the attempted revision only
+ *   once `history` names that revision.
  * - `observedGeneration` must equal `metadata.generation`, or the status concerns an earlier spec.
  * - A suspended object stays Ready=True on an old revision: Blocked.
  * - Without `wait` and health checks Flux reports no health.
@@ -109,7 +115,10 @@ function report(object: string, path: string, { spec, status }: Kustomization, r
     const healthy = checksHealth ? healthOf(healthCondition) : notChecked();
     return { ...common, applied, attempt: attempt('Applied'), healthy, isWorking: false };
   }
-  if (ready.status === 'False') {
+  const isRetrying = conditions.some(({ type, status: value }) => type === 'Reconciling' && value === 'True');
+  const last = status?.history?.find((one) => one.metadata.revision === status.lastAttemptedRevision);
+  const isConcluded = !isRetrying || status?.history === undefined || last !== undefined;
+  if (ready.status === 'False' && isConcluded) {
     if (ready.reason === 'HealthCheckFailed') {
       const healthy = state('False', 'Degraded', message);
       return { ...common, applied, attempt: attempt('Applied'), healthy, isWorking: false };

@@ -1,5 +1,5 @@
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
-import { packageKey } from '../select-revisions.ts';
+import { packageKey } from '../selection/select-revisions.ts';
 import type { PackageDeployment } from './deployment-state.ts';
 import { type DeploymentState, state } from './engine-report.ts';
 import { engineText } from './engine-values.ts';
@@ -111,7 +111,9 @@ export function targetDeployment(
   };
 }
 
+/** A success needs no text, and with the name of an object in it each package would have a state of its own. */
 function brief({ status, reason, message }: DeploymentState): DeploymentState {
+  if (status === 'True') return { status, reason, message: '' };
   return { status, reason, message: engineText(message, MAX_LISTED_MESSAGE_CHARACTERS) };
 }
 
@@ -172,7 +174,7 @@ function totalOf(packages: readonly ListedPackage[], of: (one: ListedPackage) =>
   if (first === undefined) return state('Unknown', 'NotReported', 'no package is delivered');
   const { status, reason, message } = of(first);
   const good = packages.filter((one) => of(one).status === 'True').length;
-  const count = `${good} of ${packages.length} packages ${packages.length === 1 ? 'is' : 'are'} ${word}`;
+  const count = `${good} of ${packages.length} ${packages.length === 1 ? 'package is' : 'packages are'} ${word}`;
   if (status === 'True') return { status, reason, message: count };
   const names = affected.slice(0, MAX_NAMED).map((one) => one.package);
   const more = affected.length > names.length ? ` and ${affected.length - names.length} more` : '';
