@@ -4,6 +4,7 @@ import {
   DELIVERABLE_TYPE,
   describeRefusal,
 } from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
+import { deploymentsOf } from '../../delivery/status/revision-deployments.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import { packageStorages } from '../../package/api/package-storages.ts';
@@ -164,6 +165,7 @@ export class Session {
       ...{ store: this.store, log: this.log, clock },
       alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
       explain: (context, key) => this.explain(context, key),
+      deployments: (revision) => deploymentsOf(revision, this.readers.targets.list()),
       ...this.#memory,
     });
     this.#revisions = revisions.table;

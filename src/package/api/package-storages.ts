@@ -4,7 +4,7 @@ import type { RevisionStore } from '../store/revision-store.ts';
 import type { FieldOwners } from './objects/field-owners.ts';
 import { PackageResourcesStorage } from './storages/package-resources-storage.ts';
 import type { ExplainRevision } from './storages/package-revision-readings.ts';
-import { type Alert, PackageRevisionStorage } from './storages/package-revision-storage.ts';
+import { type Alert, PackageRevisionStorage, type ReadDeployments } from './storages/package-revision-storage.ts';
 import { PorchPackageStorage } from './storages/porch-package-storage.ts';
 import type { RevisionVersions } from './table/revision-versions.ts';
 
@@ -20,12 +20,23 @@ export interface PackageStoragesOptions {
   readonly alert?: Alert | undefined;
   /** Explains a revision by its key; without it the sub-resource `explain` is not served. */
   readonly explain?: ExplainRevision | undefined;
+  /** Default: none. */
+  readonly deployments?: ReadDeployments | undefined;
 }
 
 /** The storages of all kinds that show packages in Git, over one store. */
-export function packageStorages({ store, log, clock, owners, versions, alert, explain }: PackageStoragesOptions) {
+export function packageStorages({
+  store,
+  log,
+  clock,
+  owners,
+  versions,
+  alert,
+  explain,
+  deployments,
+}: PackageStoragesOptions) {
   const revisions = new PackageRevisionStorage(store, log, {
-    ...{ clock, alert, explain },
+    ...{ clock, alert, explain, deployments },
     ...(owners === undefined ? {} : { owners: owners.revisions }),
     ...(versions === undefined ? {} : { versions }),
   });
