@@ -192,6 +192,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'demo',
     'key',
     'rpkg',
+    'target',
     '.',
   ],
 };

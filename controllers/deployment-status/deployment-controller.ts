@@ -108,7 +108,13 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       const { evaluated, reports, retryAfterMs } = await evaluate(target, signal);
       await write(target, (before) =>
         targetDeployment(evaluated, {
-          ...{ delivered: deliveredState(target), objects: objectsOf(reports), before, now: clock.now() },
+          ...{
+            delivered: deliveredState(target),
+            commit: target.status?.lastCommit,
+            objects: objectsOf(reports),
+            before,
+            now: clock.now(),
+          },
         }),
       );
       const requeueAfter = Math.max(Math.min(retryAfterMs ?? resync, resync), 100);

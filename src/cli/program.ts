@@ -10,6 +10,7 @@ import { addRepoCommands } from './repo/repo-commands.ts';
 import { addRevisionCommands } from './rpkg/revision-commands.ts';
 import { addServiceCommands } from './service-commands.ts';
 import { SluiceCommand } from './sluice-command.ts';
+import { addTargetCommands } from './target/target-commands.ts';
 
 const USAGE_ERROR = 2;
 
@@ -61,6 +62,7 @@ export function buildProgram(invocation: Invocation, finish: (outcome: CommandRe
   addMigrateCommands(program, invocation, finish);
   addRepoCommands(program, invocation, finish);
   addRevisionCommands(program, invocation, finish);
+  addTargetCommands(program, invocation, finish);
   addFnCommands(program, invocation, finish);
   addKeyCommands(program, invocation, finish);
   addKptfileCommands(program, invocation, finish);

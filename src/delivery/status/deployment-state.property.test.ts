@@ -177,7 +177,7 @@ test('no sequence of reports makes a content healthy that the engine did not rep
         }
         const name = { repository: 'apps', package: 'web' };
         const next: TargetDeployment = targetDeployment([{ ...name, ...result }], {
-          ...{ delivered: result.synced, objects: [], before, now },
+          ...{ delivered: result.synced, commit: undefined, objects: [], before, now },
         });
         for (const part of ['synced', 'healthy'] as const) {
           const [last, present] = [before && deploymentOf(before, name)[part], deploymentOf(next, name)[part]];
@@ -238,7 +238,7 @@ test('the status of a target gives each package its state, whatever the number o
           return { ...name, synced: of(synced), healthy: of(healthy) };
         });
         const delivered = { status: 'True', reason: 'Delivered', message: '' } as const;
-        const next = targetDeployment(evaluated, { delivered, objects: [], before, now });
+        const next = targetDeployment(evaluated, { delivered, commit: undefined, objects: [], before, now });
         for (const one of evaluated) {
           const after = deploymentOf(next, one);
           expect([after.synced.status, after.healthy.status]).toEqual([one.synced.status, one.healthy.status]);

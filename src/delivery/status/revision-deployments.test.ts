@@ -25,7 +25,13 @@ function target(
     tree: 't',
   }));
   const states = packages.map(([path, , healthy]) => ({ repository: 'apps', package: path, synced: good, healthy }));
-  const deployment = targetDeployment(states, { delivered: good, objects: [], before: undefined, now: NOW });
+  const deployment = targetDeployment(states, {
+    delivered: good,
+    commit: undefined,
+    objects: [],
+    before: undefined,
+    now: NOW,
+  });
   return { ...object, status: { packages: delivered, ...(isReadBack ? { deployment } : {}) } };
 }
 
@@ -71,7 +77,13 @@ test('with thousands of different states those beyond the limit are not known, a
     ...{ repository: 'apps', package: path, synced: good },
     healthy: index < 1500 ? good : { ...bad, message: `object ${path}` },
   }));
-  const deployment = targetDeployment(states, { delivered: good, objects: [], before: undefined, now: NOW });
+  const deployment = targetDeployment(states, {
+    delivered: good,
+    commit: undefined,
+    objects: [],
+    before: undefined,
+    now: NOW,
+  });
   expect(deployment.packages).toHaveLength(1000);
   expect(deployment.unlisted?.count).toBe(500);
   expect(deployment.healthy.message).toContain('1500 of 3000 packages are healthy');

@@ -3,7 +3,7 @@ import type { RevisionDeployment } from '../../resource/kinds/porch/package-revi
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { packageKey } from '../selection/select-revisions.ts';
-import { deploymentOf, type TimedDeployment } from './target-deployment.ts';
+import { currentDeployment, deploymentOf, type TimedDeployment } from './target-deployment.ts';
 
 type Status = NonNullable<DeliveryTarget['status']>;
 type DeliveredPackage = NonNullable<Status['packages']>[number];
@@ -32,7 +32,7 @@ export function deploymentsOf(
     .flatMap((target): RevisionDeployment[] => {
       if ((target.metadata.namespace ?? DEFAULT_NAMESPACE) !== namespace) return [];
       if (deliveredPackage(target, key)?.revision !== revision) return [];
-      const { deployment } = target.status ?? {};
+      const deployment = currentDeployment(target);
       const name = target.metadata.name;
       if (deployment === undefined) return [{ target: name, delivered: 'True', synced: 'Unknown', healthy: 'Unknown' }];
       const state = deploymentOf(deployment, key);

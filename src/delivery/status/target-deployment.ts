@@ -33,6 +33,12 @@ const UNLISTED: DeploymentState = state(
   `more than ${MAX_LISTED_PACKAGES} packages of the target have another state; see its engine`,
 );
 
+/** The report about the last delivery of a target; undefined while there is none yet. */
+export function currentDeployment({ status }: Pick<DeliveryTarget, 'status'>): TargetDeployment | undefined {
+  const { deployment, lastCommit } = status ?? {};
+  return deployment?.commit === lastCommit ? deployment : undefined;
+}
+
 const indexes = new WeakMap<TargetDeployment, ReadonlyMap<string, ListedPackage>>();
 
 /** The state of one package in the status of a target. */
@@ -64,6 +70,8 @@ export interface EvaluatedPackage extends PackageName, Pick<PackageDeployment, '
 
 export interface TargetDeploymentOptions {
   readonly delivered: Untimed;
+  /** Of the delivery. */
+  readonly commit: string | undefined;
   readonly objects: TargetDeployment['objects'];
   readonly before: TargetDeployment | undefined;
   /** Milliseconds since the epoch. */
@@ -76,7 +84,7 @@ export interface TargetDeploymentOptions {
  */
 export function targetDeployment(
   packages: readonly EvaluatedPackage[],
-  { delivered, objects, before, now }: TargetDeploymentOptions,
+  { delivered, commit, objects, before, now }: TargetDeploymentOptions,
 ): TargetDeployment {
   const time = new Date(now).toISOString();
   const listed: ListedPackage[] = packages.map(({ repository, package: path, synced, healthy }) => {
@@ -99,6 +107,7 @@ export function targetDeployment(
   const total = (of: (one: ListedPackage) => TimedState, word: string, previous: TimedState | undefined) =>
     timed(totalOf(listed, of, word), previous, time);
   return {
+    ...(commit === undefined ? {} : { commit }),
     delivered: timed(delivered, before?.delivered, time),
     synced: total(({ synced }) => synced, 'synced', before?.synced),
     healthy: total(({ healthy }) => healthy, 'healthy', before?.healthy),

@@ -17,6 +17,10 @@ const healthy = timedState('Whether the engine reports the applied content as he
 /** What the engine of a target reports: of the target as a whole, and of the packages that differ from most of them. */
 export const targetDeploymentSchema = z
   .object({
+    commit: z
+      .string()
+      .optional()
+      .describe('The commit of the delivery that this is about; another one than lastCommit is outdated.'),
     delivered: timedState('Whether everything that the target selects is committed to its branch.'),
     synced,
     healthy,
