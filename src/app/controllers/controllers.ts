@@ -6,12 +6,14 @@ import { repositoryController } from '../../../controllers/repository/repository
 import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { applicableResolvers } from '../../../controllers/revision/arrange-resolvers.ts';
 import { deliverableResolver } from '../../../controllers/revision/resolvers/deliverable/deliverable-resolver.ts';
+import { healthyResolver } from '../../../controllers/revision/resolvers/healthy/healthy-resolver.ts';
 import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
 import { subjectOf } from '../../../controllers/revision/working-package.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import type { Resolver } from '../../package/plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../package/store/revision-store.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -73,15 +75,17 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const dataFolder = folder.path;
   const git = { network: session.network };
   const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
+  const requiredGates = (revision: PackageRevision) =>
+    policyOf(readers, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType);
   const deliverable = deliverableResolver({
     store,
     targets: (namespace) => readers.targets.listIn(namespace),
     repositoryOf: ({ namespace, key }) => readers.repositories.get({ namespace, name: key.repository }),
     shipped: session.targetObjects,
-    requiredGates: (revision) =>
-      policyOf(readers, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType),
+    requiredGates,
   });
-  const resolvers = [ipam.resolver, deliverable.resolver, ...choice.resolvers];
+  const healthy = healthyResolver({ store, targets: () => readers.targets.list(), requiredGates });
+  const resolvers = [ipam.resolver, deliverable.resolver, healthy.resolver, ...choice.resolvers];
   const applicableResolversOf = ({ revision, content }: RevisionEvaluation) =>
     revision.kptfile === undefined ? [] : applicableResolvers(resolvers, subjectOf(revision, content), true);
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
@@ -103,7 +107,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       revisionController({
         ...{ client, store, clock, renderer },
         resolvers,
-        sources: [...ipam.sources, ...deliverable.sources],
+        sources: [...ipam.sources, ...deliverable.sources, ...healthy.sources],
       }),
     proposal: () => proposalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),

@@ -4,6 +4,7 @@ import {
   DELIVERABLE_TYPE,
   describeRefusal,
 } from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
+import { unhealthyProblem } from '../../../controllers/revision/resolvers/healthy/healthy-resolver.ts';
 import { deploymentsOf } from '../../delivery/status/revision-deployments.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
@@ -153,7 +154,8 @@ export class Session {
           }),
       approvalProblem: (revision, files) => {
         const message = describeRefusal(check(revision, files));
-        return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
+        if (message !== undefined) return { type: DELIVERABLE_TYPE, message };
+        return unhealthyProblem(revision, this.readers.targets.list());
       },
     });
     this.registry = new Registry();
