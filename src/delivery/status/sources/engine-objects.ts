@@ -48,12 +48,16 @@ export class EngineObjects implements DeploymentStatus {
   readonly #repositories: Informer<KubernetesObject> | undefined;
   readonly #reports = new Map<string, EngineReport>();
   readonly #health = new Map<string, SeenHealth>();
+  /** Rejects with the first failure of a connection. */
+  readonly #failing = Promise.withResolvers<never>();
   #failure: { readonly error: unknown; readonly since: number } | undefined;
 
   constructor({ spec }: EngineTarget, options: EngineObjectsOptions) {
     if (spec.engine === undefined || spec.engine.type === 'CommitStatus')
       throw new SluiceError('Internal', 'the target has no engine with objects');
     this.#options = options;
+    // A failure while no caller waits is reported by the next call.
+    this.#failing.promise.catch(() => undefined);
     this.#engine = spec.engine;
     this.#git = spec.git;
     const { type, name, selector, namespace = DEFAULT_NAMESPACES[type] } = spec.engine;
@@ -116,6 +120,7 @@ export class EngineObjects implements DeploymentStatus {
       onError: (error) => {
         const isFirst = this.#failure === undefined;
         this.#failure = { error, since: this.#failure?.since ?? clock.now() };
+        this.#failing.reject(error);
         if (isFirst) this.#options.onChange();
       },
       onChange: () => {
@@ -137,7 +142,7 @@ export class EngineObjects implements DeploymentStatus {
     const abort = () => reject(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
     try {
-      await Promise.race([informer.whenSynced(), promise]);
+      await Promise.race([informer.whenSynced(), promise, this.#failing.promise]);
     } catch (error) {
       throw this.#unreachable(this.#lastError ?? error);
     } finally {
