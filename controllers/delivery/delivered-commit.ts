@@ -1,5 +1,5 @@
 import { readMessage } from '../../src/delivery/tree/trailers.ts';
-import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
+import type { Commit, GitRepository, Oid } from '../../src/git/git-repository.ts';
 
 /** Commits of a target that are searched; in practice one of the last names each package. */
 const MAX_COMMITS = 500;
@@ -9,6 +9,8 @@ export interface LastDelivery {
   readonly commit: Oid;
   /** The revision number that it delivered; undefined if it removed the package. */
   readonly revision: number | undefined;
+  /** Of the commit, in milliseconds since the epoch. */
+  readonly time: number;
 }
 
 /** Walks the branch back until a commit names the package; undefined if none of the last `MAX_COMMITS` does. */
@@ -21,11 +23,11 @@ export async function lastDelivery(
     one.repository === wanted.repository && one.package === wanted.package;
   let next: Oid | undefined = head;
   for (let read = 0; next !== undefined && read < MAX_COMMITS; read++) {
-    const commit: { message: string; parents: readonly Oid[] } = await git.readCommit(next);
+    const commit: Commit = await git.readCommit(next);
     const { delivered, removed } = readMessage(commit.message);
     const found = delivered.find(isWanted);
-    if (found !== undefined) return { commit: next, revision: found.revision };
-    if (removed.some(isWanted)) return { commit: next, revision: undefined };
+    if (found !== undefined) return { commit: next, revision: found.revision, time: commit.committer.time };
+    if (removed.some(isWanted)) return { commit: next, revision: undefined, time: commit.committer.time };
     next = commit.parents[0];
   }
   return undefined;

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
@@ -9,7 +7,7 @@ import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
 import { isAlert, packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import { ownersIn } from '../../src/delivery/tree/branch-view.ts';
 import { desiredInSteps } from '../../src/delivery/tree/desired.ts';
-import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import { messageOf } from '../../src/foundation/sluice-error.ts';
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
@@ -32,9 +30,11 @@ import { describeDrifts } from './drift/describe-drift.ts';
 import { deliveredBefore, findDrift } from './drift/find-drift.ts';
 import { packageRepositoryAt } from './package-branches.ts';
 import { isLostRace, KnownMarks, TargetBranch } from './target-branch.ts';
+import { controllerMirror } from './target-mirror.ts';
 import type { TargetObjects } from './target-objects.ts';
 import { targetSources } from './target-sources.ts';
 import { WantedRevisions } from './wanted-revisions.ts';
+import { writeTargetStatus } from './write-target-status.ts';
 
 export const DELIVERY_ACTOR = 'controller:delivery';
 
@@ -119,7 +119,12 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const credentials = credentialsOf(client, target, git.secretRef);
     const signer = signers.of(target);
     const branch = await TargetBranch.open({
-      ...{ url: git.repo, branch: git.branch, mirrorPath: mirrorOf(target), hostedFolder: hostedFolder(dataFolder) },
+      ...{
+        url: git.repo,
+        branch: git.branch,
+        mirrorPath: controllerMirror(dataFolder, target),
+        hostedFolder: hostedFolder(dataFolder),
+      },
       ...(credentials === undefined ? {} : { credentials }),
       git: { ...options.git, ...(signer === undefined ? {} : { signer }) },
     });
@@ -217,18 +222,10 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   }
 
   async function write(target: Stored<DeliveryTarget>, report: DeliveryReport): Promise<void> {
-    const status = targetStatusAfter(target, report, clock.now());
-    if (status === undefined) return;
-    if (report.reason === 'Error') events.record(target, 'Warning', 'Error', report.message, 'error');
-    try {
-      await client.updateStatus(deliveryTargetKind, { ...target, status });
-    } catch (error) {
-      // Changed or deleted meanwhile, which wakes this controller again.
-      if (!isSluiceError(error, 'Conflict') && !isSluiceError(error, 'NotFound')) throw error;
-    }
-  }
-  function mirrorOf({ metadata: { name, namespace }, spec }: DeliveryTarget): string {
-    const digest = createHash('sha256').update(`${namespace}/${name} ${spec.git.repo}`).digest('hex').slice(0, 8);
-    return join(dataFolder, 'targets', `${name}-${digest}.git`);
+    const written = await writeTargetStatus(client, target, (current) =>
+      targetStatusAfter(current, report, clock.now()),
+    );
+    if (written !== undefined && report.reason === 'Error')
+      events.record(target, 'Warning', 'Error', report.message, 'error');
   }
 }

@@ -4,6 +4,7 @@ import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
 import { type PackageRefusal, packageKey, selectRevisions } from '../../src/delivery/selection/select-revisions.ts';
 import type { KeyedMutex } from '../../src/foundation/concurrency/mutex.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
+import { timestamp } from '../../src/foundation/time/clock.ts';
 import type { GitNetwork } from '../../src/git/network/git-network.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';
 import { type Explainer, type Findings, repairSteps, sluiceCommand } from '../../src/package/api/explain/explainer.ts';
@@ -23,6 +24,7 @@ import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
+import { withDeployment } from '../deployment-status/explain-deployment.ts';
 import { DELIVERABLE_TYPE } from '../revision/resolvers/deliverable/deliverability.ts';
 import { wasDeleted } from './deletion-proof.ts';
 import { type LastDelivery, lastDelivery } from './delivered-commit.ts';
@@ -82,7 +84,11 @@ async function explainDelivery(
     .filter(({ metadata }) => metadata.namespace === revision.namespace)
     .filter((target) => selects(target.spec.selector, revision, repository));
   // Targets are explained in parallel, so that one that does not respond does not delay the others.
-  const explained = await Promise.all(selecting.map((target) => explainTarget(part, revision, target, signal)));
+  const explained = await Promise.all(
+    selecting.map(async (target) =>
+      withDeployment(await explainTarget(part, revision, target, signal), revision, target),
+    ),
+  );
   explained.sort((a, b) => (a.target < b.target ? -1 : 1));
   if (repository?.spec.deployment === true) {
     explained.push({
@@ -147,7 +153,10 @@ async function explainTarget(
     return { target: name, state: 'Unknown', message: `the target cannot be read: ${branch.problem}` };
   }
   const { last } = branch;
-  if (isThere) return { target: name, state: 'Delivered', commit: last?.commit ?? '', message: `on ${place}` };
+  if (isThere) {
+    const at = timestamp(branch.last?.time ?? 0);
+    return { target: name, state: 'Delivered', commit: last?.commit ?? '', at, message: `on ${place}` };
+  }
   const before = last?.revision === undefined ? '' : `; v${last.revision} was, in commit ${last.commit.slice(0, 12)}`;
   const refusal = refusalIn(target, revision);
   if (refusal !== undefined) return notDelivered(`not on ${place}${before}; the target refuses it: ${refusal}`);

@@ -102,6 +102,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
       reportsReady: false,
       ...(webhooks === undefined ? {} : { webhooks }),
       leadership: options.leadership,
+      cluster: client,
       serve: async (parts) => {
         const { handle } = new AdmissionWebhook({
           ...{ clock, hosts: session.network.hosts },

@@ -1,5 +1,6 @@
 import { approvalController } from '../../../controllers/approval/approval-controller.ts';
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
+import { deploymentStatusController } from '../../../controllers/deployment-status/deployment-controller.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import {
   type RepositoryControllerOptions,
@@ -8,20 +9,24 @@ import {
 import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { applicableResolvers } from '../../../controllers/revision/arrange-resolvers.ts';
 import { deliverableResolver } from '../../../controllers/revision/resolvers/deliverable/deliverable-resolver.ts';
+import { healthyResolver } from '../../../controllers/revision/resolvers/healthy/healthy-resolver.ts';
 import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
 import { subjectOf } from '../../../controllers/revision/working-package.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
 import type { Resolver } from '../../package/plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../package/store/revision-store.ts';
+import type { Client } from '../../resource/client/client.ts';
 import { policyOf } from '../policies/session-policy.ts';
 import type { Session } from '../session/session.ts';
+import { deploymentSources } from './deployment-sources.ts';
 import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 
 /** They move packages. */
-export const MOVERS = ['repository', 'revision', 'proposal', 'approval', 'delivery'] as const;
+export const MOVERS = ['repository', 'revision', 'proposal', 'approval', 'delivery', 'deployment-status'] as const;
 const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
 
 export interface ControllerChoice {
@@ -41,6 +46,8 @@ export interface ControllerSettings extends ControllerChoice {
   readonly requests?: SyncRequests;
   /** See the repository controller. */
   readonly onWanted?: RepositoryControllerOptions['onWanted'];
+  /** The cluster that Sluice runs in, whose engines it reads. */
+  readonly cluster?: Client | undefined;
 }
 
 /** Throws InvalidInput for a name that no controller has which can run. */
@@ -73,16 +80,18 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const dataFolder = folder.path;
   const git = { network: session.network };
   const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
+  const requiredGates = (revision: PackageRevision) =>
+    policyOf(readers, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType);
   const deliverable = deliverableResolver({
     store,
     targets: (namespace) => readers.targets.listIn(namespace),
     repositoryOf: ({ namespace, key }) => readers.repositories.get({ namespace, name: key.repository }),
     shipped: session.targetObjects,
     buildPackage: session.buildPackage,
-    requiredGates: (revision) =>
-      policyOf(readers, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType),
+    requiredGates,
   });
-  const resolvers = [ipam.resolver, deliverable.resolver, ...choice.resolvers];
+  const healthy = healthyResolver({ store, targets: () => readers.targets.list(), requiredGates });
+  const resolvers = [ipam.resolver, deliverable.resolver, healthy.resolver, ...choice.resolvers];
   const applicableResolversOf = ({ revision, content }: RevisionEvaluation) =>
     revision.kptfile === undefined ? [] : applicableResolvers(resolvers, subjectOf(revision, content), true);
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
@@ -105,7 +114,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       revisionController({
         ...{ client, store, clock, renderer },
         resolvers,
-        sources: [...ipam.sources, ...deliverable.sources],
+        sources: [...ipam.sources, ...deliverable.sources, ...healthy.sources],
       }),
     proposal: () => proposalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
@@ -114,6 +123,10 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ client, store, clock, dataFolder, git },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
       }),
+    'deployment-status': () => {
+      const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
+      return deploymentStatusController({ client, clock, dataFolder, git, sources });
+    },
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

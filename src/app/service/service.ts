@@ -6,6 +6,7 @@ import type { ProcessLock } from '../../foundation/files/process-lock.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
+import type { Client } from '../../resource/client/client.ts';
 import { eventKind } from '../../resource/kinds/core/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
@@ -39,6 +40,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
   /** Default: health checks of its own. */
   readonly health?: HealthChecks;
+  /** The cluster that Sluice runs in. */
+  readonly cluster?: Client;
   /** False if the caller has a check of its own for when it is ready. Default true. */
   readonly reportsReady?: boolean;
   /** Separate address of the webhooks; see RunOptions. */
@@ -61,7 +64,7 @@ const STOP_GRACE = 5000;
 /** Failures in a row of an item that lost a race; one that fails for another reason is not waited for. */
 const RACES = 12;
 /** These controllers emit events for their objects, so the service does not log their failures again. */
-const REPORTING: ReadonlySet<string> = new Set(['repository', 'delivery']);
+const REPORTING: ReadonlySet<string> = new Set(['repository', 'delivery', 'deployment-status']);
 
 /** All controllers on one data folder, and a log of what they move. */
 export class SluiceService {

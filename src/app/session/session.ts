@@ -6,7 +6,9 @@ import {
   DELIVERABLE_TYPE,
   describeRefusal,
 } from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
+import { unhealthyProblem } from '../../../controllers/revision/resolvers/healthy/healthy-resolver.ts';
 import { type BuildPackage, packageBuilder } from '../../delivery/render/build-package.ts';
+import { deploymentsOf } from '../../delivery/status/revision-deployments.ts';
 import { KeyedMutex } from '../../foundation/concurrency/mutex.ts';
 import { type Clock, systemClock } from '../../foundation/time/clock.ts';
 import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
@@ -165,7 +167,8 @@ export class Session {
       approvalProblem: async (revision, files) => {
         await deliverability.prepare(revision, files);
         const message = describeRefusal(deliverability.check(revision, files));
-        return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
+        if (message !== undefined) return { type: DELIVERABLE_TYPE, message };
+        return unhealthyProblem(revision, this.readers.targets.list());
       },
     });
     this.registry = new Registry();
@@ -178,6 +181,7 @@ export class Session {
       alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
       explain: (context, key) => this.explain(context, key),
       preview: (context, revision, target) => this.preview(context, revision, target),
+      deployments: (revision) => deploymentsOf(revision, this.readers.targets.list()),
       ...this.#memory,
     });
     this.#revisions = revisions.table;

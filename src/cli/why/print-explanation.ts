@@ -54,7 +54,7 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
   if (delivery.length > 0) {
     terminal.line();
     terminal.line('Delivery:');
-    for (const target of delivery) printDelivery(terminal, target);
+    for (const target of delivery) printDelivery(terminal, target, now);
   }
   printCommands(terminal, 'Next:', next);
   printCommands(terminal, next.length > 0 ? 'Alternatives:' : 'Next:', explanation.alternatives ?? []);
@@ -112,11 +112,29 @@ function printGate(terminal: Terminal, gate: GateExplanation, now: number): void
   if (gate.next !== undefined) detail('next', gate.next);
 }
 
-function printDelivery(terminal: Terminal, { target, state, commit, message }: DeliveryExplanation): void {
+function printDelivery(terminal: Terminal, delivery: DeliveryExplanation, now: number): void {
+  const { target, state, commit, at, message, deployment } = delivery;
   const style = state === 'Delivered' ? 'green' : state === 'Unknown' ? 'white' : 'yellow';
   const id = commit === undefined ? '' : ` commit ${commit.slice(0, 12)}`;
+  const when = at === undefined ? '' : ` ${since(at, now)}`;
   terminal.line(
-    `  ${terminal.style('bold', printable(target))}: ${terminal.style(style, state)}${id}: ${printable(message)}`,
+    `  ${terminal.style('bold', printable(target))}: ${terminal.style(style, state)}${id}${when}: ${printable(message)}`,
+  );
+  if (deployment === undefined) return;
+  printDeployment(terminal, 'synced', deployment.synced, now);
+  printDeployment(terminal, 'healthy', deployment.healthy, now);
+}
+
+function printDeployment(
+  terminal: Terminal,
+  label: string,
+  { status, reason, message, since: time }: NonNullable<DeliveryExplanation['deployment']>['synced'],
+  now: number,
+): void {
+  const style = status === 'True' ? 'green' : status === 'False' ? 'red' : 'yellow';
+  const text = [reason, message].filter((part) => part !== '').join(': ');
+  terminal.line(
+    `      ${label.padEnd(8)} ${terminal.style(style, printable(status))}, since ${age(time, now)}: ${printable(text)}`,
   );
 }
 

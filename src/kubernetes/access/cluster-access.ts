@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net';
 import type { Actor } from '../../resource/object/request-context.ts';
 
 /** The proof of the caller's identity for a server; may change between calls. */
@@ -42,6 +43,8 @@ export interface ClusterAccess {
   /** Address of an HTTP proxy. */
   readonly proxy?: string;
   readonly credentials: Credentials;
+  /** Resolves the name of the server, where not every address is permitted. Default: as the system resolves names. */
+  readonly lookup?: LookupFunction;
   /** The user to impersonate in every request. */
   readonly impersonate?: Actor;
 }

@@ -71,13 +71,17 @@ export type ContextEntry = z.output<typeof context>;
  */
 export async function readKubeconfigFile(path: string): Promise<KubeconfigFile | undefined> {
   const content = await readBounded(path);
-  if (content === undefined) return undefined;
-  const value = parseYaml(path, content);
+  return content === undefined ? undefined : parseKubeconfig(path, content);
+}
+
+/** Reads the text of a kubeconfig; `source` names it in messages. Errors as of `readKubeconfigFile`. */
+export function parseKubeconfig(source: string, content: string): KubeconfigFile {
+  const value = parseYaml(source, content);
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [cause] = causesOf(result.error.issues, value, true);
   const problem = cause?.field ? `${cause.field}: ${cause.message}` : 'it is not a mapping of fields';
-  throw new SluiceError('InvalidInput', `${path} is not a kubeconfig: ${problem}; ${EXPECTED}`);
+  throw new SluiceError('InvalidInput', `${source} is not a kubeconfig: ${problem}; ${EXPECTED}`);
 }
 
 async function readBounded(path: string): Promise<string | undefined> {

@@ -13,6 +13,7 @@ import {
   type ClusterEntry,
   type ContextEntry,
   type KubeconfigFile,
+  parseKubeconfig,
   readKubeconfigFile,
   type UserEntry,
 } from './kubeconfig-file.ts';
@@ -69,22 +70,50 @@ export async function findClusterAccess(options: FindAccessOptions = {}): Promis
   );
 }
 
+/** Fields that run programs, read files of this machine, or weaken the connection. */
+const UNSAFE_CLUSTER = ['certificate-authority', 'insecure-skip-tls-verify', 'proxy-url'] as const;
+const UNSAFE_USER = ['client-certificate', 'client-key', 'tokenFile', 'exec', 'auth-provider'] as const;
+
+/**
+ * Reads a kubeconfig that a user of the API wrote, from a Secret: it must contain everything itself. Programs, files, proxies and
+ * connections without verification are refused, in every entry. `source` names it in messages; errors as of `findClusterAccess`.
+ */
+export async function accessFromText(text: string, source: string, clock: Clock): Promise<ClusterAccess> {
+  const config = parseKubeconfig(source, text);
+  const refuse = (kind: string, name: string, field: string) =>
+    new SluiceError(
+      'InvalidInput',
+      `${source}: ${field} of ${kind} "${name}" is not permitted; use a kubeconfig with certificate-authority-data, and a token or client-certificate-data and client-key-data`,
+    );
+  for (const { name, cluster } of config.clusters)
+    for (const field of UNSAFE_CLUSTER) if (cluster[field]) throw refuse('cluster', name, field);
+  for (const { name, user } of config.users)
+    for (const field of UNSAFE_USER) if (user[field]) throw refuse('user', name, field);
+  return select(merge(new Map([[source, config]])), undefined, clock);
+}
+
 async function readKubeconfigs(paths: readonly string[]): Promise<MergedKubeconfig> {
+  const files = new Map<string, KubeconfigFile>();
+  for (const path of paths) {
+    const file = files.has(path) ? undefined : await readKubeconfigFile(path);
+    if (file !== undefined) files.set(path, file);
+  }
+  return merge(files);
+}
+
+/** Merges the contents of files: the first that sets something wins. */
+function merge(contents: ReadonlyMap<string, KubeconfigFile>): MergedKubeconfig {
   const clusters = new Map<string, Entry<ClusterEntry>>();
   const contexts = new Map<string, Entry<ContextEntry>>();
   const users = new Map<string, Entry<UserEntry>>();
-  const files: string[] = [];
   let currentContext: string | undefined;
-  for (const path of new Set(paths)) {
-    const file = await readKubeconfigFile(path);
-    if (file === undefined) continue;
-    files.push(path);
+  for (const [path, file] of contents) {
     currentContext ??= file['current-context'];
     addEntries(clusters, path, 'cluster', file);
     addEntries(contexts, path, 'context', file);
     addEntries(users, path, 'user', file);
   }
-  return { files, currentContext, clusters, contexts, users };
+  return { files: [...contents.keys()], currentContext, clusters, contexts, users };
 }
 
 function addEntries<Key extends 'cluster' | 'context' | 'user', T>(

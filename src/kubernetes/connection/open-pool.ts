@@ -9,7 +9,7 @@ export interface PoolCertificates {
 
 /** A pool of connections to one server, with another client certificate and other authorities than those of the access if they are given. */
 export function openPool(
-  { tls, proxy }: ClusterAccess,
+  { tls, proxy, lookup }: ClusterAccess,
   { certificate, ca }: PoolCertificates,
   connectTimeout: number,
 ): Dispatcher {
@@ -21,6 +21,7 @@ export function openPool(
     rejectUnauthorized: !insecure,
     timeout: connectTimeout,
     ...(serverName === undefined ? {} : { servername: serverName }),
+    ...(lookup === undefined ? {} : { lookup }),
   };
   // HTTP/1.1: one connection for each watch, so that a stalled one delays no other request.
   const allowH2 = false;

@@ -4,7 +4,7 @@ import type { RevisionStore } from '../store/revision-store.ts';
 import type { FieldOwners } from './objects/field-owners.ts';
 import { PackageResourcesStorage } from './storages/package-resources-storage.ts';
 import type { ComputedReadings } from './storages/package-revision-readings.ts';
-import { type Alert, PackageRevisionStorage } from './storages/package-revision-storage.ts';
+import { type Alert, PackageRevisionStorage, type ReadDeployments } from './storages/package-revision-storage.ts';
 import { PorchPackageStorage } from './storages/porch-package-storage.ts';
 import type { RevisionVersions } from './table/revision-versions.ts';
 
@@ -18,13 +18,15 @@ export interface PackageStoragesOptions extends ComputedReadings {
   readonly versions?: RevisionVersions;
   /** Default: warnings are kept nowhere. */
   readonly alert?: Alert | undefined;
+  /** Default: none. */
+  readonly deployments?: ReadDeployments | undefined;
 }
 
 /** The storages of all kinds that show packages in Git, over one store. */
 export function packageStorages(options: PackageStoragesOptions) {
-  const { store, log, clock, owners, versions, alert, explain, preview } = options;
+  const { store, log, clock, owners, versions, alert, explain, preview, deployments } = options;
   const revisions = new PackageRevisionStorage(store, log, {
-    ...{ clock, alert, explain, preview },
+    ...{ clock, alert, explain, preview, deployments },
     ...(owners === undefined ? {} : { owners: owners.revisions }),
     ...(versions === undefined ? {} : { versions }),
   });

@@ -1,7 +1,6 @@
-import { promises as dns } from 'node:dns';
-import type { LookupFunction } from 'node:net';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import { checkedLookup } from '../../network/checked-lookup.ts';
 import type { GitNetwork } from '../../network/git-network.ts';
 import { type Endpoint, localHostError } from '../../network/host-rules.ts';
 import { usesProxy } from '../../network/proxies.ts';
@@ -79,27 +78,9 @@ export class ConnectionPool {
     const secureContext = mayUseTls ? secureContextFor(authorities, this.#network.authorities) : undefined;
     const tls = secureContext === undefined ? {} : { secureContext };
     // The proxy itself is chosen by the operator, so its name is resolved as any other.
-    const connect = { ...tls, lookup: this.#lookup };
+    const connect = { ...tls, lookup: checkedLookup(this.#network.hosts, this.#endpoint) };
     return this.#isLocal
       ? new Agent({ ...LIMITS, connect })
       : new EnvHttpProxyAgent({ ...LIMITS, connect, requestTls: tls, proxyTls: tls });
   }
-
-  /** Resolves and checks a name once; the connection uses this result, even if the name resolves differently a moment later. */
-  readonly #lookup: LookupFunction = (host, options, callback) => {
-    const { hosts } = this.#network;
-    void hosts
-      .addresses(this.#endpoint)
-      .then((checked) => checked ?? dns.lookup(host, { all: true }))
-      .then(
-        (addresses) => {
-          const { family } = options;
-          const wanted = family === 4 || family === 6 ? addresses.filter((one) => one.family === family) : addresses;
-          const [first] = wanted.length > 0 ? wanted : addresses;
-          if (options.all === true) callback(null, [...addresses]);
-          else callback(null, first?.address ?? '', first?.family);
-        },
-        (error: NodeJS.ErrnoException) => callback(error, '', 0),
-      );
-  };
 }

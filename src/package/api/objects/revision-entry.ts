@@ -2,6 +2,7 @@ import type { Condition } from '../../../../kptfile-schema/index.ts';
 import {
   LATEST_REVISION_LABEL,
   packageRevisionKind,
+  type RevisionDeployment,
   type PackageRevision as RevisionObject,
 } from '../../../resource/kinds/porch/package-revision.ts';
 import { deepFreeze, type ManagedFieldsEntry, type Stored } from '../../../resource/object/object.ts';
@@ -128,6 +129,16 @@ export class RevisionEntry {
   get object(): Stored<RevisionObject> {
     this.#object ??= this.#make();
     return this.#object;
+  }
+
+  /** The object with what its reader computes from objects that are not in Git; it has no version of its own. */
+  withDeployments(deployments: readonly RevisionDeployment[]): Stored<RevisionObject> {
+    const { object } = this;
+    if (deployments.length === 0) return object;
+    const status = { ...(object.status ?? { publishTimestamp: null }), deployments };
+    const made = deepFreeze({ ...object, status }) as Stored<RevisionObject>;
+    entries.set(made, this);
+    return made;
   }
 
   /** The keys that it is found by, without building the object. */

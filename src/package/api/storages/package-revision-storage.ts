@@ -2,6 +2,7 @@ import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts'
 import { type Clock, systemClock } from '../../../foundation/time/clock.ts';
 import {
   packageRevisionKind,
+  type RevisionDeployment,
   type PackageRevision as RevisionObject,
 } from '../../../resource/kinds/porch/package-revision.ts';
 import { keyText, type ObjectKey, type Stored } from '../../../resource/object/object.ts';
@@ -31,7 +32,7 @@ import { narrowestKey } from '../../../resource/watch/index-key.ts';
 import { READY_TYPE } from '../../model/gates/ready-type.ts';
 import type { IssuedCondition } from '../../model/gates/verdict.ts';
 import { DEFAULT_NAMESPACE, revisionName } from '../../model/identity/identity.ts';
-import { revisionId } from '../../model/revision/package-revision.ts';
+import { type PackageRevision, revisionId } from '../../model/revision/package-revision.ts';
 import type { RevisionChange } from '../../plan/edit/change.ts';
 import type { RevisionUpdate } from '../../plan/update.ts';
 import type { RevisionStore } from '../../store/revision-store.ts';
@@ -71,7 +72,11 @@ export interface PackageStorageOptions extends ComputedReadings {
   /** Default: versions start again with the process. */
   readonly versions?: RevisionVersions;
   readonly alert?: Alert | undefined;
+  readonly deployments?: ReadDeployments | undefined;
 }
+
+/** The targets that deliver a revision, and what their engines report. */
+export type ReadDeployments = (revision: PackageRevision) => readonly RevisionDeployment[];
 
 /** Stores a warning about a revision durably before a step that must be recorded. Throws if it cannot; then the step is not taken. */
 export type Alert = (revision: Stored<RevisionObject>, reason: string, message: string) => Promise<void>;
@@ -94,6 +99,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   readonly #log: EventLog;
   readonly #clock: Clock;
   readonly #alert: Alert;
+  readonly #deployments: ReadDeployments;
   readonly #pages: ListPages<RevisionEntry, RevisionObject>;
 
   constructor(store: RevisionStore, log: EventLog, options: PackageStorageOptions = {}) {
@@ -103,13 +109,18 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     this.#alert = options.alert ?? (async () => undefined);
     this.table = new RevisionTable(store, log, this.#clock, options.owners ?? memoryFieldOwners(), options.versions);
     this.readOnlySubResources = packageRevisionReadings(store, this.table, options);
-    this.#pages = new ListPages(this.#clock, (entry) => entry.object);
+    this.#deployments = options.deployments ?? (() => []);
+    this.#pages = new ListPages(this.#clock, (entry) => this.#shown(entry));
   }
 
   async get(_context: RequestContext, key: ObjectKey): Promise<Stored<RevisionObject>> {
     const entry = await this.table.evaluated(key);
     if (entry === undefined) throw this.#absence(key);
-    return entry.object;
+    return this.#shown(entry);
+  }
+
+  #shown(entry: RevisionEntry): Stored<RevisionObject> {
+    return entry.withDeployments(this.#deployments(entry.revision));
   }
 
   async list(_context: RequestContext, options: ListOptions = {}): Promise<ListResult<RevisionObject>> {

@@ -55,11 +55,26 @@ const resolverSchema = z.object({
   waitsFor: z.array(z.string()).describe('Condition types, or prefixes, that must be True before it runs.'),
 });
 
+const deploymentStateSchema = z.object({
+  status: z.string().describe('True, False or Unknown.'),
+  reason: z.string(),
+  message: z.string(),
+  since: z.string().describe('RFC 3339.'),
+});
+
 const deliverySchema = z.object({
   target: z.string().describe('Name of the DeliveryTarget, or of the repository if it is a deployment repository.'),
   state: z.string().describe('Delivered, Held, OtherRevision, NotDelivered or Unknown.'),
   commit: z.string().exactOptional(),
+  at: z.string().exactOptional().describe('When it was delivered, RFC 3339; for the state Delivered.'),
   message: z.string(),
+  deployment: z
+    .object({
+      synced: deploymentStateSchema,
+      healthy: deploymentStateSchema,
+    })
+    .exactOptional()
+    .describe('What the engine of the target reports of it.'),
 });
 
 export const explanationSchema = z.object({

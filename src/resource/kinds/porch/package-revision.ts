@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import type { DeepReadonly } from '../../object/object.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
-import { packageConditionsSchema } from '../common/condition-schema.ts';
+import { conditionStatusSchema, packageConditionsSchema } from '../common/condition-schema.ts';
 import { serverTimeSchema } from '../common/time-schema.ts';
 
 export const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed'] as const;
@@ -76,6 +77,16 @@ const task = z.object({
     .optional()
     .describe('Upgrades the package to another upstream revision.'),
 });
+
+const deployment = z.object({
+  target: z.string().describe('Name of the DeliveryTarget.'),
+  delivered: conditionStatusSchema.describe('Whether the target delivers the revision.'),
+  synced: conditionStatusSchema.describe('Whether the engine of the target applied the delivered content.'),
+  healthy: conditionStatusSchema.describe('Whether the engine reports the applied content as healthy.'),
+  since: z.string().optional().describe('Time of the last change of synced or healthy, in RFC 3339.'),
+  message: z.string().optional().describe('What the engine reports, where something is missing.'),
+});
+export type RevisionDeployment = DeepReadonly<z.output<typeof deployment>>;
 
 const flaw = z.object({
   reason: z.string().describe('Machine-readable reason, one word in CamelCase.'),
@@ -206,6 +217,13 @@ export const packageRevisionKind = defineKind({
         .optional()
         .describe(
           'Reason why Sluice does not trust the record of verdicts and approvals of the revision; absent if it does.',
+        ),
+      deployments: z
+        .array(deployment)
+        .optional()
+        .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['target'] })
+        .describe(
+          'The targets that deliver the revision, and what their engines report. Computed when the revision is read: a change causes no event of a watch.',
         ),
       resourcesSizeBytes: z.int().optional().describe('Total size of the files in bytes.'),
     })

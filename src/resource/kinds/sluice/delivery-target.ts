@@ -4,7 +4,9 @@ import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from '../common/git-location.ts';
+import { engineSchema } from './engine-schema.ts';
 import { packageSelectorSchema } from './package-selector.ts';
+import { targetDeploymentSchema } from './target-deployment-schema.ts';
 
 const git = z.object({
   repo: gitAddressSchema,
@@ -73,6 +75,7 @@ export const deliveryTargetKind = defineKind({
           'Action for a folder that another writer changed: Repair (default) restores it, Report keeps it and sets the condition Drifted.',
         ),
       suspend: z.boolean().optional().describe('If true, suspends delivery.'),
+      engine: engineSchema.optional(),
     })
     .describe('Desired deliveries.'),
   status: z
@@ -81,6 +84,7 @@ export const deliveryTargetKind = defineKind({
       observedGeneration: observedGenerationSchema,
       lastCommit: z.string().optional().describe('ID of the commit that was last delivered.'),
       packages: z.array(deliveredPackage).optional().describe('Packages in the last delivered commit.'),
+      deployment: targetDeploymentSchema.optional(),
     })
     .describe('Observed state of the delivery.'),
   printerColumns: [
@@ -95,6 +99,18 @@ export const deliveryTargetKind = defineKind({
     },
     { name: 'Packages', type: 'integer', value: (object) => object.status?.packages?.length },
     READY_COLUMN,
+    {
+      name: 'Synced',
+      type: 'string',
+      jsonPath: '.status.deployment.synced.status',
+      value: (object) => object.status?.deployment?.synced.status,
+    },
+    {
+      name: 'Healthy',
+      type: 'string',
+      jsonPath: '.status.deployment.healthy.status',
+      value: (object) => object.status?.deployment?.healthy.status,
+    },
     AGE_COLUMN,
   ],
 });

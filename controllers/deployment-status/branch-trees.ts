@@ -1,0 +1,197 @@
+import { joinPath } from '../../src/delivery/path-rules.ts';
+import type { TreeAt } from '../../src/delivery/status/deployment-state.ts';
+import { isWithin } from '../../src/delivery/status/engine-values.ts';
+import { LruCache } from '../../src/foundation/lru-cache.ts';
+import type { GitRemote, GitRepository, Oid } from '../../src/git/git-repository.ts';
+import { openLocation } from '../../src/git/open/open-location.ts';
+import type { TargetBranchOptions } from '../delivery/target-branch.ts';
+
+/** Milliseconds after which an unknown commit is fetched again; doubled with each attempt. */
+const UNKNOWN_RETRY_MS = 30_000;
+const MAX_UNKNOWN_RETRY_MS = 1_800_000;
+/** Commits that are remembered as unknown; engines can report anything. */
+const MAX_UNKNOWN_COMMITS = 1000;
+const MAX_COMMITS = 10_000;
+const MAX_FOLDERS = 200_000;
+const FETCHED_REF = 'refs/sluice/read-back';
+
+interface UnknownCommit {
+  readonly attempts: number;
+  /** Milliseconds since the epoch. */
+  readonly retryAt: number;
+}
+
+/** What is known of the commits of one target; kept between reconciliations, and may be dropped at any time. */
+export interface KnownTrees {
+  /** The tree of the target's directory by commit; null if the commit has none. */
+  readonly directories: LruCache<Oid, Oid | null>;
+  /** The tree of a folder by the tree of the directory, a space and its path in it; null if there is none. */
+  readonly folders: LruCache<string, Oid | null>;
+  readonly unknown: LruCache<Oid, UnknownCommit>;
+}
+
+export function knownTrees(): KnownTrees {
+  return {
+    directories: new LruCache({ maxEntries: MAX_COMMITS }),
+    folders: new LruCache({ maxEntries: MAX_FOLDERS }),
+    unknown: new LruCache({ maxEntries: MAX_UNKNOWN_COMMITS }),
+  };
+}
+
+/** Trees of folders at commits of a target's branch, read from its mirror. */
+export class BranchTrees {
+  readonly #git: GitRepository;
+  readonly #remote: GitRemote | undefined;
+  readonly #ref: string;
+  readonly #directory: string;
+  readonly #known: KnownTrees;
+  #isFetched = false;
+
+  private constructor(
+    git: GitRepository,
+    remote: GitRemote | undefined,
+    ref: string,
+    directory: string,
+    known: KnownTrees,
+  ) {
+    this.#git = git;
+    this.#remote = remote;
+    this.#ref = ref;
+    this.#directory = directory;
+    this.#known = known;
+  }
+
+  /** `directory` is that of the target, from the root of the repository. */
+  static async open(options: TargetBranchOptions, directory: string, known: KnownTrees): Promise<BranchTrees> {
+    const { url, branch, mirrorPath, hostedFolder, credentials, git: repository } = options;
+    const { git, remote } = await openLocation({
+      ...{ url, mirrorPath, hostedFolder },
+      ...(credentials === undefined ? {} : { credentials }),
+      ...(repository === undefined ? {} : { repository }),
+    });
+    return new BranchTrees(git, remote, `refs/heads/${branch}`, directory, known);
+  }
+
+  /** The newest commits of the branch, the newest first, along the first parents. */
+  async newestCommits(count: number, signal: AbortSignal): Promise<Oid[]> {
+    if (this.#remote !== undefined) await this.#fetch(signal);
+    const commits: Oid[] = [];
+    let next = await this.#git.resolveRef(this.#remote === undefined ? this.#ref : FETCHED_REF);
+    while (next !== undefined && commits.length < count) {
+      commits.push(next);
+      next = (await this.#git.readCommit(next)).parents[0];
+    }
+    return commits;
+  }
+
+  /**
+   * Reads the trees of these folders at these commits. A commit that the mirror does not have is fetched with the branch: once, and again
+   * after growing pauses.
+   */
+  async read(wanted: ReadonlyMap<Oid, ReadonlySet<string>>, now: number, signal: AbortSignal): Promise<void> {
+    const { directories, folders } = this.#known;
+    await this.#readDirectories(
+      [...wanted.keys()].filter((commit) => !directories.has(commit)),
+      now,
+      signal,
+    );
+    const missing = new Map<string, string>();
+    for (const [commit, paths] of wanted) {
+      const tree = directories.get(commit);
+      if (tree == null) continue;
+      for (const path of paths) {
+        const key = folderKey(tree, this.#inside(path));
+        if (!folders.has(key)) missing.set(key, `${tree}:${this.#inside(path)}`);
+      }
+    }
+    const stats = await this.#git.statObjects([...missing.values()]);
+    let index = 0;
+    for (const key of missing.keys()) {
+      const stat = stats[index];
+      folders.set(key, stat?.type === 'tree' ? stat.oid : null);
+      index += 1;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#git.close();
+  }
+
+  /** The path of a folder inside the directory of the target. */
+  #inside(path: string): string {
+    return insideOf(this.#directory, path);
+  }
+
+  async #readDirectories(commits: readonly Oid[], now: number, signal: AbortSignal): Promise<void> {
+    const { unknown } = this.#known;
+    const due = commits.filter((commit) => {
+      const entry = unknown.get(commit);
+      // A clock that went back must not make it wait for long.
+      return entry === undefined || now >= entry.retryAt || entry.retryAt - now > MAX_UNKNOWN_RETRY_MS;
+    });
+    let missing = await this.#look(due);
+    if (missing.length > 0 && this.#remote !== undefined && !this.#isFetched) {
+      await this.#fetch(signal);
+      missing = await this.#look(missing);
+    }
+    for (const commit of missing) {
+      const attempts = (unknown.get(commit)?.attempts ?? 0) + 1;
+      const pause = Math.min(UNKNOWN_RETRY_MS * 2 ** (attempts - 1), MAX_UNKNOWN_RETRY_MS);
+      unknown.set(commit, { attempts, retryAt: now + pause });
+    }
+  }
+
+  /** Reads the directory of the target at commits, and returns those that are not there. */
+  async #look(commits: readonly Oid[]): Promise<Oid[]> {
+    if (commits.length === 0) return [];
+    const stats = await this.#git.statObjects(commits);
+    const present = commits.filter((_, index) => stats[index]?.type === 'commit');
+    const trees = await this.#git.statObjects(present.map((commit) => `${commit}:${this.#directory}`));
+    for (const [index, commit] of present.entries()) {
+      const tree = trees[index];
+      this.#known.directories.set(commit, tree?.type === 'tree' ? tree.oid : null);
+      this.#known.unknown.delete(commit);
+    }
+    const here = new Set(present);
+    return commits.filter((commit) => !here.has(commit));
+  }
+
+  async #fetch(signal: AbortSignal): Promise<void> {
+    if (this.#remote === undefined || this.#isFetched) return;
+    // A ref of its own: the delivery controller fetches the branch of the same mirror.
+    await this.#git.fetch(this.#remote, { refspecs: [`+${this.#ref}:${FETCHED_REF}`], signal });
+    this.#isFetched = true;
+  }
+}
+
+/** True if everything is known that `wanted` names, so that the mirror need not be opened. */
+export function isKnown(
+  { directories, folders, unknown }: KnownTrees,
+  directory: string,
+  wanted: ReadonlyMap<Oid, ReadonlySet<string>>,
+  now: number,
+): boolean {
+  return [...wanted].every(([commit, paths]) => {
+    const tree = directories.get(commit);
+    if (tree === undefined) return (unknown.get(commit)?.retryAt ?? 0) > now;
+    return tree === null || [...paths].every((path) => folders.has(folderKey(tree, insideOf(directory, path))));
+  });
+}
+
+/** Looks up what `BranchTrees.read` has read. */
+export function treeLookup({ directories, folders }: KnownTrees, directory: string): TreeAt {
+  return (commit, folder) => {
+    const tree = directories.get(commit);
+    if (tree === undefined) return 'unknown';
+    return tree === null ? 'absent' : (folders.get(folderKey(tree, insideOf(directory, folder))) ?? 'absent');
+  };
+}
+
+function folderKey(tree: Oid, inside: string): string {
+  return `${tree} ${inside}`;
+}
+
+function insideOf(directory: string, path: string): string {
+  if (!isWithin(path, directory)) return joinPath(path);
+  return directory === '' ? path : path.slice(directory.length + 1);
+}

@@ -1,0 +1,33 @@
+import type { EventRecorder, EventType } from '../../src/controller/event-recorder.ts';
+import type { TargetDeployment, TimedState } from '../../src/delivery/status/target-deployment.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import type { Stored } from '../../src/resource/object/object.ts';
+
+/** Records the transitions of a target as a whole; the status before it is the one that was written, so none is repeated. */
+export function recordTransitions(
+  recorder: Pick<EventRecorder, 'record'>,
+  target: Stored<DeliveryTarget>,
+  before: TargetDeployment | undefined,
+  { synced, healthy }: TargetDeployment,
+  isSameDelivery: boolean,
+): void {
+  const record = (now: TimedState, last: TimedState | undefined) => {
+    if (now.status === last?.status && now.reason === last.reason) return;
+    const event = eventOf(now, isSameDelivery && last?.status === 'True');
+    if (event !== undefined) recorder.record(target, event.type, event.reason, now.message);
+  };
+  record(synced, before?.synced);
+  // One message is enough for a state that both have for one reason.
+  if (healthy.reason !== synced.reason) record(healthy, before?.healthy);
+}
+
+const WARNINGS = new Set(['Failed', 'Degraded', 'Missing', 'Unreachable', 'UnknownCommit', 'Blocked']);
+
+/** Waiting states, such as Syncing, need no event. `wasTrue` for the same delivery: the cluster no longer has what it had. */
+function eventOf(
+  { status, reason }: TimedState,
+  wasTrue: boolean,
+): { readonly type: EventType; readonly reason: string } | undefined {
+  if (status === 'True') return { type: 'Normal', reason };
+  return WARNINGS.has(reason) || (reason === 'OutOfSync' && wasTrue) ? { type: 'Warning', reason } : undefined;
+}

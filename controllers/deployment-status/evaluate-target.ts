@@ -1,0 +1,107 @@
+import { joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
+import { packageKey } from '../../src/delivery/selection/select-revisions.ts';
+import { type ConfirmedHealth, deploymentState, type TreeAt } from '../../src/delivery/status/deployment-state.ts';
+import { type DeploymentState, type EngineReport, state } from '../../src/delivery/status/engine-report.ts';
+import type { EvaluatedPackage } from '../../src/delivery/status/target-deployment.ts';
+import type { Oid } from '../../src/git/git-repository.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+
+type DeliveredPackage = NonNullable<NonNullable<DeliveryTarget['status']>['packages']>[number];
+
+/** Reports by the folder that they deploy. */
+export class ReportsByPath {
+  readonly #byPath: ReadonlyMap<string, readonly EngineReport[]>;
+
+  constructor(reports: readonly EngineReport[]) {
+    this.#byPath = Map.groupBy(reports, ({ path }) => path);
+  }
+
+  /** The reports of the innermost folder that contains this one. The cost is the depth of the folder. */
+  covering(folder: string): readonly EngineReport[] {
+    for (let path = folder; ; path = path.slice(0, Math.max(path.lastIndexOf('/'), 0))) {
+      const reports = this.#byPath.get(path);
+      if (reports !== undefined) return reports;
+      if (path === '') return [];
+    }
+  }
+}
+
+/** A package with its folder and the reports about it. */
+export interface ReportedPackage {
+  readonly delivered: DeliveredPackage;
+  readonly folder: string;
+  readonly reports: readonly EngineReport[];
+}
+
+export function reportedPackages(
+  { spec, status }: DeliveryTarget,
+  reports: readonly EngineReport[],
+): ReportedPackage[] {
+  const directory = normalizeDirectory(spec.git.directory);
+  const byPath = new ReportsByPath(reports);
+  return (status?.packages ?? []).map((delivered) => {
+    const folder = joinPath(directory, delivered.package);
+    return { delivered, folder, reports: byPath.covering(folder) };
+  });
+}
+
+/** The folders to compare, by commit: those of the delivery, and those that engines report. */
+export function wantedTrees(packages: readonly ReportedPackage[], lastCommit: Oid): Map<Oid, Set<string>> {
+  const wanted = new Map<Oid, Set<string>>();
+  const add = (commit: Oid | undefined, folder: string) => {
+    if (commit === undefined) return;
+    const folders = wanted.get(commit) ?? new Set();
+    wanted.set(commit, folders.add(folder));
+  };
+  for (const { folder, reports } of packages) {
+    add(lastCommit, folder);
+    for (const { applied, attempt } of reports) {
+      add(applied, folder);
+      add(attempt?.commit, folder);
+    }
+  }
+  return wanted;
+}
+
+/** The state of each package; `confirmed` is kept for the next evaluation. */
+export function evaluatePackages(
+  packages: readonly ReportedPackage[],
+  options: {
+    readonly lastCommit: Oid;
+    readonly treeAt: TreeAt;
+    readonly now: number;
+    readonly confirmed: Map<string, ConfirmedHealth>;
+  },
+): EvaluatedPackage[] {
+  const { lastCommit, treeAt, now, confirmed } = options;
+  const there = new Set(packages.map(({ delivered }) => packageKey(delivered)));
+  for (const key of confirmed.keys()) if (!there.has(key)) confirmed.delete(key);
+  return packages.map(({ delivered, folder, reports }) => {
+    const { repository, package: path } = delivered;
+    const tree = treeAt(lastCommit, folder);
+    if (tree === 'unknown' || tree === 'absent') {
+      const why =
+        tree === 'unknown'
+          ? state(
+              'Unknown',
+              'UnknownCommit',
+              `the target's repository no longer has the delivered commit ${lastCommit.slice(0, 12)}`,
+            )
+          : state('Unknown', 'Missing', `the delivered commit has no folder ${folder}`);
+      confirmed.delete(packageKey(delivered));
+      return { repository, package: path, synced: why, healthy: why };
+    }
+    const key = packageKey(delivered);
+    const result = deploymentState({ folder, tree }, reports, { treeAt, now, confirmed: confirmed.get(key) });
+    if (result.confirmed === undefined) confirmed.delete(key);
+    else confirmed.set(key, result.confirmed);
+    return { repository, package: path, synced: result.synced, healthy: result.healthy };
+  });
+}
+
+/** All packages in one state, where there are no reports. */
+export function allPackages({ status }: DeliveryTarget, all: DeploymentState): EvaluatedPackage[] {
+  return (status?.packages ?? []).map(({ repository, package: path }) => ({
+    ...{ repository, package: path, synced: all, healthy: all },
+  }));
+}

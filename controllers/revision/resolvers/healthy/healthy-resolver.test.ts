@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { conditionsOf } from '../../../../kptfile-schema/index.ts';
+import { targetDeployment } from '../../../../src/delivery/status/target-deployment.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import { type Fixture, fixture } from '../../../../test/support/fixture.ts';
+import { revisionController } from '../../revision-controller.ts';
+import { healthyResolver, unhealthyProblem } from './healthy-resolver.ts';
+
+const TYPE = 'sluice.dev/Healthy.core';
+const good = { status: 'True', reason: 'Synced', message: '' } as const;
+const bad = { status: 'False', reason: 'Degraded', message: 'x' } as const;
+
+let world: Fixture;
+let targets: DeliveryTarget[];
+beforeEach(async () => {
+  world = await fixture();
+  await world.register('apps');
+  targets = [];
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+function kptfile(annotation = ''): string {
+  const annotations = annotation === '' ? '' : `  annotations:\n    sluice.dev/healthy-packages: "${annotation}"\n`;
+  return `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\n${annotations}info:\n  readinessGates:\n    - conditionType: ${TYPE}\n`;
+}
+
+function statusOf(states: Readonly<Record<string, typeof good | typeof bad>>, evaluated = 'c') {
+  const packages = Object.keys(states).map((path) => ({
+    repository: 'apps',
+    package: path,
+    revision: 1,
+    commit: '',
+    tree: '',
+  }));
+  const each = packages.map((one) => ({ ...one, synced: good, healthy: states[one.package] ?? good }));
+  const deployment = targetDeployment(each, {
+    delivered: good,
+    commit: evaluated,
+    objects: [],
+    before: undefined,
+    now: 0,
+  });
+  return { packages, lastCommit: 'c', deployment };
+}
+
+function target(status?: DeliveryTarget['status'], engine: object | null = { type: 'Flux' }): DeliveryTarget {
+  const spec = { selector: {}, git: { repo: 'file:///site.git' }, ...(engine === null ? {} : { engine }) };
+  const object = deliveryTargetKind.complete({ metadata: { name: 'core', namespace: 'default' }, spec } as never);
+  return status === undefined ? object : { ...object, status };
+}
+
+async function reconcile(name: string): Promise<void> {
+  const { client, store, clock } = world;
+  const { resolver, sources } = healthyResolver({ store, targets: () => targets, requiredGates: () => [] });
+  const recorder = world.recorder('controller:revision');
+  const controller = revisionController({ ...{ client, store, clock, recorder, sources }, resolvers: [resolver] });
+  await controller.reconcile({ namespace: 'default', name }, { signal: new AbortController().signal, failures: 0 });
+}
+
+async function conditionOf(name: string) {
+  await reconcile(name);
+  const { kptfile: content } = world.store.get(name);
+  return content && conditionsOf(content).get(TYPE);
+}
+
+test('the condition follows the health of the target, with its source and time, and unchanged health makes no commit', async () => {
+  const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile() });
+  expect(await conditionOf(name)).toMatchObject({ status: 'Unknown', reason: 'TargetMissing' });
+  targets = [target(undefined, null)];
+  expect(await conditionOf(name)).toMatchObject({ status: 'Unknown', reason: 'NotReported' });
+  targets = [target(statusOf({ amf: good, smf: bad }))];
+  expect(await conditionOf(name)).toMatchObject({ status: 'False', reason: 'Degraded' });
+  targets = [target(statusOf({ amf: good, smf: good }))];
+  expect(await conditionOf(name)).toMatchObject({ status: 'True', message: 'all packages of target core are healthy' });
+  const { record } = await world.store.evaluate(name);
+  const verdict = record.verdicts.find(({ type }) => type === TYPE);
+  expect(verdict).toMatchObject({
+    by: 'resolver:healthy',
+    external: [{ source: 'DeliveryTarget default/core', value: 'Healthy', time: '1970-01-01T00:00:00.000Z' }],
+  });
+  const { commit } = world.store.get(name);
+  await reconcile(name);
+  expect(world.store.get(name).commit).toBe(commit);
+});
+
+test('a report about an earlier delivery opens nothing', async () => {
+  const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile() });
+  targets = [target(statusOf({ amf: good }, 'earlier'))];
+  expect(await conditionOf(name)).toMatchObject({ status: 'Unknown', reason: 'Stale' });
+});
+
+test('only the packages in the annotation count, and all of them must be delivered', async () => {
+  const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile('amf, apps/upf') });
+  targets = [target(statusOf({ amf: good, smf: bad, upf: good }))];
+  expect(await conditionOf(name)).toMatchObject({ status: 'True' });
+  targets = [target(statusOf({ amf: good, smf: good, upf: bad }))];
+  expect(await conditionOf(name)).toMatchObject({ status: 'False', reason: 'Degraded' });
+  targets = [target(statusOf({ amf: good }))];
+  expect(await conditionOf(name)).toMatchObject({ status: 'False', reason: 'NotDelivered' });
+});
+
+test('an approval notices a target that became unhealthy a moment ago', async () => {
+  const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile() });
+  targets = [target(statusOf({ amf: good }))];
+  await reconcile(name);
+  expect(unhealthyProblem(world.store.get(name), targets)).toBeUndefined();
+  targets = [target(statusOf({ amf: bad }))];
+  expect(unhealthyProblem(world.store.get(name), targets)).toMatchObject({ type: TYPE });
+});
+
+test('a package without such a gate gets no condition, and loses one whose gate is gone', async () => {
+  targets = [target(statusOf({ amf: good }))];
+  const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile() });
+  expect(await conditionOf(name)).toBeDefined();
+  const plain = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\n';
+  const { name: other } = await world.draft('apps/db/w1', { Kptfile: plain });
+  expect(await conditionOf(other)).toBeUndefined();
+});

@@ -1,0 +1,89 @@
+import { conditionsOf, gatesOf, type Kptfile } from '../../../../kptfile-schema/index.ts';
+import { type Source, watchKind } from '../../../../src/controller/source.ts';
+import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
+import type { Resolver } from '../../../../src/package/plan/ports/resolver.ts';
+import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import { DEFAULT_NAMESPACE, type ObjectKey } from '../../../../src/resource/object/object.ts';
+import {
+  HEALTHY_TYPES,
+  healthCondition,
+  healthKey,
+  healthyType,
+  isHealthyType,
+  wantedPackages,
+} from './target-health.ts';
+
+export interface HealthyOptions {
+  readonly store: Pick<RevisionStore, 'list'>;
+  /** All DeliveryTargets. */
+  readonly targets: () => readonly DeliveryTarget[];
+  /** Condition types that policies require of a revision. */
+  readonly requiredGates: (revision: PackageRevision) => readonly string[];
+}
+
+export interface Healthy {
+  readonly resolver: Resolver;
+  /** Wakes the drafts and proposals with a condition on a target when the health of the target changes. */
+  readonly sources: readonly Source<ObjectKey>[];
+}
+
+/** Settles conditions on the health of targets, which gate a package until what it depends on runs; see README.md. */
+export function healthyResolver({ store, targets, requiredGates }: HealthyOptions): Healthy {
+  const gatesIn = (revision: PackageRevision, kptfile: Kptfile) =>
+    [...new Set([...gatesOf(kptfile), ...requiredGates(revision)])].filter(isHealthyType);
+
+  const resolver: Resolver = {
+    name: 'healthy',
+    claims: [HEALTHY_TYPES],
+    checksProposals: true,
+    applies: ({ conditions, revision, kptfile }) =>
+      [...conditions.keys()].some(isHealthyType) || gatesIn(revision, kptfile).length > 0,
+    resolve({ revision, kptfile, conditions }) {
+      const gates = gatesIn(revision, kptfile);
+      const wanted = wantedPackages(kptfile, revision.record);
+      return {
+        conditions: gates.map((type) => healthCondition(type, targets(), revision.namespace, wanted)),
+        withdraw: [...conditions.keys()].filter((type) => isHealthyType(type) && !gates.includes(type)),
+      };
+    },
+  };
+
+  /** A gate of a policy has its condition since the first run. */
+  const concerned = ({ metadata }: DeliveryTarget): ObjectKey[] => {
+    const type = healthyType(metadata.name);
+    const namespace = metadata.namespace ?? DEFAULT_NAMESPACE;
+    return [...store.list({ lifecycle: 'Draft' }), ...store.list({ lifecycle: 'Proposed' })]
+      .filter(
+        ({ kptfile, namespace: own }) =>
+          own === namespace &&
+          kptfile !== undefined &&
+          (conditionsOf(kptfile).has(type) || gatesOf(kptfile).includes(type)),
+      )
+      .map(({ name }) => ({ name, namespace }));
+  };
+  return {
+    resolver,
+    sources: [
+      watchKind(deliveryTargetKind, {
+        predicate: (event) => event.type !== 'update' || healthKey(event.object) !== healthKey(event.old),
+        map: ({ object }) => concerned(object),
+      }),
+    ],
+  };
+}
+
+/** The reason why a condition that is True no longer is, at the moment of an approval; undefined if there is none. */
+export function unhealthyProblem(
+  { kptfile, record, namespace }: PackageRevision,
+  targets: readonly DeliveryTarget[],
+): { readonly type: string; readonly message: string } | undefined {
+  if (kptfile === undefined) return undefined;
+  const wanted = wantedPackages(kptfile, record);
+  for (const [type, condition] of conditionsOf(kptfile)) {
+    if (!isHealthyType(type) || condition.status !== 'True') continue;
+    const { status, message = '' } = healthCondition(type, targets, namespace, wanted);
+    if (status !== 'True') return { type, message };
+  }
+  return undefined;
+}

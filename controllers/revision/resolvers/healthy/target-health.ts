@@ -1,0 +1,98 @@
+import type { Kptfile } from '../../../../kptfile-schema/index.ts';
+import { deliveredPackage } from '../../../../src/delivery/status/revision-deployments.ts';
+import { currentDeployment, deploymentOf } from '../../../../src/delivery/status/target-deployment.ts';
+import type { IssuedCondition } from '../../../../src/package/model/gates/verdict.ts';
+import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
+import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../../../src/resource/object/object.ts';
+
+/** Types of conditions on the health of a target: the prefix with the name of the target. */
+export const HEALTHY_TYPES = 'sluice.dev/Healthy.*';
+const PREFIX = 'sluice.dev/Healthy.';
+/** Annotation of a package: the packages of the target that must be healthy, in place of all, such as `core/amf, core/smf`. */
+export const HEALTHY_PACKAGES_ANNOTATION = 'sluice.dev/healthy-packages';
+const MAX_PACKAGES = 100;
+
+export function isHealthyType(type: string): boolean {
+  return type.startsWith(PREFIX) && type.length > PREFIX.length;
+}
+
+export function healthyType(target: string): string {
+  return `${PREFIX}${target}`;
+}
+
+/** A package without its repository, or `<repository>/<package>`. */
+export function wantedPackages(
+  kptfile: Pick<Kptfile, 'metadata'> | undefined,
+  record: PackageRevision['record'],
+): readonly string[] {
+  const text =
+    kptfile?.metadata?.annotations?.[HEALTHY_PACKAGES_ANNOTATION] ?? record?.annotations?.[HEALTHY_PACKAGES_ANNOTATION];
+  const names = (text ?? '').split(/[\s,]+/).filter((name) => name !== '');
+  return [...new Set(names)].slice(0, MAX_PACKAGES);
+}
+
+/**
+ * The condition of a type: True while all packages of the target, or the wanted ones, are healthy in the last delivery. The message has
+ * no counts and no texts of the engine: each change of it would be a commit on the draft.
+ */
+export function healthCondition(
+  type: string,
+  targets: readonly DeliveryTarget[],
+  namespace: string | undefined,
+  wanted: readonly string[],
+): IssuedCondition {
+  const name = type.slice(PREFIX.length);
+  const target = targets.find(
+    ({ metadata }) =>
+      metadata.name === name && (metadata.namespace ?? DEFAULT_NAMESPACE) === (namespace ?? DEFAULT_NAMESPACE),
+  );
+  const condition = (status: IssuedCondition['status'], reason: string, message: string): IssuedCondition => ({
+    ...{ type, status, reason, message, inputs: ['content'] },
+  });
+  if (target === undefined)
+    return condition('Unknown', 'TargetMissing', `there is no target ${name} in the namespace of the package`);
+  if (target.spec.engine === undefined)
+    return condition('Unknown', 'NotReported', `target ${name} has no spec.engine, so that its health is not read`);
+  const deployment = currentDeployment(target);
+  if (deployment === undefined)
+    return condition('Unknown', 'Stale', `the health of target ${name} is not read since its last delivery`);
+  const states = wanted.length === 0 ? [deployment.healthy] : [];
+  for (const path of wanted) {
+    const found = (target.status?.packages ?? []).find(
+      (one) => one.package === path || `${one.repository}/${one.package}` === path,
+    );
+    if (found === undefined || deliveredPackage(target, found) === undefined)
+      return condition('False', 'NotDelivered', `target ${name} does not deliver package ${path}`);
+    states.push(deploymentOf(deployment, found).healthy);
+  }
+  const worst = states.find(({ status }) => status === 'False') ?? states.find(({ status }) => status === 'Unknown');
+  const subject = wanted.length === 0 ? `all packages of target ${name}` : `${wanted.join(', ')} at target ${name}`;
+  const since =
+    states
+      .map((state) => state.since)
+      .sort()
+      .at(-1) ?? '';
+  const external = [
+    { source: `DeliveryTarget ${keyText(keyOf(target))}`, id: subject, value: worst?.reason ?? 'Healthy', time: since },
+  ];
+  if (worst === undefined) return { ...condition('True', 'Healthy', `${subject} are healthy`), external };
+  const next = `"sluice target get ${name} --unhealthy" lists what is not`;
+  return { ...condition(worst.status, worst.reason, `not ${subject} are healthy; ${next}`), external };
+}
+
+/** What conditions on a target depend on; the same text means that none changes. */
+export function healthKey(target: DeliveryTarget): string {
+  const deployment = currentDeployment(target);
+  const part = (state: { readonly status: string; readonly reason: string } | undefined) => [
+    state?.status,
+    state?.reason,
+  ];
+  return JSON.stringify([
+    target.spec.engine === undefined,
+    part(deployment?.healthy),
+    part(deployment?.common.healthy),
+    deployment?.packages?.map((one) => [one.repository, one.package, ...part(one.healthy)]),
+    target.status?.packages?.length,
+  ]);
+}

@@ -1,0 +1,93 @@
+import type { DeploymentSources, DeploymentStatus } from '../../delivery/status/deployment-status.ts';
+import { CommitStatusReader } from '../../delivery/status/sources/commit-status-reader.ts';
+import { EngineObjects } from '../../delivery/status/sources/engine-objects.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Clock } from '../../foundation/time/clock.ts';
+import { checkedLookup } from '../../git/network/checked-lookup.ts';
+import type { GitNetwork } from '../../git/network/git-network.ts';
+import { localHostError } from '../../git/network/host-rules.ts';
+import { endpointOf } from '../../git/network/remote-url.ts';
+import type { ClusterAccess } from '../../kubernetes/access/cluster-access.ts';
+import { accessFromText } from '../../kubernetes/access/kubeconfig.ts';
+import { Connection } from '../../kubernetes/connection/connection.ts';
+import { HttpClient } from '../../kubernetes/http-client.ts';
+import { credentialsOf } from '../../package/upstream/credentials.ts';
+import type { Client } from '../../resource/client/client.ts';
+import { secretKind, secretText } from '../../resource/kinds/core/secret.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
+import { HostDocuments } from './host-documents.ts';
+
+export interface DeploymentSourcesOptions {
+  /** Reads Secrets. */
+  readonly client: Client;
+  readonly clock: Clock;
+  /** Hosts that may be connected to, for clusters as for Git. */
+  readonly network: GitNetwork;
+  /** The cluster that Sluice runs in; absent without one. */
+  readonly cluster?: Client | undefined;
+}
+
+/** A watch of an engine is one of many requests; a cluster that does not respond must not occupy a worker for long. */
+const LIMITS = { headers: 15_000, body: 30_000, call: 30_000, responseBytes: 64 * 1024 * 1024 };
+
+/** Opens what reports about deployments: the cluster that Sluice runs in, one of a kubeconfig, or the Git host of a target. */
+export function deploymentSources(options: DeploymentSourcesOptions): DeploymentSources {
+  const { client, clock, network } = options;
+
+  const secretOf = async ({ metadata, spec }: DeliveryTarget, signal: AbortSignal) => {
+    const reference = spec.engine?.kubeconfigSecretRef;
+    if (reference === undefined) return undefined;
+    const { namespace = DEFAULT_NAMESPACE } = metadata;
+    const secret = await client.find(secretKind, { namespace, name: reference.name }, { signal });
+    const where = `Secret ${namespace}/${reference.name}, which spec.engine.kubeconfigSecretRef refers to,`;
+    if (secret === undefined)
+      throw new SluiceError(
+        'NotFound',
+        `${where} does not exist; create it with the kubeconfig under the key ${reference.key}`,
+      );
+    return { secret, where, key: reference.key };
+  };
+
+  return {
+    async versionOf(target, signal) {
+      return (await secretOf(target, signal))?.secret.metadata.resourceVersion ?? '';
+    },
+
+    async open(target, onChange, signal): Promise<DeploymentStatus> {
+      const { engine, git } = target.spec;
+      if (engine?.type === 'CommitStatus') {
+        const credentials = credentialsOf(client, target, git.secretRef);
+        const documents = new HostDocuments({ network, ...(credentials === undefined ? {} : { credentials }) });
+        return new CommitStatusReader(target, documents.read, () => documents.close());
+      }
+      const found = await secretOf(target, signal);
+      if (found === undefined) {
+        const { cluster } = options;
+        if (cluster !== undefined)
+          return new EngineObjects(target, { client: cluster, cluster: 'the cluster of Sluice', clock, onChange });
+        throw new SluiceError(
+          'InvalidInput',
+          'cannot read the engine of the target: Sluice does not run in a cluster; set spec.engine.kubeconfigSecretRef to a Secret with the kubeconfig of the cluster of the engine',
+        );
+      }
+      const text = secretText(found.secret, found.key);
+      if (text === undefined)
+        throw new SluiceError('InvalidInput', `${found.where} has no key ${found.key}; put the kubeconfig there`);
+      const access = checkedAccess(await accessFromText(text, `the kubeconfig in ${found.where}`, clock), network);
+      const connection = new Connection(access, { clock, limits: LIMITS });
+      return new EngineObjects(target, {
+        client: new HttpClient({ connection, face: 'controller' }),
+        ...{ cluster: access.server, clock, onChange },
+        onClose: () => connection.close(),
+      });
+    },
+  };
+}
+
+/** A user of the API chose the server, and Sluice connects to it from inside its network: the rules on Git hosts apply. */
+function checkedAccess(access: ClusterAccess, { hosts }: GitNetwork): ClusterAccess {
+  const endpoint = endpointOf(new URL(access.server));
+  if (hosts.isRefused(endpoint.host, endpoint.port)) throw localHostError(endpoint);
+  return { ...access, lookup: checkedLookup(hosts, endpoint) };
+}

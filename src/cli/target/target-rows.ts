@@ -1,0 +1,70 @@
+import { deploymentMessage } from '../../delivery/status/revision-deployments.ts';
+import { currentDeployment, deploymentOf, type TimedState } from '../../delivery/status/target-deployment.ts';
+import { age } from '../../foundation/time/age.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import { findCondition } from '../../resource/object/condition.ts';
+import type { Terminal } from '../output/terminal.ts';
+
+export const TARGET_COLUMNS = ['Name', 'Packages', 'Delivered', 'Synced', 'Healthy', 'Since', 'Message'];
+export const PACKAGE_COLUMNS = ['Target', 'Package', 'Revision', 'Synced', 'Healthy', 'Since', 'Message'];
+
+/** One line about a target as a whole. `now` in milliseconds since the epoch. */
+export function targetRow({ metadata, spec, status }: DeliveryTarget, now: number): string[] {
+  const ready = findCondition(status?.conditions, 'Ready');
+  const deployment = currentDeployment({ status });
+  const delivered = deployment?.delivered.status ?? ready?.status ?? 'Unknown';
+  const problem = ready?.status === 'True' || ready === undefined ? '' : `${ready.reason}: ${ready.message}`;
+  const report = deployment === undefined ? '' : deploymentMessage(deployment);
+  const missing = spec.engine === undefined ? 'no spec.engine' : 'not read yet';
+  return [
+    metadata.name,
+    String(status?.packages?.length ?? 0),
+    delivered,
+    deployment?.synced.status ?? '-',
+    deployment?.healthy.status ?? '-',
+    deployment === undefined ? '' : age(latestOf(deployment), now),
+    [problem, deployment === undefined ? missing : report].filter((text) => text !== '').join('; '),
+  ];
+}
+
+/** One line for each package of a target. */
+export function packageRows(
+  { metadata, status }: DeliveryTarget,
+  now: number,
+  isShown: (state: { readonly isGood: boolean }) => boolean,
+): string[][] {
+  const { packages = [] } = status ?? {};
+  const deployment = currentDeployment({ status });
+  return packages.flatMap((one) => {
+    const state = deployment && deploymentOf(deployment, one);
+    const isGood = state?.synced.status === 'True' && state.healthy.status === 'True';
+    if (!isShown({ isGood })) return [];
+    const name = `${one.repository}/${one.package}`;
+    const revision = `v${one.revision}`;
+    if (state === undefined) return [[metadata.name, name, revision, '-', '-', '', '']];
+    return [
+      [
+        metadata.name,
+        name,
+        revision,
+        state.synced.status,
+        state.healthy.status,
+        age(latestOf(state), now),
+        deploymentMessage(state),
+      ],
+    ];
+  });
+}
+
+function latestOf({ synced, healthy }: { readonly synced: TimedState; readonly healthy: TimedState }): string {
+  return Date.parse(synced.since) > Date.parse(healthy.since) ? synced.since : healthy.since;
+}
+
+/** Colours the columns of states. */
+export function paintStates(terminal: Terminal, columns: readonly string[]) {
+  const states = new Set(['Delivered', 'Synced', 'Healthy'].map((name) => columns.indexOf(name)));
+  return (padded: string, column: number, value: string): string => {
+    if (!states.has(column)) return padded;
+    return terminal.style(value === 'True' ? 'green' : value === 'False' ? 'red' : 'yellow', padded);
+  };
+}

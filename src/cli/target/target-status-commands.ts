@@ -1,0 +1,42 @@
+import { type Command, Option } from 'commander';
+import { examples, type Finish, withAllNamespaces, withHeaders, withOutput, withPlace } from '../access/options.ts';
+import type { Invocation } from '../output/invocation.ts';
+
+/** `sluice target get` */
+export function addTargetGet(target: Command, invocation: Invocation, finish: Finish): void {
+  const get = target
+    .command('get')
+    .description('show what is delivered, synced and healthy')
+    .argument('[names...]', 'names of targets (default: all)')
+    .option('--packages', 'show each package of the targets')
+    .option('--unhealthy', 'with --packages: only those that are not both synced and healthy');
+  examples(
+    withOutput(withHeaders(withAllNamespaces(withPlace(get))), ['table', 'json', 'yaml']),
+    'sluice target get',
+    'sluice target get edge-east --packages --unhealthy',
+    'sluice target get edge-east -o json',
+  ).action(async (names, options) => {
+    finish(await (await import('./target-get.ts')).targetGet(names, options, invocation));
+  });
+}
+
+/** `sluice target watch` */
+export function addTargetWatch(target: Command, invocation: Invocation, finish: Finish): void {
+  const watch = target
+    .command('watch')
+    .description('print each change of a target, or wait until it is synced or healthy')
+    .argument('<name>', 'name of the target')
+    .addOption(new Option('--until <state>', 'end when the last delivery is so').choices(['synced', 'healthy']))
+    .option('--timeout <duration>', 'how long to wait, such as 10m (default: without limit)')
+    .addHelpText(
+      'after',
+      '\nThe exit code is 0 once the state of --until is reached, and 1 if it is not reached within --timeout.',
+    );
+  examples(
+    withOutput(withPlace(watch), ['text', 'json']),
+    'sluice target watch edge-east',
+    'sluice target watch edge-east --until healthy --timeout 10m',
+  ).action(async (name, options) => {
+    finish(await (await import('./target-watch.ts')).targetWatch(name, options, invocation));
+  });
+}

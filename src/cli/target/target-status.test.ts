@@ -1,0 +1,99 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { dataFolder } from '../../app/data/data-folder.ts';
+import { ObjectSet } from '../../app/data/object-set.ts';
+import { targetDeployment } from '../../delivery/status/target-deployment.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { type CliFixture, cliFixture } from '../testing.ts';
+
+const COMMIT = 'c'.repeat(40);
+const good = { status: 'True', reason: 'Synced', message: '' } as const;
+const bad = { status: 'False', reason: 'Degraded', message: 'Deployment upf\u001b[31m not ready: 2/3' } as const;
+
+let cli: CliFixture;
+beforeEach(async () => {
+  cli = await cliFixture();
+  await mkdir(join(cli.folder, 'conf'));
+  await writeFile(
+    join(cli.folder, 'conf', 'targets.yaml'),
+    ['edge-east', 'edge-west']
+      .map(
+        (name) =>
+          `apiVersion: sluice.dev/v1alpha1\nkind: DeliveryTarget\nmetadata: {name: ${name}}\nspec:\n  selector: {packages: [none]}\n  git: {repo: ${cli.bare(`${name}.git`)}}\n${name === 'edge-east' ? '  engine: {type: Flux}\n' : ''}---\n`,
+      )
+      .join(''),
+  );
+  expect((await cli.run('up', '--until-idle', '--config', join(cli.folder, 'conf'))).code).toBe(0);
+});
+afterEach(() => cli[Symbol.asyncDispose]());
+
+/** Writes the status that the controllers would write. */
+async function report(upf: typeof good | typeof bad, commit = COMMIT): Promise<void> {
+  const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: true });
+  try {
+    const client = objects.client({ name: 'sluice' });
+    const target = await client.get(deliveryTargetKind, { name: 'edge-east' });
+    const packages = ['amf', 'upf'].map((path) => ({
+      repository: 'apps',
+      package: path,
+      revision: 1,
+      commit: 'c',
+      tree: 't',
+    }));
+    const states = packages.map((one) => ({ ...one, synced: good, healthy: one.package === 'upf' ? upf : good }));
+    const deployment = targetDeployment(states, {
+      ...{ delivered: good, commit, objects: [], before: undefined, now: Date.now() },
+    });
+    await client.updateStatus(deliveryTargetKind, { ...target, status: { lastCommit: COMMIT, packages, deployment } });
+  } finally {
+    await objects.close();
+  }
+}
+
+test('get prints targets and packages, and objects as data', async () => {
+  await report(bad);
+  const { stdout, code } = await cli.run('target', 'get');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^NAME +PACKAGES +DELIVERED +SYNCED +HEALTHY +SINCE +MESSAGE$/m);
+  expect(stdout).toMatch(
+    /^edge-east +2 +True +True +False +\d+s +1 of 2 packages are healthy; upf: Deployment upf .*2\/3$/m,
+  );
+  expect(stdout).toMatch(/^edge-west +0 +\S+ +- +- +no spec\.engine$/m);
+  expect(stdout).not.toContain('\u001b[31m');
+  expect((await cli.run('target', 'get', 'edge-east', '--packages')).stdout.split('\n')).toHaveLength(4);
+  const unhealthy = await cli.run('target', 'get', '--unhealthy', '--no-headers');
+  expect(unhealthy.stdout).toMatch(/^edge-east +apps\/upf +v1 +True +False +\d+s +Deployment upf .*2\/3\n$/);
+  const data = JSON.parse((await cli.run('target', 'get', 'edge-east', '-o', 'json')).stdout);
+  expect(data).toMatchObject({ kind: 'DeliveryTarget', status: { deployment: { healthy: { status: 'False' } } } });
+  expect((await cli.run('target', 'get', '-o', 'yaml')).stdout).toContain('kind: List');
+});
+
+test('a target that does not exist is an error with similar names', async () => {
+  const { code, stderr } = await cli.run('target', 'get', 'edge-eats');
+  expect(code).not.toBe(0);
+  expect(stderr).toContain('did you mean edge-east');
+});
+
+test('watch ends at the state, and with exit code 1 without it in time', async () => {
+  await report(bad);
+  expect(await cli.run('target', 'watch', 'edge-east', '--until', 'synced')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^\S+ {2}2 packages, delivered True, synced True, healthy False: 1 of 2 packages are healthy/,
+    ),
+  });
+  const late = await cli.run('target', 'watch', 'edge-east', '--until', 'healthy', '--timeout', '10ms');
+  expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('is not healthy within 10ms') });
+  await report(good);
+  const done = await cli.run('target', 'watch', 'edge-east', '--until', 'healthy', '-o', 'json');
+  expect(done.code).toBe(0);
+  expect(JSON.parse(done.stdout)).toMatchObject({ kind: 'DeliveryTarget' });
+  // A report about an earlier delivery does not count.
+  await report(good, 'd'.repeat(40));
+  const outdated = await cli.run('target', 'watch', 'edge-east', '--until', 'healthy', '--timeout', '10ms');
+  expect(outdated.code).toBe(1);
+  expect((await cli.run('target', 'watch', 'edge-west', '--until', 'synced')).stderr).toContain('set it first');
+  expect((await cli.run('target', 'watch', 'edge-east', '--timeout', 'soon')).code).toBe(2);
+});

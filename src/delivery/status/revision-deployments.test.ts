@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deploymentsOf } from './revision-deployments.ts';
+import { targetDeployment } from './target-deployment.ts';
+
+const NOW = Date.parse('2030-01-01T00:00:00.000Z');
+const good = { status: 'True', reason: 'Synced', message: 'x' } as const;
+const bad = { status: 'False', reason: 'Degraded', message: 'Kustomization a/b: 2/3 are ready' } as const;
+
+function target(
+  name: string,
+  namespace: string,
+  packages: readonly [path: string, revision: number, healthy: typeof good | typeof bad][],
+  isReadBack = true,
+) {
+  const object = deliveryTargetKind.complete({
+    metadata: { name, namespace },
+    spec: { selector: {}, git: { repo: 'file:///site.git' } },
+  });
+  const delivered = packages.map(([path, revision]) => ({
+    repository: 'apps',
+    package: path,
+    revision,
+    commit: 'c',
+    tree: 't',
+  }));
+  const states = packages.map(([path, , healthy]) => ({ repository: 'apps', package: path, synced: good, healthy }));
+  const deployment = targetDeployment(states, {
+    delivered: good,
+    commit: undefined,
+    objects: [],
+    before: undefined,
+    now: NOW,
+  });
+  return { ...object, status: { packages: delivered, ...(isReadBack ? { deployment } : {}) } };
+}
+
+const revision = (path: string, number: number) => ({
+  key: { repository: 'apps', package: path, workspace: 'v1' },
+  revision: number,
+  namespace: 'default',
+});
+
+test('a revision has the targets of its namespace that deliver it, and not those that deliver another revision', () => {
+  const targets = [
+    target('west', 'default', [['web', 2, good]]),
+    target('east', 'default', [
+      ['web', 1, bad],
+      ['db', 1, good],
+      ['dns', 1, good],
+    ]),
+    target('plain', 'default', [['web', 1, good]], false),
+    target('east', 'other', [['web', 1, good]]),
+  ];
+  const since = new Date(NOW).toISOString();
+  expect(deploymentsOf(revision('web', 1), targets)).toEqual([
+    {
+      target: 'east',
+      delivered: 'True',
+      synced: 'True',
+      healthy: 'False',
+      since,
+      message: 'Kustomization a/b: 2/3 are ready',
+    },
+    { target: 'plain', delivered: 'True', synced: 'Unknown', healthy: 'Unknown' },
+  ]);
+  expect(deploymentsOf(revision('db', 1), targets)).toEqual([
+    { target: 'east', delivered: 'True', synced: 'True', healthy: 'True', since },
+  ]);
+  expect(deploymentsOf(revision('web', 3), targets)).toEqual([]);
+  expect(deploymentsOf(revision('web', 0), targets)).toEqual([]);
+});
+
+test('with thousands of different states those beyond the limit are not known, and never healthy', () => {
+  const names = [...Array(3000).keys()].map((index) => `p${index}`);
+  const states = names.map((path, index) => ({
+    ...{ repository: 'apps', package: path, synced: good },
+    healthy: index < 1500 ? good : { ...bad, message: `object ${path}` },
+  }));
+  const deployment = targetDeployment(states, {
+    delivered: good,
+    commit: undefined,
+    objects: [],
+    before: undefined,
+    now: NOW,
+  });
+  expect(deployment.packages).toHaveLength(1000);
+  expect(deployment.unlisted?.count).toBe(500);
+  expect(deployment.healthy.message).toContain('1500 of 3000 packages are healthy');
+  // An object of a cluster has at most 1.5 MB.
+  expect(JSON.stringify(deployment).length).toBeLessThan(600_000);
+  const base = target('east', 'default', [['p2999', 1, bad]]);
+  const [one] = deploymentsOf(revision('p2999', 1), [{ ...base, status: { ...base.status, deployment } }]);
+  expect(one).toMatchObject({ healthy: expect.not.stringMatching('True') });
+});

@@ -1,0 +1,212 @@
+import { CLUSTER_WATCH_TIMEOUT_MS, Informer } from '../../../controller/informer.ts';
+import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Clock } from '../../../foundation/time/clock.ts';
+import type { Client } from '../../../resource/client/client.ts';
+import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery-target.ts';
+import { type KubernetesObject, keyOf, keyText, type Stored } from '../../../resource/object/object.ts';
+import { sameValue } from '../../../resource/object/same-value.ts';
+import type { DeploymentStatus, EngineReports, ReportRequest } from '../deployment-status.ts';
+import type { EngineReport } from '../engine-report.ts';
+import { interpretApplication, sourcesOf } from '../interpret-application.ts';
+import { interpretKustomization } from '../interpret-kustomization.ts';
+import { applicationKind, gitRepositoryKind, kustomizationKind } from './engine-kinds.ts';
+import { concernsDirectory, isGitRepositoryOf, isSourceOf } from './source-match.ts';
+
+/** Milliseconds until the first list must be there. */
+const FIRST_LIST_MS = 15_000;
+/** Milliseconds after which reports do not count any more while the connection fails. */
+const MAX_OUTAGE_MS = 60_000;
+
+const DEFAULT_NAMESPACES = { ArgoCD: 'argocd', Flux: 'flux-system' } as const;
+
+export interface EngineObjectsOptions {
+  /** Of the cluster of the engine. */
+  readonly client: Client;
+  /** Names the cluster in messages. */
+  readonly cluster: string;
+  readonly clock: Clock;
+  readonly onChange: () => void;
+  /** Called when the reports are closed. */
+  readonly onClose?: () => Promise<void>;
+}
+
+type EngineTarget = Pick<DeliveryTarget, 'spec'>;
+
+interface SeenHealth {
+  /** The health and the time of its transition, as text. */
+  readonly health: string;
+  readonly at: number;
+}
+
+/** Follows the Applications or Kustomizations that deploy a target, by a watch. Only changes of a report count as changes. */
+export class EngineObjects implements DeploymentStatus {
+  readonly #options: EngineObjectsOptions;
+  readonly #engine: NonNullable<DeliveryTarget['spec']['engine']>;
+  readonly #git: DeliveryTarget['spec']['git'];
+  readonly #objects: Informer<KubernetesObject>;
+  /** The sources of Kustomizations; only where these are found by their sources. */
+  readonly #repositories: Informer<KubernetesObject> | undefined;
+  readonly #reports = new Map<string, EngineReport>();
+  readonly #health = new Map<string, SeenHealth>();
+  /** Rejects with the first failure of a connection. */
+  readonly #failing = Promise.withResolvers<never>();
+  #failure: { readonly error: unknown; readonly since: number } | undefined;
+
+  constructor({ spec }: EngineTarget, options: EngineObjectsOptions) {
+    if (spec.engine === undefined || spec.engine.type === 'CommitStatus')
+      throw new SluiceError('Internal', 'the target has no engine with objects');
+    this.#options = options;
+    // A failure while no caller waits is reported by the next call.
+    this.#failing.promise.catch(() => undefined);
+    this.#engine = spec.engine;
+    this.#git = spec.git;
+    const { type, name, selector, namespace = DEFAULT_NAMESPACES[type] } = spec.engine;
+    const selection = {
+      namespace,
+      ...(name === undefined ? {} : { fieldSelector: `metadata.name=${name}` }),
+      ...(selector === undefined ? {} : { labelSelector: selector }),
+    };
+    this.#objects = this.#informer(type === 'Flux' ? kustomizationKind : applicationKind, selection);
+    this.#objects.addHandler((event) => {
+      if (event.type === 'delete') this.#remove(keyText(keyOf(event.object)));
+      else this.#update(event.object);
+    });
+    if (type === 'Flux' && this.#findsBySource) {
+      this.#repositories = this.#informer(gitRepositoryKind, { namespace });
+      this.#repositories.addHandler(() => {
+        for (const object of this.#objects.list()) this.#update(object);
+      });
+      this.#repositories.start();
+    }
+    this.#objects.start();
+  }
+
+  async reports({ signal }: ReportRequest): Promise<EngineReports> {
+    const { clock } = this.#options;
+    for (const informer of [this.#objects, this.#repositories])
+      if (informer !== undefined) await this.#synced(informer, signal);
+    const { since = clock.now(), error } = this.#failure ?? {};
+    if (clock.now() - since > MAX_OUTAGE_MS) throw this.#unreachable(error);
+    // The same report can have another meaning after a while.
+    for (const [key, { retryAfterMs }] of this.#reports) {
+      const [namespace, name = ''] = key.split('/', 2);
+      const object = retryAfterMs === undefined ? undefined : this.#objects.get({ namespace, name });
+      const again = object && this.#interpret(object);
+      if (again !== undefined) this.#reports.set(key, again);
+    }
+    const reports = [...this.#reports.values()];
+    const waits = reports.flatMap((report) => report.retryAfterMs ?? []);
+    return { reports, ...(waits.length === 0 ? {} : { retryAfterMs: Math.min(...waits) }) };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#objects.stop(), this.#repositories?.stop()]);
+    await this.#options.onClose?.();
+  }
+
+  get #lastError(): unknown {
+    return this.#failure?.error;
+  }
+
+  get #findsBySource(): boolean {
+    return this.#engine.name === undefined && this.#engine.selector === undefined;
+  }
+
+  #informer(kind: typeof kustomizationKind, selection: object): Informer<KubernetesObject> {
+    const { client, clock } = this.#options;
+    return new Informer({
+      ...{ client, kind, selection, clock },
+      watchTimeoutMs: CLUSTER_WATCH_TIMEOUT_MS,
+      onError: (error) => {
+        const isFirst = this.#failure === undefined;
+        this.#failure = { error, since: this.#failure?.since ?? clock.now() };
+        this.#failing.reject(error);
+        if (isFirst) this.#options.onChange();
+      },
+      onChange: () => {
+        if (this.#failure === undefined) return;
+        this.#failure = undefined;
+        this.#options.onChange();
+      },
+    });
+  }
+
+  /** Resolves once the first list is there; fails with the error of the list, or after a time. */
+  async #synced(informer: Informer<KubernetesObject>, signal: AbortSignal): Promise<void> {
+    if (informer.synced) return;
+    if (this.#failure !== undefined) throw this.#unreachable(this.#lastError);
+    const { promise, reject } = Promise.withResolvers<never>();
+    const cancel = this.#options.clock.schedule(FIRST_LIST_MS, () =>
+      reject(new SluiceError('Timeout', `no list within ${FIRST_LIST_MS / 1000} s`)),
+    );
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      await Promise.race([informer.whenSynced(), promise, this.#failing.promise]);
+    } catch (error) {
+      throw this.#unreachable(this.#lastError ?? error);
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  #unreachable(error: unknown): SluiceError {
+    const { cluster } = this.#options;
+    const code = error instanceof SluiceError ? error.code : 'Unavailable';
+    const message = `cannot read the ${this.#objects.kind.plural} of ${cluster}: ${messageOf(error)}`;
+    return new SluiceError(code, message, { cause: error });
+  }
+
+  #update(object: Stored): void {
+    const key = keyText(keyOf(object));
+    const report = this.#concerns(object) ? this.#interpret(object) : undefined;
+    if (report === undefined) {
+      this.#remove(key);
+      return;
+    }
+    if (sameValue(this.#reports.get(key), report)) return;
+    this.#reports.set(key, report);
+    this.#options.onChange();
+  }
+
+  #remove(key: string): void {
+    this.#health.delete(key);
+    if (this.#reports.delete(key)) this.#options.onChange();
+  }
+
+  /** True for an object that the target names, or whose source is the target. */
+  #concerns(object: Stored): boolean {
+    if (!this.#findsBySource) return true;
+    if (this.#engine.type === 'ArgoCD')
+      return sourcesOf(object).some(
+        (source) => isSourceOf(this.#git, source) && concernsDirectory(this.#git, source.path),
+      );
+    const { path, sourceRef } = (object.spec ?? {}) as { path?: unknown; sourceRef?: Record<string, unknown> };
+    const { namespace = object.metadata.namespace, name, kind } = sourceRef ?? {};
+    if (kind !== 'GitRepository' || typeof name !== 'string' || typeof namespace !== 'string') return false;
+    const repository = this.#repositories?.get({ namespace, name });
+    return (
+      repository !== undefined &&
+      isGitRepositoryOf(this.#git, repository) &&
+      concernsDirectory(this.#git, typeof path === 'string' ? path : undefined)
+    );
+  }
+
+  #interpret(object: Stored): EngineReport | undefined {
+    if (this.#engine.type === 'Flux') return interpretKustomization(object);
+    const now = this.#options.clock.now();
+    const key = keyText(keyOf(object));
+    const { status, lastTransitionTime } =
+      (object.status as { health?: Record<string, unknown> } | undefined)?.health ?? {};
+    const health = `${String(status)} ${String(lastTransitionTime)}`;
+    const before = this.#health.get(key);
+    const at = before?.health === health ? Math.min(before.at, now) : now;
+    this.#health.set(key, { health, at });
+    const sources = sourcesOf(object);
+    // The engine may read a single source under another address.
+    const isSource =
+      sources.length > 1 ? (source: Parameters<typeof isSourceOf>[1]) => isSourceOf(this.#git, source) : undefined;
+    return interpretApplication(object, { now, healthSeenAt: at, ...(isSource === undefined ? {} : { isSource }) });
+  }
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { labelSelectorSchema } from '../../selector/label-selector.ts';
+
+export const ENGINE_TYPES = ['ArgoCD', 'Flux', 'CommitStatus'] as const;
+
+/** The engine that deploys what a target delivers, and where it reports. */
+export const engineSchema = z
+  .object({
+    type: z
+      .enum(ENGINE_TYPES)
+      .describe(
+        'Source of the reports: Applications of Argo CD, Kustomizations of Flux, or commit statuses on the Git host.',
+      ),
+    namespace: z
+      .string()
+      .min(1)
+      .max(63)
+      .optional()
+      .describe('Namespace of the objects of the engine. Default: argocd or flux-system.'),
+    name: z
+      .string()
+      .min(1)
+      .max(253)
+      .optional()
+      .describe(
+        'Name of the Application or Kustomization. Without name and selector: every one whose source is the repository and branch of the target, and a path inside or above its directory.',
+      ),
+    selector: labelSelectorSchema.optional().describe('Label selector for Applications or Kustomizations.'),
+    kubeconfigSecretRef: z
+      .object({
+        name: z.string().min(1).describe('Name of a Secret in the same namespace.'),
+        key: z.string().min(1).max(253).default('value').describe('Key of the Secret with the kubeconfig.'),
+      })
+      .optional()
+      .describe('Kubeconfig of the cluster of the engine. Default: the cluster that Sluice runs in.'),
+    context: z
+      .string()
+      .min(1)
+      .max(255)
+      .optional()
+      .describe(
+        'Pattern of the contexts of commit statuses, in which * stands for any characters. Default: kustomization/*.',
+      ),
+  })
+  .describe('Engine that deploys the target, and where its reports are read.');

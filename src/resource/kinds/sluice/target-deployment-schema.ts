@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { conditionStatusSchema } from '../common/condition-schema.ts';
+
+const timedState = (description: string) =>
+  z
+    .object({
+      status: conditionStatusSchema,
+      reason: z.string().describe('Machine-readable reason, one word in CamelCase.'),
+      message: z.string().describe('Human-readable message, with the text of the engine.'),
+      since: z.string().meta({ format: 'date-time' }).describe('Time since when the status holds, in RFC 3339.'),
+    })
+    .describe(description);
+
+const synced = timedState('Whether the engine applied the delivered content.');
+const healthy = timedState('Whether the engine reports the applied content as healthy.');
+
+/** What the engine of a target reports: of the target as a whole, and of the packages that differ from most of them. */
+export const targetDeploymentSchema = z
+  .object({
+    commit: z
+      .string()
+      .optional()
+      .describe('The commit of the delivery that this is about; another one than lastCommit is outdated.'),
+    delivered: timedState('Whether everything that the target selects is committed to its branch.'),
+    synced,
+    healthy,
+    common: z
+      .object({ synced, healthy })
+      .describe('State of every package that is not listed in packages; since is the latest time of them.'),
+    packages: z
+      .array(
+        z.object({
+          repository: z.string().describe('Name of the Repository object.'),
+          package: z.string().describe('Path of the package in the repository.'),
+          ...{ synced, healthy },
+        }),
+      )
+      .optional()
+      .describe('Packages with another state than the common one. At most 1,000.'),
+    unlisted: z
+      .object({
+        count: z.int().describe('Number of the packages.'),
+        since: z.string().meta({ format: 'date-time' }).describe('Time of the last change of one of them.'),
+      })
+      .optional()
+      .describe('Packages that differ from the common state and are too many to list. Their state is not known here.'),
+    objects: z
+      .array(
+        z.object({
+          name: z
+            .string()
+            .describe('Kind, namespace and name of the object of the engine, or the context of a status.'),
+          path: z.string().describe('Folder of the repository that it deploys.'),
+          revision: z.string().optional().describe('Commit that it reported last as applied.'),
+        }),
+      )
+      .optional()
+      .describe('Objects of the engine that deploy the target. At most 20.'),
+  })
+  .describe('Report of the engine about the deployment of the target.');
