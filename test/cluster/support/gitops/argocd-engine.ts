@@ -1,0 +1,118 @@
+import type { KubeApi, KubeObject } from '../../../support/api/kube-api.ts';
+import { applyObjects } from '../apply-objects.ts';
+import { ARGOCD_NAMESPACE } from './argocd.ts';
+import type { Engine, FollowOptions, PackageReport } from './engine.ts';
+import type { DeliveredPlace } from './gitops-world.ts';
+
+const API = `/apis/argoproj.io/v1alpha1/namespaces/${ARGOCD_NAMESPACE}`;
+const REFRESH = 'argocd.argoproj.io/refresh';
+const REFRESH_SET = 'argocd.argoproj.io/application-set-refresh';
+
+/** One ApplicationSet for all packages of a place, which makes an Application of each folder that has a kustomization. */
+export class ArgoCdEngine implements Engine {
+  readonly name = 'Argo CD';
+  readonly #cluster: KubeApi;
+
+  constructor(cluster: KubeApi) {
+    this.#cluster = cluster;
+  }
+
+  async follow({ name, url, directory }: DeliveredPlace, { spec = {}, verify }: FollowOptions = {}): Promise<void> {
+    const metadata = { name, namespace: ARGOCD_NAMESPACE };
+    const prefix = directory === '' ? '' : `${directory}/`;
+    const set = {
+      ...{ apiVersion: 'argoproj.io/v1alpha1', kind: 'ApplicationSet', metadata },
+      spec: {
+        ...{ goTemplate: true, goTemplateOptions: ['missingkey=error'] },
+        generators: [{ git: { repoURL: url, revision: 'main', files: [{ path: `${prefix}**/kustomization.yaml` }] } }],
+        template: {
+          metadata: { name: `${name}-{{ .path.path | trimPrefix "${prefix}" | replace "/" "-" }}` },
+          spec: {
+            project: verify === undefined ? 'default' : name,
+            source: { repoURL: url, targetRevision: 'main', path: '{{ .path.path }}' },
+            destination: { server: 'https://kubernetes.default.svc', namespace: 'default' },
+            syncPolicy: {
+              automated: { prune: true, selfHeal: true, allowEmpty: true },
+              // An object can need the definition of another package; `refresh` retries with what was delivered meanwhile.
+              retry: { limit: -1, refresh: true, backoff: { duration: '1s', factor: 2, maxDuration: '3s' } },
+              syncOptions: ['ServerSideApply=true'],
+            },
+            ...spec,
+          },
+        },
+      },
+    };
+    const project = {
+      ...{ apiVersion: 'argoproj.io/v1alpha1', kind: 'AppProject', metadata },
+      spec: {
+        sourceRepos: [url],
+        destinations: [{ namespace: '*', server: '*' }],
+        clusterResourceWhitelist: [{ group: '*', kind: '*' }],
+        signatureKeys: [{ keyID: verify?.keyId }],
+      },
+    };
+    const objects = verify === undefined ? [set] : [project, set];
+    await applyObjects(this.#cluster, objects as unknown as readonly KubeObject[]);
+  }
+
+  async trigger({ name }: DeliveredPlace): Promise<void> {
+    const annotate = (path: string, annotation: string, value: string) =>
+      this.#cluster.patch(path, { metadata: { annotations: { [annotation]: value } } });
+    const { status, text } = await annotate(`${API}/applicationsets/${name}`, REFRESH_SET, 'true');
+    if (status !== 200) throw new Error(text);
+    for (const { metadata } of await this.#applications(name))
+      await annotate(`${API}/applications/${metadata.name}`, REFRESH, 'normal');
+  }
+
+  async report({ name, directory }: DeliveredPlace, packagePath: string): Promise<PackageReport> {
+    const path = directory === '' ? packagePath : `${directory}/${packagePath}`;
+    const object = (await this.#applications(name)).find(({ spec }) => spec.source.path === path);
+    const { sync, health, operationState, conditions = [], reconciledAt = '' } = object?.status ?? {};
+    const { phase, finishedAt = '', message = '', syncResult } = operationState ?? {};
+    const failures = (syncResult?.resources ?? []).filter(({ status }) => status === 'SyncFailed');
+    // A report of health that is older than the last operation is of the objects before it.
+    const isRecent = reconciledAt >= finishedAt && phase !== 'Running';
+    return {
+      seen: sync?.revision,
+      synced: sync?.status === 'Synced' && isRecent ? sync.revision : undefined,
+      healthy: health?.status === 'Healthy' && isRecent && conditions.length === 0,
+      message: [
+        `${phase}: ${message}`,
+        ...failures.map((each) => `${each.kind} ${each.name}: ${each.message}`),
+        ...conditions.map((each) => `${each.type}: ${each.message}`),
+      ].join('; '),
+      object,
+    };
+  }
+
+  async #applications(set: string): Promise<readonly Application[]> {
+    const { body } = await this.#cluster.list(`${API}/applications`);
+    return (body.items as readonly Application[]).filter(({ metadata: { ownerReferences = [] } }) =>
+      ownerReferences.some((owner) => owner.name === set),
+    );
+  }
+}
+
+type Application = KubeObject & {
+  readonly metadata: KubeObject['metadata'] & { readonly ownerReferences?: readonly { readonly name: string }[] };
+  readonly spec: { readonly source: { readonly path: string } };
+  readonly status?: {
+    readonly sync?: { readonly status: string; readonly revision?: string };
+    readonly health?: { readonly status: string };
+    readonly reconciledAt?: string;
+    readonly operationState?: {
+      readonly phase: string;
+      readonly message?: string;
+      readonly finishedAt?: string;
+      readonly syncResult?: { readonly resources?: readonly SyncedResource[] };
+    };
+    readonly conditions?: readonly { readonly type: string; readonly message: string }[];
+  };
+};
+
+interface SyncedResource {
+  readonly kind: string;
+  readonly name: string;
+  readonly status?: string;
+  readonly message?: string;
+}
