@@ -9,7 +9,9 @@ import { redisProgram } from '../support/gitops/redis-program.ts';
 import { configMap, Scenario } from '../support/gitops/scenario.ts';
 import { clusterPrograms } from '../support/programs.ts';
 import { argoCdStates } from './argocd-states.ts';
+import { corpusCase } from './corpus-case.ts';
 import { deliveryCases } from './delivery-cases.ts';
+import { quickStartCase } from './quick-start-case.ts';
 
 const without = inject('serverMissing');
 const argocd = without === '' ? await argoCdProgram((line) => console.log(line)) : { missing: without };
@@ -39,7 +41,9 @@ describe('Argo CD syncs what Sluice delivers', skipFor(missing), () => {
     if (failed) console.log(`argocd: logs: ${world?.plane.folder}/logs`);
   });
 
+  quickStartCase(() => site);
   deliveryCases(() => site);
+  corpusCase(() => site, { unhealthy: [] });
   argoCdStates(() => site);
 
   test('an object without a namespace is created in the namespace of the destination', async () => {

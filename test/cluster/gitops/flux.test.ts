@@ -7,8 +7,10 @@ import { fluxDefinitions } from '../support/gitops/flux-program.ts';
 import { GitOpsWorld } from '../support/gitops/gitops-world.ts';
 import { configMap, Scenario } from '../support/gitops/scenario.ts';
 import { clusterPrograms } from '../support/programs.ts';
+import { corpusCase } from './corpus-case.ts';
 import { deliveryCases } from './delivery-cases.ts';
 import { fluxStates } from './flux-states.ts';
+import { quickStartCase } from './quick-start-case.ts';
 
 const definitions = await fluxDefinitions();
 const missing = inject('serverMissing') || ('missing' in definitions && definitions.missing);
@@ -36,7 +38,9 @@ describe('Flux syncs what Sluice delivers', skipFor(missing), () => {
     if (failed) console.log(`flux: logs: ${world?.plane.folder}/logs`);
   });
 
+  quickStartCase(() => site);
   deliveryCases(() => site);
+  corpusCase(() => site, { unhealthy: [] });
   fluxStates(() => site);
 
   test('an object without a namespace is refused with its whole target', async () => {

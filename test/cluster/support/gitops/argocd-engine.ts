@@ -55,11 +55,16 @@ export class ArgoCdEngine implements Engine {
     await applyObjects(this.#cluster, objects as unknown as readonly KubeObject[]);
   }
 
+  async unfollow({ name }: DeliveredPlace): Promise<void> {
+    await this.#cluster.delete(`${API}/applicationsets/${name}`);
+  }
+
   async trigger({ name }: DeliveredPlace): Promise<void> {
     const annotate = (path: string, annotation: string, value: string) =>
       this.#cluster.patch(path, { metadata: { annotations: { [annotation]: value } } });
     const { status, text } = await annotate(`${API}/applicationsets/${name}`, REFRESH_SET, 'true');
-    if (status !== 200) throw new Error(text);
+    // It may be deleted.
+    if (status !== 200 && status !== 404) throw new Error(text);
     for (const { metadata } of await this.#applications(name))
       await annotate(`${API}/applications/${metadata.name}`, REFRESH, 'normal');
   }

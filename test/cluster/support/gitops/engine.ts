@@ -26,6 +26,8 @@ export interface Engine {
   readonly name: 'Argo CD' | 'Flux';
   /** Syncs the packages of a place with the objects that docs/delivery.md shows. */
   follow(place: DeliveredPlace, options?: FollowOptions): Promise<void>;
+  /** Deletes the objects of `follow`, and with them what they created. */
+  unfollow(place: DeliveredPlace): Promise<void>;
   /** Lets the engine read the branch now, as an annotation of a user does. */
   trigger(place: DeliveredPlace): Promise<void>;
   report(place: DeliveredPlace, packagePath: string): Promise<PackageReport>;

@@ -44,6 +44,10 @@ export class FluxEngine implements Engine {
     await applyObjects(this.#cluster, all as unknown as readonly KubeObject[]);
   }
 
+  async unfollow({ name }: DeliveredPlace): Promise<void> {
+    await this.#cluster.delete(`${KUSTOMIZATIONS}/${name}`);
+  }
+
   async trigger({ name }: DeliveredPlace): Promise<void> {
     this.#requests += 1;
     const annotations = { [REQUESTED]: `${new Date().toISOString()} ${this.#requests}` };

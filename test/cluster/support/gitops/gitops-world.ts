@@ -98,6 +98,11 @@ export class GitOpsWorld implements AsyncDisposable {
     return { name, url, directory };
   }
 
+  /** Creates an empty repository on the Git host. */
+  place(name: string, directory = ''): DeliveredPlace {
+    return { name, url: this.#newRepository(name), directory };
+  }
+
   async patchTarget(name: string, spec: object): Promise<void> {
     const { status, text } = await this.sluice.api.patch(`${collectionOf('DeliveryTarget')}/${name}`, { spec });
     if (status !== 200) throw new Error(`Sluice refuses the change of the target: ${text}`);

@@ -1,5 +1,5 @@
 import { eventually } from '../../../support/api/eventually.ts';
-import type { Answer, KubeApi } from '../../../support/api/kube-api.ts';
+import { type Answer, JSON_PATCH, type KubeApi } from '../../../support/api/kube-api.ts';
 
 const VERSION = 'porch.kpt.dev/v1alpha1';
 const COLLECTIONS = `/apis/${VERSION}/namespaces/default`;
@@ -51,6 +51,17 @@ export class PackageAuthor {
 
   async approve(name: string): Promise<void> {
     await this.#step(`${REVISIONS}/${name}/approval`, 'Published');
+  }
+
+  /** Sets a condition of a revision to True, as a reviewer. */
+  async condition(name: string, type: string): Promise<void> {
+    const value = { type, status: 'True', reason: 'Reviewed', message: 'reviewed' };
+    const patch = [{ op: 'add', path: '/status/conditions/-', value }];
+    const answer = await eventually(
+      () => this.#api.patch(`${REVISIONS}/${name}/status`, patch, JSON_PATCH),
+      ({ status }) => status < 300,
+    );
+    accepted(answer, `set ${type} of ${name}`);
   }
 
   /** Publishes the next revision of a package. Returns its name. */
