@@ -12,6 +12,7 @@ import { argoCdStates } from './argocd-states.ts';
 import { corpusCase } from './corpus-case.ts';
 import { deliveryCases } from './delivery-cases.ts';
 import { quickStartCase } from './quick-start-case.ts';
+import { signatureCases } from './signature-cases.ts';
 
 const without = inject('serverMissing');
 const argocd = without === '' ? await argoCdProgram((line) => console.log(line)) : { missing: without };
@@ -43,7 +44,11 @@ describe('Argo CD syncs what Sluice delivers', skipFor(missing), () => {
 
   quickStartCase(() => site);
   deliveryCases(() => site);
-  corpusCase(() => site, { unhealthy: [] });
+  corpusCase(() => site, { waiting: ['cert-issuers', 'echo', 'ghost'] });
+  signatureCases(
+    () => site,
+    () => ({ trust: (keyId, armored) => engine.trustKey(keyId, armored), refusal: /signature|GnuPG|signed/i }),
+  );
   argoCdStates(() => site);
 
   test('an object without a namespace is created in the namespace of the destination', async () => {

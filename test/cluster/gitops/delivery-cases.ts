@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { configMap, namespace, type Scenario } from '../support/gitops/scenario.ts';
+import { configMap, definition, namespace, type Scenario } from '../support/gitops/scenario.ts';
 
 const configMapPath = (space: string, name: string) => `/api/v1/namespaces/${space}/configmaps/${name}`;
 
@@ -58,13 +58,13 @@ export function deliveryCases(of: () => Scenario): void {
   test('a definition and an object of its kind in one package, and in two that are published in the wrong order', async () => {
     const site = of();
     const place = await site.target('kinds', ['gadgets', 'widget', 'widget-kind']);
-    const both = { 'a-object.yaml': object('Gadget', 'g'), 'z-kind.yaml': definition('Gadget') };
+    const both = { 'a-object.yaml': object('Gadget', 'g'), 'z-kind.yaml': definition('engines.example.com', 'Gadget') };
     await site.publish(place, 'gadgets', 'v1', both, ['gadgets v1']);
     await site.synced(place, 'gadgets');
     await site.publish(place, 'widget', 'v1', { 'object.yaml': object('Widget', 'w') }, ['gadgets v1', 'widget v1']);
     await site.refused(place, 'widget', /Widget/);
     const all = ['gadgets v1', 'widget v1', 'widget-kind v1'];
-    await site.publish(place, 'widget-kind', 'v1', { 'kind.yaml': definition('Widget') }, all);
+    await site.publish(place, 'widget-kind', 'v1', { 'kind.yaml': definition('engines.example.com', 'Widget') }, all);
     await site.synced(place, 'widget');
     expect(await site.find('/apis/engines.example.com/v1/namespaces/default/widgets/w')).toBeDefined();
   });
@@ -120,24 +120,6 @@ export function deliveryCases(of: () => Scenario): void {
     await site.synced(blue, 'mover');
     await site.synced(green, 'mover');
     expect(await site.data('default', 'mover')).toEqual({ value: '2' });
-  });
-}
-
-function definition(kind: string): string {
-  const name = kind.toLowerCase();
-  return JSON.stringify({
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${name}s.engines.example.com` },
-    spec: {
-      ...{ group: 'engines.example.com', scope: 'Namespaced', names: { kind, plural: `${name}s`, singular: name } },
-      versions: [
-        {
-          ...{ name: 'v1', served: true, storage: true },
-          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-        },
-      ],
-    },
   });
 }
 

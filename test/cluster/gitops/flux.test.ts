@@ -11,6 +11,7 @@ import { corpusCase } from './corpus-case.ts';
 import { deliveryCases } from './delivery-cases.ts';
 import { fluxStates } from './flux-states.ts';
 import { quickStartCase } from './quick-start-case.ts';
+import { signatureCases } from './signature-cases.ts';
 
 const definitions = await fluxDefinitions();
 const missing = inject('serverMissing') || ('missing' in definitions && definitions.missing);
@@ -40,7 +41,12 @@ describe('Flux syncs what Sluice delivers', skipFor(missing), () => {
 
   quickStartCase(() => site);
   deliveryCases(() => site);
-  corpusCase(() => site, { unhealthy: [] });
+  // A package that is not healthy would hold the whole target.
+  corpusCase(() => site, { waiting: [], follow: { spec: { wait: false } } });
+  signatureCases(
+    () => site,
+    () => ({ trust: async () => undefined, refusal: /InvalidCommitSignature/ }),
+  );
   fluxStates(() => site);
 
   test('an object without a namespace is refused with its whole target', async () => {

@@ -104,8 +104,13 @@ export class GitOpsWorld implements AsyncDisposable {
   }
 
   async patchTarget(name: string, spec: object): Promise<void> {
-    const { status, text } = await this.sluice.api.patch(`${collectionOf('DeliveryTarget')}/${name}`, { spec });
-    if (status !== 200) throw new Error(`Sluice refuses the change of the target: ${text}`);
+    await this.patch('DeliveryTarget', name, { spec });
+  }
+
+  /** Changes an object of Sluice by a merge patch. */
+  async patch(kind: keyof typeof KINDS, name: string, change: object): Promise<void> {
+    const { status, text } = await this.sluice.api.patch(`${collectionOf(kind)}/${name}`, change);
+    if (status !== 200) throw new Error(`Sluice refuses the change of the ${kind}: ${text}`);
   }
 
   /** Waits until a target has delivered exactly these packages, as `<package> v<revision>`. Returns the commit. */

@@ -142,3 +142,19 @@ export function deployment(name: string, labels: Readonly<Record<string, string>
     },
   });
 }
+
+/** The definition of a kind whose objects can contain anything. */
+export function definition(group: string, kind: string, scope: 'Namespaced' | 'Cluster' = 'Namespaced'): string {
+  const singular = kind.toLowerCase();
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const version = (name: string, storage: boolean) => ({ name, served: true, storage, schema });
+  return JSON.stringify({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${singular}s.${group}` },
+    spec: {
+      ...{ group, scope, names: { kind, plural: `${singular}s`, singular } },
+      versions: [version('v1', true), version('v1alpha1', false)],
+    },
+  });
+}

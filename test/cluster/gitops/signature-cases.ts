@@ -1,0 +1,65 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { git as runGit } from '../../support/git/git-cli.ts';
+import { gpgKey, isInstalled } from '../../support/git/signing-keys.ts';
+import { skipFor } from '../../support/skip.ts';
+import { configMap, type Scenario } from '../support/gitops/scenario.ts';
+
+const PASSPHRASE = 'of a test';
+
+export interface SignatureOptions {
+  /** Makes a public key known to the engine beside the objects of `follow`. */
+  readonly trust: (keyId: string, armored: string) => Promise<void>;
+  readonly refusal: RegExp;
+}
+
+/** Commits that Sluice signed with OpenPGP, and engines that require it. */
+export function signatureCases(of: () => Scenario, options: () => SignatureOptions): void {
+  const skipped = skipFor(!isInstalled('gpg') && 'gpg is not installed');
+
+  test('commits with a good signature are synced, and those of another key are refused', skipped, async () => {
+    const site = of();
+    const { trust, refusal } = options();
+    const trusted = gpgKey(mkdtempSync(join(tmpdir(), 'sluice-gpg-')), PASSPHRASE);
+    const other = gpgKey(mkdtempSync(join(tmpdir(), 'sluice-gpg-')), PASSPHRASE);
+    // The keys are made by programs that block this process: a server may have closed connections meanwhile.
+    await setImmediate();
+    try {
+      const secret = (armored: string) => ({ stringData: { 'git.asc': armored, passphrase: PASSPHRASE } });
+      await site.world.create('Secret', {
+        metadata: { name: 'delivery-key' },
+        type: 'Opaque',
+        ...secret(trusted.armored),
+      });
+      await trust(trusted.keyId, trusted.publicKey);
+      const place = await site.target('signed', ['sealed'], {
+        metadata: { annotations: { 'sluice.dev/signing-secret': 'delivery-key' } },
+        follow: { verify: { publicKey: trusted.publicKey, keyId: trusted.keyId } },
+      });
+      const publish = (revision: number) =>
+        site.publish(place, 'sealed', `v${revision}`, { 'cm.yaml': configMap('sealed', 'default', `${revision}`) }, [
+          `sealed v${revision}`,
+        ]);
+      await publish(1);
+      expect(runGit(site.world.folderOf(place), ['cat-file', 'commit', 'main'])).toContain('BEGIN PGP SIGNATURE');
+      await site.synced(place, 'sealed');
+      expect(await site.data('default', 'sealed')).toEqual({ value: '1' });
+
+      await site.world.patch('Secret', 'delivery-key', secret(other.armored));
+      await publish(2);
+      await site.reported(place, 'sealed', 'refused', ({ message }) => refusal.test(message));
+      expect(await site.data('default', 'sealed')).toEqual({ value: '1' });
+
+      await site.world.patch('Secret', 'delivery-key', secret(trusted.armored));
+      await publish(3);
+      await site.synced(place, 'sealed');
+      expect(await site.data('default', 'sealed')).toEqual({ value: '3' });
+    } finally {
+      trusted.end();
+      other.end();
+    }
+  });
+}
