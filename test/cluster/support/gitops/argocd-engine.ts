@@ -26,9 +26,14 @@ export class ArgoCdEngine implements Engine {
         ...{ goTemplate: true, goTemplateOptions: ['missingkey=error'] },
         generators: [{ git: { repoURL: url, revision: 'main', files: [{ path: `${prefix}**/kustomization.yaml` }] } }],
         template: {
-          metadata: { name: `${name}-{{ .path.path | trimPrefix "${prefix}" | replace "/" "-" }}` },
+          metadata: {
+            name: `${name}-{{ .path.path | trimPrefix "${prefix}" | replace "/" "-" }}`,
+            // Without it, fields that the cluster adds are differences.
+            annotations: { 'argocd.argoproj.io/compare-options': 'ServerSideDiff=true' },
+          },
           spec: {
-            project: verify === undefined ? 'default' : name,
+            // A template, because the generator of 3.2 checks the signature of a repository before it has a copy, and fails.
+            project: verify === undefined ? 'default' : `{{ "${name}" }}`,
             source: { repoURL: url, targetRevision: 'main', path: '{{ .path.path }}' },
             destination: { server: 'https://kubernetes.default.svc', namespace: 'default' },
             syncPolicy: {
