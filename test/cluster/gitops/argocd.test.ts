@@ -13,6 +13,7 @@ import { corpusCase } from './corpus-case.ts';
 import { deliveryCases } from './delivery-cases.ts';
 import { quickStartCase } from './quick-start-case.ts';
 import { signatureCases } from './signature-cases.ts';
+import { timelineCase } from './timeline-case.ts';
 
 const without = inject('serverMissing');
 const argocd = without === '' ? await argoCdProgram((line) => console.log(line)) : { missing: without };
@@ -42,6 +43,7 @@ describe('Argo CD syncs what Sluice delivers', skipFor(missing), () => {
     if (failed) console.log(`argocd: logs: ${world?.plane.folder}/logs`);
   });
 
+  timelineCase(() => site);
   quickStartCase(() => site);
   deliveryCases(() => site);
   corpusCase(() => site, { waiting: ['cert-issuers', 'echo', 'ghost'] });

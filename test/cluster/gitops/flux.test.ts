@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { skipFor } from '../../support/skip.ts';
+import { capture } from '../support/gitops/capture.ts';
 import { Flux } from '../support/gitops/flux.ts';
 import { FluxEngine } from '../support/gitops/flux-engine.ts';
 import { fluxDefinitions } from '../support/gitops/flux-program.ts';
@@ -12,9 +13,12 @@ import { deliveryCases } from './delivery-cases.ts';
 import { fluxStates } from './flux-states.ts';
 import { quickStartCase } from './quick-start-case.ts';
 import { signatureCases } from './signature-cases.ts';
+import { timelineCase } from './timeline-case.ts';
 
 const definitions = await fluxDefinitions();
 const missing = inject('serverMissing') || ('missing' in definitions && definitions.missing);
+
+const SIGNED_SOURCE = '/apis/source.toolkit.fluxcd.io/v1/namespaces/flux-system/gitrepositories/signed';
 
 describe('Flux syncs what Sluice delivers', skipFor(missing), () => {
   let world: GitOpsWorld;
@@ -39,13 +43,18 @@ describe('Flux syncs what Sluice delivers', skipFor(missing), () => {
     if (failed) console.log(`flux: logs: ${world?.plane.folder}/logs`);
   });
 
+  timelineCase(() => site);
   quickStartCase(() => site);
   deliveryCases(() => site);
   // A package that is not healthy would hold the whole target.
   corpusCase(() => site, { waiting: [], follow: { spec: { wait: false } } });
   signatureCases(
     () => site,
-    () => ({ trust: async () => undefined, refusal: /InvalidCommitSignature/ }),
+    () => ({
+      trust: async () => undefined,
+      refusal: /InvalidCommitSignature/,
+      refused: async () => capture('flux/wrong-signature-source', await site.find(SIGNED_SOURCE)),
+    }),
   );
   fluxStates(() => site);
 

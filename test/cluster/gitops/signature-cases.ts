@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { git as runGit } from '../../support/git/git-cli.ts';
 import { gpgKey, isInstalled } from '../../support/git/signing-keys.ts';
 import { skipFor } from '../../support/skip.ts';
+import { capture } from '../support/gitops/capture.ts';
 import { configMap, type Scenario } from '../support/gitops/scenario.ts';
 
 const PASSPHRASE = 'of a test';
@@ -14,6 +15,8 @@ export interface SignatureOptions {
   /** Makes a public key known to the engine beside the objects of `follow`. */
   readonly trust: (keyId: string, armored: string) => Promise<void>;
   readonly refusal: RegExp;
+  /** Runs while the engine refuses a commit. */
+  readonly refused?: () => Promise<void>;
 }
 
 /** Commits that Sluice signed with OpenPGP, and engines that require it. */
@@ -22,7 +25,7 @@ export function signatureCases(of: () => Scenario, options: () => SignatureOptio
 
   test('commits with a good signature are synced, and those of another key are refused', skipped, async () => {
     const site = of();
-    const { trust, refusal } = options();
+    const { trust, refusal, refused } = options();
     const trusted = gpgKey(mkdtempSync(join(tmpdir(), 'sluice-gpg-')), PASSPHRASE);
     const other = gpgKey(mkdtempSync(join(tmpdir(), 'sluice-gpg-')), PASSPHRASE);
     // The keys are made by programs that block this process: a server may have closed connections meanwhile.
@@ -50,7 +53,9 @@ export function signatureCases(of: () => Scenario, options: () => SignatureOptio
 
       await site.world.patch('Secret', 'delivery-key', secret(other.armored));
       await publish(2);
-      await site.reported(place, 'sealed', 'refused', ({ message }) => refusal.test(message));
+      const { object } = await site.reported(place, 'sealed', 'refused', ({ message }) => refusal.test(message));
+      capture(`${site.engine.name === 'Flux' ? 'flux' : 'argocd'}/wrong-signature`, object);
+      await refused?.();
       expect(await site.data('default', 'sealed')).toEqual({ value: '1' });
 
       await site.world.patch('Secret', 'delivery-key', secret(trusted.armored));
