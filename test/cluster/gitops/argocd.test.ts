@@ -11,6 +11,7 @@ import { clusterPrograms } from '../support/programs.ts';
 import { argoCdStates } from './argocd-states.ts';
 import { corpusCase } from './corpus-case.ts';
 import { deliveryCases } from './delivery-cases.ts';
+import { differenceCases } from './difference-cases.ts';
 import { quickStartCase } from './quick-start-case.ts';
 import { signatureCases } from './signature-cases.ts';
 import { timelineCase } from './timeline-case.ts';
@@ -46,6 +47,7 @@ describe('Argo CD syncs what Sluice delivers', skipFor(missing), () => {
   timelineCase(() => site);
   quickStartCase(() => site);
   deliveryCases(() => site);
+  differenceCases(() => site, { lastFolder: 'pruned', shared: /SharedResourceWarning/ });
   corpusCase(() => site, { waiting: ['cert-issuers', 'echo', 'ghost'] });
   signatureCases(
     () => site,

@@ -10,6 +10,7 @@ import { configMap, Scenario } from '../support/gitops/scenario.ts';
 import { clusterPrograms } from '../support/programs.ts';
 import { corpusCase } from './corpus-case.ts';
 import { deliveryCases } from './delivery-cases.ts';
+import { differenceCases } from './difference-cases.ts';
 import { fluxStates } from './flux-states.ts';
 import { quickStartCase } from './quick-start-case.ts';
 import { signatureCases } from './signature-cases.ts';
@@ -46,6 +47,7 @@ describe('Flux syncs what Sluice delivers', skipFor(missing), () => {
   timelineCase(() => site);
   quickStartCase(() => site);
   deliveryCases(() => site);
+  differenceCases(() => site, { lastFolder: 'kept', shared: /BuildFailed.*already registered id/ });
   // A package that is not healthy would hold the whole target.
   corpusCase(() => site, { waiting: [], follow: { spec: { wait: false } } });
   signatureCases(

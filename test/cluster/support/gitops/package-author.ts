@@ -64,6 +64,11 @@ export class PackageAuthor {
     accepted(answer, `set ${type} of ${name}`);
   }
 
+  async conditionsOf(name: string): Promise<unknown> {
+    const { body } = accepted(await this.#api.get(`${REVISIONS}/${name}`), `read ${name}`);
+    return (body.status as { readonly conditions?: unknown } | undefined)?.conditions;
+  }
+
   /** Publishes the next revision of a package. Returns its name. */
   async publish(path: string, workspace: string, files: Files): Promise<string> {
     const name = await this.draft(path, workspace, files);
