@@ -10,8 +10,10 @@ export function argoCdStates(of: () => Scenario): void {
   test('the states of a package in the status of its Application', async () => {
     const site = of();
     const place = await site.target('states', ['stately']);
-    const publish = (revision: number, content: string) =>
-      site.publish(place, 'stately', `v${revision}`, { 'main.yaml': content }, [`stately v${revision}`]);
+    const publish = (revision: number, main: string, other: string | null = null) =>
+      site.publish(place, 'stately', `v${revision}`, { 'main.yaml': main, 'other.yaml': other }, [
+        `stately v${revision}`,
+      ]);
 
     await publish(1, deployment('stately'));
     const good = await site.synced(place, 'stately');
@@ -31,31 +33,38 @@ export function argoCdStates(of: () => Scenario): void {
     const degraded = await site.reported(place, 'stately', 'is Degraded', healthIs('Degraded'));
     capture('argocd/degraded', degraded.object);
 
-    await publish(3, deployment('stately', {}, { selector: { matchLabels: { app: 'another' } } }));
+    const invalid = (name: string) => deployment(name, {}, { selector: { matchLabels: { app: 'another' } } });
+    await publish(3, invalid('stately'));
+    const refused = await site.refused(place, 'stately', /ComparisonError/);
+    // The comparison on the server finds the mistake, so no sync begins, and the last operation is that of the previous commit.
+    expect(statusOf(refused.object)).toMatchObject({ operationState: { phase: 'Succeeded' } });
+    capture('argocd/comparison-error', refused.object);
+
+    await publish(4, deployment('stately'), invalid('new'));
     const retrying = await site.refused(place, 'stately', /Retrying attempt/);
     // A failure that is tried again is an operation that runs.
     expect(statusOf(retrying.object)).toMatchObject({ operationState: { phase: 'Running' } });
     capture('argocd/retrying', retrying.object);
 
-    await publish(4, deployment('stately', {}, { paused: true }));
+    await publish(5, deployment('stately', {}, { paused: true }));
     const paused = await site.reported(place, 'stately', 'is Suspended', healthIs('Suspended'));
     capture('argocd/suspended', paused.object);
 
     // Without automation, what is delivered waits for a user.
     await site.engine.follow(place, { spec: { syncPolicy: {} } });
-    await publish(5, deployment('stately', { release: '5' }));
+    await publish(6, deployment('stately', { release: '6' }));
     const seen = site.world.headOf(place);
     const manual = await site.reported(place, 'stately', 'is seen', (report) => report.seen === seen);
     expect(statusOf(manual.object)).toMatchObject({ sync: { status: 'OutOfSync' } });
     capture('argocd/out-of-sync', manual.object);
 
     await site.engine.follow(place, { spec: { syncPolicy: { automated, retry: { limit: 0 } } } });
-    await publish(6, deployment('stately', {}, { selector: { matchLabels: { app: 'another' } } }));
+    await publish(7, deployment('stately'), invalid('new'));
     const failed = await site.refused(place, 'stately', /^Failed/);
     capture('argocd/failed', failed.object);
 
     await site.engine.follow(place);
-    await publish(7, deployment('stately'));
+    await publish(8, deployment('stately'));
     await site.synced(place, 'stately');
   });
 

@@ -12,6 +12,7 @@ import { argoCdStates } from './argocd-states.ts';
 import { corpusCase } from './corpus-case.ts';
 import { deliveryCases } from './delivery-cases.ts';
 import { differenceCases } from './difference-cases.ts';
+import { faultCases } from './fault-cases.ts';
 import { quickStartCase } from './quick-start-case.ts';
 import { signatureCases } from './signature-cases.ts';
 import { timelineCase } from './timeline-case.ts';
@@ -21,7 +22,7 @@ const argocd = without === '' ? await argoCdProgram((line) => console.log(line))
 const redis = await redisProgram();
 const missing = ('missing' in argocd && argocd.missing) || ('missing' in redis && redis.missing);
 
-describe('Argo CD syncs what Sluice delivers', skipFor(missing), () => {
+describe('Argo CD syncs what Sluice delivers', { ...skipFor(missing), concurrent: true, timeout: 300_000 }, () => {
   let world: GitOpsWorld;
   let engine: ArgoCd;
   let site: Scenario;
@@ -47,6 +48,7 @@ describe('Argo CD syncs what Sluice delivers', skipFor(missing), () => {
   timelineCase(() => site);
   quickStartCase(() => site);
   deliveryCases(() => site);
+  faultCases(() => site);
   differenceCases(() => site, { lastFolder: 'pruned', shared: /SharedResourceWarning/ });
   corpusCase(() => site, { waiting: ['cert-issuers', 'echo', 'ghost'] });
   signatureCases(

@@ -11,6 +11,7 @@ import { clusterPrograms } from '../support/programs.ts';
 import { corpusCase } from './corpus-case.ts';
 import { deliveryCases } from './delivery-cases.ts';
 import { differenceCases } from './difference-cases.ts';
+import { faultCases } from './fault-cases.ts';
 import { fluxStates } from './flux-states.ts';
 import { quickStartCase } from './quick-start-case.ts';
 import { signatureCases } from './signature-cases.ts';
@@ -21,7 +22,7 @@ const missing = inject('serverMissing') || ('missing' in definitions && definiti
 
 const SIGNED_SOURCE = '/apis/source.toolkit.fluxcd.io/v1/namespaces/flux-system/gitrepositories/signed';
 
-describe('Flux syncs what Sluice delivers', skipFor(missing), () => {
+describe('Flux syncs what Sluice delivers', { ...skipFor(missing), concurrent: true, timeout: 300_000 }, () => {
   let world: GitOpsWorld;
   let flux: Flux;
   let site: Scenario;
@@ -47,6 +48,7 @@ describe('Flux syncs what Sluice delivers', skipFor(missing), () => {
   timelineCase(() => site);
   quickStartCase(() => site);
   deliveryCases(() => site);
+  faultCases(() => site);
   differenceCases(() => site, { lastFolder: 'kept', shared: /BuildFailed.*already registered id/ });
   // A package that is not healthy would hold the whole target.
   corpusCase(() => site, { waiting: [], follow: { spec: { wait: false } } });

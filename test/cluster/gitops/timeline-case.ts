@@ -3,7 +3,8 @@ import { deployment, type Scenario } from '../support/gitops/scenario.ts';
 
 /** The way of one package from draft to healthy, with the seconds since the draft. */
 export function timelineCase(of: () => Scenario): void {
-  test('the timeline of a package from draft to Healthy', async () => {
+  // Alone, since it measures.
+  test('the timeline of a package from draft to Healthy', { concurrent: false }, async () => {
     const site = of();
     const { author } = site.world;
     const place = await site.target('timeline', ['before', 'timed']);

@@ -1,6 +1,7 @@
 import type { KubeApi, KubeObject } from '../../../support/api/kube-api.ts';
 import { applyObjects } from '../apply-objects.ts';
 import { ARGOCD_NAMESPACE } from './argocd.ts';
+import { documentedObjects } from './documented-objects.ts';
 import type { Engine, FollowOptions, PackageReport } from './engine.ts';
 import type { DeliveredPlace } from './gitops-world.ts';
 
@@ -17,47 +18,23 @@ export class ArgoCdEngine implements Engine {
     this.#cluster = cluster;
   }
 
-  async follow({ name, url, directory }: DeliveredPlace, { spec = {}, verify }: FollowOptions = {}): Promise<void> {
-    const metadata = { name, namespace: ARGOCD_NAMESPACE };
-    const prefix = directory === '' ? '' : `${directory}/`;
-    const set = {
-      ...{ apiVersion: 'argoproj.io/v1alpha1', kind: 'ApplicationSet', metadata },
-      spec: {
-        ...{ goTemplate: true, goTemplateOptions: ['missingkey=error'] },
-        generators: [{ git: { repoURL: url, revision: 'main', files: [{ path: `${prefix}**/kustomization.yaml` }] } }],
-        template: {
-          metadata: {
-            name: `${name}-{{ .path.path | trimPrefix "${prefix}" | replace "/" "-" }}`,
-            // Without it, fields that the cluster adds are differences.
-            annotations: { 'argocd.argoproj.io/compare-options': 'ServerSideDiff=true' },
-          },
-          spec: {
-            // A template, because the generator of 3.2 checks the signature of a repository before it has a copy, and fails.
-            project: verify === undefined ? 'default' : `{{ "${name}" }}`,
-            source: { repoURL: url, targetRevision: 'main', path: '{{ .path.path }}' },
-            destination: { server: 'https://kubernetes.default.svc', namespace: 'default' },
-            syncPolicy: {
-              automated: { prune: true, selfHeal: true, allowEmpty: true },
-              // An object can need the definition of another package; `refresh` retries with what was delivered meanwhile.
-              retry: { limit: -1, refresh: true, backoff: { duration: '1s', factor: 2, maxDuration: '3s' } },
-              syncOptions: ['ServerSideApply=true'],
-            },
-            ...spec,
-          },
-        },
-      },
-    };
+  async follow(place: DeliveredPlace, { spec = {}, verify }: FollowOptions = {}): Promise<void> {
+    const { name, url } = place;
+    const set = documentedObjects(['ApplicationSet'], place).get('ApplicationSet') as ApplicationSet;
+    Object.assign(set.spec.template.spec, spec);
+    if (verify === undefined) return void (await applyObjects(this.#cluster, [set]));
+    // A template, because the generator of 3.2 verifies the commit before it has fetched the repository, and fails.
+    set.spec.template.spec.project = `{{ "${name}" }}`;
     const project = {
-      ...{ apiVersion: 'argoproj.io/v1alpha1', kind: 'AppProject', metadata },
+      ...{ apiVersion: 'argoproj.io/v1alpha1', kind: 'AppProject', metadata: { name, namespace: ARGOCD_NAMESPACE } },
       spec: {
         sourceRepos: [url],
         destinations: [{ namespace: '*', server: '*' }],
         clusterResourceWhitelist: [{ group: '*', kind: '*' }],
-        signatureKeys: [{ keyID: verify?.keyId }],
+        signatureKeys: [{ keyID: verify.keyId }],
       },
     };
-    const objects = verify === undefined ? [set] : [project, set];
-    await applyObjects(this.#cluster, objects as unknown as readonly KubeObject[]);
+    await applyObjects(this.#cluster, [project as unknown as KubeObject, set]);
   }
 
   async unfollow({ name }: DeliveredPlace): Promise<void> {
@@ -102,6 +79,10 @@ export class ArgoCdEngine implements Engine {
     );
   }
 }
+
+type ApplicationSet = KubeObject & {
+  readonly spec: { readonly template: { readonly spec: { project: string } } };
+};
 
 type Application = KubeObject & {
   readonly metadata: KubeObject['metadata'] & { readonly ownerReferences?: readonly { readonly name: string }[] };

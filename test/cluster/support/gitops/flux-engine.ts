@@ -1,5 +1,6 @@
 import type { KubeApi, KubeObject } from '../../../support/api/kube-api.ts';
 import { applyObjects } from '../apply-objects.ts';
+import { documentedObjects } from './documented-objects.ts';
 import type { Engine, FollowOptions, PackageReport } from './engine.ts';
 import { FLUX_NAMESPACE } from './flux.ts';
 import type { DeliveredPlace } from './gitops-world.ts';
@@ -18,30 +19,18 @@ export class FluxEngine implements Engine {
     this.#cluster = cluster;
   }
 
-  async follow({ name, url, directory }: DeliveredPlace, { spec = {}, verify }: FollowOptions = {}): Promise<void> {
-    const metadata = { name, namespace: FLUX_NAMESPACE };
-    const objects = [
-      {
-        ...{ apiVersion: 'source.toolkit.fluxcd.io/v1', kind: 'GitRepository', metadata },
-        spec: {
-          ...{ url, interval: '10m', ref: { branch: 'main' } },
-          ...(verify === undefined ? {} : { verify: { mode: 'HEAD', secretRef: { name: `${name}-keys` } } }),
-        },
-      },
-      {
-        ...{ apiVersion: 'kustomize.toolkit.fluxcd.io/v1', kind: 'Kustomization', metadata },
-        spec: {
-          ...{ interval: '10m', retryInterval: '2s', timeout: '30s', path: `./${directory}`, prune: true, wait: true },
-          ...{ sourceRef: { kind: 'GitRepository', name }, ...spec },
-        },
-      },
-    ];
+  async follow(place: DeliveredPlace, { spec = {}, verify }: FollowOptions = {}): Promise<void> {
+    const objects = documentedObjects(['GitRepository', 'Kustomization'], place);
+    const [source, kustomization] = [...objects.values()] as SpecObject[];
+    Object.assign(kustomization?.spec ?? {}, spec);
+    if (verify === undefined) return void (await applyObjects(this.#cluster, [...objects.values()]));
+    const name = `${place.name}-keys`;
+    Object.assign(source?.spec ?? {}, { verify: { mode: 'HEAD', secretRef: { name } } });
     const keys = {
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { ...metadata, name: `${name}-keys` } },
-      stringData: { 'sluice.asc': verify?.publicKey ?? '' },
+      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: FLUX_NAMESPACE } },
+      stringData: { 'sluice.asc': verify.publicKey },
     };
-    const all = verify === undefined ? objects : [keys, ...objects];
-    await applyObjects(this.#cluster, all as unknown as readonly KubeObject[]);
+    await applyObjects(this.#cluster, [keys as unknown as KubeObject, ...objects.values()]);
   }
 
   async unfollow({ name }: DeliveredPlace): Promise<void> {
@@ -72,6 +61,8 @@ export class FluxEngine implements Engine {
     };
   }
 }
+
+type SpecObject = KubeObject & { readonly spec: object };
 
 type FluxObject = KubeObject & {
   readonly metadata: KubeObject['metadata'] & { readonly generation: number };

@@ -47,6 +47,8 @@ export class Flux implements AsyncDisposable {
         `--health-addr=127.0.0.1:${health}`,
         `--metrics-addr=127.0.0.1:${await freePort()}`,
         '--enable-leader-election=false',
+        // A Kustomization whose health is checked occupies a worker.
+        '--concurrent=10',
         '--requeue-dependency=1s',
         // Nothing waits longer than a second before it is tried again.
         '--max-retry-delay=1s',
