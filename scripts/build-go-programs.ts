@@ -1,5 +1,6 @@
 // Builds what `npm run test:go`, `npm run test:forge` and `npm run test:cluster` need, so that a run of all suites can do it beside those
 // that need no Go. Prints what each program cost, and what cannot be built here and why; exits 1 if a build fails.
+import { argoCdProgram } from '../test/cluster/support/gitops/argocd-program.ts';
 import { porchProgram } from '../test/cluster/support/porch/porch-program.ts';
 import { clusterPrograms } from '../test/cluster/support/programs.ts';
 import { giteaProgram } from '../test/forge/support/gitea-program.ts';
@@ -17,6 +18,10 @@ await timed('gitea', async () => {
 await timed('cluster', async () => {
   const programs = await clusterPrograms((line) => console.log(`cluster: ${line}`));
   return 'missing' in programs ? programs.missing : programs.folder;
+});
+await timed('argocd', async () => {
+  const argocd = await argoCdProgram((line) => console.log(`cluster: ${line}`));
+  return 'missing' in argocd ? argocd.missing : argocd.path;
 });
 await timed('porch', async () => {
   const porch = await porchProgram();

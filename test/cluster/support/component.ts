@@ -16,6 +16,8 @@ export interface ComponentCommand {
   readonly flags: readonly string[];
   /** The file to which its output goes. */
   readonly log: string;
+  /** Besides the environment of the tests. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** One program of a control plane. It does not outlive the process that started it, however that one ends. */
@@ -68,10 +70,10 @@ export class Component {
   }
 }
 
-function start({ program, flags, log }: ComponentCommand): ChildProcess {
+function start({ program, flags, log, environment = {} }: ComponentCommand): ChildProcess {
   const file = openSync(log, 'a');
   const [first = '', ...rest] = [...endsWithParent(), program, ...flags];
-  const child = spawn(first, rest, { stdio: ['ignore', file, file] });
+  const child = spawn(first, rest, { stdio: ['ignore', file, file], env: { ...process.env, ...environment } });
   closeSync(file);
   running.add(child);
   child.once('exit', () => running.delete(child)).once('error', () => running.delete(child));

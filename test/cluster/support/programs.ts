@@ -1,15 +1,10 @@
-import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { buildOnce, userCacheFolder } from '../../support/built-once.ts';
 import { whyMissing } from '../../support/go-program.ts';
+import { GoModule } from './go-module.ts';
 
-const run = promisify(execFile);
-
-const MODULE = fileURLToPath(new URL('../tools/', import.meta.url));
+const MODULE = new GoModule('.');
 /** Without it, kube-apiserver reports the version `v0.0.0-master`. */
 const KUBERNETES_VERSION = 'v1.36.3';
 
@@ -41,12 +36,14 @@ export interface ClusterPrograms {
 export async function clusterPrograms(
   report: (line: string) => void,
 ): Promise<ClusterPrograms | { readonly missing: string }> {
-  const folder = join(userCacheFolder('sluice-cluster'), await hashOfDependencies());
+  const folder = join(userCacheFolder('sluice-cluster'), await MODULE.hash());
   const pathOf = (name: ProgramName) => join(folder, name);
   const stages = join(folder, 'stages.yaml');
   try {
     for (const [name, target] of Object.entries(PACKAGES))
-      await buildOnce(join(folder, name), (unfinished) => buildProgram(name, target, unfinished, report));
+      await buildOnce(join(folder, name), (unfinished) =>
+        MODULE.build(name, target, unfinished, report, versionFlags()),
+      );
     await buildOnce(stages, async (unfinished) => writeFile(unfinished, await kwokStages()));
     return { folder, pathOf, stages };
   } catch (error) {
@@ -58,7 +55,7 @@ export async function clusterPrograms(
 
 /** The documents with which its module makes nodes and pods ready at once. Without stages, kwok does not start. */
 async function kwokStages(): Promise<string> {
-  const module = (await timed(['list', '-m', '-f', '{{.Dir}}', 'sigs.k8s.io/kwok'])).stdout.trim();
+  const module = await MODULE.dependencyFolder('sigs.k8s.io/kwok');
   const documents: string[] = [];
   for (const stage of ['node/fast', 'node/heartbeat', 'pod/fast']) {
     const folder = join(module, 'kustomize/stage', stage);
@@ -68,52 +65,12 @@ async function kwokStages(): Promise<string> {
   return documents.join('\n---\n');
 }
 
-/** Other versions are built into another folder. */
-async function hashOfDependencies(): Promise<string> {
-  const hash = createHash('sha256');
-  for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(join(MODULE, file)));
-  return hash.digest('hex').slice(0, 16);
-}
-
-async function buildProgram(name: string, target: string, path: string, report: (line: string) => void): Promise<void> {
-  // A step of its own, so that the time of the network is not counted to the compiler.
-  const download = await timed(['list', '-deps', '-f', '{{.ImportPath}}', target]);
-  report(`${name}: downloaded in ${download.seconds} s`);
+/** Kubernetes reports its version from variables that the linker sets. */
+function versionFlags(): string {
   const version = 'k8s.io/component-base/version';
   const [, major = '', minor = ''] = /^v(\d+)\.(\d+)/.exec(KUBERNETES_VERSION) ?? [];
   const variables = { gitVersion: KUBERNETES_VERSION, gitMajor: major, gitMinor: minor };
-  const settings = Object.entries(variables).map(([variable, value]) => `-X ${version}.${variable}=${value}`);
-  const build = await timed(['build', '-ldflags', ['-s -w', ...settings].join(' '), '-o', path, target]);
-  report(`${name}: built in ${build.seconds} s, with ${build.cpuSeconds} s of processor time`);
-}
-
-interface TimedCommand {
-  readonly stdout: string;
-  readonly seconds: number;
-  /** Of the command and the compilers that it started. */
-  readonly cpuSeconds: number;
-}
-
-/** Runs the go command in the module of the programs. */
-async function timed([verb = '', ...args]: readonly string[]): Promise<TimedCommand> {
-  const env = { ...process.env, GOTOOLCHAIN: 'local', GOWORK: 'off', CGO_ENABLED: '0' };
-  const start = Date.now();
-  // Only a shell reports the processor time of a process that has ended.
-  const script = 'command -v go > /dev/null || exit 127; go "$@"; code=$?; times >&2; exit $code';
-  const command = ['-c', script, 'go', verb, '-mod=readonly', ...args];
-  try {
-    const { stdout, stderr } = await run('sh', command, { cwd: MODULE, env, maxBuffer: 1 << 26 });
-    return { stdout, seconds: Math.round((Date.now() - start) / 1000), cpuSeconds: cpuSecondsOf(stderr) };
-  } catch (error) {
-    const { code, stderr = '' } = error as { readonly code?: unknown; readonly stderr?: string };
-    if (code === 127) throw Object.assign(new Error('go is not installed'), { code: 'ENOENT' });
-    if (whyMissing(error) !== undefined) throw error;
-    throw new Error(`go ${verb} ${args.join(' ')} failed:\n${stderr.slice(-4000)}`, { cause: error });
-  }
-}
-
-/** Reads the last line of `times`: user and system time of the children of the shell. */
-function cpuSecondsOf(output: string): number {
-  const times = (output.trim().split('\n').at(-1) ?? '').matchAll(/(\d+)m([\d.]+)s/g);
-  return Math.round([...times].reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0));
+  return Object.entries(variables)
+    .map(([variable, value]) => `-X ${version}.${variable}=${value}`)
+    .join(' ');
 }

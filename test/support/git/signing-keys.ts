@@ -41,13 +41,24 @@ export function sshKey(
 export function gpgKey(
   folder: string,
   passphrase: string,
-): { readonly armored: string; readonly verify: Verify; end(): void } {
+): {
+  readonly armored: string;
+  readonly publicKey: string;
+  readonly keyId: string;
+  readonly verify: Verify;
+  end(): void;
+} {
   const home = gpgHome(folder);
   const secret = ['--batch', '--pinentry-mode', 'loopback', '--passphrase', passphrase];
   gpg(home, [...secret, '--quick-gen-key', `Sluice <${ADDRESS}>`, 'ed25519', 'sign', '1d']);
   const armored = gpg(home, [...secret, '--armor', '--export-secret-keys']);
   const end = () => void execFileSync('gpgconf', ['--kill', 'all'], { env: { ...GIT_ENVIRONMENT, GNUPGHOME: home } });
-  return { armored, verify: gpgVerify(home), end };
+  const publicKey = gpg(home, ['--batch', '--armor', '--export']);
+  const [, , , , keyId = ''] =
+    gpg(home, ['--batch', '--with-colons', '--list-keys'])
+      .match(/^pub:.*$/m)?.[0]
+      .split(':') ?? [];
+  return { armored, publicKey, keyId, verify: gpgVerify(home), end };
 }
 
 /** Verification against a public key that was made elsewhere. */
