@@ -250,6 +250,36 @@ describe('commands with a kubeconfig use its server', () => {
     }
   });
 
+  test('a preview shows the content of a target only to a caller who may read the target', async () => {
+    const api = await KubeApi.of(kubeconfig());
+    onTestFinished(() => api.close());
+    const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/default';
+    const meta = { apiVersion: 'rbac.authorization.k8s.io/v1', metadata: { name: 'previewer' } };
+    const rules = [{ apiGroups: ['porch.kpt.dev'], resources: ['packagerevisions/preview'], verbs: ['get'] }];
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'previewer' };
+    const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'previewer' }];
+    const target = {
+      ...{ apiVersion: 'sluice.dev/v1alpha1', kind: 'DeliveryTarget', metadata: { name: 'secret-site' } },
+      spec: { selector: {}, suspend: true, git: { repo: cli.bare('secret-site.git') } },
+    };
+    const objects = {
+      [`${rbac}/roles`]: { ...meta, kind: 'Role', rules },
+      [`${rbac}/rolebindings`]: { ...meta, kind: 'RoleBinding', roleRef, subjects },
+      '/apis/sluice.dev/v1alpha1/namespaces/default/deliverytargets': target,
+    };
+    for (const [path, object] of Object.entries(objects)) expect((await api.post(path, object)).status, path).toBe(201);
+    const path = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions/shared.web.v1/preview';
+    const limited = await api.get(`${path}?target=secret-site`, { 'impersonate-user': 'previewer' });
+    expect(limited.body).toMatchObject({
+      kind: 'PackageRevisionPreview',
+      targets: [{ target: 'secret-site', state: 'Unreadable', reason: 'Forbidden', files: [] }],
+    });
+    expect(limited.text).not.toContain('secret-site.git');
+    const { body } = await api.get(`${path}?target=secret-site`);
+    expect(body).toMatchObject({ targets: [{ state: 'Refused', reason: 'Suspended' }] });
+    expect((await api.get(`${path}?target=none`)).status).toBe(404);
+  });
+
   test('an unusable kubeconfig is reported with the next step', async () => {
     const none = await runCli(['rpkg', 'get', '--kubeconfig', join(cli.folder, 'none')]);
     expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no kubeconfig at') });

@@ -18,9 +18,11 @@ export function deliveredBefore(
   folders: readonly FolderOwner[],
   status: DeliveryTarget['status'],
 ): PackageState[] {
+  const changed = packages.filter((one) => one.changed);
+  if (changed.length === 0) return [];
   const delivered = new Set<string>();
   for (const one of [...folders, ...(status?.packages ?? [])]) delivered.add(`${packageKey(one)} ${one.revision}`);
-  return packages.filter((one) => one.changed && delivered.has(`${packageKey(one)} ${one.revision}`));
+  return changed.filter((one) => delivered.has(`${packageKey(one)} ${one.revision}`));
 }
 
 /** Commits of a branch that are searched. A change is found soon after it is made, so it is mostly among the newest. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-
 import { CONTEXT, configMap, controllerOn, publish, type TargetSpec } from '../../../test/support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../../../test/support/fixture.ts';
 import { git as gitCli } from '../../../test/support/git/git-cli.ts';
+import { packageFiles, packageFolders } from '../../../test/support/package-folders.ts';
 import { skipFor } from '../../../test/support/skip.ts';
 import { DeliveryPreviews } from './preview-delivery.ts';
 
@@ -203,32 +204,31 @@ test('folders that the target is about to remove for other reasons are not part 
 
 const quickstart = fileURLToPath(new URL('../../../examples/quickstart/packages', import.meta.url));
 
+// Few of them, for speed; each has other kinds of objects.
+const corpus = fileURLToPath(new URL('../../../../shared/corpus/packages', import.meta.url));
+
 test(
-  'the packages of the quick start are delivered as previewed',
-  skipFor(!existsSync(quickstart) && `no packages at ${quickstart}`),
+  'real packages are delivered as previewed',
+  skipFor(!existsSync(corpus) && `no real packages at ${corpus}`),
   async () => {
-    await create({ allowSecrets: true });
-    for (const [at, folder] of packagesIn(quickstart).entries()) {
-      const { name } = await world.draft(`apps/p${at}/w1`, filesIn(folder));
+    await create({ allowSecrets: true, render: 'passthrough' });
+    const folders = packageFolders(corpus).filter((_, at) => at % 8 === 0);
+    expect(folders.length).toBeGreaterThan(2);
+    for (const [at, folder] of folders.entries()) {
+      const { name } = await world.draft(`apps/p${at}/w1`, packageFiles(folder));
       await expectPreviewed(name);
     }
   },
 );
 
-function packagesIn(folder: string): string[] {
-  if (existsSync(join(folder, 'Kptfile'))) return [folder];
-  const below = readdirSync(folder).map((name) => join(folder, name));
-  return below.filter((path) => statSync(path).isDirectory()).flatMap(packagesIn);
-}
-
-function filesIn(folder: string): Record<string, string> {
-  const names = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  const paths = names.map((entry) => join(entry.parentPath, entry.name));
-  return Object.fromEntries(
-    paths.flatMap((path) => {
-      const own = path.slice(folder.length + 1);
-      // Gates would close the proposal; what is delivered does not depend on them.
-      return own === 'Kptfile' ? [] : [[own, readFileSync(path, 'utf8')]];
-    }),
-  );
-}
+test(
+  'the packages of the quick start are delivered as previewed',
+  skipFor(!existsSync(quickstart) && `no packages at ${quickstart}`),
+  async () => {
+    await create({ allowSecrets: true });
+    for (const [at, folder] of packageFolders(quickstart).entries()) {
+      const { name } = await world.draft(`apps/p${at}/w1`, packageFiles(folder));
+      await expectPreviewed(name);
+    }
+  },
+);
