@@ -46,8 +46,11 @@ describe('the Helm chart', skipFor(missing !== '' && missing), () => {
     ['with-webhook', () => overlayWith('with-webhook'), ['webhook.enabled=true']],
     [
       'ha with all components',
-      () => overlayWith('ha', 'webhook', 'monitoring', 'git-credentials-everywhere'),
-      ['webhook.enabled=true', 'monitoring.enabled=true', 'gitCredentials.allNamespaces=true'],
+      () => overlayWith('ha', 'webhook', 'monitoring', 'git-credentials-everywhere', 'read-back'),
+      [
+        ...['webhook.enabled=true', 'monitoring.enabled=true', 'gitCredentials.allNamespaces=true'],
+        'readBack.enabled=true',
+      ],
     ],
   ])('has the objects of %s', async (_name, overlay, values) => {
     const expected = (await overlay()).filter(({ kind }) => kind !== 'Namespace');

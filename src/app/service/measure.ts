@@ -1,12 +1,16 @@
 import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
+import { statusCounts } from '../../delivery/status/target-deployment.ts';
 import { gitDisk, gitOperations } from '../../git/process/git-operations.ts';
 import { clusterRequests } from '../../kubernetes/connection/connection.ts';
 import type { IndexChange } from '../../package/index/state/index-delta.ts';
 import type { RevisionStore } from '../../package/store/revision-store.ts';
 import { transitions } from '../../package/store/transitions.ts';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quota.ts';
 import { ADMISSION_PATH, admissionReviews } from '../../server/admission/admission-webhook.ts';
+import type { DeploymentCount } from '../../server/metrics/deployment-metrics.ts';
 import { Metrics } from '../../server/metrics/metrics.ts';
 import type { RevisionCount } from '../../server/metrics/package-metrics.ts';
 import type { ServerLoad } from '../../server/metrics/request-metrics.ts';
@@ -14,6 +18,7 @@ import type { ServerLoad } from '../../server/metrics/request-metrics.ts';
 export interface MeasuredParts {
   readonly manager: Manager;
   readonly store: RevisionStore;
+  readonly targets: () => readonly DeliveryTarget[];
   /** Absent where the cluster limits what namespaces store. */
   readonly quota?: NamespaceQuota | undefined;
   load(): ServerLoad;
@@ -23,11 +28,12 @@ export interface MeasuredParts {
 
 /** The metrics of a running service; `stop` ends what they listen to. */
 export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop(): void } {
-  const { manager, store, quota, load, leadership } = parts;
+  const { manager, store, targets, quota, load, leadership } = parts;
   const metrics = new Metrics({
     ...{ load, leadership },
     queues: () => manager.metrics(),
     revisions: () => revisionCounts(store),
+    deployments: () => deploymentCounts(targets()),
     ...(quota === undefined ? {} : { quota: () => quota }),
   });
   const subscriptions = [
@@ -62,6 +68,19 @@ function clientSubscriptions({ client, webhooks }: Metrics): (() => void)[] {
       else webhooks.ended(ADMISSION_PATH, code, milliseconds / 1000);
     }),
   ];
+}
+
+function deploymentCounts(targets: readonly DeliveryTarget[]): DeploymentCount[] {
+  return targets
+    .filter(({ spec }) => spec.engine !== undefined)
+    .flatMap((target) => {
+      const { name, namespace = DEFAULT_NAMESPACE } = target.metadata;
+      return (['Synced', 'Healthy'] as const).flatMap((condition) =>
+        Object.entries(statusCounts(target, condition === 'Synced' ? 'synced' : 'healthy')).map(([status, count]) => ({
+          ...{ namespace, target: name, condition, status, count },
+        })),
+      );
+    });
 }
 
 function revisionCounts(store: RevisionStore): RevisionCount[] {

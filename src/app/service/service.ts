@@ -252,6 +252,7 @@ export class SluiceService {
     const { metrics, stop } = measure({
       manager: this.manager,
       store: session.store,
+      targets: () => session.readers.targets.list(),
       quota: session.objects.database?.quota,
       load: () => this.#api?.server.load ?? NO_LOAD,
       leadership: this.#options.leadership,

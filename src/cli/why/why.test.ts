@@ -94,6 +94,6 @@ test('a revision whose manifests are those of the one before is delivered under 
   for (const step of ['propose', 'approve']) await cli.run('rpkg', step, 'packages.web.v2');
   await up();
   const { stdout } = await cli.run('why', 'packages.web.v2');
-  expect(stdout).toMatch(/site: Delivered commit [0-9a-f]+: on branch main/);
+  expect(stdout).toMatch(/site: Delivered commit [0-9a-f]+ \S+ ago: on branch main/);
   expect(cli.git('site.git', 'show', 'main:web/kustomization.yaml')).toContain('"web",2]');
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { deploymentsOf } from './revision-deployments.ts';
-import { targetDeployment } from './target-deployment.ts';
+import { statusCounts, targetDeployment } from './target-deployment.ts';
 
 const NOW = Date.parse('2030-01-01T00:00:00.000Z');
 const good = { status: 'True', reason: 'Synced', message: 'x' } as const;
@@ -89,6 +89,16 @@ test('with thousands of different states those beyond the limit are not known, a
   expect(deployment.healthy.message).toContain('1500 of 3000 packages are healthy');
   // An object of a cluster has at most 1.5 MB.
   expect(JSON.stringify(deployment).length).toBeLessThan(600_000);
+  const packages = names.map((path) => ({ repository: 'apps', package: path, revision: 1, commit: '', tree: '' }));
+  expect(statusCounts({ status: { packages, deployment } }, 'healthy')).toEqual({
+    True: 1500,
+    False: 1000,
+    Unknown: 500,
+  });
+  expect(statusCounts({ status: { packages, deployment } }, 'synced')).toEqual({ True: 2500, False: 0, Unknown: 500 });
+  expect(statusCounts({ status: { packages, deployment, lastCommit: 'next' } }, 'synced')).toMatchObject({
+    Unknown: 3000,
+  });
   const base = target('east', 'default', [['p2999', 1, bad]]);
   const [one] = deploymentsOf(revision('p2999', 1), [{ ...base, status: { ...base.status, deployment } }]);
   expect(one).toMatchObject({ healthy: expect.not.stringMatching('True') });

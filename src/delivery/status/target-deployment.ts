@@ -189,3 +189,19 @@ function totalOf(packages: readonly ListedPackage[], of: (one: ListedPackage) =>
   const more = affected.length > names.length ? ` and ${affected.length - names.length} more` : '';
   return { status, reason, message: engineText(`${count}; ${names.join(', ')}${more}: ${message}`) };
 }
+
+/** The number of packages in each status; statuses without packages are 0. The cost is that of the packages that the status lists. */
+export function statusCounts(
+  { status }: Pick<DeliveryTarget, 'status'>,
+  condition: 'synced' | 'healthy',
+): Readonly<Record<TimedState['status'], number>> {
+  const counts = { True: 0, False: 0, Unknown: 0 };
+  const { packages = [] } = status ?? {};
+  const deployment = currentDeployment({ status });
+  if (deployment === undefined) return { ...counts, Unknown: packages.length };
+  const { packages: listed = [], unlisted, common } = deployment;
+  for (const one of listed) counts[one[condition].status] += 1;
+  counts.Unknown += unlisted?.count ?? 0;
+  counts[common[condition].status] += Math.max(0, packages.length - listed.length - (unlisted?.count ?? 0));
+  return counts;
+}

@@ -5,6 +5,7 @@ import { textResponse } from '../http/answer.ts';
 import type { PathHandler } from '../request/path-handler.ts';
 import { ClientMetrics } from './client-metrics.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
+import { type DeploymentCount, observeDeployments } from './deployment-metrics.ts';
 import { observeLeadership } from './leadership-metrics.ts';
 import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
@@ -16,6 +17,8 @@ export interface MetricsSources {
   load(): ServerLoad;
   queues(): ReadonlyMap<string, ControllerState>;
   revisions(): Iterable<RevisionCount>;
+  /** Packages of delivery targets by what their engines report. */
+  readonly deployments?: (() => Iterable<DeploymentCount>) | undefined;
   /** Absent where Sluice stores no objects. */
   readonly quota?: () => Pick<NamespaceQuota, 'usage' | 'exceeded'>;
   /** Whether this process leads, by the name of the Lease; absent where no leader is elected. */
@@ -36,6 +39,7 @@ export class Metrics {
     collectDefaultMetrics({ register: registry });
     this.requests = new RequestMetrics(registry, () => sources.load());
     if (sources.quota !== undefined) observeQuota(registry, sources.quota);
+    if (sources.deployments !== undefined) observeDeployments(registry, sources.deployments);
     if (sources.leadership !== undefined) observeLeadership(registry, sources.leadership);
     this.controllers = new ControllerMetrics(registry, () => sources.queues());
     this.packages = new PackageMetrics(registry, () => sources.revisions());
