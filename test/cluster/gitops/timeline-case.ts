@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
+import type { PackageReport } from '../support/gitops/engine.ts';
 import { deployment, type Scenario } from '../support/gitops/scenario.ts';
+
+/** Milliseconds: the resolution of the figures. */
+const POLL_MS = 20;
 
 /** The way of one package from draft to healthy, with the seconds since the draft. */
 export function timelineCase(of: () => Scenario): void {
@@ -25,20 +29,23 @@ export function timelineCase(of: () => Scenario): void {
     await site.eventually(
       async () => site.world.headOf(place) !== before,
       () => 'the package is delivered',
+      POLL_MS,
     );
     reach('delivered');
     const commit = site.world.headOf(place);
     const applied = site.eventually(
       async () => (await site.find('/apis/apps/v1/namespaces/default/deployments/timed')) !== undefined,
       () => 'the package is applied',
+      POLL_MS,
     );
     const isApplied = applied.then(() => reach('applied to the cluster'));
-    await site.reported(place, 'timed', 'healthy', (report) => {
+    const isHealthy = (report: PackageReport) => {
       if (report.seen === commit) reach('commit seen by the engine');
-      const isHealthy = report.synced === commit && report.healthy;
-      if (isHealthy) reach('healthy');
-      return isHealthy;
-    });
+      if (report.synced !== commit || !report.healthy) return false;
+      reach('healthy');
+      return true;
+    };
+    await site.reported(place, 'timed', 'healthy', isHealthy, POLL_MS);
     await isApplied;
     expect([...steps.keys()].toSorted()).toEqual([...STEPS].toSorted());
     const lines = STEPS.map((step) => `  ${(steps.get(step) ?? Number.NaN).toFixed(2).padStart(6)} s  ${step}`);

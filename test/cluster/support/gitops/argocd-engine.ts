@@ -1,7 +1,7 @@
+import { argoCdObjects } from '../../../../src/cli/target/target-init-objects.ts';
 import type { KubeApi, KubeObject } from '../../../support/api/kube-api.ts';
 import { applyObjects } from '../apply-objects.ts';
 import { ARGOCD_NAMESPACE } from './argocd.ts';
-import { documentedObjects } from './documented-objects.ts';
 import type { Engine, FollowOptions, PackageReport } from './engine.ts';
 import type { DeliveredPlace } from './gitops-world.ts';
 
@@ -20,7 +20,7 @@ export class ArgoCdEngine implements Engine {
 
   async follow(place: DeliveredPlace, { spec = {}, verify }: FollowOptions = {}): Promise<void> {
     const { name, url } = place;
-    const set = documentedObjects(['ApplicationSet'], place).get('ApplicationSet') as ApplicationSet;
+    const set = setOf(place);
     Object.assign(set.spec.template.spec, spec);
     if (verify === undefined) return void (await applyObjects(this.#cluster, [set]));
     // A template, because the generator of 3.2 verifies the commit before it has fetched the repository, and fails.
@@ -80,9 +80,33 @@ export class ArgoCdEngine implements Engine {
   }
 }
 
-type ApplicationSet = KubeObject & {
-  readonly spec: { readonly template: { readonly spec: { project: string } } };
-};
+interface ApplicationSet extends KubeObject {
+  readonly spec: {
+    readonly template: {
+      readonly metadata: { readonly annotations: Record<string, string> };
+      readonly spec: {
+        project: string;
+        readonly destination: { namespace?: string };
+        readonly syncPolicy: { readonly retry: { backoff: object } };
+      };
+    };
+  };
+}
+
+/** What `sluice target init argocd` prints, with settings of a user: a default namespace, comparison on the server, and earlier retries. */
+function setOf({ name, url, directory }: DeliveredPlace): ApplicationSet {
+  const place = {
+    ...{ name, repo: url, branch: 'main', directory, namespace: ARGOCD_NAMESPACE },
+    ...{ prune: true, keepsEmptyFolders: true, isNested: true },
+  };
+  const [printed] = argoCdObjects(place, { project: 'default', destination: 'https://kubernetes.default.svc' });
+  const set = printed?.object as unknown as ApplicationSet;
+  const { metadata, spec } = set.spec.template;
+  metadata.annotations['argocd.argoproj.io/compare-options'] = 'ServerSideDiff=true';
+  spec.destination.namespace = 'default';
+  spec.syncPolicy.retry.backoff = { duration: '1s', factor: 2, maxDuration: '3s' };
+  return set;
+}
 
 type Application = KubeObject & {
   readonly metadata: KubeObject['metadata'] & { readonly ownerReferences?: readonly { readonly name: string }[] };

@@ -24,7 +24,7 @@ export interface FollowOptions {
 /** A GitOps engine, as the tests of delivery use it. */
 export interface Engine {
   readonly name: 'Argo CD' | 'Flux';
-  /** Syncs the packages of a place with the objects that docs/delivery.md shows. */
+  /** Syncs the packages of a place with the objects of `sluice target init`. */
   follow(place: DeliveredPlace, options?: FollowOptions): Promise<void>;
   /** Deletes the objects of `follow`, and with them what they created. */
   unfollow(place: DeliveredPlace): Promise<void>;

@@ -1,6 +1,6 @@
+import { fluxObjects } from '../../../../src/cli/target/target-init-objects.ts';
 import type { KubeApi, KubeObject } from '../../../support/api/kube-api.ts';
 import { applyObjects } from '../apply-objects.ts';
-import { documentedObjects } from './documented-objects.ts';
 import type { Engine, FollowOptions, PackageReport } from './engine.ts';
 import { FLUX_NAMESPACE } from './flux.ts';
 import type { DeliveredPlace } from './gitops-world.ts';
@@ -20,17 +20,17 @@ export class FluxEngine implements Engine {
   }
 
   async follow(place: DeliveredPlace, { spec = {}, verify }: FollowOptions = {}): Promise<void> {
-    const objects = documentedObjects(['GitRepository', 'Kustomization'], place);
-    const [source, kustomization] = [...objects.values()] as SpecObject[];
-    Object.assign(kustomization?.spec ?? {}, spec);
-    if (verify === undefined) return void (await applyObjects(this.#cluster, [...objects.values()]));
+    const objects = objectsOf(place);
+    const [source, kustomization] = objects;
+    Object.assign(kustomization?.spec ?? {}, { retryInterval: '2s', timeout: '30s' }, spec);
+    if (verify === undefined) return void (await applyObjects(this.#cluster, objects));
     const name = `${place.name}-keys`;
     Object.assign(source?.spec ?? {}, { verify: { mode: 'HEAD', secretRef: { name } } });
     const keys = {
       ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: FLUX_NAMESPACE } },
       stringData: { 'sluice.asc': verify.publicKey },
     };
-    await applyObjects(this.#cluster, [keys as unknown as KubeObject, ...objects.values()]);
+    await applyObjects(this.#cluster, [keys as unknown as KubeObject, ...objects]);
   }
 
   async unfollow({ name }: DeliveredPlace): Promise<void> {
@@ -63,6 +63,15 @@ export class FluxEngine implements Engine {
 }
 
 type SpecObject = KubeObject & { readonly spec: object };
+
+/** What `sluice target init flux` prints. */
+function objectsOf({ name, url, directory }: DeliveredPlace): readonly SpecObject[] {
+  const place = {
+    ...{ name, repo: url, branch: 'main', directory, namespace: FLUX_NAMESPACE },
+    ...{ prune: true, keepsEmptyFolders: true, isNested: true },
+  };
+  return fluxObjects(place, { dependsOn: [] }).map(({ object }) => object as unknown as SpecObject);
+}
 
 type FluxObject = KubeObject & {
   readonly metadata: KubeObject['metadata'] & { readonly generation: number };

@@ -6,7 +6,7 @@ import type { Files } from './package-author.ts';
 
 /** Milliseconds that an engine has on a loaded machine, and between two looks at its report. */
 const TIMEOUT_MS = 90_000;
-const POLL_MS = 50;
+const POLL_MS = 200;
 /** Milliseconds after which an engine that has not read a commit is triggered again. */
 const TRIGGER_MS = 5000;
 
@@ -65,6 +65,7 @@ export class Scenario {
     path: string,
     what: string,
     holds: (report: PackageReport) => boolean,
+    pollMs = POLL_MS,
   ): Promise<PackageReport> {
     let triggered = 0;
     let last: PackageReport | undefined;
@@ -78,6 +79,7 @@ export class Scenario {
         return holds(last);
       },
       () => `${this.engine.name}: ${path} of ${place.name} ${what}: ${JSON.stringify(last)}`,
+      pollMs,
     );
     return last as PackageReport;
   }
@@ -109,11 +111,11 @@ export class Scenario {
     );
   }
 
-  async eventually(holds: () => Promise<boolean>, describe: () => string): Promise<void> {
+  async eventually(holds: () => Promise<boolean>, describe: () => string, pollMs = POLL_MS): Promise<void> {
     const end = Date.now() + TIMEOUT_MS;
     while (!(await holds())) {
       if (Date.now() > end) throw new Error(`not within ${TIMEOUT_MS} ms: ${describe()}`);
-      await delay(POLL_MS);
+      await delay(pollMs);
     }
   }
 }
