@@ -1,4 +1,4 @@
-import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
+import { filterInSlices, inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
 import { RefConflictError, unknownOutcome } from '../../errors.ts';
 import type { FetchOptions, GitRemote, Oid, Ref, RefChange, RefUpdate } from '../../git-repository.ts';
@@ -94,11 +94,8 @@ export class BuiltInClient {
       if (problem !== undefined) return { fallbackReason: problem };
       const refs = await this.#server.listRefs(call, prefixes);
       await this.#known.addRefs(refs);
-      const wanted: Ref[] = [];
-      await inSlices(refs, (ref) => {
-        if (prefixes.length === 0 || prefixes.some((prefix) => ref.name.startsWith(prefix))) wanted.push(ref);
-      });
-      return await sortedByName(wanted);
+      const isWanted = ({ name }: Ref) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix));
+      return await sortedByName(await filterInSlices(refs, isWanted));
     });
   }
 
@@ -231,10 +228,7 @@ export class BuiltInClient {
     const missing = missingSource(mappings, theirs);
     if (missing !== undefined)
       throw new SluiceError('NotFound', `remote ${call.remote.url} lacks a requested ref: ${missing}`);
-    const ours: Ref[] = [];
-    await inSlices(all, (ref) => {
-      if (side.covers(ref.name)) ours.push(ref);
-    });
+    const ours = await filterInSlices(all, ({ name }) => side.covers(name));
     return { ours, updates: await planUpdates(mappings, theirs, ours, prune) };
   }
 
