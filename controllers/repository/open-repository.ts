@@ -131,6 +131,7 @@ export class OpenRepository {
       webhookAt: this.#webhookAt,
       remoteNote: this.repository.git.remoteNote,
       refusedPushes: this.repository.refusedPushes(),
+      signingProblem: trust.signingProblem(),
       trustProblems: trust.problems(),
       statementProblems: unmarked === undefined ? index.flaws : [...index.flaws, unmarked],
     };

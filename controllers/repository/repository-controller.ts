@@ -25,7 +25,7 @@ import { Signers } from '../../src/package/store/signing.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
-import { type Repository, repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
+import { type Repository, repositoryKind, TRUST_CONDITION } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import type { ObjectOf } from '../../src/resource/schema/kind.ts';
@@ -37,7 +37,7 @@ import { REMOTE_INTERVALS, steady } from './poll-pace.ts';
 import { DamageRepairs, repairMessage } from './repair-damage.ts';
 import { conflictingRepository, leadingRepository } from './repository-conflict.ts';
 import { RepositoryObjects } from './repository-objects.ts';
-import type { RepositoryReport } from './repository-status.ts';
+import { CANNOT_SIGN, type RepositoryReport } from './repository-status.ts';
 import { SyncRequests } from './sync-requests.ts';
 
 export const REPOSITORY_ACTOR = 'controller:repository';
@@ -149,8 +149,9 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         if (state.isDue(object)) await sync(object, state, signal);
         const problem = await signers.problem(object);
         await objects.report(keyOf(object), { ...readiness(problem), facts: state.facts() });
+        recordSigning(object, state);
         await warnUnidentified(object);
-        if (problem === undefined) events.forget(key, new Set(['signers']));
+        if (problem === undefined) events.forget(key, new Set(['signers', 'signing']));
         else events.record(object, 'Warning', 'Error', problem);
         return { requeueAfter: state.nextSync(object), reason: 'the next sync of the repository' };
       } catch (error) {
@@ -175,6 +176,16 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       }
     },
   };
+
+  /** Records when this server cannot sign any more, and when it can again. */
+  function recordSigning(object: Stored<Repository>, { repository }: OpenRepository): void {
+    const problem = repository.trust.signingProblem();
+    const before = findCondition(object.status?.conditions, TRUST_CONDITION)?.reason;
+    if (problem !== undefined) events.record(object, 'Warning', CANNOT_SIGN, problem, 'signing');
+    else if (before === CANNOT_SIGN)
+      events.record(object, 'Normal', 'CanSign', 'statements are signed again', 'signing');
+    else events.forgetTopic(keyOf(object), 'signing');
+  }
 
   /** Warns of problems in the lists of users' keys, and of their names at the Git host. */
   async function warnUnidentified(object: Stored<Repository>): Promise<void> {

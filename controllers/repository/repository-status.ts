@@ -29,7 +29,9 @@ export interface RepositoryReport {
     readonly remoteNote: RemoteNote | undefined;
     /** Revisions whose last write a rule of the remote refused. */
     readonly refusedPushes: readonly RefusedPush[];
-    /** Problems of the keys that the repository trusts. */
+    /** Why this server can sign nothing; undefined if it can. */
+    readonly signingProblem?: string | undefined;
+    /** Problems of the keys that the repository trusts, with the one above. */
     readonly trustProblems: readonly string[];
     /** Problems of the statements about the repository itself. */
     readonly statementProblems: readonly string[];
@@ -85,13 +87,18 @@ export function repositoryStatusAfter(
   return isNews || isOld ? status : undefined;
 }
 
+/** The reason of the condition Trust while the key of this server is missing or damaged. */
+export const CANNOT_SIGN = 'CannotSign';
+
 function trust({
+  signingProblem,
   trustProblems,
   statementProblems,
-}: Pick<NonNullable<RepositoryReport['facts']>, 'trustProblems' | 'statementProblems'>): NewCondition {
+}: NonNullable<RepositoryReport['facts']>): NewCondition {
   const problems = [...trustProblems, ...statementProblems];
   if (problems.length === 0) return { type: TRUST_CONDITION, status: 'True', reason: 'OwnKeyTrusted', message: '' };
-  const reason = trustProblems.length > 0 ? 'KeyProblem' : 'StatementProblem';
+  const keys = trustProblems.length > 0 ? 'KeyProblem' : 'StatementProblem';
+  const reason = signingProblem === undefined ? keys : CANNOT_SIGN;
   return { type: TRUST_CONDITION, status: 'False', reason, message: problems.join('; ') };
 }
 

@@ -4,6 +4,7 @@ import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import type { AttributedPushes } from '../../src/package/trust/ledger/attributed-pushes.ts';
 import { SqliteAttributedPushes } from '../../src/package/trust/sqlite/sqlite-attributed-pushes.ts';
 import type { StatementSigner } from '../../src/package/trust/statement/statement-signature.ts';
+import { eventKind } from '../../src/resource/kinds/core/event.ts';
 import { repositoryKind, TRUST_CONDITION, TRUSTED_KEYS_ANNOTATION } from '../../src/resource/kinds/porch/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { fixture } from '../../test/support/fixture.ts';
@@ -29,7 +30,15 @@ async function serverWithListedKey(first: () => StatementSigner, listed: string,
     return `${value} ${message}`.trim();
   };
   const repository = () => world.store.repository('apps');
-  return { server, trust, repository, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+  const events = async () =>
+    (await world.client.list(eventKind)).items
+      .filter(({ reason }) => reason === 'CannotSign' || reason === 'CanSign')
+      .map(({ type, reason, count }) => `${type} ${reason} ${count ?? 1}`);
+  const reason = async () => {
+    const { status } = await world.client.get(repositoryKind, { name: 'apps' });
+    return findCondition(status?.conditions, TRUST_CONDITION)?.reason;
+  };
+  return { server, trust, reason, events, repository, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 }
 
 test('the Trust condition is about the current signing key, also after a rotation', async () => {
@@ -40,6 +49,29 @@ test('the Trust condition is about the current signing key, also after a rotatio
   expect(await at.trust()).toContain(`its key ${second.fingerprint} is not among those of the annotation`);
   at.server.signer = () => first;
   expect(await at.trust()).toBe('True');
+});
+
+test('a server that cannot sign reports it in the condition, with one event until it can again', async () => {
+  const key = newSigner();
+  await using at = await serverWithListedKey(() => key, key.publicKey);
+  expect(await at.trust()).toBe('True');
+  at.server.signer = () => {
+    throw new SluiceError('Unavailable', 'there is no Secret a/b');
+  };
+  for (let round = 0; round < 3; round += 1) {
+    expect(await at.trust()).toBe('False statements cannot be signed: there is no Secret a/b');
+    expect(await at.reason()).toBe('CannotSign');
+  }
+  await expect.poll(at.events).toEqual(['Warning CannotSign 1']);
+  at.server.signer = () => key;
+  for (let round = 0; round < 3; round += 1) expect(await at.trust()).toBe('True');
+  expect(await at.reason()).toBe('OwnKeyTrusted');
+  await expect.poll(at.events).toEqual(['Warning CannotSign 1', 'Normal CanSign 1']);
+  at.server.signer = () => {
+    throw new SluiceError('Unavailable', 'there is no Secret a/b');
+  };
+  await at.trust();
+  await expect.poll(at.events).toEqual(['Warning CannotSign 2', 'Normal CanSign 1']);
 });
 
 test('the Trust condition says that reports on a deleted draft could not be marked', async () => {

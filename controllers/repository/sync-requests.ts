@@ -41,6 +41,11 @@ export class SyncRequests {
     return this.#waiting.has(keyText(repository));
   }
 
+  /** Wakes the controller of a repository without a sync, as soon as `add` does: what it reports has changed. */
+  wake(repository: ObjectKey): void {
+    this.#wake(repository, keyText(repository));
+  }
+
   /** Returns and removes the request that waits for a repository. */
   take(repository: ObjectKey): SyncRequest | undefined {
     const key = keyText(repository);

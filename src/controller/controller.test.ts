@@ -116,6 +116,7 @@ describe('Controller', () => {
     await manager.idle();
     await clock.advanceAsync(3_600_000);
     expect(records.map((record) => record.outcome)).toEqual(['terminal-error']);
+    expect(manager.metrics().get('test')).toMatchObject({ failing: 1 });
     expect(manager.failing()).toMatchObject([{ message: 'this input cannot work' }]);
     await client.update(widgetKind, { ...a, spec: { ...a.spec, size: 2 } });
     await manager.idle();

@@ -186,7 +186,9 @@ export class Controller<Request = ObjectKey> {
   }
 
   metrics(): ControllerState {
-    return { ...this.#queue.metrics(), maxConcurrentReconciles: this.#options.maxConcurrentReconciles ?? 1 };
+    // The queue forgets an item whose error is final.
+    const failing = this.#failing.size;
+    return { ...this.#queue.metrics(), failing, maxConcurrentReconciles: this.#options.maxConcurrentReconciles ?? 1 };
   }
 
   async #work(delayMs: number): Promise<void> {

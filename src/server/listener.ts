@@ -6,6 +6,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import { DISCARD_TIMEOUT_MS } from './http/answer.ts';
 import { Http2Connections } from './http2-connections.ts';
 import { OpenConnections } from './open-connections.ts';
+import { OutdatedConnections } from './outdated-connections.ts';
 
 /** Certificate and key as PEM text. Clients may present certificates, which the authenticator verifies. */
 export interface ListenerTls {
@@ -21,6 +22,11 @@ export interface ListenOptions {
   readonly port: number;
   readonly tls?: ListenerTls;
   readonly handle: RequestListener;
+  /**
+   * Called in place of `handle` for requests on connections whose client certificate other authorities than the present ones have refused;
+   * the connection is closed after the response. Default: `handle`.
+   */
+  readonly refuseOutdated?: RequestListener;
   /** Called when a connection could not be accepted, for instance for lack of file handles. */
   readonly onError: (error: unknown) => void;
   /** Called once when the listener stops, before it waits for requests in progress; ends watches. */
@@ -78,7 +84,7 @@ const IDLE_MS = 120_000;
 
 /** Listens, and resolves when clients can connect. */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const { host, port, tls, handle, onError, onStop, maxConnections = MAX_CONNECTIONS } = options;
+  const { host, port, tls, onError, onStop, maxConnections = MAX_CONNECTIONS } = options;
   const timeouts = { ...DEFAULT_PEER_TIMEOUTS, ...options.timeouts };
   const settings: ServerOptions = {
     maxHeaderSize: MAX_HEAD_BYTES,
@@ -103,6 +109,9 @@ export async function listen(options: ListenOptions): Promise<Listener> {
         });
   const serveHttp1 = takeSecureListeners(server);
   const connections = new OpenConnections(server, { isTls: tls !== undefined, maxConnections });
+  const outdated = new OutdatedConnections(server, tls?.clientCa ?? '');
+  const { refuseOutdated } = options;
+  const handle = refuseOutdated === undefined ? options.handle : outdated.around(options.handle, refuseOutdated);
   server.on('request', handle);
   const { headMs, requestMs, readMs, discardMs } = timeouts;
   const http2 = new Http2Connections({
@@ -128,6 +137,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     setTls(changed) {
       if (!(server instanceof SecureServer)) throw new Error('this listener does not use TLS');
       server.setSecureContext(secureContext(changed));
+      outdated.setAuthorities(changed.clientCa);
     },
   };
 }

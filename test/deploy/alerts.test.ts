@@ -31,10 +31,11 @@ test('alerts are about metrics that Sluice has', async () => {
     ...{ load: () => NO_LOAD, queues: () => new Map(), revisions: () => [] },
     quota: () => ({ exceeded: 0, usage: () => [] }),
     leadership: () => new Map(),
+    canSign: () => true,
   });
   const response = await metrics.paths({ path: '/metrics' } as Parameters<typeof metrics.paths>[0]);
   const names = [...String(response?.body).matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
-  expect(ALERTS).toHaveLength(5);
+  expect(ALERTS).toHaveLength(7);
   for (const { alert, expr } of ALERTS) {
     const used = [...expr.matchAll(/(\w+)\{/g)].map(([, name = '']) => name.replace(/_bucket$/, ''));
     expect(used, alert).not.toEqual([]);

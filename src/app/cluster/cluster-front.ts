@@ -72,6 +72,7 @@ export class ClusterFront {
       const listener = await listen({
         ...{ host: address.host, port: address.port, tls: { key, cert, clientCa: access.clientCa } },
         handle: (request, response) => front?.handle(request, response),
+        refuseOutdated: (request, response) => refuseOutdated(request, response, front),
         onError: (error) => warn('connections', messageOf(error)),
         onStop: () => front?.endWatches(),
       });
@@ -162,10 +163,22 @@ function serviceNames(service: string, namespace: string): string[] {
   return [service, name, `${name}.svc`, `${name}.svc.cluster.local`];
 }
 
-function refuse(response: ServerResponse): void {
+/** With 401 the client would discard credentials that are valid. */
+function refuseOutdated(request: IncomingMessage, response: ServerResponse, front: ClusterFront | undefined): void {
+  if (OPEN_PATHS.test(request.url ?? '')) front?.handle(request, response);
+  else
+    refuse(
+      response,
+      'the certificate authorities of the cluster have changed since this connection began; connect again',
+    );
+}
+
+const NOT_LEADING = 'this replica of Sluice does not lead now: another one serves the API, or will soon; try again';
+
+function refuse(response: ServerResponse, message = NOT_LEADING): void {
   const status = {
     ...{ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', reason: 'ServiceUnavailable', code: 503 },
-    message: 'this replica of Sluice does not lead now: another one serves the API, or will soon; try again',
+    message,
     details: { retryAfterSeconds: 1 },
   };
   response.writeHead(503, { 'content-type': 'application/json', 'retry-after': '1' });

@@ -1,3 +1,4 @@
+import { CANNOT_SIGN } from '../../../controllers/repository/repository-status.ts';
 import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
@@ -21,6 +22,7 @@ import type { ReplicaOptions } from './replica-options.ts';
 import { RepositoryFollower } from './repository-follower.ts';
 import { followLedger } from './standby.ts';
 import { renewVersions, reserveVersions } from './version-blocks.ts';
+import { type SigningKeyWatch, watchSigningKey } from './watch-signing-key.ts';
 
 export interface LeaderOptions
   extends Pick<
@@ -72,7 +74,8 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
     onNote: (message) => log({ at: clock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message }),
     onError: objectWarnings(clock, (message) => warn('objects', message)),
     onEvent: (event) => {
-      if (isRepeated(event)) return;
+      // `watchSigningKey` reports it once, not for each Repository.
+      if (event.reason === CANNOT_SIGN || isRepeated(event)) return;
       const entry = narrateEvent(event, clock.now());
       if (entry !== undefined) log(entry);
     },
@@ -88,11 +91,22 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   const onRead = (id: string) => openings.note(id);
   session.store.onArrival(onRead);
   const follower = role === 'api' ? new RepositoryFollower({ session, requests, warn, onRead }) : undefined;
+  let key: SigningKeyWatch | undefined;
   try {
     await untilEnded(signal, () => front.access.whenSynced());
     // The key is in the ledger before anything is signed with it.
     session.trust.signer();
     await ledger.flushed();
+    const { signingSecret } = session.readers;
+    if (signingSecret !== undefined)
+      key = watchSigningKey({
+        informer: signingSecret.informer,
+        signer: () => session.trust.signer(),
+        openRepositories: () =>
+          session.store.repositories().map((one) => ({ namespace: one.namespace, name: one.repository })),
+        wake: (repository) => requests.wake(repository),
+        log: (level, message) => log({ at: clock.now(), level, event: 'SigningKey', subject: 'signing key', message }),
+      });
     follower?.start();
     const service = new SluiceService({
       ...{ session, log, health, requests, resolvers, disabled, housekeeping: false, diskBudget, signal },
@@ -103,6 +117,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
       ...(webhooks === undefined ? {} : { webhooks }),
       leadership: options.leadership,
       cluster: client,
+      ...(key === undefined ? {} : { canSign: key.isUsable }),
       serve: async (parts) => {
         const { handle } = new AdmissionWebhook({
           ...{ clock, hosts: session.network.hosts },
@@ -126,6 +141,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
       await service.stop();
     }
   } finally {
+    key?.stop();
     await Promise.all([follower?.stop(), watch.stop()]);
     await session.close();
   }

@@ -24,13 +24,15 @@ export interface MeasuredParts {
   load(): ServerLoad;
   /** In a cluster only. */
   readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
+  /** Likewise. */
+  readonly canSign?: (() => boolean) | undefined;
 }
 
 /** The metrics of a running service; `stop` ends what they listen to. */
 export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop(): void } {
-  const { manager, store, targets, quota, load, leadership } = parts;
+  const { manager, store, targets, quota, load, leadership, canSign } = parts;
   const metrics = new Metrics({
-    ...{ load, leadership },
+    ...{ load, leadership, canSign },
     queues: () => manager.metrics(),
     revisions: () => revisionCounts(store),
     deployments: () => deploymentCounts(targets()),

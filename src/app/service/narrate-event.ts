@@ -4,6 +4,8 @@ import type { LogEntry } from './log-entry.ts';
 /** Reasons that are not logged: the change of the revision itself, or else `sluice why`, reports them better. */
 const UNLOGGED_REASONS: ReadonlySet<string> = new Set([
   ...['Proposed', 'Approved', 'Resolved', 'NotProposed', 'NotApproved'],
+  // One line reports it, not one for each repository.
+  'CanSign',
   ...['Rejected', 'DeletionProposed', 'DeletionRejected', 'GateOpened', 'ConditionMet'],
 ]);
 

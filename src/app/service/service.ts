@@ -38,6 +38,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly requests?: SyncRequests;
   /** In a cluster: for the metrics. */
   readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
+  /** In a cluster: whether statements can be signed, for the metrics. */
+  readonly canSign?: () => boolean;
   /** Default: health checks of its own. */
   readonly health?: HealthChecks;
   /** The cluster that Sluice runs in. */
@@ -173,6 +175,7 @@ export class SluiceService {
     const endpoint = new WebhookEndpoint({
       client: client.as({ name: 'sluice' }, 'api'),
       clock,
+      isRegistered: (repository) => session.readers.repositories.get(repository) !== undefined,
       onMessage: (repository, scope) => this.#requests.add(repository, scope),
       onPush: async (repository, push) => {
         // The message triggers a sync of the repository in any case.
@@ -256,6 +259,7 @@ export class SluiceService {
       quota: session.objects.database?.quota,
       load: () => this.#api?.server.load ?? NO_LOAD,
       leadership: this.#options.leadership,
+      canSign: this.#options.canSign,
     });
     this.#unsubscribe.push(stop);
     this.#metrics = metrics;

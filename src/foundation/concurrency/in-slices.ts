@@ -33,6 +33,15 @@ export function createPacer(): () => Promise<void> | undefined {
   };
 }
 
+/** The items for which a synchronous `isWanted` is true, as `inSlices`. */
+export async function filterInSlices<Item>(items: Iterable<Item>, isWanted: (item: Item) => boolean): Promise<Item[]> {
+  const wanted: Item[] = [];
+  await inSlices(items, (item) => {
+    if (isWanted(item)) wanted.push(item);
+  });
+  return wanted;
+}
+
 /**
  * Calls a synchronous `action` for each item in order. For file operations that take some microseconds, handing each to another
  * thread would take several times as long.

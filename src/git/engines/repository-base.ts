@@ -157,15 +157,14 @@ export abstract class RepositoryBase {
   }
 
   async transaction(updates: readonly RefUpdate[]): Promise<void> {
-    checkRefUpdates(updates);
-    // Begins at once, beside the refs of an earlier transaction.
-    const objects = this.#store.flush();
-    objects.catch(() => {
+    // Both begin at once, beside the refs of an earlier transaction.
+    const ready = Promise.all([checkRefUpdates(updates), this.#store.flush()]);
+    ready.catch(() => {
       // Thrown below, when it is this transaction's turn.
     });
     await this.#refQueue.run(async () => {
       // The objects are on disk before a ref names them, and the refs before the caller gets the result.
-      await objects;
+      await ready;
       if (updates.length === 0) return;
       const refs = updates.map(({ ref }) => ref);
       await gitOperation('transaction', () => this.retryAfterStaleLock(refs, () => this.applyUpdates(updates)));

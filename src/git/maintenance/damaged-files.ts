@@ -68,7 +68,7 @@ async function damagedRefs(gitDir: string): Promise<string[]> {
   }
   const packed = await readFileIfPresent(join(gitDir, 'packed-refs'));
   try {
-    if (packed !== undefined) PackedRefs.parse(packed);
+    if (packed !== undefined) await PackedRefs.parse(packed);
   } catch (error) {
     if (!isSluiceError(error, 'Corrupt')) throw error;
     damaged.push('packed-refs');

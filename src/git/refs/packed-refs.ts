@@ -1,5 +1,8 @@
+import { createPacer } from '../../foundation/concurrency/in-slices.ts';
 import { DamageError, HOW_TO_REPAIR } from '../errors.ts';
 import type { Oid, Ref } from '../git-repository.ts';
+import { linesOf } from './lines-of.ts';
+import { sortedByName } from './sorted-by-name.ts';
 
 /** The parsed `packed-refs` file. Immutable. */
 export class PackedRefs {
@@ -17,13 +20,16 @@ export class PackedRefs {
     this.fullyPeeled = fullyPeeled;
   }
 
-  static parse(data: Buffer): PackedRefs {
+  /** In slices: the file of a large repository has hundreds of thousands of lines. */
+  static async parse(data: Buffer): Promise<PackedRefs> {
     const refs: Ref[] = [];
     const peeled = new Map<string, Oid>();
     let sorted = true;
     let previous = '';
-    const text = data.toString('utf8');
-    for (const line of text.split('\n')) {
+    const pause = createPacer();
+    for (const line of linesOf(data)) {
+      const turn = pause();
+      if (turn !== undefined) await turn;
       if (line === '' || line.startsWith('#')) continue;
       if (line.startsWith('^')) {
         peeled.set(previous, line.slice(1, 41));
@@ -38,8 +44,9 @@ export class PackedRefs {
       previous = name;
       refs.push({ name, oid: line.slice(0, 40) });
     }
-    if (!sorted) refs.sort(byName);
-    return new PackedRefs(refs, peeled, text === '' || /^#.* fully-peeled /.test(text));
+    const header = data.toString('latin1', 0, data.indexOf(0x0a) + 1);
+    const isFullyPeeled = data.length === 0 || /^#.* fully-peeled /.test(header);
+    return new PackedRefs(sorted ? refs : await sortedByName(refs), peeled, isFullyPeeled);
   }
 
   /** The refs after changes (null removes one), with what the changed ones that are annotated tags point to. */

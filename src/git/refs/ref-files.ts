@@ -56,7 +56,7 @@ export class RefFiles {
       const key = fileKey(path);
       if (key === undefined) return PackedRefs.EMPTY;
       if (this.#packed?.key === key) return this.#packed.refs;
-      const refs = PackedRefs.parse(await readFile(path));
+      const refs = await PackedRefs.parse(await readFile(path));
       // Read again if the file was replaced between the two calls.
       if (fileKey(path) !== key) continue;
       this.#packed = { key, refs };

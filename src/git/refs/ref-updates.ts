@@ -1,27 +1,30 @@
+import { inSlices } from '../../foundation/concurrency/in-slices.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { RefConflictError } from '../errors.ts';
 import type { Oid, Ref, RefChange, RefUpdate } from '../git-repository.ts';
 import { checkOid } from '../objects/object-id.ts';
 import { checkRefName } from '../ref-name.ts';
+import { sortedByName } from './sorted-by-name.ts';
 
 /**
  * Checks the form of a set of ref updates: names, ids, no ref twice (InvalidInput), and that no two collide as `a/b` and `a/b/c` do
  * (RefConflictError; Git refuses such a pair even where one of them is deleted). It does not read the repository.
+ * In slices: a fetch may change hundreds of thousands of refs.
  */
-export function checkRefUpdates(updates: readonly RefUpdate[]): void {
+export async function checkRefUpdates(updates: readonly RefUpdate[]): Promise<void> {
   const names = new Set<string>();
-  for (const update of updates) {
+  await inSlices(updates, (update) => {
     checkRefName(update.ref);
     if (names.has(update.ref))
       throw new SluiceError('InvalidInput', `${update.ref} is changed twice in one transaction`);
     names.add(update.ref);
     if ('new' in update) checkOid(update.new, `new value of ${update.ref}`);
     if ('old' in update && update.old !== null) checkOid(update.old, `expected value of ${update.ref}`);
-  }
-  for (const name of names) {
+  });
+  await inSlices(names, (name) => {
     const parent = ancestors(name).find((ancestor) => names.has(ancestor));
     if (parent !== undefined) throw collisionError(name, parent);
-  }
+  });
 }
 
 /** The value that an update expects: null for no ref. */
@@ -62,14 +65,15 @@ export function lockedError(ref: string): RefConflictError {
 }
 
 /** Returns the differences between two listings, sorted by name. */
-export function changesBetween(before: readonly Ref[], after: readonly Ref[]): RefChange[] {
-  const old = new Map(before.map(({ name, oid }) => [name, oid]));
+export async function changesBetween(before: readonly Ref[], after: readonly Ref[]): Promise<RefChange[]> {
+  const old = new Map<string, Oid>();
+  await inSlices(before, ({ name, oid }) => old.set(name, oid));
   const found: RefChange[] = [];
-  for (const { name, oid } of after) {
+  await inSlices(after, ({ name, oid }) => {
     const previous = old.get(name);
     old.delete(name);
     if (previous !== oid) found.push({ name, before: previous, after: oid });
-  }
-  for (const [name, oid] of old) found.push({ name, before: oid, after: undefined });
-  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+  });
+  await inSlices(old, ([name, oid]) => found.push({ name, before: oid, after: undefined }));
+  return await sortedByName(found);
 }

@@ -83,12 +83,14 @@ export class Remotes {
     const everything = allRefspecs(options);
     checkRefspecs(options.refspecs);
     checkRefspecs(everything);
+    const isLocal = checkRemoteUrl(remote.url, this.#options.network.hosts).protocol === 'file';
     const alone = options.exclusively ?? ((fetch) => fetch());
     return await this.#do(
       remote,
       'fetch',
       (client) => client.fetch(remote, options),
-      (git) => alone(() => git.fetch(remote, { ...options, refspecs: everything })),
+      (git, { isListed = false }) =>
+        alone(() => git.fetch(remote, { ...options, refspecs: everything }, isListed || isLocal)),
     );
   }
 
@@ -103,7 +105,7 @@ export class Remotes {
   }
 
   async push(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<void> {
-    checkRefUpdates(updates);
+    await checkRefUpdates(updates);
     if (updates.length > MAX_UPDATES)
       throw new SluiceError('LimitExceeded', `a push changes at most ${MAX_UPDATES} refs, not ${updates.length}`);
     await this.#checkObjects(updates);
@@ -129,7 +131,7 @@ export class Remotes {
     updates: readonly RefUpdate[],
     signal: AbortSignal | undefined,
   ): Promise<PushOutcome> {
-    checkRefUpdates(updates);
+    await checkRefUpdates(updates);
     const refs = await this.list(
       remote,
       updates.map(({ ref }) => ref),
@@ -157,7 +159,7 @@ export class Remotes {
     remote: GitRemote,
     job: Job,
     byOwn: (client: BuiltInClient) => Promise<Result | GitFallback>,
-    byGit: (git: GitTransport) => Promise<Result>,
+    byGit: (git: GitTransport, left: GitFallback) => Promise<Result>,
   ): Promise<Result> {
     const { url, client, why } = this.#resolve(remote);
     let left: GitFallback = { fallbackReason: why };
@@ -171,7 +173,7 @@ export class Remotes {
     }
     const git = this.#requireGit(url, job, left);
     this.#noteGit(url, job, left.fallbackReason);
-    return await this.#noting(url, job, () => byGit(git));
+    return await this.#noting(url, job, () => byGit(git, left));
   }
 
   /** The transport by git. If there is none, throws an error with the reason why it is needed. */

@@ -110,6 +110,17 @@ export class RepositoryTrust {
     );
   }
 
+  /** Returns why this server cannot sign statements now; undefined if it can. */
+  signingProblem(): string | undefined {
+    try {
+      this.#options.signer();
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error;
+      return error.message;
+    }
+  }
+
   /** Returns problems of the keys of this repository that an operator should know. */
   problems(): readonly string[] {
     return this.#options.problems?.() ?? [];

@@ -75,6 +75,12 @@ export class ControllerMetrics {
       ofQueue,
       (state) => state.longestMs / 1000,
     );
+    shown(
+      'sluice_controller_failing_items',
+      'Items whose last reconciliation failed, also while they wait for the next attempt.',
+      labelNames,
+      (state) => state.failing,
+    );
     shown('controller_runtime_active_workers', 'Reconciliations in progress.', labelNames, (state) => state.processing);
     shown(
       'controller_runtime_max_concurrent_reconciles',

@@ -13,3 +13,15 @@ export function observeLeadership(registry: Registry, leadership: () => Readonly
     },
   });
 }
+
+/** Adds the metric of the key that signs statements. */
+export function observeSigning(registry: Registry, canSign: () => boolean): void {
+  new Gauge({
+    name: 'sluice_signing_key_usable',
+    help: 'Whether the key that signs statements is there and valid: 1 if so, 0 if packages cannot be changed for lack of it.',
+    registers: [registry],
+    collect() {
+      this.set(canSign() ? 1 : 0);
+    },
+  });
+}

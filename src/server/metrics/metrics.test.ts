@@ -3,7 +3,7 @@ import { createWidget, openWatch, send, startTestServer, type TestServer, WIDGET
 import { Metrics } from './metrics.ts';
 
 const QUEUE = {
-  ...{ depth: 3, processing: 1, waiting: 0, failing: 0, adds: 7, retries: 2 },
+  ...{ depth: 3, processing: 1, waiting: 0, failing: 2, adds: 7, retries: 2 },
   ...{ unfinishedMs: 1500, longestMs: 1000 },
 };
 
@@ -119,4 +119,10 @@ test('what namespaces hold, and what waits', async () => {
     'apiserver_current_inqueue_requests{request_kind="mutating"} 0',
   );
   expect(await samples('sluice_request_body_bytes')).toEqual(['sluice_request_body_bytes 0']);
+});
+
+test('items that fail are counted while they wait for the next attempt', async () => {
+  expect(await samples('sluice_controller_failing_items')).toEqual([
+    'sluice_controller_failing_items{controller="approval"} 2',
+  ]);
 });

@@ -6,7 +6,7 @@ import type { PathHandler } from '../request/path-handler.ts';
 import { ClientMetrics } from './client-metrics.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { type DeploymentCount, observeDeployments } from './deployment-metrics.ts';
-import { observeLeadership } from './leadership-metrics.ts';
+import { observeLeadership, observeSigning } from './leadership-metrics.ts';
 import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
 import { RequestMetrics, type ServerLoad } from './request-metrics.ts';
@@ -23,6 +23,8 @@ export interface MetricsSources {
   readonly quota?: () => Pick<NamespaceQuota, 'usage' | 'exceeded'>;
   /** Whether this process leads, by the name of the Lease; absent where no leader is elected. */
   readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
+  /** Whether this process can sign statements; absent where the key cannot change while it runs. */
+  readonly canSign?: (() => boolean) | undefined;
 }
 
 /** The content of `/metrics`, in the text format of Prometheus. */
@@ -41,6 +43,7 @@ export class Metrics {
     if (sources.quota !== undefined) observeQuota(registry, sources.quota);
     if (sources.deployments !== undefined) observeDeployments(registry, sources.deployments);
     if (sources.leadership !== undefined) observeLeadership(registry, sources.leadership);
+    if (sources.canSign !== undefined) observeSigning(registry, sources.canSign);
     this.controllers = new ControllerMetrics(registry, () => sources.queues());
     this.packages = new PackageMetrics(registry, () => sources.revisions());
     this.client = new ClientMetrics(registry);

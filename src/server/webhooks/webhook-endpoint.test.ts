@@ -123,6 +123,15 @@ test('no response reveals whether a repository exists and has a webhook', async 
   expect((await fetch(`${server.listener.url}/webhooks/git/default/unknown`)).status).toBe(405);
 });
 
+test('a genuine message is accepted while its address sends many that are not', async () => {
+  const wrong = () => post('apps', 'x', { 'X-Gitlab-Token': 'wrong' }).then(({ status }) => status);
+  for (let round = 0; round < 3; round += 1) {
+    const statuses = await Promise.all(Array.from({ length: 100 }, wrong));
+    expect(new Set(statuses)).toEqual(new Set([401]));
+  }
+  expect((await post('apps', 'x', signed('x'))).status).toBe(202);
+});
+
 test('a large body is verified and not kept; above 25 MiB it is refused', async () => {
   const large = JSON.stringify({ ref: 'refs/heads/main', filler: 'x'.repeat(3 * 1024 * 1024) });
   expect((await post('apps', large, signed(large))).status).toBe(202);

@@ -10,6 +10,7 @@ import type { PathHandler } from '../request/path-handler.ts';
 import { ArrivingBodies, type ArrivingBody } from './arriving-bodies.ts';
 import { type HostPush, hostPushIn, pushFormatOf } from './host-push.ts';
 import { readThrough } from './read-through.ts';
+import { SecretReads } from './secret-reads.ts';
 import { SeenMessages } from './seen-messages.ts';
 import { REPLAY_WINDOW, SignatureCheck } from './signature-check.ts';
 import { repositoryAt } from './webhook-path.ts';
@@ -29,6 +30,8 @@ export interface WebhookOptions {
   /** Reads Repositories and Secrets. */
   readonly client: Client;
   readonly clock: Clock;
+  /** True for a registered repository, from memory. Default: always true. */
+  readonly isRegistered?: (repository: ObjectKey) => boolean;
   /** Called for each authenticated message; without a scope if it names no refs. Must be cheap however often it is called. */
   readonly onMessage: (repository: ObjectKey, scope: HintedScope | undefined) => void;
   /** Called with each push to a branch whose pusher a genuine message names, before `onMessage`. Must not reject. */
@@ -60,11 +63,13 @@ const PROVEN_HEADERS: Readonly<Record<string, readonly string[]>> = {
  * Answers `POST /webhooks/git/<namespace>/<repository>`: a Git host reports a push. The sender needs no account, only the
  * secret of the repository's webhook (see `SignatureCheck`). A message is a hint to read the repository: Sluice takes the content from
  * the repository itself. Only the pusher cannot be read there, see `HostPush`. The response for a missing repository, a repository
- * without a webhook and a wrong signature is the same, Unauthenticated, and is sent only after the whole body has arrived.
+ * without a webhook and a wrong signature is the same, Unauthenticated, and is sent only after the whole body has arrived. See `SecretReads`
+ * for what senders without a secret may cost.
  */
 export class WebhookEndpoint {
   readonly #options: WebhookOptions;
   readonly #bodies: ArrivingBodies;
+  readonly #secrets: SecretReads;
   readonly #seen: SeenMessages;
   /** Replaces a missing secret, so that no signature is valid but each is checked. */
   readonly #placeholderSecret = randomBytes(32).toString('base64');
@@ -72,6 +77,8 @@ export class WebhookEndpoint {
   constructor(options: WebhookOptions) {
     this.#options = options;
     this.#bodies = new ArrivingBodies(options.maxArrivingBytes ?? MAX_ARRIVING_BYTES);
+    const { client, clock, isRegistered = () => true } = options;
+    this.#secrets = new SecretReads({ clock, isRegistered, read: (repository) => webhookSecrets(client, repository) });
     // A signed time may lie as far ahead as behind.
     this.#seen = new SeenMessages(options.clock, 2 * REPLAY_WINDOW, MAX_SEEN);
   }
@@ -89,9 +96,10 @@ export class WebhookEndpoint {
   };
 
   async #receive(repository: ObjectKey, request: IncomingMessage, arriving: ArrivingBody): Promise<ApiResponse> {
-    const { client, clock, onMessage, onPush, onUnreadablePush } = this.#options;
+    const { clock, onMessage, onPush, onUnreadablePush } = this.#options;
     const { headers } = request;
-    const secrets = await webhookSecrets(client, repository);
+    const sender = request.socket.remoteAddress ?? '';
+    const secrets = await this.#secrets.secretsFor(repository, sender);
     const check = new SignatureCheck(headers, secrets.length === 0 ? [this.#placeholderSecret] : secrets, clock.now());
     const digest = createHash('sha256');
     const limits = { what: 'a webhook', maxBytes: MAX_BODY_BYTES, timeoutMs: BODY_TIMEOUT_MS, clock };
@@ -102,6 +110,7 @@ export class WebhookEndpoint {
     });
     const body = arriving.end();
     if (!check.isValid()) throw new SluiceError('Unauthenticated', 'Unauthorized');
+    this.#secrets.refund(sender);
     const id = messageId(repository, headers, digest.digest('base64'));
     if (!this.#seen.add(id)) return textResponse(202, 'text/plain; charset=utf-8', 'seen before\n');
     if (body === undefined && pushFormatOf(headers) !== undefined) await onUnreadablePush?.(repository, KEPT_BYTES);

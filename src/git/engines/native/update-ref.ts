@@ -1,4 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
+import type { Writable } from 'node:stream';
+import { createPacer } from '../../../foundation/concurrency/in-slices.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import { type RefUpdate, ZERO_OID } from '../../git-repository.ts';
@@ -108,7 +110,8 @@ export class UpdateRef implements ProcessOwner {
       });
       child.stdout?.on('data', onData);
       child.on('close', onClose).on('error', onError);
-      child.stdin?.write(`start\0${updates.map(encode).join('')}prepare\0commit\0`);
+      // What cannot be written has its reason in the exit of the process.
+      if (child.stdin !== null) sendTransaction(child.stdin, updates).catch(onError);
     });
   }
 
@@ -143,6 +146,21 @@ export class UpdateRef implements ProcessOwner {
     killGroup(this.#process.child);
     this.#process = undefined;
   }
+}
+
+/** In parts: a fetch may change hundreds of thousands of refs. */
+async function sendTransaction(stdin: Writable, updates: readonly RefUpdate[]): Promise<void> {
+  const parts = ['start\0'];
+  const pause = createPacer();
+  for (const update of updates) {
+    parts.push(encode(update));
+    const turn = pause();
+    if (turn === undefined) continue;
+    stdin.write(parts.splice(0).join(''));
+    await turn;
+    if (stdin.destroyed) return;
+  }
+  stdin.write(`${parts.join('')}prepare\0commit\0`);
 }
 
 function encode(update: RefUpdate): string {

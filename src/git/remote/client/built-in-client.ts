@@ -1,3 +1,4 @@
+import { filterInSlices, inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
 import { RefConflictError, unknownOutcome } from '../../errors.ts';
 import type { FetchOptions, GitRemote, Oid, Ref, RefChange, RefUpdate } from '../../git-repository.ts';
@@ -6,6 +7,7 @@ import type { EngineOptions } from '../../process/engine-options.ts';
 import { compareWithRemote, isUnexplained, partialPushError, rejectionError } from '../../refs/push-conflict.ts';
 import { ancestors, expectedValue, newValue } from '../../refs/ref-updates.ts';
 import { checkRefspecs } from '../../refs/refspec.ts';
+import { sortedByName } from '../../refs/sorted-by-name.ts';
 import type { Capabilities } from '../protocol/advertisement.ts';
 import { type Call, withinCall } from '../protocol/call.ts';
 import { isAsExpected, mustListFirst, NotAsExpectedError, remainingUpdates } from '../protocol/push-expectation.ts';
@@ -31,6 +33,8 @@ const OTHER_REFS = 'the refs of the server are not as expected';
 /** A job that Sluice's own client leaves to git, because git does it better or only git can. */
 export interface GitFallback {
   readonly fallbackReason: string;
+  /** True if the refs of the remote were listed, so that their number is known to be below the limit. */
+  readonly isListed?: boolean;
   /** True if the cause may be resolved at the next attempt. */
   readonly isTransient?: boolean;
 }
@@ -89,10 +93,9 @@ export class BuiltInClient {
       const problem = await this.#server.readProblem(call);
       if (problem !== undefined) return { fallbackReason: problem };
       const refs = await this.#server.listRefs(call, prefixes);
-      this.#known.add(refs.map(({ oid }) => oid));
-      return refs
-        .filter(({ name }) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix)))
-        .sort((a, b) => (a.name < b.name ? -1 : 1));
+      await this.#known.addRefs(refs);
+      const isWanted = ({ name }: Ref) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix));
+      return await sortedByName(await filterInSlices(refs, isWanted));
     });
   }
 
@@ -221,12 +224,12 @@ export class BuiltInClient {
     // In this order: a ref that a push adds meanwhile must not look like one that the remote does not have.
     const all = await this.#local.listRefs(side.prefixes);
     const theirs = await this.#server.listRefs(call, prefixesOf(mappings));
-    this.#known.add(theirs.map(({ oid }) => oid));
+    await this.#known.addRefs(theirs);
     const missing = missingSource(mappings, theirs);
     if (missing !== undefined)
       throw new SluiceError('NotFound', `remote ${call.remote.url} lacks a requested ref: ${missing}`);
-    const ours = all.filter(({ name }) => side.covers(name));
-    return { ours, updates: planUpdates(mappings, theirs, ours, prune) };
+    const ours = await filterInSlices(all, ({ name }) => side.covers(name));
+    return { ours, updates: await planUpdates(mappings, theirs, ours, prune) };
   }
 
   /** Fetches missing objects and changes the refs. */
@@ -236,7 +239,7 @@ export class BuiltInClient {
     const exceedsLimit = withoutGit
       ? wants.length > MAX_WANTS_WITHOUT_GIT
       : wants.length > MAX_WANTS || (wants.length > 0 && ours.length === 0);
-    if (exceedsLimit) return { fallbackReason: 'there is much to fetch' };
+    if (exceedsLimit) return { fallbackReason: 'there is much to fetch', isListed: true };
     if (wants.length > 0) {
       const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => this.#local.indexPack(pack, signal);
       await this.#server.fetchPack(call, { wants, haves: havesFor(updates, ours), thin: !withoutGit }, take);
@@ -245,12 +248,16 @@ export class BuiltInClient {
         throw new SluiceError('Unavailable', `remote ${call.remote.url} names ${missing} and does not send it`);
     }
     await this.#apply(updates, prune);
-    return updates.map(changeOf).sort((a, b) => (a.name < b.name ? -1 : 1));
+    return await sortedByName(updates.map(changeOf));
   }
 
   /** The new values that are not here. */
   async #absent(updates: readonly RefUpdate[]): Promise<Oid[]> {
-    const oids = [...new Set(updates.flatMap((update) => ('new' in update ? [update.new] : [])))];
+    const distinct = new Set<Oid>();
+    await inSlices(updates, (update) => {
+      if ('new' in update) distinct.add(update.new);
+    });
+    const oids = [...distinct];
     const stats = await this.#local.statObjects(oids);
     return oids.filter((_, index) => stats[index] === undefined);
   }

@@ -1,3 +1,4 @@
+import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import type { Oid, Ref, RefUpdate } from '../../git-repository.ts';
 import { isRefName } from '../../ref-name.ts';
 import { expectedValue } from '../../refs/ref-updates.ts';
@@ -32,23 +33,26 @@ export function prefixesOf(mappings: readonly Mapping[]): string[] {
 export function missingSource(mappings: readonly Mapping[], remote: readonly Ref[]): string | undefined {
   const single = mappings.filter(({ source }) => !source.includes('*')).map(({ source }) => source);
   if (single.length === 0) return undefined;
-  const names = new Set(remote.map(({ name }) => name));
-  return single.find((name) => !names.has(name));
+  const missing = new Set(single);
+  for (const { name } of remote) missing.delete(name);
+  return single.find((name) => missing.has(name));
 }
 
 /**
- * Plans the updates that make the local refs equal to those of the remote. Skips refs with names that Git does not allow.
+ * Plans the updates that make the local refs equal to those of the remote. Skips refs with names that Git does not allow. In slices:
+ * a repository may have hundreds of thousands of refs.
  */
-export function planUpdates(
+export async function planUpdates(
   mappings: readonly Mapping[],
   remote: readonly Ref[],
   local: readonly Ref[],
   prune: boolean,
-): RefUpdate[] {
-  const before = new Map(local.map(({ name, oid }) => [name, oid]));
+): Promise<RefUpdate[]> {
+  const before = new Map<string, Oid>();
+  await inSlices(local, ({ name, oid }) => before.set(name, oid));
   const updates = new Map<string, RefUpdate>();
   const named = new Set<string>();
-  for (const { name, oid } of remote) {
+  await inSlices(remote, ({ name, oid }) => {
     for (const mapping of mappings) {
       const ref = targetOf(mapping, name);
       if (ref === undefined || named.has(ref)) continue;
@@ -57,8 +61,11 @@ export function planUpdates(
       if (old === oid || (old === undefined && !isRefName(ref))) continue;
       updates.set(ref, old === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old, new: oid });
     }
-  }
-  if (prune) for (const [ref, old] of before) if (!named.has(ref)) updates.set(ref, { type: 'delete', ref, old });
+  });
+  if (prune)
+    await inSlices(before, ([ref, old]) => {
+      if (!named.has(ref)) updates.set(ref, { type: 'delete', ref, old });
+    });
   return [...updates.values()];
 }
 

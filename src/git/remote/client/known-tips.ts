@@ -1,3 +1,4 @@
+import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import type { Oid, Ref } from '../../git-repository.ts';
 
 /** Far above the refs of any repository that works well. */
@@ -17,14 +18,26 @@ export class KnownTips {
 
   /** The set as it is now; it may grow. */
   async current(): Promise<ReadonlySet<Oid>> {
-    this.#oids ??= new Set((await this.#seed()).map(({ oid }) => oid));
+    if (this.#oids !== undefined) return this.#oids;
+    const known = new Set<Oid>();
+    await inSlices(await this.#seed(), ({ oid }) => known.add(oid));
+    this.#oids ??= known;
     return this.#oids;
   }
 
+  /** Adds what refs of the remote point to. */
+  async addRefs(refs: readonly Ref[]): Promise<void> {
+    if (this.#oids === undefined) return;
+    const known = this.#oids;
+    await inSlices(refs, ({ oid }) => known.add(oid));
+    if (known.size > MAX_TIPS) this.clear();
+  }
+
+  /** Adds what was pushed. */
   add(oids: Iterable<Oid>): void {
     if (this.#oids === undefined) return;
     for (const oid of oids) this.#oids.add(oid);
-    if (this.#oids.size > MAX_TIPS) this.#oids = undefined;
+    if (this.#oids.size > MAX_TIPS) this.clear();
   }
 
   /** The assumption was wrong; the refs of the remote determine its objects. */

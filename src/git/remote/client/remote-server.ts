@@ -92,7 +92,9 @@ export class RemoteServer {
 
   /** The refs that begin with one of the prefixes; the server may return more. Call `readProblem` first. */
   listRefs(call: Call, prefixes: readonly string[]): Promise<Ref[]> {
-    return this.#post(call, encodeListRefs(prefixes, this.#uploads ?? new Map()), readRefs);
+    return this.#post(call, encodeListRefs(prefixes, this.#uploads ?? new Map()), (pieces) =>
+      readRefs(pieces, this.#connection.url),
+    );
   }
 
   /** Fetches a pack with what is wanted and not here, for `take` to read. Call `readProblem` first. */

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
 import { isSluiceError, type SluiceError } from '../../../foundation/sluice-error.ts';
 import { diskFull, isDiskFullMessage, requireFreeSpace } from '../../disk/disk-room.ts';
 import { RefConflictError, unknownOutcome } from '../../errors.ts';
@@ -16,10 +17,13 @@ import { withPrivateFiles } from '../../process/private-files.ts';
 import { remoteError } from '../../process/remote-error.ts';
 import { withSshConfig } from '../../process/ssh-config.ts';
 import { sshError } from '../../process/ssh-error.ts';
+import { linesOf } from '../../refs/lines-of.ts';
 import { compareWithRemote, isUnexplained, partialPushError, rejectionError } from '../../refs/push-conflict.ts';
 import { changesBetween, expectedValue, newValue } from '../../refs/ref-updates.ts';
 import { checkRefspecs } from '../../refs/refspec.ts';
+import { sortedByName } from '../../refs/sorted-by-name.ts';
 import { updateRefError } from '../../refs/update-ref-error.ts';
+import { MAX_REF_LIST_BYTES, MAX_REMOTE_REFS, tooManyRefs } from '../protocol/ref-list-limit.ts';
 import { parsePushReport, remoteOutput } from './push-report.ts';
 
 /** Redirects would carry credentials elsewhere. A transfer below the limit (bytes per second, for so many seconds) ends. */
@@ -42,6 +46,7 @@ interface RemoteCall {
   /** Arguments after the address of the remote. */
   readonly operands?: readonly string[];
   readonly input?: string;
+  readonly maxOutput?: number;
   readonly timeout: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -61,8 +66,10 @@ export class GitTransport {
     this.#listRefs = listRefs;
   }
 
-  async fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
+  /** `isListed` if the number of the remote's refs is known to be below the limit, which git itself does not have. */
+  async fetch(remote: GitRemote, options: FetchOptions, isListed: boolean): Promise<RefChange[]> {
     const side = checkRefspecs(options.refspecs);
+    if (!isListed) await this.list(remote, [], options.signal);
     const before = await this.#listRefs(side.prefixes);
     try {
       await this.#fetch(remote, options, ['--atomic']);
@@ -73,23 +80,18 @@ export class GitTransport {
       await this.#fetch(remote, options, []);
     }
     const after = await this.#listRefs(side.prefixes);
-    return changesBetween(before, after).filter(({ name }) => side.covers(name));
+    return (await changesBetween(before, after)).filter(({ name }) => side.covers(name));
   }
 
   async list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[]> {
-    const { code, stdout, stderr } = await this.#call(remote, {
-      arguments: ['ls-remote', '--quiet', '--refs', ...kindsOf(prefixes)],
-      timeout: this.#options.timeouts.listRemote,
-      signal,
-    });
-    if (code !== 0) throw remoteError(remote.url, stderr);
     const refs: Ref[] = [];
-    for (const line of stdout.toString('utf8').split('\n')) {
+    await inSlices(linesOf(await this.#readList(remote, kindsOf(prefixes), signal)), (line) => {
       const [oid = '', name = ''] = line.split('\t');
       const wanted = prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix));
       if (wanted && name.startsWith('refs/') && isOid(oid)) refs.push({ name, oid });
-    }
-    return refs.sort((a, b) => (a.name < b.name ? -1 : 1));
+      if (refs.length > MAX_REMOTE_REFS) throw tooManyRefs(remote.url);
+    });
+    return await sortedByName(refs);
   }
 
   /** Pushes checked updates whose objects are on the disk; none may verify that a ref is absent. */
@@ -109,6 +111,21 @@ export class GitTransport {
       ? compareWithRemote(updates, await this.list(remote, [], signal))
       : undefined;
     throw conflict ?? rejectionError(rejections, updates, toOneLine(remoteOutput(stderr)));
+  }
+
+  async #readList(remote: GitRemote, kinds: readonly string[], signal: AbortSignal | undefined): Promise<Buffer> {
+    try {
+      const { code, stdout, stderr } = await this.#call(remote, {
+        arguments: ['ls-remote', '--quiet', '--refs', ...kinds],
+        timeout: this.#options.timeouts.listRemote,
+        maxOutput: MAX_REF_LIST_BYTES,
+        signal,
+      });
+      if (code !== 0) throw remoteError(remote.url, stderr);
+      return stdout;
+    } catch (error) {
+      throw isSluiceError(error, 'LimitExceeded') ? tooManyRefs(remote.url) : error;
+    }
   }
 
   async #fetch(remote: GitRemote, options: FetchOptions, more: readonly string[]): Promise<void> {
@@ -165,6 +182,7 @@ export class GitTransport {
         timeout: call.timeout,
         signal: call.signal,
         input: call.input ?? '',
+        ...(call.maxOutput === undefined ? {} : { maxOutput: call.maxOutput }),
         secret,
       });
     if (endpoint === undefined) return await run([]);
