@@ -172,8 +172,3 @@ describe('a data folder of the version without signed statements', () => {
     expect(flag((await revisions()).get('web.v1'))).toBeUndefined();
   });
 });
-
-test('a kubeconfig is not sufficient', async () => {
-  const { code, stderr } = await run('repo', 'adopt', 'packages', '--kubeconfig', '/nowhere');
-  expect([code, stderr]).toEqual([1, expect.stringContaining('name the data folder with --data')]);
-});
