@@ -219,11 +219,15 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       if (known.repository.follows) await promoteIfFirst(known, object);
       return known;
     }
-    if (known !== undefined) await forget(keyOf(object));
+    const replaced = known?.isPlaceOf(object) === true ? known : undefined;
+    // Its packages are gone: the object is another one, or names another place.
+    if (replaced === undefined && known !== undefined) await forget(keyOf(object));
     const items = await registered();
     // Its target may have changed since it was resolved.
     addresses.delete(object.spec.git?.repo ?? '');
-    const other = await conflictingRepository(object, items, (one) => claimed.has(keyText(keyOf(one))), addressOf);
+    const isClaimed = (one: Stored<Repository>) => claimed.has(keyText(keyOf(one)));
+    const other =
+      replaced === undefined ? await conflictingRepository(object, items, isClaimed, addressOf) : undefined;
     if (other !== undefined) {
       inConflict.set(key, keyOf(object));
       throw new TerminalError(`Repository conflict with existing repository: ${keyText(keyOf(other))}`);
@@ -241,8 +245,9 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const { localInterval = 1000, remoteInterval } = options;
     const remote = remoteInterval === undefined ? REMOTE_INTERVALS : steady(remoteInterval);
     const intervals = isLocal ? steady(localInterval) : remote;
+    if (replaced !== undefined) await maintainer.forget(key, replaced.repository.repository);
     const { repository, syncedAt } = await opener.openAvailable(object, {
-      ...{ signal, follows: leader !== undefined },
+      ...{ signal, follows: leader !== undefined, replaces: replaced?.syncedAt },
       onRepair: (repair) => recordRepair(object, repair),
     });
     const state = new OpenRepository(object, repository, { store, clock, intervals, random, syncedAt });

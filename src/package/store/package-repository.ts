@@ -356,10 +356,18 @@ export class PackageRepository implements RepositoryContext {
     this.#savedReads = reads;
   }
 
-  /** Closes it. From here on listeners are not notified, also not of changes that are under way. */
-  async close(): Promise<void> {
+  /**
+   * Finishes the writes that are under way, and takes no more. From here on listeners are not notified, also not of changes that are under
+   * way. Packages can still be read.
+   */
+  async endWrites(): Promise<void> {
     this.#closed = true;
     await Promise.all([this.#queue.close(this.clock), this.#signatures.close()]);
+  }
+
+  /** Closes it, after `endWrites`. */
+  async close(): Promise<void> {
+    await this.endWrites();
     try {
       await this.saveCache();
     } finally {

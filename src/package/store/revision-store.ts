@@ -2,6 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { IndexChange } from '../index/state/index-delta.ts';
+import { runInSlices } from '../index/steps.ts';
 import type { PackageContent } from '../model/content/content.ts';
 import type { ComparedFiles } from '../model/diff/compared-files.ts';
 import type { Gate } from '../model/gates/gates.ts';
@@ -21,12 +22,15 @@ import {
   type UpstreamReader,
   type UpstreamRevision,
 } from '../upstream/upstream-reader.ts';
+import { differences, etagsOf } from './index-differences.ts';
 import type { PackageRepository } from './package-repository.ts';
 import { notifyAll, RevisionAnnouncements, type RevisionListener } from './revision-announcements.ts';
 import { matches, type RevisionFilter } from './revision-filter.ts';
 import { notOpenYet, ownName, removedMeanwhile, repositoryNotFound, revisionNotFound } from './store-errors.ts';
 import { tracedCreate, tracedUpdate } from './traced-request.ts';
 import { dependentsAmong, UpstreamReferences } from './upstream-references.ts';
+
+const NEVER = new AbortController().signal;
 
 /** The data that gates, controllers and `why` evaluate about a revision, read at one point in time. */
 export interface RevisionEvaluation {
@@ -78,6 +82,8 @@ export class RevisionStore {
   /** Repositories that were removed, until the removal of all their revisions was announced. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #arrivals = new Set<(repository: string) => void>();
+  readonly #departures = new Set<(repository: string) => void>();
+  readonly #replacements = new Set<(repository: PackageRepository) => void>();
   readonly #promotions = new Set<(repository: string) => void>();
   readonly #isComing: (repository: string) => boolean;
   readonly #open: RevisionStoreOptions['open'];
@@ -126,6 +132,33 @@ export class RevisionStore {
   }
 
   /**
+   * Puts a repository in the place of the open one of the same registration, whose writes have ended, and closes that one. Listeners are
+   * notified of what differs between the two: no revision that both have is ever absent. `onPlaced` is called at the moment from which the
+   * caller has to announce changes. Throws Unavailable if the open one was removed meanwhile.
+   */
+  async replace(before: PackageRepository, repository: PackageRepository, onPlaced: () => void): Promise<void> {
+    const { id } = repository;
+    // The comparison below must be short.
+    await runInSlices(etagsOf(repository));
+    while (this.#announcements.isArriving(id)) await this.#announcements.next(id, NEVER);
+    if (this.#closed || this.#repositories.get(id) !== before) throw removedMeanwhile(id);
+    const changes = differences(before, repository);
+    this.#repositories.set(id, repository);
+    this.#references.get(id)?.close();
+    const references = new UpstreamReferences(repository.index);
+    this.#references.set(id, references);
+    onPlaced();
+    try {
+      notifyAll(this.#replacements, repository);
+      if (changes.length > 0) this.#announcements.announce(id, changes);
+      if (before.follows && !repository.follows) notifyAll(this.#promotions, id);
+    } finally {
+      void references.read();
+      await before.close();
+    }
+  }
+
+  /**
    * Removes a repository and closes it. Its data stays unchanged. Its revisions can no longer be found; resolves when the
    * listeners were notified of all of them, in parts.
    */
@@ -143,6 +176,7 @@ export class RevisionStore {
     this.#repositories.delete(repository.id);
     this.#references.get(repository.id)?.close();
     this.#references.delete(repository.id);
+    notifyAll(this.#departures, repository.id);
     const ends = await Promise.allSettled([repository.close(), this.#announcements.leave(repository)]);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
@@ -168,6 +202,16 @@ export class RevisionStore {
   /** Calls the listener with every repository that is added from now on, once its revisions have been announced. */
   onArrival(listener: (repository: string) => void): void {
     this.#arrivals.add(listener);
+  }
+
+  /** Calls the listener with the id of every repository that is removed from now on, before the removal of its revisions is announced. */
+  onDeparture(listener: (repository: string) => void): void {
+    this.#departures.add(listener);
+  }
+
+  /** Calls the listener with every repository that takes the place of an open one, before the differences are announced. */
+  onReplacement(listener: (repository: PackageRepository) => void): void {
+    this.#replacements.add(listener);
   }
 
   /** Calls the listener with the id of every repository that is promoted from now on. */
