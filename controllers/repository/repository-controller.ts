@@ -226,8 +226,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     // Its target may have changed since it was resolved.
     addresses.delete(object.spec.git?.repo ?? '');
     const isClaimed = (one: Stored<Repository>) => claimed.has(keyText(keyOf(one)));
-    const other =
-      replaced === undefined ? await conflictingRepository(object, items, isClaimed, addressOf) : undefined;
+    const other = replaced === undefined ? await conflictingRepository(object, items, isClaimed, addressOf) : undefined;
     if (other !== undefined) {
       inConflict.set(key, keyOf(object));
       throw new TerminalError(`Repository conflict with existing repository: ${keyText(keyOf(other))}`);

@@ -4,7 +4,11 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { canonicalAddress, canonicalAddressNow } from '../../git/open/repository-address.ts';
 import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
-import { type AvailableOpening, type AvailableRepository, RepositoryOpener } from '../../package/store/repository-opener.ts';
+import {
+  type AvailableOpening,
+  type AvailableRepository,
+  RepositoryOpener,
+} from '../../package/store/repository-opener.ts';
 import type { OpenPurpose, RevisionStore } from '../../package/store/revision-store.ts';
 import { Signers } from '../../package/store/signing.ts';
 import type { Client } from '../../resource/client/client.ts';

@@ -356,18 +356,15 @@ export class PackageRepository implements RepositoryContext {
     this.#savedReads = reads;
   }
 
-  /**
-   * Finishes the writes that are under way, and takes no more. From here on listeners are not notified, also not of changes that are under
-   * way. Packages can still be read.
-   */
+  /** Takes no more writes, and resolves when those that are under way have ended. Packages can still be read, and changes are announced. */
   async endWrites(): Promise<void> {
-    this.#closed = true;
-    await Promise.all([this.#queue.close(this.clock), this.#signatures.close()]);
+    await Promise.all([this.#queue.drain(), this.#signatures.close()]);
   }
 
-  /** Closes it, after `endWrites`. */
+  /** Closes it. From here on listeners are not notified, also not of changes that are under way. */
   async close(): Promise<void> {
-    await this.endWrites();
+    this.#closed = true;
+    await Promise.all([this.#queue.close(this.clock), this.#signatures.close()]);
     try {
       await this.saveCache();
     } finally {

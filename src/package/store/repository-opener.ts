@@ -96,9 +96,7 @@ export class RepositoryOpener {
       replaces === undefined ? this.open(object, opening) : this.#replace(object, opening);
     if (syncedAt === undefined) return { repository: await open(rest) };
     const late = new AbortController();
-    const cancel = isPatient
-      ? () => undefined
-      : this.#options.clock.schedule(RESPONSE_TIMEOUT_MS, () => late.abort());
+    const cancel = isPatient ? () => undefined : this.#options.clock.schedule(RESPONSE_TIMEOUT_MS, () => late.abort());
     const lastSeen = { head: gitCommitHash };
     try {
       const signal = AbortSignal.any([how.signal, late.signal]);
@@ -141,7 +139,7 @@ export class RepositoryOpener {
     try {
       await untilEnded(how.signal, () => repository.checked());
       const before = store.repository(repository.id);
-      await before.endWrites();
+      await untilEnded(how.signal, () => before.endWrites());
       // What it wrote last.
       await repository.refresh();
       await store.replace(before, repository, announce);
