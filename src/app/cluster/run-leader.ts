@@ -3,6 +3,8 @@ import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { HttpClient } from '../../kubernetes/http-client.ts';
+import type { Repository } from '../../resource/kinds/porch/repository.ts';
+import type { Stored } from '../../resource/object/object.ts';
 import { AdmissionWebhook } from '../../server/admission/admission-webhook.ts';
 import type { HealthChecks } from '../../server/health/health-checks.ts';
 import { MOVERS } from '../controllers/controllers.ts';
@@ -20,6 +22,7 @@ import { aboutCluster, openClusterSession } from './open-cluster-session.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { RepositoryFollower } from './repository-follower.ts';
 import { followLedger } from './standby.ts';
+import { UnreadRepositories } from './unread-repositories.ts';
 import { renewVersions, reserveVersions } from './version-blocks.ts';
 
 export interface LeaderOptions
@@ -84,7 +87,11 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   // Where each role has a process of its own, the other one writes too. Each leader writes objects again that are deleted by hand.
   const watch = followLedger({ client, clock, namespace, opened, requests, warn });
   const { readers, remoteTimeoutMs } = session;
-  const openings = new InitialOpenings({ clock, repositories: readers.repositories, timeoutMs: remoteTimeoutMs });
+  const { repositories } = readers;
+  // No client can know packages of a repository that was never read.
+  const isExpected = ({ status }: Stored<Repository>) => status?.lastFullSyncTime != null;
+  const openings = new InitialOpenings({ clock, repositories, timeoutMs: remoteTimeoutMs, isExpected });
+  const unread = new UnreadRepositories({ repositories: repositories.informer, store: session.store });
   const onRead = (id: string) => openings.note(id);
   session.store.onArrival(onRead);
   const follower = role === 'api' ? new RepositoryFollower({ session, requests, warn, onRead }) : undefined;
@@ -103,6 +110,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
       ...(webhooks === undefined ? {} : { webhooks }),
       leadership: options.leadership,
       cluster: client,
+      unread: () => unread.ids(),
       serve: async (parts) => {
         const { handle } = new AdmissionWebhook({
           ...{ clock, hosts: session.network.hosts },
@@ -113,7 +121,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
         const servesPackages = role !== 'controllers';
         const publicPaths = servesPackages ? [handle] : [];
         const admit = keepPackagesOfEndingNamespace(client);
-        return serveClusterApi({ session, openings, front, admit, servesPackages, publicPaths }, parts);
+        return serveClusterApi({ session, openings, unread, front, admit, servesPackages, publicPaths }, parts);
       },
       onLost: (message) => warn('service', message),
     });
@@ -127,6 +135,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
     }
   } finally {
     await Promise.all([follower?.stop(), watch.stop()]);
+    unread.close();
     await session.close();
   }
 }

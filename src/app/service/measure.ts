@@ -19,13 +19,15 @@ export interface MeasuredParts {
   load(): ServerLoad;
   /** In a cluster only. */
   readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
+  /** In a cluster only. */
+  readonly unread?: (() => Iterable<string>) | undefined;
 }
 
 /** The metrics of a running service; `stop` ends what they listen to. */
 export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop(): void } {
-  const { manager, store, quota, load, leadership } = parts;
+  const { manager, store, quota, load, leadership, unread } = parts;
   const metrics = new Metrics({
-    ...{ load, leadership },
+    ...{ load, leadership, unread },
     queues: () => manager.metrics(),
     revisions: () => revisionCounts(store),
     ...(quota === undefined ? {} : { quota: () => quota }),

@@ -38,6 +38,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly requests?: SyncRequests;
   /** In a cluster: for the metrics. */
   readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
+  /** In a cluster: ids of the repositories that lists of packages fail for; for the metrics. */
+  readonly unread?: (() => Iterable<string>) | undefined;
   /** Default: health checks of its own. */
   readonly health?: HealthChecks;
   /** The cluster that Sluice runs in. */
@@ -255,6 +257,7 @@ export class SluiceService {
       quota: session.objects.database?.quota,
       load: () => this.#api?.server.load ?? NO_LOAD,
       leadership: this.#options.leadership,
+      unread: this.#options.unread,
     });
     this.#unsubscribe.push(stop);
     this.#metrics = metrics;

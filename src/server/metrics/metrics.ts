@@ -6,7 +6,7 @@ import type { PathHandler } from '../request/path-handler.ts';
 import { ClientMetrics } from './client-metrics.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { observeLeadership } from './leadership-metrics.ts';
-import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
+import { observeUnread, PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
 import { RequestMetrics, type ServerLoad } from './request-metrics.ts';
 import { WebhookMetrics } from './webhook-metrics.ts';
@@ -20,6 +20,8 @@ export interface MetricsSources {
   readonly quota?: () => Pick<NamespaceQuota, 'usage' | 'exceeded'>;
   /** Whether this process leads, by the name of the Lease; absent where no leader is elected. */
   readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
+  /** Ids of the repositories that lists of packages fail for; absent where lists do not fail. */
+  readonly unread?: (() => Iterable<string>) | undefined;
 }
 
 /** The content of `/metrics`, in the text format of Prometheus. */
@@ -37,6 +39,7 @@ export class Metrics {
     this.requests = new RequestMetrics(registry, () => sources.load());
     if (sources.quota !== undefined) observeQuota(registry, sources.quota);
     if (sources.leadership !== undefined) observeLeadership(registry, sources.leadership);
+    if (sources.unread !== undefined) observeUnread(registry, sources.unread);
     this.controllers = new ControllerMetrics(registry, () => sources.queues());
     this.packages = new PackageMetrics(registry, () => sources.revisions());
     this.client = new ClientMetrics(registry);
