@@ -38,9 +38,12 @@ import { DamageRepairs, repairMessage } from './repair-damage.ts';
 import { conflictingRepository, leadingRepository } from './repository-conflict.ts';
 import { RepositoryObjects } from './repository-objects.ts';
 import type { RepositoryReport } from './repository-status.ts';
+import { SlowLane } from './slow-lane.ts';
 import { SyncRequests } from './sync-requests.ts';
 
 export const REPOSITORY_ACTOR = 'controller:repository';
+
+const LATER = { requeueAfter: 500, reason: 'other repositories whose hosts may not respond are read first' };
 
 export interface RepositoryControllerOptions
   extends Pick<
@@ -67,6 +70,8 @@ export interface RepositoryControllerOptions
    * read, LimitExceeded if it is not. Default: a request.
    */
   readonly listOf?: (key: ObjectKey) => Stored<ObjectOf<typeof configMapKind>> | undefined;
+  /** True if repositories whose hosts may not respond must leave workers to all others; see `SlowLane`. Default false. */
+  readonly limitsSlow?: boolean;
   /** Requests that come from no object, such as those of webhooks. Default: none. */
   readonly requests?: SyncRequests;
   /** Calls the listener with each repository that a request waits for; returns what ends that. Default: none does. */
@@ -100,6 +105,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const events = new EventDeduplicator(recorder);
   const requests = options.requests ?? new SyncRequests(clock);
   const pauses = new HostPauses(clock);
+  const slowLane = new SlowLane();
   const signers = new Signers(client, clock);
   const opener = new RepositoryOpener({
     ...{ client, store, signers, dataFolder, renderer, policyFor, dependentsOf, clock, trust },
@@ -138,13 +144,21 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       const object = await objects.find(key);
       if (object === undefined || object.metadata.deletionTimestamp !== undefined) return forget(key);
       pauses.check(object);
-      const limit = new AbortController();
       const isOpen = open.get(keyText(key))?.isFor(object) === true;
+      const isSlow = slowLane.isSuspect(key);
+      let release = occupy(object, isOpen);
+      if (release === undefined) return LATER;
+      const limit = new AbortController();
       const cancel = clock.schedule(isOpen ? deadline : openingDeadline, () => limit.abort());
       try {
         const signal = AbortSignal.any([context.signal, limit.signal]);
         const request = requests.take(key);
         const state = await opened(object, signal);
+        if (!isSlow && slowLane.isSuspect(key)) {
+          release();
+          release = occupy(object, true);
+          if (release === undefined) return LATER;
+        }
         if (request !== undefined) state.addRequest(request);
         if (state.isDue(object)) await sync(object, state, signal);
         const problem = await signers.problem(object);
@@ -152,6 +166,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         await warnUnidentified(object);
         if (problem === undefined) events.forget(key, new Set(['signers']));
         else events.record(object, 'Warning', 'Error', problem);
+        slowLane.note(key, false);
         return { requeueAfter: state.nextSync(object), reason: 'the next sync of the repository' };
       } catch (error) {
         if (!open.has(keyText(key))) {
@@ -161,6 +176,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         // The process ends; the repository has no error.
         if (context.signal.aborted) throw error;
         const cause = limit.signal.aborted ? timeoutError(object, error) : error;
+        slowLane.note(key, true);
         pauses.note(object, cause);
         const facts = open.get(keyText(key))?.facts();
         await objects.report(keyOf(object), {
@@ -172,9 +188,15 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         throw cause;
       } finally {
         cancel();
+        release?.();
       }
     },
   };
+
+  /** See `SlowLane.occupy`. */
+  function occupy(object: Stored<Repository>, isOpen: boolean): (() => void) | undefined {
+    return options.limitsSlow === true ? slowLane.occupy(object, isOpen) : () => undefined;
+  }
 
   /** Warns of problems in the lists of users' keys, and of their names at the Git host. */
   async function warnUnidentified(object: Stored<Repository>): Promise<void> {
@@ -247,8 +269,11 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     if (replaced !== undefined) await maintainer.forget(key, replaced.repository.repository);
     const { repository, syncedAt } = await opener.openAvailable(object, {
       ...{ signal, follows: leader !== undefined, replaces: replaced?.syncedAt },
+      isPatient: slowLane.isSuspect(keyOf(object)),
       onRepair: (repair) => recordRepair(object, repair),
     });
+    // Its remote failed.
+    if (syncedAt !== undefined) slowLane.note(keyOf(object), true);
     const state = new OpenRepository(object, repository, { store, clock, intervals, random, syncedAt });
     open.set(key, state);
     // It may have been open already, from the time when it followed.
@@ -321,6 +346,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     inConflict.delete(keyText(key));
     objects.forget(key);
     pauses.forget(key);
+    slowLane.note(key, false);
     requests.take(key);
     events.forget(key);
     await maintainer.forget(keyText(key), state?.repository.repository ?? key.name);

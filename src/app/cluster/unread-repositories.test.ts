@@ -39,7 +39,7 @@ function bench(...start: readonly Stored<Repository>[]) {
       const id = keyText(keyOf(object));
       const before = objects.get(id);
       objects.set(id, object);
-      handler(before === undefined ? { type: 'add', object } : { type: 'update', object, before });
+      handler(before === undefined ? { type: 'add', object } : { type: 'update', object, old: before });
     },
     delete: (id: string) => {
       const object = objects.get(id) as Stored<Repository>;

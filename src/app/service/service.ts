@@ -311,7 +311,8 @@ export class SluiceService {
     const key = `${record.controller} ${record.key}`;
     const before = this.#errors.get(key);
     const { error } = record;
-    if (record.controller === 'repository') this.#openings.note(record.key);
+    const isOpen = () => this.#options.session.store.findRepository(record.key) !== undefined;
+    if (record.controller === 'repository' && (error !== undefined || isOpen())) this.#openings.note(record.key);
     if (error === undefined) this.#errors.delete(key);
     else this.#errors.set(key, error);
     const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
