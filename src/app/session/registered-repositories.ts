@@ -9,7 +9,8 @@ import {
   type AvailableRepository,
   RepositoryOpener,
 } from '../../package/store/repository-opener.ts';
-import type { OpenPurpose, RevisionStore } from '../../package/store/revision-store.ts';
+import type { RevisionStore } from '../../package/store/revision-store.ts';
+import type { OpenPurpose } from '../../package/store/revision-store-options.ts';
 import { Signers } from '../../package/store/signing.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';

@@ -144,7 +144,8 @@ export class RepositoryOpener {
       await repository.refresh();
       await store.replace(before, repository, announce);
     } catch (error) {
-      await repository.close();
+      // Else a listener failed, after all were notified.
+      if (store.findRepository(repository.id) !== repository) await repository.close();
       throw error;
     }
     return repository;

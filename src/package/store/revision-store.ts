@@ -9,7 +9,7 @@ import type { Gate } from '../model/gates/gates.ts';
 import { DEFAULT_NAMESPACE } from '../model/identity/identity.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
-import { type PackageRevision, repositoryIdOf, revisionId } from '../model/revision/package-revision.ts';
+import { type PackageRevision, repositoryIdOf } from '../model/revision/package-revision.ts';
 import type { RevisionChange } from '../plan/edit/change.ts';
 import { gatesAt } from '../plan/read-state.ts';
 import { type HistoryEntry, historyOf } from '../plan/records/history.ts';
@@ -22,15 +22,15 @@ import {
   type UpstreamReader,
   type UpstreamRevision,
 } from '../upstream/upstream-reader.ts';
+import { checkApproval } from './check-approval.ts';
 import { differences, etagsOf } from './index-differences.ts';
 import type { PackageRepository } from './package-repository.ts';
 import { notifyAll, RevisionAnnouncements, type RevisionListener } from './revision-announcements.ts';
 import { matches, type RevisionFilter } from './revision-filter.ts';
+import type { OpenPurpose, RevisionStoreOptions } from './revision-store-options.ts';
 import { notOpenYet, ownName, removedMeanwhile, repositoryNotFound, revisionNotFound } from './store-errors.ts';
 import { tracedCreate, tracedUpdate } from './traced-request.ts';
 import { dependentsAmong, UpstreamReferences } from './upstream-references.ts';
-
-const NEVER = new AbortController().signal;
 
 /** The data that gates, controllers and `why` evaluate about a revision, read at one point in time. */
 export interface RevisionEvaluation {
@@ -42,28 +42,6 @@ export interface RevisionEvaluation {
   /** Time of the evaluation, RFC 3339. */
   readonly at: string;
 }
-
-export interface RevisionStoreOptions {
-  /** Reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
-  readonly address?: UpstreamReader['address'];
-  /**
-   * Checks a proposal at its approval: returns the problem after its publication, and the condition that reports it. Default: no
-   * problem.
-   */
-  readonly approvalProblem?: (
-    revision: PackageRevision,
-    files: ReadonlyMap<string, Buffer>,
-  ) => Promise<{ readonly type: string; readonly message: string } | undefined>;
-  /** True for the id of a repository that is registered and will be opened automatically. Default: none is. */
-  readonly isComing?: (repository: string) => boolean;
-  /** Opens a repository that a request needs, by its id, if it is not open. Default: repositories are opened apart from requests. */
-  readonly open?: (repository: string, purpose: OpenPurpose) => Promise<void>;
-  /** Opens those of all repositories that can be opened. */
-  readonly openAll?: () => Promise<void>;
-}
-
-/** `look`: the last known state suffices if the remote does not respond. */
-export type OpenPurpose = 'use' | 'look';
 
 /**
  * The package revisions of all registered repositories. Lists and gets answer from the index; writes are transactions of one
@@ -138,9 +116,8 @@ export class RevisionStore {
    */
   async replace(before: PackageRepository, repository: PackageRepository, onPlaced: () => void): Promise<void> {
     const { id } = repository;
-    // The comparison below must be short.
     await runInSlices(etagsOf(repository));
-    while (this.#announcements.isArriving(id)) await this.#announcements.next(id, NEVER);
+    while (this.#announcements.isArriving(id)) await this.#announcements.next(id, new AbortController().signal);
     if (this.#closed || this.#repositories.get(id) !== before) throw removedMeanwhile(id);
     const changes = differences(before, repository);
     this.#repositories.set(id, repository);
@@ -370,29 +347,9 @@ export class RevisionStore {
     const repository = this.repositoryOf(revision);
     return tracedUpdate(repository, revision.name, update.action ?? 'edit', context, async () => {
       if (update.action === 'approve' && revision.lifecycle === 'Proposed')
-        await this.#checkApproval(revision, update, context);
+        await checkApproval(revision, () => this.evaluate(name), this.#approvalProblem, update, context);
       return repository.update(revision.name, update, context);
     });
-  }
-
-  /**
-   * Refuses an approval if a gate requires a condition that is currently false, regardless of its recorded value; otherwise warns.
-   */
-  async #checkApproval(
-    revision: PackageRevision,
-    { breakGlass }: RevisionUpdate,
-    context: RequestContext,
-  ): Promise<void> {
-    // The kernel refuses a revision that cannot be read.
-    if (revision.kptfile === undefined) return;
-    const { content, gates, policy } = await this.evaluate(revisionId(revision));
-    const problem = await this.#approvalProblem(revision, content.files);
-    if (problem === undefined) return;
-    const { type, message } = problem;
-    const isGate = gates.some((gate) => gate.type === type);
-    if (isGate && policy.enforcement === 'enforce' && breakGlass !== true)
-      throw new SluiceError('Refused', `gate ${type} is closed now: ${message}`);
-    context.warn?.(message);
   }
 
   /** Returns the history of a revision, newest first, at most `limit` entries. */
