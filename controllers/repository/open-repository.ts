@@ -32,6 +32,7 @@ export class OpenRepository {
   readonly repository: PackageRepository;
   readonly #options: OpenRepositoryOptions;
   readonly #wanted: string;
+  readonly #place: string;
   readonly #pace: PollPace;
   #syncedAt: number;
   #everythingAt: number;
@@ -53,6 +54,7 @@ export class OpenRepository {
     this.#mainHead = repository.index.leftBehind ?? repository.index.mainHead;
     this.#options = options;
     this.#wanted = wantedOf(object);
+    this.#place = placeOf(object);
     this.#pace = new PollPace(options.intervals, options.random);
     this.#pause = this.#pace.first();
     const now = options.clock.now();
@@ -63,9 +65,19 @@ export class OpenRepository {
     this.#noteObject(object);
   }
 
-  /** False if the object names another repository, branch, folder or kind of use than the open one. */
+  /** False if the object was changed so that the repository has to be opened again. */
   isFor(object: Repository): boolean {
     return this.#wanted === wantedOf(object);
+  }
+
+  /** False if it is another object, or names another repository, branch or folder, than when it was opened: then its packages are others. */
+  isPlaceOf(object: Repository): boolean {
+    return this.#place === placeOf(object);
+  }
+
+  /** Milliseconds since the epoch. */
+  get syncedAt(): number {
+    return this.#syncedAt;
   }
 
   isDue(object: Repository): boolean {
@@ -165,6 +177,10 @@ export class OpenRepository {
     const time = wanted === undefined || wanted === this.#ranOnceAt ? Number.NaN : Date.parse(wanted);
     return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time;
   }
+}
+
+function placeOf({ metadata, spec }: Repository): string {
+  return JSON.stringify([metadata.uid, spec.type, spec.git?.repo, spec.git?.branch, spec.git?.directory]);
 }
 
 function wantedOf(object: Repository): string {

@@ -4,8 +4,8 @@ import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resour
 
 /**
  * The Repository object of the same namespace whose packages overlap with those of this one: the same repository and branch, and the
- * same folder or one inside the other. The open one has priority, then the older one. Undefined if there is none. A caller that
- * calls often passes a caching `addressOf`.
+ * same folder or one inside the other. The open one has priority, then the one that was read before, then the older one. Undefined if there
+ * is none. A caller that calls often passes a caching `addressOf`.
  */
 export async function conflictingRepository(
   object: Repository,
@@ -15,7 +15,7 @@ export async function conflictingRepository(
 ): Promise<Stored<Repository> | undefined> {
   for (const other of others) {
     if (isGone(other, object) || namespaceOf(other) !== namespaceOf(object)) continue;
-    if (!isOpen(other) && !isOlder(other, object)) continue;
+    if (!isOpen(other) && !precedes(other, object)) continue;
     if (other.metadata.name === object.metadata.name) return other;
     if (await isSamePlace(object, other, addressOf)) return other;
   }
@@ -58,6 +58,12 @@ async function isSamePlace(
   if (one === undefined || other === undefined || one.branch !== other.branch) return false;
   if (!foldersOverlap(one.directory, other.directory)) return false;
   return (await addressOf(one.repo)) === (await addressOf(other.repo));
+}
+
+/** Clients know the packages of the one that was read: they must not vanish because a process starts. */
+function precedes(one: Repository, other: Repository): boolean {
+  const [a, b] = [one, other].map(({ status }) => status?.lastFullSyncTime != null);
+  return a === b ? isOlder(one, other) : a === true;
 }
 
 function isOlder(one: Repository, other: Repository): boolean {

@@ -38,9 +38,12 @@ import { DamageRepairs, repairMessage } from './repair-damage.ts';
 import { conflictingRepository, leadingRepository } from './repository-conflict.ts';
 import { RepositoryObjects } from './repository-objects.ts';
 import { CANNOT_SIGN, type RepositoryReport } from './repository-status.ts';
+import { SlowLane } from './slow-lane.ts';
 import { SyncRequests } from './sync-requests.ts';
 
 export const REPOSITORY_ACTOR = 'controller:repository';
+
+const LATER = { requeueAfter: 500, reason: 'other repositories whose hosts may not respond are read first' };
 
 export interface RepositoryControllerOptions
   extends Pick<
@@ -67,6 +70,8 @@ export interface RepositoryControllerOptions
    * read, LimitExceeded if it is not. Default: a request.
    */
   readonly listOf?: (key: ObjectKey) => Stored<ObjectOf<typeof configMapKind>> | undefined;
+  /** True if repositories whose hosts may not respond must leave workers to all others; see `SlowLane`. Default false. */
+  readonly limitsSlow?: boolean;
   /** Requests that come from no object, such as those of webhooks. Default: none. */
   readonly requests?: SyncRequests;
   /** Calls the listener with each repository that a request waits for; returns what ends that. Default: none does. */
@@ -100,6 +105,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const events = new EventDeduplicator(recorder);
   const requests = options.requests ?? new SyncRequests(clock);
   const pauses = new HostPauses(clock);
+  const slowLane = new SlowLane();
   const signers = new Signers(client, clock);
   const opener = new RepositoryOpener({
     ...{ client, store, signers, dataFolder, renderer, policyFor, dependentsOf, clock, trust },
@@ -138,13 +144,21 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       const object = await objects.find(key);
       if (object === undefined || object.metadata.deletionTimestamp !== undefined) return forget(key);
       pauses.check(object);
-      const limit = new AbortController();
       const isOpen = open.get(keyText(key))?.isFor(object) === true;
+      const isSlow = slowLane.isSuspect(key);
+      let release = occupy(object, isOpen);
+      if (release === undefined) return LATER;
+      const limit = new AbortController();
       const cancel = clock.schedule(isOpen ? deadline : openingDeadline, () => limit.abort());
       try {
         const signal = AbortSignal.any([context.signal, limit.signal]);
         const request = requests.take(key);
         const state = await opened(object, signal);
+        if (!isSlow && slowLane.isSuspect(key)) {
+          release();
+          release = occupy(object, true);
+          if (release === undefined) return LATER;
+        }
         if (request !== undefined) state.addRequest(request);
         if (state.isDue(object)) await sync(object, state, signal);
         const problem = await signers.problem(object);
@@ -153,6 +167,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         await warnUnidentified(object);
         if (problem === undefined) events.forget(key, new Set(['signers', 'signing']));
         else events.record(object, 'Warning', 'Error', problem);
+        slowLane.note(key, false);
         return { requeueAfter: state.nextSync(object), reason: 'the next sync of the repository' };
       } catch (error) {
         if (!open.has(keyText(key))) {
@@ -162,6 +177,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         // The process ends; the repository has no error.
         if (context.signal.aborted) throw error;
         const cause = limit.signal.aborted ? timeoutError(object, error) : error;
+        slowLane.note(key, true);
         pauses.note(object, cause);
         const facts = open.get(keyText(key))?.facts();
         await objects.report(keyOf(object), {
@@ -173,6 +189,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         throw cause;
       } finally {
         cancel();
+        release?.();
       }
     },
   };
@@ -185,6 +202,11 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     else if (before === CANNOT_SIGN)
       events.record(object, 'Normal', 'CanSign', 'statements are signed again', 'signing');
     else events.forgetTopic(keyOf(object), 'signing');
+  }
+
+  /** See `SlowLane.occupy`. */
+  function occupy(object: Stored<Repository>, isOpen: boolean): (() => void) | undefined {
+    return options.limitsSlow === true ? slowLane.occupy(object, isOpen) : () => undefined;
   }
 
   /** Warns of problems in the lists of users' keys, and of their names at the Git host. */
@@ -230,11 +252,14 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       if (known.repository.follows) await promoteIfFirst(known, object);
       return known;
     }
-    if (known !== undefined) await forget(keyOf(object));
+    const replaced = known?.isPlaceOf(object) === true ? known : undefined;
+    // Its packages are gone: the object is another one, or names another place.
+    if (replaced === undefined && known !== undefined) await forget(keyOf(object));
     const items = await registered();
     // Its target may have changed since it was resolved.
     addresses.delete(object.spec.git?.repo ?? '');
-    const other = await conflictingRepository(object, items, (one) => claimed.has(keyText(keyOf(one))), addressOf);
+    const isClaimed = (one: Stored<Repository>) => claimed.has(keyText(keyOf(one)));
+    const other = replaced === undefined ? await conflictingRepository(object, items, isClaimed, addressOf) : undefined;
     if (other !== undefined) {
       inConflict.set(key, keyOf(object));
       throw new TerminalError(`Repository conflict with existing repository: ${keyText(keyOf(other))}`);
@@ -252,10 +277,14 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const { localInterval = 1000, remoteInterval } = options;
     const remote = remoteInterval === undefined ? REMOTE_INTERVALS : steady(remoteInterval);
     const intervals = isLocal ? steady(localInterval) : remote;
+    if (replaced !== undefined) await maintainer.forget(key, replaced.repository.repository);
     const { repository, syncedAt } = await opener.openAvailable(object, {
-      ...{ signal, follows: leader !== undefined },
+      ...{ signal, follows: leader !== undefined, replaces: replaced?.syncedAt },
+      isPatient: slowLane.isSuspect(keyOf(object)),
       onRepair: (repair) => recordRepair(object, repair),
     });
+    // Its remote failed.
+    if (syncedAt !== undefined) slowLane.note(keyOf(object), true);
     const state = new OpenRepository(object, repository, { store, clock, intervals, random, syncedAt });
     open.set(key, state);
     // It may have been open already, from the time when it followed.
@@ -328,6 +357,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     inConflict.delete(keyText(key));
     objects.forget(key);
     pauses.forget(key);
+    slowLane.note(key, false);
     requests.take(key);
     events.forget(key);
     await maintainer.forget(keyText(key), state?.repository.repository ?? key.name);

@@ -190,6 +190,8 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
       spec: { selector: {}, git: repo('east') },
     });
     await publish('web');
+    await create(REVISIONS, draft('unused'));
+    expect((await installation.admin.delete(`${REVISIONS}/apps.unused.v1`)).status).toBe(200);
     await ready(`${TARGETS}/east`);
     const delivered = () => git(join(folder.path, 'east.git'), ['ls-tree', '-r', '--name-only', 'main']);
     await eventually(
@@ -236,15 +238,23 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
 });
 
 /** Creates a package with the annotation on which controllers publish it. */
-async function publish(packageName: string): Promise<void> {
-  const answer = await installation.admin.post(REVISIONS, {
-    ...{ apiVersion: 'porch.kpt.dev/v1alpha1', kind: 'PackageRevision' },
-    metadata: { namespace: 'default', annotations: { 'approval.nephio.org/policy': 'always' } },
+function draft(packageName: string, annotations = {}) {
+  return {
+    ...{
+      apiVersion: 'porch.kpt.dev/v1alpha1',
+      kind: 'PackageRevision',
+      metadata: { namespace: 'default', annotations },
+    },
     spec: {
       ...{ packageName, workspaceName: 'v1', repository: 'apps', lifecycle: 'Draft' },
       tasks: [{ type: 'init', init: { description: packageName } }],
     },
-  });
+  };
+}
+
+async function publish(packageName: string): Promise<void> {
+  const object = draft(packageName, { 'approval.nephio.org/policy': 'always' });
+  const answer = await installation.admin.post(REVISIONS, object);
   expect(answer.status, answer.text).toBe(201);
   await eventually(
     () => installation.admin.get(`${REVISIONS}/apps.${packageName}.v1`),

@@ -15,9 +15,13 @@ import { awaitingStorage } from './awaiting-storage.ts';
 const CONTEXT: RequestContext = { actor: { name: 'anna' }, face: 'api' };
 const REPOSITORIES = ['default/apps', 'default/infra', 'other/apps'];
 
+const NONE = { expectNone: () => undefined };
+
 let clock: ManualClock;
 let openings: InitialOpenings;
 let storage: Storage;
+/** The scopes of lists in which no repository may be unread. */
+let unread: unknown[];
 beforeEach(async () => {
   clock = new ManualClock();
   const stored = REPOSITORIES.map((id) => {
@@ -32,7 +36,10 @@ beforeEach(async () => {
     const [namespace = '', repository] = id.split('/');
     await inner.create(CONTEXT, configMapKind.complete({ metadata: { namespace, name: `${repository}.web.v1` } }));
   }
-  storage = awaitingStorage(inner as unknown as Storage, openings);
+  unread = [];
+  storage = awaitingStorage(inner as unknown as Storage, openings, {
+    expectNone: (scope) => void unread.push(scope),
+  });
 });
 
 /** The repositories whose opening a request waited for, in the order in which they are opened. */
@@ -95,13 +102,21 @@ test('has all that the storages of packages have', () => {
   const inner = Object.values(packageStorages({ store, log, clock, explain: undefined })) as unknown as Storage[];
   for (const one of inner) {
     const { kind, verbs, subResources, updatesNeedVersion, ignoresVersionOnCreate, applyNeverRemoves } = one;
-    expect(awaitingStorage(one, openings)).toMatchObject({
+    expect(awaitingStorage(one, openings, NONE)).toMatchObject({
       ...{ kind, subResources },
       ...JSON.parse(JSON.stringify({ verbs, updatesNeedVersion, ignoresVersionOnCreate, applyNeverRemoves })),
     });
-    expect(awaitingStorage(one, openings).afterPatch === undefined).toBe(one.afterPatch === undefined);
-    expect(awaitingStorage(one, openings).readOnlySubResources?.map(({ name }) => name)).toEqual(
+    expect(awaitingStorage(one, openings, NONE).afterPatch === undefined).toBe(one.afterPatch === undefined);
+    expect(awaitingStorage(one, openings, NONE).readOnlySubResources?.map(({ name }) => name)).toEqual(
       one.readOnlySubResources?.map(({ name }) => name),
     );
   }
+});
+
+test('a list expects that no repository of its scope is unread', async () => {
+  for (const id of REPOSITORIES) openings.note(id);
+  await storage.list(CONTEXT, {});
+  await storage.list(CONTEXT, { namespace: 'default' });
+  await storage.list(CONTEXT, { fieldSelector: fieldSelector('metadata.name=apps.web.v1') });
+  expect(unread).toEqual([{}, { namespace: 'default' }, { repository: 'apps' }]);
 });

@@ -2,13 +2,19 @@ import { DEFAULT_NAMESPACE, type KubernetesObject, type ObjectKey } from '../../
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { ListOptions, Selection, Storage } from '../../resource/storage/storage.ts';
 import type { InitialOpenings } from '../service/initial-openings.ts';
+import type { UnreadRepositories } from './unread-repositories.ts';
 
 /**
  * A storage of objects in repositories, for a leader that serves before it has read all of them. Each request waits for the repositories that
- * it is about, so that a client finds everything that the previous leader has acknowledged. The names of the objects begin with that of
+ * it is about, so that a client finds everything that the previous leader has acknowledged; a list fails if it would lack packages that
+ * clients may know. The names of the objects begin with that of
  * their repository.
  */
-export function awaitingStorage<T extends KubernetesObject>(inner: Storage<T>, openings: InitialOpenings): Storage<T> {
+export function awaitingStorage<T extends KubernetesObject>(
+  inner: Storage<T>,
+  openings: InitialOpenings,
+  unread: Pick<UnreadRepositories, 'expectNone'>,
+): Storage<T> {
   const whenRead = (key: ObjectKey, { signal }: RequestContext) => openings.whenRead(repositoryOf(key), signal);
   const whenAllRead = ({ signal }: RequestContext, selection: Selection = {}) => {
     const repository = repositoryIn(selection);
@@ -46,6 +52,8 @@ export function awaitingStorage<T extends KubernetesObject>(inner: Storage<T>, o
     },
     async list(context, options: ListOptions = {}) {
       await whenAllRead(context, options);
+      // An initial watch lists too.
+      unread.expectNone({ namespace: options.namespace, repository: repositoryIn(options) });
       return inner.list(context, options);
     },
     // It begins at a version that a list or a get of this leader has returned.

@@ -13,11 +13,14 @@ import type { Session } from '../session/session.ts';
 import { sluiceVersion } from '../sluice-version.ts';
 import { awaitingStorage } from './awaiting-storage.ts';
 import type { ClusterFront } from './cluster-front.ts';
+import type { UnreadRepositories } from './unread-repositories.ts';
 
 export interface ClusterApiOptions {
   readonly session: Session;
   /** What requests wait for. */
   readonly openings: InitialOpenings;
+  /** Those that lists must not leave out. */
+  readonly unread: UnreadRepositories;
   readonly front: ClusterFront;
   /** Checks writes of packages. */
   readonly admit: Admission;
@@ -29,11 +32,12 @@ export interface ClusterApiOptions {
 
 /** Serves the package kinds of a session at the front of a replica. All other kinds are served by the kube-apiserver. */
 export function serveClusterApi(options: ClusterApiOptions, parts: ApiParts): ServedApi {
-  const { session, openings, front, admit, servesPackages, publicPaths } = options;
+  const { session, openings, unread, front, admit, servesPackages, publicPaths } = options;
   const { health, paths, webhooks, onRequest, warn } = parts;
   const registry = new Registry();
   if (servesPackages)
-    for (const kind of PACKAGE_KINDS) registry.register(awaitingStorage(session.registry.storage(kind), openings));
+    for (const kind of PACKAGE_KINDS)
+      registry.register(awaitingStorage(session.registry.storage(kind), openings, unread));
   const documents = new DocumentCache({
     served: () => ({ kinds: servedKinds(registry), reviews: [] }),
     generation: () => 0,

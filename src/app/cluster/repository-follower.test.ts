@@ -108,3 +108,23 @@ test('reads a repository only when it is due, or when a sync is requested, also 
   server.behaviour.holdFetch = undefined;
   await eventually(() => names(session)).toEqual(['apps.one.main', 'apps.two.main']);
 });
+
+test('a repository with wrong credentials, or other settings, keeps its packages, and its deletion removes them', async () => {
+  const { session, follower, read, warnings } = await follow();
+  const apps = { metadata: { name: 'apps' }, spec: { git: { repo: `${server.url}/apps.git` } } };
+  await session.client.create(repositoryKind, apps);
+  follower.start();
+  await eventually(() => read).toEqual(['default/apps']);
+  const changes: unknown[] = [];
+  session.store.subscribe((some) => void changes.push(...some));
+  const opened = session.store.findRepository('default/apps');
+  await session.client.patch(repositoryKind, { name: 'apps' }, { spec: { git: { secretRef: { name: 'typo' } } } });
+  await eventually(() => warnings.some((message) => message.includes('typo'))).toBe(true);
+  await session.client.patch(repositoryKind, { name: 'apps' }, { spec: { git: { secretRef: null } } });
+  await world.push(origin, { 'two/Kptfile': KPTFILE });
+  await eventually(() => names(session)).toEqual(['apps.one.main', 'apps.two.main']);
+  expect(session.store.findRepository('default/apps')).not.toBe(opened);
+  expect(changes).toHaveLength(1);
+  await session.client.delete(repositoryKind, { name: 'apps' });
+  await eventually(() => names(session)).toEqual([]);
+});

@@ -108,7 +108,8 @@ export class RepositoryFollower {
     if (object.metadata.deletionTimestamp !== undefined) return this.#open.has(id) || this.#failures.has(id);
     const state = this.#open.get(id);
     if (state === undefined) return this.#isOpeningDue(id);
-    return !state.isFor(object) || state.isDue(object) || this.#requests.has(key);
+    if (!state.isFor(object)) return this.#isOpeningDue(id);
+    return state.isDue(object) || this.#requests.has(key);
   }
 
   #isOpeningDue(id: string): boolean {
@@ -128,20 +129,23 @@ export class RepositoryFollower {
     const { clock, readers, repositories, store } = this.#session;
     const object = readers.repositories.get(key);
     let state = this.#open.get(id);
-    if (state !== undefined && (object === undefined || !state.isFor(object))) {
+    const isGone = object === undefined || object.metadata.deletionTimestamp !== undefined;
+    if (state !== undefined && (isGone || !state.isPlaceOf(object))) {
       this.#open.delete(id);
       await state.close();
       state = undefined;
     }
-    if (object === undefined || object.metadata.deletionTimestamp !== undefined) {
+    if (isGone) {
       this.#failures.delete(id);
       this.#requests.take(key);
       return;
     }
-    if (state === undefined) {
+    if (state === undefined || !state.isFor(object)) {
       if (!this.#isOpeningDue(id)) return;
+      const replaces = state?.syncedAt;
+      const isPatient = this.#failures.has(id);
       const { repository, syncedAt } = await this.#within(OPEN_TIMEOUT_MS, (signal) =>
-        repositories.openAvailable(object, readers.repositories.list(), signal),
+        repositories.openAvailable(object, readers.repositories.list(), { signal, isPatient, replaces }),
       );
       const pace = { intervals: REMOTE_INTERVALS, random: Math.random };
       this.#open.set(id, new OpenRepository(object, repository, { store, clock, ...pace, syncedAt }));

@@ -4,6 +4,8 @@ import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { HttpClient } from '../../kubernetes/http-client.ts';
+import type { Repository } from '../../resource/kinds/porch/repository.ts';
+import type { Stored } from '../../resource/object/object.ts';
 import { AdmissionWebhook } from '../../server/admission/admission-webhook.ts';
 import type { HealthChecks } from '../../server/health/health-checks.ts';
 import { MOVERS } from '../controllers/controllers.ts';
@@ -21,6 +23,7 @@ import { aboutCluster, openClusterSession } from './open-cluster-session.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { RepositoryFollower } from './repository-follower.ts';
 import { followLedger } from './standby.ts';
+import { UnreadRepositories } from './unread-repositories.ts';
 import { renewVersions, reserveVersions } from './version-blocks.ts';
 import { type SigningKeyWatch, watchSigningKey } from './watch-signing-key.ts';
 
@@ -87,7 +90,11 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   // Where each role has a process of its own, the other one writes too. Each leader writes objects again that are deleted by hand.
   const watch = followLedger({ client, clock, namespace, opened, requests, warn });
   const { readers, remoteTimeoutMs } = session;
-  const openings = new InitialOpenings({ clock, repositories: readers.repositories, timeoutMs: remoteTimeoutMs });
+  const { repositories } = readers;
+  // No client can know packages of a repository that was never read.
+  const isExpected = ({ status }: Stored<Repository>) => status?.lastFullSyncTime != null;
+  const openings = new InitialOpenings({ clock, repositories, timeoutMs: remoteTimeoutMs, isExpected });
+  const unread = new UnreadRepositories({ repositories: repositories.informer, store: session.store });
   const onRead = (id: string) => openings.note(id);
   session.store.onArrival(onRead);
   const follower = role === 'api' ? new RepositoryFollower({ session, requests, warn, onRead }) : undefined;
@@ -118,6 +125,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
       leadership: options.leadership,
       cluster: client,
       ...(key === undefined ? {} : { canSign: key.isUsable }),
+      unread: () => unread.ids(),
       serve: async (parts) => {
         const { handle } = new AdmissionWebhook({
           ...{ clock, hosts: session.network.hosts },
@@ -128,7 +136,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
         const servesPackages = role !== 'controllers';
         const publicPaths = servesPackages ? [handle] : [];
         const admit = keepPackagesOfEndingNamespace(client);
-        return serveClusterApi({ session, openings, front, admit, servesPackages, publicPaths }, parts);
+        return serveClusterApi({ session, openings, unread, front, admit, servesPackages, publicPaths }, parts);
       },
       onLost: (message) => warn('service', message),
     });
@@ -143,6 +151,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   } finally {
     key?.stop();
     await Promise.all([follower?.stop(), watch.stop()]);
+    unread.close();
     await session.close();
   }
 }

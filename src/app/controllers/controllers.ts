@@ -104,7 +104,12 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         listOf: (key) => readers.lists.get(key),
         dependentsOf: (revision) => store.dependentsOf(revision),
         ...(session.objects.database === undefined
-          ? { registered: () => readers.repositories.list(), find: (key) => readers.repositories.get(key) }
+          ? {
+              registered: () => readers.repositories.list(),
+              find: (key) => readers.repositories.get(key),
+              // Of many namespaces, whose users do not trust each other.
+              limitsSlow: true,
+            }
           : {}),
         ...(choice.diskBudget === undefined ? {} : { diskBudget: choice.diskBudget }),
         ...(choice.requests === undefined ? {} : { requests: choice.requests }),

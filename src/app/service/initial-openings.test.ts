@@ -89,3 +89,15 @@ test('reports which repositories requests wait for', async () => {
   openings.note('default/apps');
   expect(await apps()).toBe(true);
 });
+
+test('a wait for several repositories does not include one that is not expected', async () => {
+  const get = (wanted: ObjectKey) => objects.find((object) => keyText(keyOf(object)) === keyText(wanted));
+  const isExpected = ({ metadata }: Stored<Repository>) => metadata.name === 'infra';
+  const some = new InitialOpenings({ clock, repositories: { get, list: () => objects }, timeoutMs: 1000, isExpected });
+  const all = waitFor(some.whenAllRead());
+  expect(await all()).toBe(false);
+  some.note('default/infra');
+  expect(await all()).toBe(true);
+  const one = waitFor(some.whenRead(key('apps')));
+  expect(await one()).toBe(false);
+});

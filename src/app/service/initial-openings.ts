@@ -2,7 +2,7 @@ import type { ObjectReader } from '../../controller/object-reader.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
-import { keyOf, keyText, type ObjectKey } from '../../resource/object/object.ts';
+import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 
 export interface InitialOpeningsOptions {
   readonly clock: Clock;
@@ -10,6 +10,8 @@ export interface InitialOpeningsOptions {
   readonly repositories: Pick<ObjectReader<Repository>, 'get' | 'list'>;
   /** Milliseconds without an opening after which this process does not wait for the remaining repositories any more. */
   readonly timeoutMs: number;
+  /** False for a repository that requests on several repositories do not wait for. Default: they wait for all. */
+  readonly isExpected?: (repository: Stored<Repository>) => boolean;
 }
 
 const POLL_MS = 10;
@@ -56,9 +58,10 @@ export class InitialOpenings {
 
   /** As `whenRead`, for all registered repositories that are selected. Default: all. */
   async whenAllRead(selects: (key: ObjectKey) => boolean = () => true, signal?: AbortSignal): Promise<void> {
-    const { repositories } = this.#options;
+    const { repositories, isExpected = () => true } = this.#options;
     const isPending = (key: ObjectKey) => selects(key) && !this.#isRead(key);
-    await this.#until(() => !repositories.list().some((object) => isPending(keyOf(object))), signal);
+    const isAwaited = (object: Stored<Repository>) => isPending(keyOf(object)) && isExpected(object);
+    await this.#until(() => !repositories.list().some(isAwaited), signal);
   }
 
   /** Resolves as `whenAllRead`; requests wait for nothing from then on, also not for repositories that are registered later. */

@@ -26,13 +26,15 @@ export interface MeasuredParts {
   readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
   /** Likewise. */
   readonly canSign?: (() => boolean) | undefined;
+  /** In a cluster only. */
+  readonly unread?: (() => Iterable<string>) | undefined;
 }
 
 /** The metrics of a running service; `stop` ends what they listen to. */
 export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop(): void } {
-  const { manager, store, targets, quota, load, leadership, canSign } = parts;
+  const { manager, store, targets, quota, load, leadership, canSign, unread } = parts;
   const metrics = new Metrics({
-    ...{ load, leadership, canSign },
+    ...{ load, leadership, canSign, unread },
     queues: () => manager.metrics(),
     revisions: () => revisionCounts(store),
     deployments: () => deploymentCounts(targets()),

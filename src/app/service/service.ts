@@ -40,6 +40,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
   /** In a cluster: whether statements can be signed, for the metrics. */
   readonly canSign?: () => boolean;
+  /** In a cluster: ids of the repositories that lists of packages fail for; for the metrics. */
+  readonly unread?: (() => Iterable<string>) | undefined;
   /** Default: health checks of its own. */
   readonly health?: HealthChecks;
   /** The cluster that Sluice runs in. */
@@ -260,6 +262,7 @@ export class SluiceService {
       load: () => this.#api?.server.load ?? NO_LOAD,
       leadership: this.#options.leadership,
       canSign: this.#options.canSign,
+      unread: this.#options.unread,
     });
     this.#unsubscribe.push(stop);
     this.#metrics = metrics;
@@ -313,7 +316,8 @@ export class SluiceService {
     const key = `${record.controller} ${record.key}`;
     const before = this.#errors.get(key);
     const { error } = record;
-    if (record.controller === 'repository') this.#openings.note(record.key);
+    const isOpen = () => this.#options.session.store.findRepository(record.key) !== undefined;
+    if (record.controller === 'repository' && (error !== undefined || isOpen())) this.#openings.note(record.key);
     if (error === undefined) this.#errors.delete(key);
     else this.#errors.set(key, error);
     const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');

@@ -4,8 +4,13 @@ import type { Clock } from '../../foundation/time/clock.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import { canonicalAddress, canonicalAddressNow } from '../../git/open/repository-address.ts';
 import type { ServerTrust } from '../../package/store/open-repository-trust.ts';
-import { type AvailableRepository, RepositoryOpener } from '../../package/store/repository-opener.ts';
-import type { OpenPurpose, RevisionStore } from '../../package/store/revision-store.ts';
+import {
+  type AvailableOpening,
+  type AvailableRepository,
+  RepositoryOpener,
+} from '../../package/store/repository-opener.ts';
+import type { RevisionStore } from '../../package/store/revision-store.ts';
+import type { OpenPurpose } from '../../package/store/revision-store-options.ts';
 import { Signers } from '../../package/store/signing.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
@@ -119,10 +124,13 @@ export class RegisteredRepositories {
   async openAvailable(
     object: Stored<Repository>,
     others: readonly Stored<Repository>[],
-    signal: AbortSignal,
+    how: Pick<AvailableOpening, 'signal' | 'isPatient' | 'replaces'>,
   ): Promise<AvailableRepository> {
-    const follows = await this.#follows(object, others);
-    const opened = await this.#opener.openAvailable(object, { follows, signal });
+    const follows =
+      how.replaces === undefined
+        ? await this.#follows(object, others)
+        : (await leadingRepository(object, others)) !== undefined;
+    const opened = await this.#opener.openAvailable(object, { ...how, follows });
     this.#options.onNote(opened.repository.git.engineNote);
     return opened;
   }

@@ -5,7 +5,7 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { trimEndOf } from '../../foundation/text/trim-characters.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { DamageError } from '../../git/errors.ts';
-import type { GitCredentials, GitRemote, GitRepository, MirrorRepair } from '../../git/git-repository.ts';
+import type { GitCredentials, GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
 import { readRemoteUrl } from '../../git/network/remote-url.ts';
 import { localPath, openLocation } from '../../git/open/open-location.ts';
 import type { RepositoryOptions } from '../../git/open/open-repository.ts';
@@ -31,6 +31,8 @@ export interface OpenOptions
   > {
   /** Reads the mirror of a remote repository without connecting, for read-only callers. */
   readonly offline?: boolean;
+  /** What an earlier opening of the same registration has reported. Absent if it was never read. */
+  readonly lastSeen?: { readonly head: Oid | undefined };
   /** The signing key and the trust of this server. */
   readonly trust: ServerTrust;
   /** True for the address of another registered repository; default: for none. */
@@ -80,7 +82,11 @@ export async function openPackageRepository(
     const recordPrefix = remote === undefined ? RECORD_REFS : await recordPrefixFor(git, prober, options.signal);
     const layout = { branch: spec.branch, directory, recordPrefix };
     const identity = { name: spec.author ?? 'sluice', email: spec.email ?? 'sluice@localhost' };
-    if ((await git.resolveRef(mainRef(layout))) === undefined) {
+    if (options.offline === true && remote !== undefined) await expectNotOlder(git, spec.repo, options.lastSeen?.head);
+    const isMissing = (await git.resolveRef(mainRef(layout))) === undefined;
+    // Without its branch a repository still has its drafts and tags.
+    const wasSeen = options.lastSeen !== undefined && (options.offline !== true || (await hasRefs(git)));
+    if (isMissing && !(wasSeen && spec.createBranch !== true)) {
       if (spec.createBranch !== true || options.offline === true) {
         throw new SluiceError(
           'InvalidInput',
@@ -133,6 +139,29 @@ export async function openPackageRepository(
     await git.close();
     throw error;
   }
+}
+
+/**
+ * Refuses a mirror without the last head of the branch that was reported: it lacks what other processes have read and written since, and
+ * that would look deleted.
+ */
+async function expectNotOlder(git: GitRepository, address: string, head: Oid | undefined): Promise<void> {
+  if (head === undefined) return;
+  try {
+    await git.readCommit(head);
+  } catch (error) {
+    if (!isSluiceError(error, 'NotFound')) throw error;
+    throw new SluiceError(
+      'Unavailable',
+      `the mirror of ${address} does not have commit ${head}, which was read before; it is used again once the remote can be read`,
+      { cause: error },
+    );
+  }
+}
+
+/** True for a mirror that was fetched. */
+async function hasRefs(git: GitRepository): Promise<boolean> {
+  return (await git.listRefs(['refs/'])).length > 0;
 }
 
 /** The own key is the one that signs now: it may have been rotated since the repository was opened. */

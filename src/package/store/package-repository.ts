@@ -1,7 +1,7 @@
 import { handleReceived } from '../../foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
-import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
+import { isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
 import { newValue } from '../../git/refs/ref-updates.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
@@ -31,6 +31,7 @@ import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
 import { deletedBranches } from './deleted-branches.ts';
+import { ofRevision, treeOf } from './read-revision.ts';
 import { RequestSlots } from './request-slots.ts';
 import { SignatureBacklog } from './signature-backlog.ts';
 import { transitions } from './transitions.ts';
@@ -356,6 +357,11 @@ export class PackageRepository implements RepositoryContext {
     this.#savedReads = reads;
   }
 
+  /** Takes no more writes, and resolves when those that are under way have ended. Packages can still be read, and changes are announced. */
+  async endWrites(): Promise<void> {
+    await Promise.all([this.#queue.drain(), this.#signatures.close()]);
+  }
+
   /** Closes it. From here on listeners are not notified, also not of changes that are under way. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -381,18 +387,4 @@ export class PackageRepository implements RepositoryContext {
 
 function originOf({ name, namespace, layout, trust }: PackageRepositoryOptions): Origin {
   return { repository: name, namespace, layout, repositoryId: trust.repository };
-}
-
-/** By its tree: a package on the main branch stays as it is while the commit that it was seen in may go. */
-function treeOf({ tip, commit, path }: PackageRevision): string {
-  return tip.tree ?? `${commit}:${path}`;
-}
-
-/** Names the revision in errors on damage. */
-async function ofRevision<Result>({ name }: PackageRevision, reading: Promise<Result>): Promise<Result> {
-  try {
-    return await reading;
-  } catch (error) {
-    throw error instanceof DamageError ? new DamageError(`${name}: ${error.message}`, error) : error;
-  }
 }

@@ -1,5 +1,5 @@
 import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
-import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { RepositoryOptions } from '../../git/open/open-repository.ts';
 import type { Client } from '../../resource/client/client.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
@@ -25,12 +25,21 @@ export interface RepositoryOpenerOptions
 }
 
 /** How one repository is opened. */
-export type Opening = Pick<OpenOptions, 'follows' | 'newId' | 'offline' | 'signal' | 'onRepair'>;
+export type Opening = Pick<OpenOptions, 'follows' | 'newId' | 'offline' | 'lastSeen' | 'signal' | 'onRepair'>;
+
+/** How a repository is opened that stays open while its remote fails. */
+export interface AvailableOpening extends Opening {
+  readonly signal: AbortSignal;
+  /** True if the remote gets as long as the signal allows. Default: a repository that was synced before is opened without it soon. */
+  readonly isPatient?: boolean;
+  /** The time of the last sync of the open repository that this one replaces, milliseconds since the epoch. Absent if none is replaced. */
+  readonly replaces?: number | undefined;
+}
 
 /** An open repository. */
 export interface AvailableRepository {
   readonly repository: PackageRepository;
-  /** Milliseconds since the epoch of its last sync, if it was opened as the mirror had it because the remote did not respond. */
+  /** Milliseconds since the epoch of its last sync, if it was opened as the mirror had it because the remote failed. */
   readonly syncedAt?: number;
 }
 
@@ -75,31 +84,30 @@ export class RepositoryOpener {
   }
 
   /**
-   * Opens a repository. If its remote does not respond in time, one that was synced before is opened as its mirror has it, with the time of
-   * that sync: its packages must not look deleted because a Git host is down when this process starts. A user who registers an address
-   * for the first time must not read what another user's credentials have fetched.
+   * Opens a repository. Whatever its remote or its Secret fails with, one that was synced before is opened as its mirror has it, with the
+   * time of that sync: its packages must not look deleted because Git cannot be read when this process starts, or with new credentials. A
+   * user who registers an address for the first time must not read what another user's credentials have fetched.
    */
-  async openAvailable(
-    object: Stored<Repository>,
-    how: Opening & { readonly signal: AbortSignal },
-  ): Promise<AvailableRepository> {
-    const { lastFullSyncTime } = object.status ?? {};
-    if (lastFullSyncTime == null) return { repository: await this.open(object, how) };
+  async openAvailable(object: Stored<Repository>, how: AvailableOpening): Promise<AvailableRepository> {
+    const { isPatient = false, replaces, ...rest } = how;
+    const { lastFullSyncTime, gitCommitHash } = object.status ?? {};
+    const syncedAt = replaces ?? (lastFullSyncTime == null ? undefined : Date.parse(lastFullSyncTime));
+    const open = (opening: Opening) =>
+      replaces === undefined ? this.open(object, opening) : this.#replace(object, opening);
+    if (syncedAt === undefined) return { repository: await open(rest) };
     const late = new AbortController();
-    const cancel = this.#options.clock.schedule(RESPONSE_TIMEOUT_MS, () => late.abort());
+    const cancel = isPatient ? () => undefined : this.#options.clock.schedule(RESPONSE_TIMEOUT_MS, () => late.abort());
+    const lastSeen = { head: gitCommitHash };
     try {
       const signal = AbortSignal.any([how.signal, late.signal]);
-      return { repository: await this.open(object, { ...how, signal }) };
+      return { repository: await open({ ...rest, lastSeen, signal }) };
     } catch (error) {
-      const isDown = late.signal.aborted || isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Timeout');
-      if (how.signal.aborted || !isDown) throw error;
+      if (how.signal.aborted) throw error;
       try {
-        const repository = await this.open(object, { ...how, offline: true });
-        return { repository, syncedAt: Date.parse(lastFullSyncTime) };
-      } catch {
-        // The mirror was lost: the error about the remote counts, or it needs more time than a fetch of changes.
-        if (!late.signal.aborted) throw error;
-        return { repository: await this.open(object, how) };
+        return { repository: await open({ ...rest, lastSeen, offline: true }), syncedAt };
+      } catch (offlineError) {
+        if (how.signal.aborted) throw error;
+        throw late.signal.aborted ? noResponse(object, offlineError) : error;
       }
     } finally {
       cancel();
@@ -113,6 +121,41 @@ export class RepositoryOpener {
   }
 
   async #open(object: Stored<Repository>, how: Opening): Promise<PackageRepository> {
+    const { repository, announce } = await this.#read(object, how);
+    try {
+      announce();
+      await this.#options.store.add(repository);
+    } catch (error) {
+      await repository.close();
+      throw error;
+    }
+    return repository;
+  }
+
+  /** Opens the repository of an object whose settings changed, while the open one serves, and puts it in the place of that one. */
+  async #replace(object: Stored<Repository>, how: Opening): Promise<PackageRepository> {
+    const { store } = this.#options;
+    const { repository, announce } = await this.#read(object, how);
+    try {
+      await untilEnded(how.signal, () => repository.checked());
+      const before = store.repository(repository.id);
+      await untilEnded(how.signal, () => before.endWrites());
+      // What it wrote last.
+      await repository.refresh();
+      await store.replace(before, repository, announce);
+    } catch (error) {
+      // Else a listener failed, after all were notified.
+      if (store.findRepository(repository.id) !== repository) await repository.close();
+      throw error;
+    }
+    return repository;
+  }
+
+  /** Opens a repository that is not in the store. Its changes are announced once `announce` was called. */
+  async #read(
+    object: Stored<Repository>,
+    how: Opening,
+  ): Promise<{ readonly repository: PackageRepository; readonly announce: () => void }> {
     const { client, store, signers, git, ...rest } = this.#options;
     const credentials = credentialsOf(client, object, object.spec.git?.secretRef);
     const signer = signers.of(object);
@@ -127,15 +170,16 @@ export class RepositoryOpener {
         if (isAdded) store.announce(changes);
       },
     });
-    try {
+    const announce = () => {
       isAdded = true;
-      await store.add(repository);
-    } catch (error) {
-      await repository.close();
-      throw error;
-    }
-    return repository;
+    };
+    return { repository, announce };
   }
+}
+
+function noResponse({ spec }: Repository, cause: unknown): SluiceError {
+  const message = `${spec.git?.repo} did not respond within ${RESPONSE_TIMEOUT_MS / 1000} s, and what was read of it before cannot be used: ${messageOf(cause)}; Sluice tries again with more time`;
+  return new SluiceError('Timeout', message, { cause });
 }
 
 /** True if the failure of one opening is that of the other too. */

@@ -2,13 +2,14 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { timestamp } from '../../foundation/time/clock.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { IndexChange } from '../index/state/index-delta.ts';
+import { runInSlices } from '../index/steps.ts';
 import type { PackageContent } from '../model/content/content.ts';
 import type { ComparedFiles } from '../model/diff/compared-files.ts';
 import type { Gate } from '../model/gates/gates.ts';
 import { DEFAULT_NAMESPACE } from '../model/identity/identity.ts';
 import type { EffectivePolicy } from '../model/policy/policy.ts';
 import type { RevisionRecord } from '../model/record/record.ts';
-import { type PackageRevision, repositoryIdOf, revisionId } from '../model/revision/package-revision.ts';
+import { type PackageRevision, repositoryIdOf } from '../model/revision/package-revision.ts';
 import type { RevisionChange } from '../plan/edit/change.ts';
 import { gatesAt } from '../plan/read-state.ts';
 import { type HistoryEntry, historyOf } from '../plan/records/history.ts';
@@ -21,9 +22,12 @@ import {
   type UpstreamReader,
   type UpstreamRevision,
 } from '../upstream/upstream-reader.ts';
+import { checkApproval } from './check-approval.ts';
+import { differences, etagsOf } from './index-differences.ts';
 import type { PackageRepository } from './package-repository.ts';
 import { notifyAll, RevisionAnnouncements, type RevisionListener } from './revision-announcements.ts';
 import { matches, type RevisionFilter } from './revision-filter.ts';
+import type { OpenPurpose, RevisionStoreOptions } from './revision-store-options.ts';
 import { notOpenYet, ownName, removedMeanwhile, repositoryNotFound, revisionNotFound } from './store-errors.ts';
 import { tracedCreate, tracedUpdate } from './traced-request.ts';
 import { dependentsAmong, UpstreamReferences } from './upstream-references.ts';
@@ -38,28 +42,6 @@ export interface RevisionEvaluation {
   /** Time of the evaluation, RFC 3339. */
   readonly at: string;
 }
-
-export interface RevisionStoreOptions {
-  /** Reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
-  readonly address?: UpstreamReader['address'];
-  /**
-   * Checks a proposal at its approval: returns the problem after its publication, and the condition that reports it. Default: no
-   * problem.
-   */
-  readonly approvalProblem?: (
-    revision: PackageRevision,
-    files: ReadonlyMap<string, Buffer>,
-  ) => Promise<{ readonly type: string; readonly message: string } | undefined>;
-  /** True for the id of a repository that is registered and will be opened automatically. Default: none is. */
-  readonly isComing?: (repository: string) => boolean;
-  /** Opens a repository that a request needs, by its id, if it is not open. Default: repositories are opened apart from requests. */
-  readonly open?: (repository: string, purpose: OpenPurpose) => Promise<void>;
-  /** Opens those of all repositories that can be opened. */
-  readonly openAll?: () => Promise<void>;
-}
-
-/** `look`: the last known state suffices if the remote does not respond. */
-export type OpenPurpose = 'use' | 'look';
 
 /**
  * The package revisions of all registered repositories. Lists and gets answer from the index; writes are transactions of one
@@ -78,6 +60,8 @@ export class RevisionStore {
   /** Repositories that were removed, until the removal of all their revisions was announced. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #arrivals = new Set<(repository: string) => void>();
+  readonly #departures = new Set<(repository: string) => void>();
+  readonly #replacements = new Set<(repository: PackageRepository) => void>();
   readonly #promotions = new Set<(repository: string) => void>();
   readonly #isComing: (repository: string) => boolean;
   readonly #open: RevisionStoreOptions['open'];
@@ -126,6 +110,32 @@ export class RevisionStore {
   }
 
   /**
+   * Puts a repository in the place of the open one of the same registration, whose writes have ended, and closes that one. Listeners are
+   * notified of what differs between the two: no revision that both have is ever absent. `onPlaced` is called at the moment from which the
+   * caller has to announce changes. Throws Unavailable if the open one was removed meanwhile.
+   */
+  async replace(before: PackageRepository, repository: PackageRepository, onPlaced: () => void): Promise<void> {
+    const { id } = repository;
+    await runInSlices(etagsOf(repository));
+    while (this.#announcements.isArriving(id)) await this.#announcements.next(id, new AbortController().signal);
+    if (this.#closed || this.#repositories.get(id) !== before) throw removedMeanwhile(id);
+    const changes = differences(before, repository);
+    this.#repositories.set(id, repository);
+    this.#references.get(id)?.close();
+    const references = new UpstreamReferences(repository.index);
+    this.#references.set(id, references);
+    onPlaced();
+    try {
+      notifyAll(this.#replacements, repository);
+      if (changes.length > 0) this.#announcements.announce(id, changes);
+      if (before.follows && !repository.follows) notifyAll(this.#promotions, id);
+    } finally {
+      void references.read();
+      await before.close();
+    }
+  }
+
+  /**
    * Removes a repository and closes it. Its data stays unchanged. Its revisions can no longer be found; resolves when the
    * listeners were notified of all of them, in parts.
    */
@@ -143,6 +153,7 @@ export class RevisionStore {
     this.#repositories.delete(repository.id);
     this.#references.get(repository.id)?.close();
     this.#references.delete(repository.id);
+    notifyAll(this.#departures, repository.id);
     const ends = await Promise.allSettled([repository.close(), this.#announcements.leave(repository)]);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
@@ -168,6 +179,16 @@ export class RevisionStore {
   /** Calls the listener with every repository that is added from now on, once its revisions have been announced. */
   onArrival(listener: (repository: string) => void): void {
     this.#arrivals.add(listener);
+  }
+
+  /** Calls the listener with the id of every repository that is removed from now on, before the removal of its revisions is announced. */
+  onDeparture(listener: (repository: string) => void): void {
+    this.#departures.add(listener);
+  }
+
+  /** Calls the listener with every repository that takes the place of an open one, before the differences are announced. */
+  onReplacement(listener: (repository: PackageRepository) => void): void {
+    this.#replacements.add(listener);
   }
 
   /** Calls the listener with the id of every repository that is promoted from now on. */
@@ -326,29 +347,9 @@ export class RevisionStore {
     const repository = this.repositoryOf(revision);
     return tracedUpdate(repository, revision.name, update.action ?? 'edit', context, async () => {
       if (update.action === 'approve' && revision.lifecycle === 'Proposed')
-        await this.#checkApproval(revision, update, context);
+        await checkApproval(revision, () => this.evaluate(name), this.#approvalProblem, update, context);
       return repository.update(revision.name, update, context);
     });
-  }
-
-  /**
-   * Refuses an approval if a gate requires a condition that is currently false, regardless of its recorded value; otherwise warns.
-   */
-  async #checkApproval(
-    revision: PackageRevision,
-    { breakGlass }: RevisionUpdate,
-    context: RequestContext,
-  ): Promise<void> {
-    // The kernel refuses a revision that cannot be read.
-    if (revision.kptfile === undefined) return;
-    const { content, gates, policy } = await this.evaluate(revisionId(revision));
-    const problem = await this.#approvalProblem(revision, content.files);
-    if (problem === undefined) return;
-    const { type, message } = problem;
-    const isGate = gates.some((gate) => gate.type === type);
-    if (isGate && policy.enforcement === 'enforce' && breakGlass !== true)
-      throw new SluiceError('Refused', `gate ${type} is closed now: ${message}`);
-    context.warn?.(message);
   }
 
   /** Returns the history of a revision, newest first, at most `limit` entries. */

@@ -112,12 +112,17 @@ export class WriteQueue {
    * fails with an unknown outcome when the connection is closed.
    */
   async close(clock: Clock): Promise<void> {
-    this.#closed = true;
-    this.#drop();
     const backlog = Promise.withResolvers<void>();
     const cancel = clock.schedule(CLOSE_TIMEOUT_MS, backlog.resolve);
-    await Promise.race([this.#run, backlog.promise]);
+    await Promise.race([this.drain(), backlog.promise]);
     cancel();
+  }
+
+  /** Takes no more writes, and resolves when the request that is in progress has ended. Waiting writes fail; they changed nothing. */
+  async drain(): Promise<void> {
+    this.#closed = true;
+    this.#drop();
+    await this.#run;
   }
 
   #drop(): void {

@@ -7,7 +7,7 @@ import { ClientMetrics } from './client-metrics.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { type DeploymentCount, observeDeployments } from './deployment-metrics.ts';
 import { observeLeadership, observeSigning } from './leadership-metrics.ts';
-import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
+import { observeUnread, PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
 import { RequestMetrics, type ServerLoad } from './request-metrics.ts';
 import { WebhookMetrics } from './webhook-metrics.ts';
@@ -25,6 +25,8 @@ export interface MetricsSources {
   readonly leadership?: (() => ReadonlyMap<string, boolean>) | undefined;
   /** Whether this process can sign statements; absent where the key cannot change while it runs. */
   readonly canSign?: (() => boolean) | undefined;
+  /** Ids of the repositories that lists of packages fail for; absent where lists do not fail. */
+  readonly unread?: (() => Iterable<string>) | undefined;
 }
 
 /** The content of `/metrics`, in the text format of Prometheus. */
@@ -44,6 +46,7 @@ export class Metrics {
     if (sources.deployments !== undefined) observeDeployments(registry, sources.deployments);
     if (sources.leadership !== undefined) observeLeadership(registry, sources.leadership);
     if (sources.canSign !== undefined) observeSigning(registry, sources.canSign);
+    if (sources.unread !== undefined) observeUnread(registry, sources.unread);
     this.controllers = new ControllerMetrics(registry, () => sources.queues());
     this.packages = new PackageMetrics(registry, () => sources.revisions());
     this.client = new ClientMetrics(registry);

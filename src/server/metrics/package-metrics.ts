@@ -6,6 +6,20 @@ export interface RevisionCount {
   readonly count: number;
 }
 
+/** Adds the metric of repositories that lists of packages fail for, by their ids. */
+export function observeUnread(registry: Registry, unread: () => Iterable<string>): void {
+  new Gauge({
+    name: 'sluice_repository_unread',
+    help: 'Repositories, as <namespace>/<name>, that were read before and cannot be read now: lists of packages with them fail.',
+    labelNames: ['repository'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const repository of unread()) this.set({ repository }, 1);
+    },
+  });
+}
+
 /** The metrics of packages. */
 export class PackageMetrics {
   readonly #gates: Histogram;

@@ -51,14 +51,14 @@ interface EntryParts {
 
 /** A revision at one version, and its object once a caller requests it: most of tens of thousands are never read. */
 export class RevisionEntry {
-  readonly revision: PackageRevision;
-  readonly repository: PackageRepository;
   readonly resourceVersion: string;
   /** The version of the last change that was more than a new evaluation of its gates. */
   readonly since: string;
   /** The version that it had before; undefined if there was none. */
   readonly replaces: string | undefined;
   readonly #managedFields: readonly ManagedFieldsEntry[] | undefined;
+  #revision: PackageRevision;
+  #repository: PackageRepository;
   #ready: Readiness;
   #ownSteps: OwnSteps | undefined;
   #object: Stored<RevisionObject> | undefined;
@@ -69,13 +69,27 @@ export class RevisionEntry {
     resourceVersion: string,
     { managedFields, ready = NOT_EVALUATED, since = resourceVersion, replaces }: EntryParts = {},
   ) {
-    this.revision = revision;
-    this.repository = repository;
+    this.#revision = revision;
+    this.#repository = repository;
     this.resourceVersion = resourceVersion;
     this.since = since;
     this.replaces = replaces;
     this.#managedFields = managedFields;
     this.#ready = ready;
+  }
+
+  get revision(): PackageRevision {
+    return this.#revision;
+  }
+
+  get repository(): PackageRepository {
+    return this.#repository;
+  }
+
+  /** Notes that the repository was opened again and has the same revision. */
+  move(revision: PackageRevision, repository: PackageRepository): void {
+    this.#revision = revision;
+    this.#repository = repository;
   }
 
   /** The last evaluation of its gates. */

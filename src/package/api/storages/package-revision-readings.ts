@@ -18,7 +18,8 @@ import {
   previewSchema,
   type RevisionPreview,
 } from '../../model/revision/revision-readings.ts';
-import type { OpenPurpose, RevisionStore } from '../../store/revision-store.ts';
+import type { RevisionStore } from '../../store/revision-store.ts';
+import type { OpenPurpose } from '../../store/revision-store-options.ts';
 import type { RevisionEntry } from '../objects/revision-entry.ts';
 import type { RevisionTable } from '../table/revision-table.ts';
 import { diffBases } from './diff-base.ts';

@@ -84,6 +84,7 @@ export class RevisionTable {
     for (const { id } of store.repositories()) this.#arrive(id);
     store.subscribe((changes) => this.#take(changes));
     store.onArrival((repository) => this.#arrive(repository));
+    store.onReplacement((repository) => this.#move(repository));
   }
 
   /** The entry of a key; a key without a namespace finds any. */
@@ -212,6 +213,14 @@ export class RevisionTable {
     // The previous state is unknown, and so are the selections that it matched.
     this.#hasUnreportedChanges = true;
     return undefined;
+  }
+
+  /** Revisions that the repository has as before keep their objects. The others are announced. */
+  #move(repository: PackageRepository): void {
+    for (const revision of repository.index.all()) {
+      const known = this.#byId.get(revisionId(revision));
+      if (known?.revision.etag === revision.etag) known.move(revision, repository);
+    }
   }
 
   #arrive(repository: string): void {

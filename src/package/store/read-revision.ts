@@ -1,0 +1,16 @@
+import { DamageError } from '../../git/errors.ts';
+import type { PackageRevision } from '../model/revision/package-revision.ts';
+
+/** By its tree: a package on the main branch stays as it is while the commit that it was seen in may go. */
+export function treeOf({ tip, commit, path }: PackageRevision): string {
+  return tip.tree ?? `${commit}:${path}`;
+}
+
+/** Names the revision in errors on damage. */
+export async function ofRevision<Result>({ name }: PackageRevision, reading: Promise<Result>): Promise<Result> {
+  try {
+    return await reading;
+  } catch (error) {
+    throw error instanceof DamageError ? new DamageError(`${name}: ${error.message}`, error) : error;
+  }
+}

@@ -1,0 +1,24 @@
+import type { PackageRevision } from '../model/revision/package-revision.ts';
+import type { UpstreamReader } from '../upstream/upstream-reader.ts';
+
+export interface RevisionStoreOptions {
+  /** Reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
+  readonly address?: UpstreamReader['address'];
+  /**
+   * Checks a proposal at its approval: returns the problem after its publication, and the condition that reports it. Default: no
+   * problem.
+   */
+  readonly approvalProblem?: (
+    revision: PackageRevision,
+    files: ReadonlyMap<string, Buffer>,
+  ) => Promise<{ readonly type: string; readonly message: string } | undefined>;
+  /** True for the id of a repository that is registered and will be opened automatically. Default: none is. */
+  readonly isComing?: (repository: string) => boolean;
+  /** Opens a repository that a request needs, by its id, if it is not open. Default: repositories are opened apart from requests. */
+  readonly open?: (repository: string, purpose: OpenPurpose) => Promise<void>;
+  /** Opens those of all repositories that can be opened. */
+  readonly openAll?: () => Promise<void>;
+}
+
+/** `look`: the last known state suffices if the remote does not respond. */
+export type OpenPurpose = 'use' | 'look';
