@@ -26,7 +26,7 @@ interface Pod {
 test('docs/operate.md describes each alert', () => {
   const rules = readFileSync(join(CHECKOUT, 'deploy/components/monitoring/prometheus-rule.yaml'), 'utf8');
   const alerts = [...rules.matchAll(/alert: (\w+)/g)].map(([, name = '']) => name);
-  expect(alerts).toHaveLength(6);
+  expect(alerts).toHaveLength(8);
   expect(alerts.filter((name) => !page.includes(`| \`${name}\` |`))).toEqual([]);
 });
 
