@@ -98,7 +98,7 @@ describe('Informer', () => {
     await client.delete(widgetKind, { name: 'a' });
     expect(informer.list()).toHaveLength(2);
     widgets.nextFault = () => undefined;
-    await clock.advanceAsync(60_000);
+    await clock.advanceAsync(200_000);
     expect(held).toEqual(versions((await client.list(widgetKind)).items));
     expect([...held.keys()]).toEqual(['default/b']);
     await informer.stop();
@@ -119,7 +119,7 @@ describe('Informer', () => {
     informer.addHandler(({ type, object }) => seen.push(`${type} ${object.metadata.name}`));
     seen.length = 0;
     widgets.nextFault = () => undefined;
-    await clock.advanceAsync(60_000);
+    await clock.advanceAsync(200_000);
     expect(seen).toEqual(['delete a', 'add a']);
     await informer.stop();
   });
@@ -139,7 +139,7 @@ describe('Informer', () => {
     const { clock, widgets, informer, errors } = setUp();
     widgets.nextFault = () => 'end';
     informer.start();
-    await clock.advanceAsync(60_000);
+    await clock.advanceAsync(200_000);
     expect(informer.synced).toBe(true);
     expect(errors.length).toBeLessThan(30);
     await informer.stop();
@@ -159,7 +159,7 @@ describe('Informer', () => {
       await clock.advanceAsync(30_000);
       expect(informer.list()).toHaveLength(1);
       widgets.nextFault = () => undefined;
-      await clock.advanceAsync(60_000);
+      await clock.advanceAsync(180_000);
       expect(informer.list()).toHaveLength(2);
       await informer.stop();
     }
@@ -171,7 +171,7 @@ describe('Informer', () => {
     await informer.whenSynced();
     for (let round = 0; round < 50; round += 1)
       log.append('another kind', () => ({ before: undefined, after: undefined }));
-    await clock.advanceAsync(120_000);
+    await clock.advanceAsync(200_000);
     await client.create(widgetKind, { metadata: { name: 'a' }, spec: {} });
     await settle();
     expect(informer.list()).toHaveLength(1);
@@ -201,7 +201,7 @@ describe('Informer', () => {
       await settle();
       expect(await informer.isCurrent()).toBe(false);
     }
-    await clock.advanceAsync(120_000);
+    await clock.advanceAsync(200_000);
     expect(await informer.isCurrent()).toBe(true);
     await informer.stop();
   });

@@ -6,10 +6,8 @@ import type { KubernetesObject, ObjectKey, Stored } from '../resource/object/obj
 import { isOlder } from '../resource/object/resource-version.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import type { WatchEvent } from '../resource/storage/storage.ts';
+import { isQuietWatch, STUCK_WATCH_MS } from '../resource/watch/quiet-watch.ts';
 import { type IndexFunction, type InformerEvent, InformerStore } from './informer-store.ts';
-
-/** For `watchTimeoutMs` of a client of a cluster: a kube-apiserver sends a bookmark only once a minute where nothing changes. */
-export const CLUSTER_WATCH_TIMEOUT_MS = 150_000;
 
 export interface InformerOptions<T extends KubernetesObject> {
   readonly client: Client;
@@ -19,8 +17,6 @@ export interface InformerOptions<T extends KubernetesObject> {
   readonly clock: Clock;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
-  /** A watch without an event or a bookmark for this long counts as broken. Milliseconds, default 60,000. */
-  readonly watchTimeoutMs?: number;
   /** Called with the error of each failed list, watch and handler; the informer retries. */
   readonly onError?: (error: unknown) => void;
   /** Called after every change of the store or of the informer's state. */
@@ -58,6 +54,8 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
   /** Ends the present watch. */
   #watching: AbortController | undefined;
   #failures = 0;
+  /** Watches since the last list or event that delivered nothing. */
+  #quietWatches = 0;
 
   constructor(options: InformerOptions<T>) {
     this.kind = options.kind;
@@ -195,6 +193,10 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
         continue;
       } catch (error) {
         if (signal.aborted) return;
+        if (isQuietWatch(error)) {
+          this.#noteQuiet();
+          continue;
+        }
         this.#failures += 1;
         if (isSluiceError(error, 'Expired') || this.#failures % FAILURES_BEFORE_LIST === 0) this.#version = undefined;
         this.#options.onError?.(error);
@@ -202,6 +204,12 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       const { clock, random = Math.random } = this.#options;
       await sleep(clock, backoffDelay(this.#failures, { base: 100, max: 30_000, random }), signal);
     }
+  }
+
+  /** Nothing has to be reported: if the server has a problem, the next request fails. One that was restored from a backup is quiet for ever. */
+  #noteQuiet(): void {
+    this.#quietWatches += 1;
+    if (this.#quietWatches % FAILURES_BEFORE_LIST === 0) this.#version = undefined;
   }
 
   async #list(signal: AbortSignal): Promise<string> {
@@ -245,6 +253,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
           );
         if (result.done) break;
         this.#apply(result.value);
+        this.#quietWatches = 0;
         if (this.#version !== from || lasted()) this.#failures = 0;
       }
     } finally {
@@ -260,9 +269,9 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     iterator: AsyncIterator<WatchEvent<T>>,
     end: AbortController,
   ): Promise<IteratorResult<WatchEvent<T>> | undefined> {
-    const { clock, watchTimeoutMs = 60_000 } = this.#options;
+    const { clock } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<WatchEvent<T>> | undefined>();
-    const cancel = clock.schedule(watchTimeoutMs, () => end.abort());
+    const cancel = clock.schedule(STUCK_WATCH_MS, () => end.abort());
     // Also after an abort that the storage does not heed the loop must continue.
     const giveUp = () => resolve(undefined);
     end.signal.addEventListener('abort', giveUp);

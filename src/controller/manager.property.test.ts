@@ -138,7 +138,7 @@ describe('Manager', () => {
     const idle = manager.idle();
     expect(await settled(idle)).toBe(false);
     expect(records).toHaveLength(1);
-    await clock.advanceAsync(120_000);
+    await clock.advanceAsync(200_000);
     await idle;
     expect(records.map((record) => record.key)).toEqual(['default/a', 'default/b']);
     await manager.stop();

@@ -44,7 +44,7 @@ describe('ObjectReader', () => {
     // The watch begins again before these changes, and takes nothing back.
     const seen: string[] = [];
     reader.informer.addHandler(({ type, object }) => seen.push(`${type} ${object.metadata.name}`));
-    await clock.advanceAsync(120_000);
+    await clock.advanceAsync(200_000);
     await create('c');
     await settle();
     expect(names()).toEqual(['a', 'c']);
@@ -82,7 +82,7 @@ describe('ObjectReader', () => {
     const seen: string[] = [];
     reader.informer.addHandler(({ type, object }) => seen.push(`${type} ${object.metadata.name}`));
     seen.length = 0;
-    await clock.advanceAsync(120_000);
+    await clock.advanceAsync(200_000);
     expect(seen).toEqual([]);
     await create('one', 'f');
     await settle();

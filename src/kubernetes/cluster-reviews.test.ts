@@ -157,6 +157,17 @@ describe('over a server that misbehaves', () => {
       void response.setHeader('content-type', 'application/json').end(JSON.stringify({ kind: 'Review', status }));
   };
 
+  test('reviews contain the selectors of the request, and another selector is another question', async () => {
+    respond({ allowed: true });
+    const list = permission(ANNA, 'list', REVISIONS);
+    const selectors = (app: string) => ({
+      labelSelector: { requirements: [{ key: 'app', operator: 'In' as const, values: [app] }] },
+    });
+    for (const app of ['a', 'b', 'a']) await authorizer.authorize({ ...list, selectors: selectors(app) });
+    const sent = server.received.map(({ body }) => JSON.parse(body).spec.resourceAttributes);
+    expect(sent).toMatchObject([selectors('a'), selectors('b')]);
+  });
+
   test('reviews contain what the schema of Kubernetes names, and all of the user', async () => {
     respond({ authenticated: true, user: { username: 'anna' }, audiences: ['other'] });
     expect(await authenticator.authenticate(token)).toEqual({ name: 'anna', groups: [] });

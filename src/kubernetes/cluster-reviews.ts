@@ -75,10 +75,10 @@ function userOf({ username, uid, groups, extra }: NonNullable<z.output<typeof to
 }
 
 function accessSpec({ user, isResource, path, subResource, ...attributes }: RequestAttributes): object {
-  const { verb, group, version, resource, namespace, name } = attributes;
+  const { verb, group, version, resource, namespace, name, selectors } = attributes;
   const { uid, groups, extra } = user;
   const subject = { user: user.name, groups, ...(uid === undefined ? {} : { uid }), ...(extra ? { extra } : {}) };
   if (!isResource) return { ...subject, nonResourceAttributes: { path, verb } };
   const place = { group, version, resource, subresource: subResource, namespace, name };
-  return { ...subject, resourceAttributes: { verb, ...place } };
+  return { ...subject, resourceAttributes: { verb, ...place, ...selectors } };
 }

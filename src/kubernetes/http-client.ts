@@ -26,6 +26,7 @@ import type {
   ListResult,
   WatchEvent,
 } from '../resource/storage/storage.ts';
+import { QUIET_WATCH_MS } from '../resource/watch/quiet-watch.ts';
 import type { Call, Connection, HttpResponse, Method } from './connection/connection.ts';
 import { impersonationHeaders, type RequestHeaders, reasonHeaders } from './connection/request-headers.ts';
 import { isUnknownAddress } from './connection/status-error.ts';
@@ -35,8 +36,6 @@ import { collectionPath, objectPath, versionPath } from './resource-path.ts';
 import { selectionQuery, withQuery } from './selection-query.ts';
 import { watchStream } from './watch-stream.ts';
 
-/** kube-apiserver sends a bookmark about once a minute. Above CLUSTER_WATCH_TIMEOUT_MS: an informer begins a quiet watch again by itself. */
-const SILENCE_LIMIT_MS = 180_000;
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 const MERGE_PATCH = 'application/merge-patch+json';
 /** Kubernetes reads the body as YAML, of which JSON is a part. */
@@ -47,7 +46,7 @@ export interface HttpClientOptions {
   readonly face: EntryPoint;
   /** The user to impersonate, if not the user of the kubeconfig, who needs the right to impersonate. */
   readonly impersonate?: Actor | undefined;
-  /** See `WatchStreamOptions`. Default 180,000 ms. */
+  /** See `WatchStreamOptions`. Default `QUIET_WATCH_MS`. */
   readonly silenceLimit?: number;
 }
 
@@ -150,7 +149,7 @@ export class HttpClient implements Client {
   }
 
   watch<T extends KubernetesObject>(kind: Kind<T>, options: HttpWatchOptions): AsyncIterable<WatchEvent<T>> {
-    const { silenceLimit = this.#options.silenceLimit ?? SILENCE_LIMIT_MS } = options;
+    const { silenceLimit = this.#options.silenceLimit ?? QUIET_WATCH_MS } = options;
     const path = withQuery(collectionPath(kind, options.namespace), {
       ...selectionQuery(options),
       watch: 'true',

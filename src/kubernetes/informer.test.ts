@@ -170,3 +170,19 @@ describe('an informer continues after', () => {
     await shows('z');
   });
 });
+
+test('a watch that is quiet is begun again without a failure, unless the server cannot be reached then', async () => {
+  await start();
+  const watches = () => server.received.filter(isWatch).length;
+  const quiet: Handler = (_request, response) => void response.writeHead(200).flushHeaders();
+  const begun = watches();
+  fault(isWatch, quiet);
+  fault(isWatch, quiet);
+  // The first watch had the version of the list; it ends when it is quiet, too.
+  await expect.poll(watches).toBeGreaterThan(begun + 3);
+  expect(failures).toBe(0);
+  fault(isWatch, (_request, response) => void response.destroy());
+  await expect.poll(() => failures).toBeGreaterThan(0);
+  await api.create('c');
+  await shows('a', 'b', 'c');
+});

@@ -2,6 +2,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import type { KubernetesObject } from '../resource/object/object.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import type { WatchEvent } from '../resource/storage/storage.ts';
+import { quietWatch } from '../resource/watch/quiet-watch.ts';
 import type { Connection } from './connection/connection.ts';
 import type { RequestHeaders } from './connection/request-headers.ts';
 import { statusError } from './connection/status-error.ts';
@@ -34,7 +35,7 @@ export async function* watchStream<T extends KubernetesObject>(
   const end = new AbortController();
   const forward = () => end.abort();
   signal.addEventListener('abort', forward);
-  let silent = false;
+  let [silent, isOpen] = [false, false];
   // Only while this waits: a slow reader is no silence of the server.
   const inTime = async <Result>(wait: Promise<Result>): Promise<Result> => {
     const cancel = connection.clock.schedule(options.silenceLimit, () => {
@@ -45,6 +46,7 @@ export async function* watchStream<T extends KubernetesObject>(
   };
   try {
     const chunks = await inTime(connection.open({ method: 'GET', signal: end.signal, path, headers }));
+    isOpen = true;
     const lines = new LineReader(options.eventBytes);
     for (;;) {
       const { done, value } = await inTime(chunks.next());
@@ -57,11 +59,11 @@ export async function* watchStream<T extends KubernetesObject>(
     }
   } catch (error) {
     if (signal.aborted) return;
+    const seconds = `${options.silenceLimit / 1000} s`;
+    const { server } = connection.access;
+    if (silent && isOpen) throw quietWatch(`${server} sent nothing for ${seconds} on the watch of ${kind.plural}`);
     if (silent)
-      throw new SluiceError(
-        'Timeout',
-        `${connection.access.server} sent nothing for ${options.silenceLimit / 1000} s on the watch of ${kind.plural}`,
-      );
+      throw new SluiceError('Timeout', `${server} did not begin the watch of ${kind.plural} within ${seconds}`);
     throw connection.explain(error);
   } finally {
     signal.removeEventListener('abort', forward);

@@ -71,6 +71,13 @@ describe('lists', () => {
       ...{ code: 504, reason: 'Timeout', message: 'Too large resource version: 999, current: 2' },
       details: { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 1 },
     });
+    // The same holds for one object.
+    const get = (version: string) => json(api.fetch(`${WIDGETS}/a?resourceVersion=${version}`));
+    for (const version of ['0', past, '2']) expect(await get(version)).toMatchObject({ kind: 'Widget' });
+    expect(await get('999')).toMatchObject({
+      ...{ code: 504, reason: 'Timeout', message: 'Too large resource version: 999, current: 2' },
+      details: { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 1 },
+    });
     for (const query of [
       'resourceVersionMatch=Exact',
       'resourceVersion=0&resourceVersionMatch=Exact',

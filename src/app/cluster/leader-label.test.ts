@@ -143,3 +143,13 @@ test('a server that does not respond delays the end by a second at most', async 
   expect(await Promise.race([stopped, 'waiting'])).toBe('stopped');
   open();
 });
+
+test('a pod that is gone while its process stops is no problem', async () => {
+  const label = labelOf('a');
+  label.start();
+  label.lead();
+  await clock.advanceAsync(0);
+  own.failure = new SluiceError('NotFound', 'pods "a" not found');
+  await label.stop();
+  expect(warnings).toEqual([]);
+});

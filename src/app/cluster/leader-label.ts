@@ -1,4 +1,4 @@
-import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, unlessMissing } from '../../foundation/sluice-error.ts';
 import { sleep } from '../../foundation/time/backoff.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -80,7 +80,11 @@ export class LeaderLabel {
       const delayMs = await this.#try(() => this.#reconcile());
       if (!this.#isStopped) await sleep(this.#options.clock, delayMs, this.#wake.signal);
     }
-    if (this.#serves) await this.#try(() => this.#patch(this.#options.pod, null));
+    if (this.#serves)
+      await this.#try(async () => {
+        // A pod that was deleted by force is gone before its process, and its label with it.
+        await unlessMissing(this.#patch(this.#options.pod, null));
+      });
   }
 
   /** Returns the milliseconds until the next attempt. */

@@ -1,4 +1,4 @@
-import { CLUSTER_WATCH_TIMEOUT_MS, Informer } from '../../controller/informer.ts';
+import { Informer } from '../../controller/informer.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { ClusterTrustLedger } from '../../package/trust/cluster/cluster-trust-ledger.ts';
@@ -53,7 +53,7 @@ export function watchLedger({ client, clock, namespace, ledger, onWritten, warn 
     else if (scopes.length > 0) onWritten(new Set(scopes.map(({ repository }) => repository)));
   };
   const informer = new Informer({
-    ...{ client, clock, kind: configMapKind, watchTimeoutMs: CLUSTER_WATCH_TIMEOUT_MS },
+    ...{ client, clock, kind: configMapKind },
     selection: { namespace, labelSelector: `${LEDGER_LABEL}=${LEDGER_NAME}` },
     onError: (error) => {
       if (!isSluiceError(error, 'Expired')) warn('trust ledger', messageOf(error));

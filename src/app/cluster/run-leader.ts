@@ -79,7 +79,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
     onEvent: (event) => {
       // `watchSigningKey` reports it once, not for each Repository.
       if (event.reason === CANNOT_SIGN || isRepeated(event)) return;
-      const entry = narrateEvent(event, clock.now());
+      const entry = narrateEvent(event, clock.now(), true);
       if (entry !== undefined) log(entry);
     },
   });

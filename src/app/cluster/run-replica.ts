@@ -1,6 +1,6 @@
 import { EventRecorder } from '../../controller/event-recorder.ts';
 import { LeaderElector } from '../../controller/leader-election/leader-elector.ts';
-import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { Connection } from '../../kubernetes/connection/connection.ts';
 import { HttpClient } from '../../kubernetes/http-client.ts';
@@ -53,7 +53,11 @@ export async function runReplica(options: ReplicaOptions): Promise<number> {
       ? undefined
       : new LeaderLabel({ client, clock, pod: options.pod, isLeader: () => elector.isLeader(), warn });
   const address = options.listen;
-  const front = await ClusterFront.open({ client, clock, address, namespace, service: options.service, health, warn });
+  const front = await ClusterFront.open({
+    ...{ client, clock, address, namespace, service: options.service, health, warn },
+  }).catch((error: unknown) => {
+    throw explainMissingNamespace(error, namespace);
+  });
   info('Listening', front.url, `replica ${identity}, role ${role}`);
   const recorder = new EventRecorder({
     ...{ client, clock, component: 'sluice' },
@@ -127,6 +131,16 @@ export async function runReplica(options: ReplicaOptions): Promise<number> {
     await front.stop();
     await connection.close();
   }
+}
+
+/** The first request that needs the namespace is the one that creates the Secret with the certificates. */
+export function explainMissingNamespace(error: unknown, namespace: string): unknown {
+  if (!isSluiceError(error, 'NotFound') || !error.message.startsWith('namespaces "')) return error;
+  return new SluiceError(
+    'NotFound',
+    `cannot start in the namespace ${namespace}: ${error.message}; install the manifests (docs/install.md), which create it, or name another one with --namespace`,
+    { cause: error },
+  );
 }
 
 /** The fence before each push: by the monotonic clock, so that a process that was suspended does not write with an expired Lease. */

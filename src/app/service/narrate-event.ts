@@ -9,11 +9,15 @@ const UNLOGGED_REASONS: ReadonlySet<string> = new Set([
   ...['Rejected', 'DeletionProposed', 'DeletionRejected', 'GateOpened', 'ConditionMet'],
 ]);
 
-/** Converts an event of a controller to a log line; undefined if the log has it already. `now` in milliseconds. */
-export function narrateEvent(event: Event, now: number): LogEntry | undefined {
+/**
+ * Converts an event of a controller to a log line; undefined if the log has it already. `now` in milliseconds. With `namespaced`, the line
+ * names the object with its namespace: a cluster has several.
+ */
+export function narrateEvent(event: Event, now: number, namespaced = false): LogEntry | undefined {
   const { involvedObject, reason, message, type } = event;
   if ((type === 'Normal' && UNLOGGED_REASONS.has(reason)) || reason === 'BreakGlass') return undefined;
-  const { kind, name = '' } = involvedObject;
+  const { kind, namespace = '' } = involvedObject;
+  const name = `${namespaced && namespace !== '' ? `${namespace}/` : ''}${involvedObject.name ?? ''}`;
   const isTarget = kind === 'DeliveryTarget';
   return {
     at: now,

@@ -37,6 +37,7 @@ test('a cache folder that another process uses is refused with its holder, and t
 
 test.each([
   [['--lease-duration', 'soon'], 2, '--lease-duration "soon" must be a duration, such as 15s'],
+  [['--namespace', 'A B'], 2, '--namespace "A B" is no name of a namespace'],
   [['--resolver', '/nowhere/resolver.ts'], 2, '/nowhere/resolver.ts'],
   [['--disable', 'garbage-collection'], 2, 'controller "garbage-collection" does not run in a cluster'],
   [['--disable', 'reviewer'], 2, 'there are repository, revision, proposal, approval, delivery'],

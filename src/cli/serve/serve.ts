@@ -20,6 +20,7 @@ import {
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { findClusterAccess } from '../../kubernetes/access/kubeconfig.ts';
+import { DNS_LABEL, followsRule } from '../../resource/object/name-rules.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
 import { exitCodeOf, isExpected } from '../output/report-error.ts';
 import { jsonSink, textSink } from '../up/log-sinks.ts';
@@ -85,6 +86,11 @@ async function replicaOf(
   checkDisabled(disabled, { housekeeping: false });
   const ofPod = environment.POD_NAMESPACE ?? (await namespaceOfPod());
   const namespace = options.namespace ?? ofPod ?? DEFAULT_NAMESPACE;
+  if (!followsRule(namespace, DNS_LABEL))
+    throw new SluiceError(
+      'InvalidInput',
+      `--namespace ${JSON.stringify(namespace)} is no name of a namespace: use lower-case letters, digits and hyphens, 63 at most`,
+    );
   const { POD_NAME: podName } = environment;
   const replica = {
     ...{ role, service, disabled, log },

@@ -144,8 +144,8 @@ describe('requests to the server', () => {
     const events = quiet.watch(context, { resourceVersion, signal })[Symbol.asyncIterator]();
     const bookmark = events.next();
     await expect.poll(() => server.received.length).toBe(1);
-    await expect.poll(() => clock.nextDelay).toBe(45_000);
-    await clock.advanceAsync(45_000);
+    await expect.poll(() => clock.nextDelay).toBe(150_000);
+    await clock.advanceAsync(150_000);
     expect(await bookmark).toEqual({ done: false, value: { type: 'BOOKMARK', resourceVersion } });
     expect(server.received.at(-1)?.query.get('limit')).toBe('1');
     const next = events.next();

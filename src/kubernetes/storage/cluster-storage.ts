@@ -18,9 +18,6 @@ import type {
 import type { HttpCallOptions, HttpClient } from '../http-client.ts';
 import { resumedWatch } from './resumed-watch.ts';
 
-/** So that a bookmark arrives before a reader gives its watch up: an informer waits 60 seconds. */
-const SILENCE_LIMIT_MS = 45_000;
-
 /**
  * The objects of one kind in a cluster: a kube-apiserver keeps them, and executes all rules of the contract itself. Requests are made as the
  * user of the client, whichever actor a context names: what a caller may do is judged before the storage is called.
@@ -61,8 +58,7 @@ export class ClusterStorage<T extends KubernetesObject = KubernetesObject> imple
       ...{ resourceVersion, signal },
       clock: this.#client.clock,
       present: async () => (await this.#client.listPage(this.kind, { ...call, limit: 1 })).resourceVersion,
-      watch: (from) =>
-        this.#client.watch(this.kind, { ...call, resourceVersion: from, silenceLimit: SILENCE_LIMIT_MS }),
+      watch: (from) => this.#client.watch(this.kind, { ...call, resourceVersion: from }),
     });
   }
 

@@ -125,7 +125,7 @@ export interface ReadOnlySubResource {
  * - an update without a version reads the present one first, and retries after a lost race;
  * - a dry run of a create returns an empty resourceVersion and may return a uid that the object will not have;
  * - versions of all kinds rise in one order, and a version that is not reached yet is accepted: a watch from there is silent until the
- *   server has passed it. A server that went back (restored from a backup) is noticed after 45 seconds of silence;
+ *   server has passed it. A server that went back (restored from a backup) is noticed after 150 seconds of silence;
  * - events of an open watch wait in the connection, so that a reader falls behind later than in this process;
  * - finalizers of the propagation policy are removed by the garbage collector of the cluster;
  * - a request can fail although it took effect: Unavailable after a broken connection says nothing about a write.

@@ -1,4 +1,4 @@
-import { CLUSTER_WATCH_TIMEOUT_MS, Informer } from '../../controller/informer.ts';
+import { Informer } from '../../controller/informer.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -33,7 +33,6 @@ export function followClusterTrust(options: FollowClusterTrustOptions): Followed
   const selection = { namespace: NAMESPACE, fieldSelector: `metadata.name=${NAME}` };
   const informer = new Informer({
     ...{ client, clock, onError, selection, kind: configMapKind },
-    watchTimeoutMs: CLUSTER_WATCH_TIMEOUT_MS,
   });
   let current = NO_TRUST;
   let last = '';

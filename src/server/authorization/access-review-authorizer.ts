@@ -55,8 +55,8 @@ export class AccessReviewAuthorizer implements Authorizer {
 
 /** Equal for requests that a cluster cannot distinguish. */
 function questionOf({ user, isResource, path, ...attributes }: RequestAttributes): string {
-  const { verb, group, version, resource, subResource, namespace, name } = attributes;
+  const { verb, group, version, resource, subResource, namespace, name, selectors } = attributes;
   const subject = [user.name, user.uid ?? '', user.groups, Object.entries(user.extra ?? {})];
-  const place = isResource ? [group, version, resource, subResource, namespace, name] : [path];
+  const place = isResource ? [group, version, resource, subResource, namespace, name, selectors] : [path];
   return JSON.stringify([subject, verb, place]);
 }

@@ -18,6 +18,22 @@ export interface RequestAttributes {
   readonly namespace: string;
   /** Empty if the request names no object. */
   readonly name: string;
+  /** What a list, a watch or a deletion of many is limited to; absent for what is not limited. */
+  readonly selectors?: RequestSelectors;
+}
+
+/** The selectors of a request, in the form of `authorization.k8s.io/v1`. */
+export interface RequestSelectors {
+  readonly fieldSelector?: Requirements;
+  readonly labelSelector?: Requirements;
+}
+
+interface Requirements {
+  readonly requirements: readonly {
+    readonly key: string;
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+    readonly values?: readonly string[];
+  }[];
 }
 
 export interface AuthorizationDecision {

@@ -1,4 +1,4 @@
-import { CLUSTER_WATCH_TIMEOUT_MS, Informer } from '../../controller/informer.ts';
+import { Informer } from '../../controller/informer.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -81,7 +81,7 @@ function keepOne<T extends KubernetesObject>(
   absence?: string,
 ): KeptCaBundles {
   const selection = { fieldSelector: `metadata.name=${name}` };
-  const informer = new Informer({ client, clock, onError, selection, kind, watchTimeoutMs: CLUSTER_WATCH_TIMEOUT_MS });
+  const informer = new Informer({ client, clock, onError, selection, kind });
   let stopped = false;
   let running: Promise<void> | undefined;
   let isDue = false;

@@ -1,4 +1,4 @@
-import { CLUSTER_WATCH_TIMEOUT_MS, Informer } from '../../controller/informer.ts';
+import { Informer } from '../../controller/informer.ts';
 import { retryConflicts } from '../../foundation/concurrency/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
@@ -80,7 +80,7 @@ export async function keepServingCertificates(
   };
   const selection = { namespace: key.namespace, fieldSelector: `metadata.name=${key.name}` };
   const informer = new Informer({
-    ...{ client, clock, selection, kind: secretKind, watchTimeoutMs: CLUSTER_WATCH_TIMEOUT_MS },
+    ...{ client, clock, selection, kind: secretKind },
     onError: (error) => {
       if (!stopped && !isSluiceError(error, 'Expired')) onError(error);
     },

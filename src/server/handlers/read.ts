@@ -1,16 +1,26 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { encodedResponse } from '../http/answer.ts';
+import type { ApiRequest } from '../request/api-request.ts';
 import { type Handler, keyOfRequest } from './handler.ts';
-import { checkNumber, checkVersion } from './list-version.ts';
+import { checkNumber, checkVersion, isLaterVersion } from './list-version.ts';
 import { asBadRequest, countOf, invalidOptions, selectionOf } from './query-options.ts';
 
 /** One object; a sub-resource returns the object that it belongs to. */
 export const getObject: Handler = async (request, { presenter }) => {
   const { resource, representation, query } = request;
-  checkNumber(query.get('resourceVersion') ?? '');
+  const requested = query.get('resourceVersion') ?? '';
+  checkNumber(requested);
   const object = await resource.storage.get(request.context, keyOfRequest(request));
+  // The state of an object is not older than its own version; for a later one the version of the storage counts.
+  if (isLaterVersion(requested, object.metadata.resourceVersion)) await expectReached(request, requested);
   return presenter.object(presenter.view(resource.kind, representation, query), 200, object);
 };
+
+/** Timeout, as of lists, for a version that the storage has not reached. */
+async function expectReached({ resource, info, context }: ApiRequest, resourceVersion: string): Promise<void> {
+  const page = { ...selectionOf(info, new URLSearchParams()), limit: 1 };
+  checkVersion(await resource.storage.list(context, page), new URLSearchParams({ resourceVersion }));
+}
 
 /** Returns a read-only sub-resource of an object. */
 export const getSubResource: Handler = async (request) => {

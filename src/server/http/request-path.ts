@@ -2,6 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { DNS_LABEL, followsRule } from '../../resource/object/name-rules.ts';
 import { fieldSelector } from '../../resource/selector/field-selector.ts';
 import type { RequestAttributes } from '../authorization/authorizer.ts';
+import { requestSelectors } from './request-selectors.ts';
 
 /** The attributes of a request, derived from its method and its URL only. */
 export type RequestInfo = Omit<RequestAttributes, 'user'>;
@@ -18,6 +19,7 @@ const VERBS: Readonly<Record<string, string>> = {
   PATCH: 'patch',
   DELETE: 'delete',
 };
+const SELECTING_VERBS: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
 const OF_MANY: Readonly<Record<string, string>> = { get: 'list', delete: 'deletecollection' };
 
 /**
@@ -38,7 +40,9 @@ export function parseRequestPath(method: string, url: string): { info: RequestIn
   const single = VERBS[method] ?? method.toLowerCase();
   const verb = place.name === '' ? verbOfMany(single, query) : single;
   const name = place.name === '' && verb !== 'create' ? nameFromSelector(query) : place.name;
-  return { info: { verb, isResource: true, path, ...place, name }, query };
+  const selectors = SELECTING_VERBS.has(verb) ? requestSelectors(query) : undefined;
+  const info = { verb, isResource: true, path, ...place, name };
+  return { info: selectors === undefined ? info : { ...info, selectors }, query };
 }
 
 /** True if a switch such as `watch` is on: `?watch`, `?watch=true`, `?watch=1`. */

@@ -1,4 +1,4 @@
-import { CLUSTER_WATCH_TIMEOUT_MS, Informer } from '../../../controller/informer.ts';
+import { Informer } from '../../../controller/informer.ts';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import type { Client } from '../../../resource/client/client.ts';
@@ -116,7 +116,6 @@ export class EngineObjects implements DeploymentStatus {
     const { client, clock } = this.#options;
     return new Informer({
       ...{ client, kind, selection, clock },
-      watchTimeoutMs: CLUSTER_WATCH_TIMEOUT_MS,
       onError: (error) => {
         const isFirst = this.#failure === undefined;
         this.#failure = { error, since: this.#failure?.since ?? clock.now() };
