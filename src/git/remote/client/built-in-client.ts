@@ -13,7 +13,7 @@ import { type Call, withinCall } from '../protocol/call.ts';
 import { isAsExpected, mustListFirst, NotAsExpectedError, remainingUpdates } from '../protocol/push-expectation.ts';
 import { missingPushCapabilities, needsPack, type PushReport } from '../protocol/receive-pack.ts';
 import { failureOf } from '../protocol/request-failure.ts';
-import { havesFor, type Mapping, mappingsOf, missingSource, planUpdates, prefixesOf } from './fetch-plan.ts';
+import { changeOf, havesFor, type Mapping, mappingsOf, missingSource, planUpdates, prefixesOf } from './fetch-plan.ts';
 import { KnownTips } from './known-tips.ts';
 import type { LocalRepository } from './local-repository.ts';
 import { collectNewObjects } from './new-objects.ts';
@@ -393,12 +393,4 @@ function unpackProblem({ unpack, rejections }: PushReport): string | undefined {
   return rejections.some(({ reason }) => /^missing necessary objects/.test(reason))
     ? 'the server lacks objects that it was assumed to have'
     : undefined;
-}
-
-function changeOf(update: RefUpdate): RefChange {
-  return {
-    name: update.ref,
-    before: expectedValue(update) ?? undefined,
-    after: newValue(update) ?? undefined,
-  };
 }

@@ -1,7 +1,7 @@
 import { inSlices } from '../../../foundation/concurrency/in-slices.ts';
-import type { Oid, Ref, RefUpdate } from '../../git-repository.ts';
+import type { Oid, Ref, RefChange, RefUpdate } from '../../git-repository.ts';
 import { isRefName } from '../../ref-name.ts';
-import { expectedValue } from '../../refs/ref-updates.ts';
+import { expectedValue, newValue } from '../../refs/ref-updates.ts';
 
 /** A mapping of remote refs to local ones: names or patterns with one `*`, both sides alike. */
 export interface Mapping {
@@ -102,4 +102,13 @@ function depth({ name }: Ref): number {
   let slashes = 0;
   for (let at = name.indexOf('/'); at >= 0; at = name.indexOf('/', at + 1)) slashes += 1;
   return slashes;
+}
+
+/** What an update changes, for callers of a fetch. */
+export function changeOf(update: RefUpdate): RefChange {
+  return {
+    name: update.ref,
+    before: expectedValue(update) ?? undefined,
+    after: newValue(update) ?? undefined,
+  };
 }
