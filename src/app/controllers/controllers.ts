@@ -1,6 +1,8 @@
 import { approvalController } from '../../../controllers/approval/approval-controller.ts';
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
 import { deploymentStatusController } from '../../../controllers/deployment-status/deployment-controller.ts';
+import { notificationController } from '../../../controllers/notification/notification-controller.ts';
+import { postToHost } from '../../../controllers/notification/post-to-host.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import {
   type RepositoryControllerOptions,
@@ -26,7 +28,15 @@ import { deploymentSources } from './deployment-sources.ts';
 import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 
 /** They move packages. */
-export const MOVERS = ['repository', 'revision', 'proposal', 'approval', 'delivery', 'deployment-status'] as const;
+export const MOVERS = [
+  'repository',
+  'revision',
+  'proposal',
+  'approval',
+  'delivery',
+  'deployment-status',
+  'notification',
+] as const;
 const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
 
 export interface ControllerChoice {
@@ -132,6 +142,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
       return deploymentStatusController({ client, clock, dataFolder, git, sources });
     },
+    notification: () => notificationController({ client, clock, post: postToHost(session.network) }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

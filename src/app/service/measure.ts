@@ -1,3 +1,4 @@
+import { notificationAttempts } from '../../../controllers/notification/notification-controller.ts';
 import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { statusCounts } from '../../delivery/status/target-deployment.ts';
@@ -46,6 +47,9 @@ export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop
     }),
     gitDisk.subscribe(({ repository, bytes }) => metrics.packages.gitDisk(repository, bytes)),
     queueWaits.subscribe(({ controller, milliseconds }) => metrics.controllers.taken(controller, milliseconds / 1000)),
+    notificationAttempts.subscribe(({ receiver, outcome, count }) =>
+      metrics.packages.notified(receiver, outcome, count),
+    ),
     ...clientSubscriptions(metrics),
     transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),
     store.subscribe((changes) => {

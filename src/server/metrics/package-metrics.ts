@@ -26,6 +26,7 @@ export class PackageMetrics {
   readonly #transitions: Counter;
   readonly #git: Histogram;
   readonly #disk: Gauge;
+  readonly #notifications: Counter;
 
   constructor(registry: Registry, revisions: () => Iterable<RevisionCount>) {
     const registers = [registry];
@@ -51,6 +52,12 @@ export class PackageMetrics {
       labelNames: ['action', 'result'],
       registers,
     });
+    this.#notifications = new Counter({
+      name: 'sluice_notifications_total',
+      help: 'Messages of Notifications by receiver and outcome: sent, failed (retried), given_up, dropped.',
+      labelNames: ['receiver', 'outcome'],
+      registers,
+    });
     this.#disk = new Gauge({
       name: 'sluice_git_disk_bytes',
       help: 'Disk space of the objects of a repository or mirror, at the last measurement.',
@@ -64,6 +71,11 @@ export class PackageMetrics {
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
     });
+  }
+
+  /** `receiver` is a format of a webhook, or `CommitStatus`. */
+  notified(receiver: string, outcome: string, count: number): void {
+    this.#notifications.inc({ receiver, outcome }, count);
   }
 
   /** Undefined for a repository that is not open any more. */
