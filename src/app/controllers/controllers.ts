@@ -15,6 +15,7 @@ import { healthyResolver } from '../../../controllers/revision/resolvers/healthy
 import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
 import { subjectOf } from '../../../controllers/revision/working-package.ts';
+import { syncTriggerController } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
@@ -35,6 +36,7 @@ export const MOVERS = [
   'approval',
   'delivery',
   'deployment-status',
+  'sync-trigger',
   'notification',
 ] as const;
 const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
@@ -104,6 +106,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const resolvers = [ipam.resolver, deliverable.resolver, healthy.resolver, ...choice.resolvers];
   const applicableResolversOf = ({ revision, content }: RevisionEvaluation) =>
     revision.kptfile === undefined ? [] : applicableResolvers(resolvers, subjectOf(revision, content), true);
+  const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
+  const post = postToHost(session.network);
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -138,11 +142,9 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ client, store, clock, dataFolder, git },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
       }),
-    'deployment-status': () => {
-      const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
-      return deploymentStatusController({ client, clock, dataFolder, git, sources });
-    },
-    notification: () => notificationController({ client, clock, post: postToHost(session.network) }),
+    'deployment-status': () => deploymentStatusController({ client, clock, dataFolder, git, sources }),
+    'sync-trigger': () => syncTriggerController({ client, clock, post, openCluster: sources.openCluster }),
+    notification: () => notificationController({ client, clock, post }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

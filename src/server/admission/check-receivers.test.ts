@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { HostRules } from '../../git/network/host-rules.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { notificationKind } from '../../resource/kinds/sluice/notification.ts';
 import type { KubernetesObject } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
@@ -19,8 +20,8 @@ const { authorizer } = authorizerOf(
   binding('a', 'ones', 'ClusterRole/one', ANNA),
 );
 
-function check(spec: object, old?: object): Promise<void> {
-  const kind = notificationKind as unknown as Kind;
+function check(spec: object, old?: object, of: unknown = notificationKind): Promise<void> {
+  const kind = of as Kind;
   const object = (part: object): KubernetesObject => ({
     ...{ apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name: 'x', namespace: 'a' } },
     spec: part,
@@ -56,4 +57,15 @@ test('addresses on the machine of the server take a right, and the operator perm
   await expect(check({ webhook: { url: 'http://127.0.0.1:4000/in' } })).rejects.toThrow(/the verb "use"/);
   await expect(check({ webhook: { url: 'http://127.0.0.1:5000/in' } })).rejects.toThrow(/--allow-git-host/);
   await expect(check({ webhook: { url: 'http://hooks.example.com/in' } })).rejects.toThrow(/clear text/);
+});
+
+test('the kubeconfig and the trigger of a target are checked likewise', async () => {
+  const engine = (part: object) => check({ engine: { type: 'Flux', ...part } }, undefined, deliveryTargetKind);
+  await engine({ kubeconfigSecretRef: { name: 'mine' }, trigger: { type: 'Webhook', url: URL } });
+  await expect(engine({ kubeconfigSecretRef: { name: 'theirs' } })).rejects.toThrow(
+    /a\/theirs is used by spec\.engine/,
+  );
+  const trigger = (url: string, name: string) => ({ trigger: { type: 'Webhook', url, secretRef: { name } } });
+  await expect(engine(trigger(URL, 'theirs'))).rejects.toThrow(/cannot read it/);
+  await expect(engine(trigger('http://127.0.0.1:4000/hook', 'mine'))).rejects.toThrow(/the verb "use"/);
 });

@@ -2,6 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { HostRules } from '../../git/network/host-rules.ts';
 import { checkRemoteUrl } from '../../git/network/remote-url.ts';
 import { isOnThisMachine } from '../../git/open/open-location.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { notificationKind } from '../../resource/kinds/sluice/notification.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
@@ -26,6 +27,11 @@ interface NotificationObject {
     readonly webhook?: Readonly<Record<'secretRef' | 'urlSecretRef' | 'caSecretRef', Reference | undefined>> & {
       readonly url?: string;
     };
+    /** Of a DeliveryTarget. */
+    readonly engine?: {
+      readonly kubeconfigSecretRef?: Reference;
+      readonly trigger?: { readonly url?: string; readonly secretRef?: Reference };
+    };
     readonly commitStatus?: { readonly api?: string; readonly secretRef?: Reference };
   };
 }
@@ -39,7 +45,7 @@ export async function checkReceivers(
   authorizer: Authorizer,
   hosts: HostRules,
 ): Promise<void> {
-  if (kind.group !== notificationKind.group || kind.kind !== notificationKind.kind) return;
+  if (![notificationKind, deliveryTargetKind].some((one) => one.group === kind.group && one.kind === kind.kind)) return;
   const { name, namespace = '' } = object.metadata;
   const before = receiversOf(old as NotificationObject | undefined);
   const check = async (verb: string, about: { group: string; resource: string }, what: string, why: string) => {
@@ -66,8 +72,16 @@ export async function checkReceivers(
 }
 
 function receiversOf(object: NotificationObject | undefined): Receiver[] {
-  const { webhook, commitStatus } = object?.spec ?? {};
+  const { webhook, commitStatus, engine } = object?.spec ?? {};
   return [
+    ...(engine === undefined
+      ? []
+      : [
+          {
+            ...{ field: 'spec.engine', value: engine, url: engine.trigger?.url },
+            secrets: [engine.kubeconfigSecretRef?.name, engine.trigger?.secretRef?.name],
+          },
+        ]),
     ...(webhook === undefined
       ? []
       : [

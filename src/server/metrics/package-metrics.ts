@@ -27,6 +27,7 @@ export class PackageMetrics {
   readonly #git: Histogram;
   readonly #disk: Gauge;
   readonly #notifications: Counter;
+  readonly #triggers: Counter;
 
   constructor(registry: Registry, revisions: () => Iterable<RevisionCount>) {
     const registers = [registry];
@@ -58,6 +59,12 @@ export class PackageMetrics {
       labelNames: ['receiver', 'outcome'],
       registers,
     });
+    this.#triggers = new Counter({
+      name: 'sluice_sync_triggers_total',
+      help: 'Attempts to start a sync of an engine after a push, by type and outcome: sent, failed (retried), given_up.',
+      labelNames: ['type', 'outcome'],
+      registers,
+    });
     this.#disk = new Gauge({
       name: 'sluice_git_disk_bytes',
       help: 'Disk space of the objects of a repository or mirror, at the last measurement.',
@@ -76,6 +83,10 @@ export class PackageMetrics {
   /** `receiver` is a format of a webhook, or `CommitStatus`. */
   notified(receiver: string, outcome: string, count: number): void {
     this.#notifications.inc({ receiver, outcome }, count);
+  }
+
+  syncTriggered(type: string, outcome: string): void {
+    this.#triggers.inc({ type, outcome });
   }
 
   /** Undefined for a repository that is not open any more. */

@@ -5,6 +5,7 @@ import type { ObjectOf } from '../../schema/kind.ts';
 import { labelSelectorSchema } from '../../selector/label-selector.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
+import { httpUrlSchema } from '../common/http-url.ts';
 import { serverTimeSchema } from '../common/time-schema.ts';
 
 const MAX_RULES = 20;
@@ -14,7 +15,6 @@ const MAX_RECENT = 64;
 
 const ONE_RECEIVER = 'must have exactly one of webhook and commitStatus';
 const ONE_ADDRESS = 'must have exactly one of url and urlSecretRef';
-const HTTP_URL = 'must be an http:// or https:// URL without a user name or password';
 
 const secretKeyRef = (what: string, key: string) =>
   z
@@ -23,12 +23,6 @@ const secretKeyRef = (what: string, key: string) =>
       key: z.string().min(1).max(253).default(key).describe(`Key of the Secret. Default: ${key}.`),
     })
     .describe(what);
-
-const urlSchema = z
-  .string()
-  .max(2048)
-  .refine(isHttpUrl, HTTP_URL)
-  .meta(clusterRules([String.raw`self.matches(r'^https?://[^\s@/?#\\]+([/?#][^\s]*)?$')`, HTTP_URL]));
 
 const pattern = z
   .string()
@@ -62,7 +56,7 @@ const rule = z.object({
 
 const webhook = z
   .object({
-    url: urlSchema.optional().describe('Address that each message is posted to.'),
+    url: httpUrlSchema.optional().describe('Address that each message is posted to.'),
     urlSecretRef: secretKeyRef(
       'Secret with the address, for receivers whose addresses are credentials, such as Slack and Teams.',
       'url',
@@ -87,7 +81,7 @@ const webhook = z
 const commitStatus = z
   .object({
     secretRef: secretKeyRef('Secret with a token that may write commit statuses.', 'token'),
-    api: urlSchema
+    api: httpUrlSchema
       .default('https://api.github.com')
       .describe(
         'Address of the REST API of the Git host, such as https://gitea.example.com/api/v1 or https://github.example.com/api/v3. Events about repositories of other hosts are skipped.',
@@ -180,8 +174,3 @@ export const notificationKind = defineKind({
 });
 
 export type Notification = ObjectOf<typeof notificationKind>;
-
-function isHttpUrl(text: string): boolean {
-  const url = /[\s\u0000-\u001f\u007f\\]/.test(text) ? null : URL.parse(text);
-  return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
-}
