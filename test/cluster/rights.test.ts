@@ -25,6 +25,7 @@ const ACCOUNT = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/sluice`;
 const REVISIONS = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
 const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories';
 const TARGETS = '/apis/sluice.dev/v1alpha1/namespaces/default/deliverytargets';
+const NOTIFICATIONS = '/apis/sluice.dev/v1alpha1/namespaces/default/notifications';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/sluice';
 const CREDENTIALS = { username: 'sluice', password: 'secret' };
 
@@ -184,6 +185,10 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
     await create(REPOSITORIES, {
       ...{ apiVersion: 'config.porch.kpt.dev/v1alpha1', kind: 'Repository', metadata: { name: 'broken' } },
       spec: { type: 'git', git: { ...repo('apps'), secretRef: { name: 'missing' } } },
+    });
+    await create(NOTIFICATIONS, {
+      ...{ apiVersion: 'sluice.dev/v1alpha1', kind: 'Notification', metadata: { name: 'chat' } },
+      spec: { events: [{}], webhook: { url: `${gitServer.url}/chat`, secretRef: { name: 'git', key: 'password' } } },
     });
     await create(TARGETS, {
       ...{ apiVersion: 'sluice.dev/v1alpha1', kind: 'DeliveryTarget', metadata: { name: 'east' } },

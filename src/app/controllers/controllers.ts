@@ -1,6 +1,8 @@
 import { approvalController } from '../../../controllers/approval/approval-controller.ts';
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
 import { deploymentStatusController } from '../../../controllers/deployment-status/deployment-controller.ts';
+import { notificationController } from '../../../controllers/notification/notification-controller.ts';
+import { postToHost } from '../../../controllers/notification/post-to-host.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import {
   type RepositoryControllerOptions,
@@ -13,6 +15,7 @@ import { healthyResolver } from '../../../controllers/revision/resolvers/healthy
 import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
 import { subjectOf } from '../../../controllers/revision/working-package.ts';
+import { syncTriggerController } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
@@ -26,7 +29,16 @@ import { deploymentSources } from './deployment-sources.ts';
 import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 
 /** They move packages. */
-export const MOVERS = ['repository', 'revision', 'proposal', 'approval', 'delivery', 'deployment-status'] as const;
+export const MOVERS = [
+  'repository',
+  'revision',
+  'proposal',
+  'approval',
+  'delivery',
+  'deployment-status',
+  'sync-trigger',
+  'notification',
+] as const;
 const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
 
 export interface ControllerChoice {
@@ -94,6 +106,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const resolvers = [ipam.resolver, deliverable.resolver, healthy.resolver, ...choice.resolvers];
   const applicableResolversOf = ({ revision, content }: RevisionEvaluation) =>
     revision.kptfile === undefined ? [] : applicableResolvers(resolvers, subjectOf(revision, content), true);
+  const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
+  const post = postToHost(session.network);
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -128,10 +142,9 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ client, store, clock, dataFolder, git },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
       }),
-    'deployment-status': () => {
-      const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
-      return deploymentStatusController({ client, clock, dataFolder, git, sources });
-    },
+    'deployment-status': () => deploymentStatusController({ client, clock, dataFolder, git, sources }),
+    'sync-trigger': () => syncTriggerController({ client, clock, post, openCluster: sources.openCluster }),
+    notification: () => notificationController({ client, clock, post }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

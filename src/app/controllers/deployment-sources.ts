@@ -31,8 +31,18 @@ export interface DeploymentSourcesOptions {
 /** A watch of an engine is one of many requests; a cluster that does not respond must not occupy a worker for long. */
 const LIMITS = { headers: 15_000, body: 30_000, call: 30_000, responseBytes: 64 * 1024 * 1024 };
 
+/** A client for the cluster of the engine of a target. */
+interface OpenedCluster {
+  readonly client: Client;
+  /** For messages. */
+  readonly name: string;
+  close(): Promise<void>;
+}
+
 /** Opens what reports about deployments: the cluster that Sluice runs in, one of a kubeconfig, or the Git host of a target. */
-export function deploymentSources(options: DeploymentSourcesOptions): DeploymentSources {
+export function deploymentSources(options: DeploymentSourcesOptions): DeploymentSources & {
+  openCluster(target: DeliveryTarget, signal: AbortSignal): Promise<OpenedCluster>;
+} {
   const { client, clock, network } = options;
 
   const secretOf = async ({ metadata, spec }: DeliveryTarget, signal: AbortSignal) => {
@@ -49,7 +59,30 @@ export function deploymentSources(options: DeploymentSourcesOptions): Deployment
     return { secret, where, key: reference.key };
   };
 
+  const openCluster = async (target: DeliveryTarget, signal: AbortSignal): Promise<OpenedCluster> => {
+    const found = await secretOf(target, signal);
+    if (found === undefined) {
+      const { cluster } = options;
+      if (cluster !== undefined)
+        return { client: cluster, name: 'the cluster of Sluice', close: async () => undefined };
+      throw new SluiceError(
+        'InvalidInput',
+        'cannot read the engine of the target: Sluice does not run in a cluster; set spec.engine.kubeconfigSecretRef to a Secret with the kubeconfig of the cluster of the engine',
+      );
+    }
+    const text = secretText(found.secret, found.key);
+    if (text === undefined)
+      throw new SluiceError('InvalidInput', `${found.where} has no key ${found.key}; put the kubeconfig there`);
+    const access = checkedAccess(await accessFromText(text, `the kubeconfig in ${found.where}`, clock), network);
+    const connection = new Connection(access, { clock, limits: LIMITS });
+    return {
+      ...{ client: new HttpClient({ connection, face: 'controller' }), name: access.server },
+      close: () => connection.close(),
+    };
+  };
+
   return {
+    openCluster,
     async versionOf(target, signal) {
       return (await secretOf(target, signal))?.secret.metadata.resourceVersion ?? '';
     },
@@ -61,26 +94,8 @@ export function deploymentSources(options: DeploymentSourcesOptions): Deployment
         const documents = new HostDocuments({ network, ...(credentials === undefined ? {} : { credentials }) });
         return new CommitStatusReader(target, documents.read, () => documents.close());
       }
-      const found = await secretOf(target, signal);
-      if (found === undefined) {
-        const { cluster } = options;
-        if (cluster !== undefined)
-          return new EngineObjects(target, { client: cluster, cluster: 'the cluster of Sluice', clock, onChange });
-        throw new SluiceError(
-          'InvalidInput',
-          'cannot read the engine of the target: Sluice does not run in a cluster; set spec.engine.kubeconfigSecretRef to a Secret with the kubeconfig of the cluster of the engine',
-        );
-      }
-      const text = secretText(found.secret, found.key);
-      if (text === undefined)
-        throw new SluiceError('InvalidInput', `${found.where} has no key ${found.key}; put the kubeconfig there`);
-      const access = checkedAccess(await accessFromText(text, `the kubeconfig in ${found.where}`, clock), network);
-      const connection = new Connection(access, { clock, limits: LIMITS });
-      return new EngineObjects(target, {
-        client: new HttpClient({ connection, face: 'controller' }),
-        ...{ cluster: access.server, clock, onChange },
-        onClose: () => connection.close(),
-      });
+      const { client: engineClient, name, close } = await openCluster(target, signal);
+      return new EngineObjects(target, { client: engineClient, cluster: name, clock, onChange, onClose: close });
     },
   };
 }

@@ -1,3 +1,5 @@
+import { notificationAttempts } from '../../../controllers/notification/notification-controller.ts';
+import { syncTriggers } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
 import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { statusCounts } from '../../delivery/status/target-deployment.ts';
@@ -46,6 +48,10 @@ export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop
     }),
     gitDisk.subscribe(({ repository, bytes }) => metrics.packages.gitDisk(repository, bytes)),
     queueWaits.subscribe(({ controller, milliseconds }) => metrics.controllers.taken(controller, milliseconds / 1000)),
+    notificationAttempts.subscribe(({ receiver, outcome, count }) =>
+      metrics.packages.notified(receiver, outcome, count),
+    ),
+    syncTriggers.subscribe(({ type, outcome }) => metrics.packages.syncTriggered(type, outcome)),
     ...clientSubscriptions(metrics),
     transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),
     store.subscribe((changes) => {

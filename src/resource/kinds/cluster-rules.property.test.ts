@@ -12,12 +12,14 @@ import { crdFiles } from './crd-files.ts';
 import { ipPrefixKind } from './ipam/ipam.ts';
 import { repositoryKind } from './porch/repository.ts';
 import { functionPolicyKind } from './sluice/function-policy.ts';
+import { notificationKind } from './sluice/notification.ts';
 import { packagePolicyKind } from './sluice/package-policy.ts';
 
 const repository = made(repositoryKind as Kind);
 const prefix = made(ipPrefixKind as Kind);
 const policy = made(packagePolicyKind as Kind);
 const functions = made(functionPolicyKind as Kind);
+const notification = made(notificationKind as Kind);
 
 /** A kind as Sluice defines it, and as its definition in a cluster does. */
 function made(kind: Kind): { readonly own: Kind; readonly inCluster: Kind } {
@@ -38,6 +40,8 @@ function problems(kind: Kind, spec: object): readonly string[] {
 }
 
 const git = (part: object) => ({ git: { repo: 'https://git.example.com/a.git', ...part } });
+const url = 'https://hooks.example.com/in';
+const webhook = (part: object) => ({ events: [{}], webhook: part });
 const rule = (part: object) => ({ rules: [{ image: 'set-labels', ...part }] });
 
 describe('a definition in a cluster refuses what Sluice refuses', () => {
@@ -58,6 +62,12 @@ describe('a definition in a cluster refuses what Sluice refuses', () => {
     ['no prefix', prefix, { networkInstance: { name: 'v' }, prefix: '10.0.0.0' }],
     ['two actions', functions, rule({ forbid: 'no', exec: 'x' })],
     ['no action', functions, rule({})],
+    ['no receiver', notification, { events: [{}] }],
+    ['two receivers', notification, { ...webhook({ url }), commitStatus: { secretRef: { name: 'a' } } }],
+    ['no address of a receiver', notification, webhook({})],
+    ['two addresses of a receiver', notification, webhook({ url, urlSecretRef: { name: 'a' } })],
+    ['a password for a receiver', notification, webhook({ url: 'https://me:secret@hooks.example.com/in' })],
+    ['another scheme for a receiver', notification, webhook({ url: 'ftp://hooks.example.com/in' })],
     ['no duration', policy, { validFor: [{ conditionType: 'a', duration: '1 day' }] }],
   ])('%s', (_what, { own, inCluster }, spec) => {
     expect(problems(own, spec)).not.toEqual([]);

@@ -19,6 +19,7 @@ import { clusterRoleKind, roleKind } from './rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from './rbac/role-binding.ts';
 import { deliveryTargetKind } from './sluice/delivery-target.ts';
 import { functionPolicyKind } from './sluice/function-policy.ts';
+import { notificationKind } from './sluice/notification.ts';
 import { packagePolicyKind } from './sluice/package-policy.ts';
 
 /** Kinds whose objects are kept as they are written, in contrast to those that are derived from Git. */
@@ -28,6 +29,7 @@ export const OBJECT_KINDS: readonly Kind[] = [
   deliveryTargetKind,
   packagePolicyKind,
   functionPolicyKind,
+  notificationKind,
   secretKind,
   configMapKind,
   serviceAccountKind,

@@ -3,6 +3,7 @@ import type { Authorizer } from '../authorization/authorizer.ts';
 import type { Admission } from '../handlers/handler.ts';
 import { checkDeliveryTarget } from './check-delivery-target.ts';
 import { checkGitLocation } from './check-git-location.ts';
+import { checkReceivers } from './check-receivers.ts';
 import { checkUserKeys } from './check-user-keys.ts';
 
 /**
@@ -14,6 +15,8 @@ export function restrictToOwnRights(authorizer: Authorizer, hosts: HostRules): A
   return async (planned) => {
     await checkUserKeys(planned, authorizer);
     await checkDeliveryTarget(planned, authorizer);
-    if (planned.operation !== 'delete') await checkGitLocation(planned, authorizer, hosts);
+    if (planned.operation === 'delete') return;
+    await checkGitLocation(planned, authorizer, hosts);
+    await checkReceivers(planned, authorizer, hosts);
   };
 }

@@ -16,7 +16,7 @@ const PACKAGES = ['packagerevisions', 'packagerevisionresources', 'packages'];
 const PACKAGE_READINGS = ['diff', 'explain', 'history', 'preview'].map((name) => `packagerevisions/${name}`);
 const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = [
   ['config.porch.kpt.dev', ['repositories']],
-  ['sluice.dev', ['deliverytargets', 'packagepolicies']],
+  ['sluice.dev', ['deliverytargets', 'notifications', 'packagepolicies']],
   ['ipam.resource.nephio.org', ['ipclaims', 'ipprefixes', 'networkinstances']],
 ];
 

@@ -26,6 +26,8 @@ export class PackageMetrics {
   readonly #transitions: Counter;
   readonly #git: Histogram;
   readonly #disk: Gauge;
+  readonly #notifications: Counter;
+  readonly #triggers: Counter;
 
   constructor(registry: Registry, revisions: () => Iterable<RevisionCount>) {
     const registers = [registry];
@@ -51,6 +53,18 @@ export class PackageMetrics {
       labelNames: ['action', 'result'],
       registers,
     });
+    this.#notifications = new Counter({
+      name: 'sluice_notifications_total',
+      help: 'Messages of Notifications by receiver and outcome: sent, failed (retried), given_up, dropped.',
+      labelNames: ['receiver', 'outcome'],
+      registers,
+    });
+    this.#triggers = new Counter({
+      name: 'sluice_sync_triggers_total',
+      help: 'Attempts to start a sync of an engine after a push, by type and outcome: sent, failed (retried), given_up.',
+      labelNames: ['type', 'outcome'],
+      registers,
+    });
     this.#disk = new Gauge({
       name: 'sluice_git_disk_bytes',
       help: 'Disk space of the objects of a repository or mirror, at the last measurement.',
@@ -64,6 +78,15 @@ export class PackageMetrics {
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
     });
+  }
+
+  /** `receiver` is a format of a webhook, or `CommitStatus`. */
+  notified(receiver: string, outcome: string, count: number): void {
+    this.#notifications.inc({ receiver, outcome }, count);
+  }
+
+  syncTriggered(type: string, outcome: string): void {
+    this.#triggers.inc({ type, outcome });
   }
 
   /** Undefined for a repository that is not open any more. */

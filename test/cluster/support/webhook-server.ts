@@ -152,7 +152,7 @@ function webhooksAt(port: number) {
         {
           ...version,
           apiGroups: ['sluice.dev'],
-          resources: ['deliverytargets', 'functionpolicies', 'packagepolicies'],
+          resources: ['deliverytargets', 'functionpolicies', 'notifications', 'packagepolicies'],
         },
       ],
     },

@@ -17,7 +17,8 @@ const FIRST_LIST_MS = 15_000;
 /** Milliseconds after which reports do not count any more while the connection fails. */
 const MAX_OUTAGE_MS = 60_000;
 
-const DEFAULT_NAMESPACES = { ArgoCD: 'argocd', Flux: 'flux-system' } as const;
+/** Where the objects of an engine usually are. */
+export const DEFAULT_NAMESPACES = { ArgoCD: 'argocd', Flux: 'flux-system' } as const;
 
 export interface EngineObjectsOptions {
   /** Of the cluster of the engine. */

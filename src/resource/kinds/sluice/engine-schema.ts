@@ -1,5 +1,33 @@
 import { z } from 'zod';
+import { clusterRules } from '../../schema/cluster-rule.ts';
 import { labelSelectorSchema } from '../../selector/label-selector.ts';
+import { httpUrlSchema } from '../common/http-url.ts';
+
+const WEBHOOK_NEEDS_URL = 'must have url exactly if type is Webhook';
+
+const triggerSchema = z
+  .object({
+    type: z
+      .enum(['Annotation', 'Webhook'])
+      .describe(
+        'Annotation: sets the annotation that refreshes the Applications or GitRepositories of the target. Webhook: posts the push to url.',
+      ),
+    url: httpUrlSchema
+      .optional()
+      .describe(
+        "For Webhook: the address of Argo CD's /api/webhook, or of a Receiver of Flux of the type generic-hmac.",
+      ),
+    secretRef: z
+      .object({
+        name: z.string().min(1).max(253).describe('Name of a Secret in the same namespace.'),
+        key: z.string().min(1).max(253).default('token').describe('Key of the Secret. Default: token.'),
+      })
+      .optional()
+      .describe('For Webhook: Secret that signs the message (X-Hub-Signature-256 and X-Signature).'),
+  })
+  .refine(({ type, url }) => (type === 'Webhook') === (url !== undefined), WEBHOOK_NEEDS_URL)
+  .meta(clusterRules(["(self.type == 'Webhook') == has(self.url)", WEBHOOK_NEEDS_URL]))
+  .describe('Starts a sync of the engine after each push, so that it need not wait for its next poll.');
 
 export const ENGINE_TYPES = ['ArgoCD', 'Flux', 'CommitStatus'] as const;
 
@@ -41,5 +69,6 @@ export const engineSchema = z
       .describe(
         'Pattern of the contexts of commit statuses, in which * stands for any characters. Default: kustomization/*.',
       ),
+    trigger: triggerSchema.optional(),
   })
   .describe('Engine that deploys the target, and where its reports are read.');

@@ -1,0 +1,61 @@
+import type { Message } from './message.ts';
+
+export type Format = 'JSON' | 'Slack' | 'Teams';
+
+/** The body of a webhook. Texts of events are data in every form: they cannot mention users, and contain no links or markup. */
+export function bodyOf(format: Format, message: Message): string {
+  const body = format === 'Slack' ? slack(message) : format === 'Teams' ? adaptiveCard(message) : message;
+  return JSON.stringify(body);
+}
+
+/** One line about an event. */
+export function titleOf({ reason, object }: Message): string {
+  return `${reason}: ${object.kind} ${object.namespace}/${object.name}`;
+}
+
+/** https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks */
+function slack(message: Message): object {
+  const title = escapeSlack(titleOf(message));
+  const text = escapeSlack(message.message);
+  const sign = message.type === 'Warning' ? ':warning: ' : '';
+  return {
+    text: `${sign}${title}`,
+    blocks: [
+      { type: 'section', text: { type: 'mrkdwn', text: `${sign}*${title}*` } },
+      ...(text === '' ? [] : [{ type: 'section', text: { type: 'plain_text', emoji: false, text } }]),
+      { type: 'context', elements: [{ type: 'plain_text', emoji: false, text: escapeSlack(footer(message)) }] },
+    ],
+  };
+}
+
+/** The three characters that begin mentions and links. */
+function escapeSlack(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/** A message of a Teams workflow, with text runs, which interpret no markup. */
+function adaptiveCard(message: Message): object {
+  const line = (text: string, style: object = {}) => ({
+    type: 'RichTextBlock',
+    inlines: [{ type: 'TextRun', text, ...style }],
+  });
+  const color = message.type === 'Warning' ? 'attention' : 'default';
+  const content = {
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    version: '1.4',
+    body: [
+      line(titleOf(message), { weight: 'bolder', size: 'medium', color }),
+      ...(message.message === '' ? [] : [line(message.message)]),
+      line(footer(message), { isSubtle: true, size: 'small' }),
+    ],
+  };
+  return {
+    type: 'message',
+    attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content }],
+  };
+}
+
+function footer({ time, source, count }: Message): string {
+  return [time, source, ...(count > 1 ? [`occurrence ${count}`] : [])].filter((part) => part !== '').join(' · ');
+}

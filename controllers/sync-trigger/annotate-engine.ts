@@ -1,0 +1,90 @@
+import { sourcesOf } from '../../src/delivery/status/interpret-application.ts';
+import {
+  applicationKind,
+  gitRepositoryKind,
+  kustomizationKind,
+} from '../../src/delivery/status/sources/engine-kinds.ts';
+import { DEFAULT_NAMESPACES } from '../../src/delivery/status/sources/engine-objects.ts';
+import { concernsDirectory, isGitRepositoryOf, isSourceOf } from '../../src/delivery/status/sources/source-match.ts';
+import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
+import type { Kind } from '../../src/resource/schema/kind.ts';
+
+/** Objects of an engine that one push refreshes. */
+const MAX_OBJECTS = 100;
+const MAX_CONCURRENT_PATCHES = 8;
+
+interface Refresh {
+  readonly kind: Kind<KubernetesObject>;
+  readonly keys: readonly ObjectKey[];
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/**
+ * Sets the annotations by which Argo CD refreshes Applications and Flux fetches GitRepositories, whose Kustomizations follow. Throws NotFound
+ * where the engine has no object of the target, else what the client throws.
+ */
+export async function annotateEngine(
+  { spec: { engine, git } }: Pick<DeliveryTarget, 'spec'>,
+  client: Client,
+  now: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (engine === undefined || engine.type === 'CommitStatus')
+    throw new SluiceError(
+      'InvalidInput',
+      'spec.engine.trigger.type Annotation needs spec.engine.type ArgoCD or Flux; use Webhook',
+    );
+  const { namespace = DEFAULT_NAMESPACES[engine.type], name, selector } = engine;
+  const list = async (kind: Kind<KubernetesObject>, labelSelector: typeof selector) =>
+    (await client.list(kind, { namespace, signal, ...(labelSelector === undefined ? {} : { labelSelector }) })).items;
+
+  const ofArgo = async (): Promise<Refresh> => {
+    const annotations = { 'argocd.argoproj.io/refresh': 'normal' };
+    if (name !== undefined) return { kind: applicationKind, keys: [{ namespace, name }], annotations };
+    const all = await list(applicationKind, selector);
+    const own = all.filter(
+      (one) =>
+        selector !== undefined ||
+        sourcesOf(one).some((source) => isSourceOf(git, source) && concernsDirectory(git, source.path)),
+    );
+    return { kind: applicationKind, keys: own.map(keyOf), annotations };
+  };
+  const ofFlux = async (): Promise<Refresh> => {
+    const annotations = { 'reconcile.fluxcd.io/requestedAt': new Date(now).toISOString() };
+    if (name === undefined && selector === undefined) {
+      const own = (await list(gitRepositoryKind, undefined)).filter((one) => isGitRepositoryOf(git, one));
+      return { kind: gitRepositoryKind, keys: own.map(keyOf), annotations };
+    }
+    const kustomizations =
+      name === undefined
+        ? await list(kustomizationKind, selector)
+        : [await client.get(kustomizationKind, { namespace, name }, { signal })];
+    return { kind: gitRepositoryKind, keys: sourceKeys(kustomizations), annotations };
+  };
+
+  const { kind, keys, annotations } = engine.type === 'ArgoCD' ? await ofArgo() : await ofFlux();
+  if (keys.length === 0)
+    throw new SluiceError(
+      'NotFound',
+      `namespace ${namespace} of the engine has no ${kind.plural} of the target; check spec.engine`,
+    );
+  await mapLimited(keys.slice(0, MAX_OBJECTS), MAX_CONCURRENT_PATCHES, (key) =>
+    client.patch(kind, key, { metadata: { annotations } }, { signal }),
+  );
+}
+
+/** The GitRepositories that Kustomizations name. */
+function sourceKeys(kustomizations: readonly KubernetesObject[]): ObjectKey[] {
+  const keys = new Map<string, ObjectKey>();
+  for (const { metadata, spec } of kustomizations as readonly (KubernetesObject & { readonly spec?: unknown })[]) {
+    const { sourceRef } = (spec ?? {}) as { readonly sourceRef?: Readonly<Record<string, unknown>> };
+    const { kind, name, namespace = metadata.namespace } = sourceRef ?? {};
+    if (kind !== 'GitRepository' || typeof name !== 'string' || typeof namespace !== 'string') continue;
+    keys.set(keyText({ namespace, name }), { namespace, name });
+  }
+  return [...keys.values()];
+}

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { HostRules } from '../../git/network/host-rules.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { notificationKind } from '../../resource/kinds/sluice/notification.ts';
+import type { KubernetesObject } from '../../resource/object/object.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
+import { authorizerOf, binding, clusterRole, user } from '../authorization/testing.ts';
+import { checkReceivers } from './check-receivers.ts';
+
+const ANNA = { kind: 'User', name: 'anna' };
+const HOSTS = new HostRules(['127.0.0.1:3000', '127.0.0.1:4000']);
+const { authorizer } = authorizerOf(
+  clusterRole('one', [
+    {
+      ...{ verbs: ['use'], apiGroups: ['sluice.dev'], resources: ['localrepositories'] },
+      resourceNames: ['http://127.0.0.1:3000'],
+    },
+    { verbs: ['get'], apiGroups: [''], resources: ['secrets'], resourceNames: ['mine'] },
+  ]),
+  binding('a', 'ones', 'ClusterRole/one', ANNA),
+);
+
+function check(spec: object, old?: object, of: unknown = notificationKind): Promise<void> {
+  const kind = of as Kind;
+  const object = (part: object): KubernetesObject => ({
+    ...{ apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name: 'x', namespace: 'a' } },
+    spec: part,
+  });
+  const stored = old === undefined ? undefined : (object(old) as never);
+  const operation = old === undefined ? 'create' : 'update';
+  const write = { user: user('anna'), kind, subResource: '', object: object(spec), old: stored, operation } as const;
+  return checkReceivers(write, authorizer, HOSTS);
+}
+
+const URL = 'https://hooks.example.com/in';
+
+test('only users who may read a Secret may have Sluice use it', async () => {
+  await check({ webhook: { url: URL, secretRef: { name: 'mine' } } });
+  for (const spec of [
+    { webhook: { url: URL, secretRef: { name: 'theirs' } } },
+    { webhook: { urlSecretRef: { name: 'theirs' } } },
+    { webhook: { url: URL, caSecretRef: { name: 'theirs' } } },
+    { commitStatus: { secretRef: { name: 'theirs' } } },
+  ])
+    await expect(check(spec)).rejects.toThrow(/the Secret a\/theirs is used by spec\..*cannot read it/);
+});
+
+test('a Secret for another address is checked again, an unchanged part is not', async () => {
+  const theirs = { commitStatus: { secretRef: { name: 'theirs' }, api: 'https://api.github.com' } };
+  await check(theirs, theirs);
+  const moved = { commitStatus: { ...theirs.commitStatus, api: 'https://evil.example.com' } };
+  await expect(check(moved, theirs)).rejects.toThrow(/cannot read it/);
+});
+
+test('addresses on the machine of the server take a right, and the operator permits hosts', async () => {
+  await check({ webhook: { url: 'http://127.0.0.1:3000/in?x' } });
+  await expect(check({ webhook: { url: 'http://127.0.0.1:4000/in' } })).rejects.toThrow(/the verb "use"/);
+  await expect(check({ webhook: { url: 'http://127.0.0.1:5000/in' } })).rejects.toThrow(/--allow-git-host/);
+  await expect(check({ webhook: { url: 'http://hooks.example.com/in' } })).rejects.toThrow(/clear text/);
+});
+
+test('the kubeconfig and the trigger of a target are checked likewise', async () => {
+  const engine = (part: object) => check({ engine: { type: 'Flux', ...part } }, undefined, deliveryTargetKind);
+  await engine({ kubeconfigSecretRef: { name: 'mine' }, trigger: { type: 'Webhook', url: URL } });
+  await expect(engine({ kubeconfigSecretRef: { name: 'theirs' } })).rejects.toThrow(
+    /a\/theirs is used by spec\.engine/,
+  );
+  const trigger = (url: string, name: string) => ({ trigger: { type: 'Webhook', url, secretRef: { name } } });
+  await expect(engine(trigger(URL, 'theirs'))).rejects.toThrow(/cannot read it/);
+  await expect(engine(trigger('http://127.0.0.1:4000/hook', 'mine'))).rejects.toThrow(/the verb "use"/);
+});
