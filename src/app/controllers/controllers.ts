@@ -13,6 +13,7 @@ import { healthyResolver } from '../../../controllers/revision/resolvers/healthy
 import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
 import { subjectOf } from '../../../controllers/revision/working-package.ts';
+import { rollbackController } from '../../../controllers/rollback/rollback-controller.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
@@ -26,7 +27,15 @@ import { deploymentSources } from './deployment-sources.ts';
 import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 
 /** They move packages. */
-export const MOVERS = ['repository', 'revision', 'proposal', 'approval', 'delivery', 'deployment-status'] as const;
+export const MOVERS = [
+  'repository',
+  'revision',
+  'proposal',
+  'approval',
+  'delivery',
+  'deployment-status',
+  'rollback',
+] as const;
 const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
 
 export interface ControllerChoice {
@@ -128,6 +137,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ client, store, clock, dataFolder, git },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
       }),
+    rollback: () => rollbackController({ client, store, clock, dataFolder, git }),
     'deployment-status': () => {
       const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
       return deploymentStatusController({ client, clock, dataFolder, git, sources });
