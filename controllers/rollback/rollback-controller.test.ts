@@ -106,18 +106,21 @@ test('a revision that stays unhealthy is replaced by the one before, until the n
   expect(findCondition(after?.conditions, 'RolledBack')).toMatchObject({ status: 'False', reason: 'Ended' });
 });
 
-test('a user ends a rollback by an annotation, which is removed, and the revision is delivered again', async () => {
+test('a user ends a rollback by an annotation, and the revision is delivered again and kept', async () => {
   await failSecond();
   await deliver();
   const rolledBack = await target();
-  const annotations = { 'sluice.dev/resume': 'web' };
+  const annotations = { 'sluice.dev/resume': 'apps/web@v2' };
   await world.client.update(deliveryTargetKind, { ...rolledBack, metadata: { ...rolledBack.metadata, annotations } });
   await decide();
   const resumed = await target();
   expect(resumed.status?.rollbacks).toBeUndefined();
-  expect(resumed.metadata.annotations ?? {}).toEqual({});
   await deliver();
   expect(present()).toContain('two');
+  await report(DEGRADED);
+  await decide();
+  await minutesPass(30);
+  expect((await target()).status?.rollbacks).toBeUndefined();
 });
 
 test('a pin wins over a rollback, and a pinned package is not rolled back', async () => {

@@ -78,18 +78,19 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
         events.forget(key);
         return undefined;
       }
-      if (target.metadata.annotations?.[RESUME_ANNOTATION] !== undefined) {
-        // Removing the annotation wakes this controller again.
-        await resume(target, target.metadata.annotations[RESUME_ANNOTATION]);
-        return undefined;
-      }
+      const resumed = target.metadata.annotations?.[RESUME_ANNOTATION];
+      const ended = target.status?.rollbacks?.filter((one) => isResumed(resumed, one)) ?? [];
+      // The new status wakes this controller again.
+      if (ended.length > 0) return resume(target, ended);
       const { observations, due, nextMs } = decideRollbacks(target, observed.get(keyText(key)) ?? new Map(), {
         monotonicMs: monotonic(),
         highestOf: (name) => highestOf(rowsOf(target, name)),
       });
       if (observations.size === 0) observed.delete(keyText(key));
       else observed.set(keyText(key), observations);
-      if (due.length > 0) await rollBack(target, due);
+      const isKept = ({ delivered }: DueRollback) => isResumed(resumed, { ...delivered, from: delivered.revision });
+      const failed = due.filter((one) => !isKept(one));
+      if (failed.length > 0) await rollBack(target, failed);
       return nextMs === undefined
         ? undefined
         : { requeueAfter: Math.max(nextMs, 100), reason: 'the time after which an unhealthy package is rolled back' };
@@ -160,24 +161,17 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
     return rollbacks;
   }
 
-  /** Ends the rollbacks that an annotation names; the annotation is removed after them, so that a crash between repeats this. */
-  async function resume(target: Stored<DeliveryTarget>, wanted: string): Promise<void> {
-    const ended = target.status?.rollbacks?.filter((one) => isResumed(wanted, one)) ?? [];
-    if (ended.length > 0) {
-      const written = await writeTargetStatus(client, target, ({ status }) =>
-        status === undefined ? undefined : withoutRollbacks(status, ended, 'resumed by hand', clock.now()),
-      );
-      if (written === undefined) return;
-      for (const one of ended) {
-        events.forgetTopic(keyOf(target), packageKey(one));
-        const message = `the rollback of ${packageKey(one)} from v${one.from} to v${one.to} is ended by hand; the target delivers its last revision again`;
-        events.record(target, 'Normal', 'Resumed', message, `resume ${packageKey(one)}`);
-      }
+  /** Ends rollbacks that a user has named. */
+  async function resume(target: Stored<DeliveryTarget>, ended: readonly Rollback[]): Promise<undefined> {
+    const written = await writeTargetStatus(client, target, ({ status }) =>
+      status === undefined ? undefined : withoutRollbacks(status, ended, 'resumed by hand', clock.now()),
+    );
+    if (written === undefined) return;
+    for (const one of ended) {
+      events.forgetTopic(keyOf(target), packageKey(one));
+      const message = `the rollback of ${packageKey(one)} from v${one.from} to v${one.to} is ended by hand; the target delivers its last revision again`;
+      events.record(target, 'Normal', 'Resumed', message, `resume ${packageKey(one)}`);
     }
-    const current = await client.find(deliveryTargetKind, keyOf(target));
-    if (current?.metadata.annotations?.[RESUME_ANNOTATION] !== wanted) return;
-    const { [RESUME_ANNOTATION]: _, ...annotations } = current.metadata.annotations;
-    await client.update(deliveryTargetKind, { ...current, metadata: { ...current.metadata, annotations } });
   }
 }
 

@@ -1,4 +1,4 @@
-import { isResumed, RESUME_ANNOTATION } from '../../delivery/rollback/resume.ts';
+import { RESUME_ANNOTATION, withResumed } from '../../delivery/rollback/resume.ts';
 import { packageKey } from '../../delivery/selection/select-revisions.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
@@ -21,17 +21,14 @@ export function targetResume(
       const { terminal } = invocation;
       const target = await expectTarget(access, name);
       const { rollbacks = [] } = target.status ?? {};
-      const wanted = path ?? '*';
-      const ended = rollbacks.filter((one) => isResumed(wanted, one));
+      const ended = rollbacks.filter((one) => path === undefined || path === one.package || path === packageKey(one));
       if (ended.length === 0) {
         const known = rollbacks.map(packageKey).join(', ');
         const hint = known === '' ? 'it delivers its last revisions already' : `there are rollbacks of ${known}`;
         const what = path === undefined ? 'no package' : `not ${path}`;
         throw new SluiceError('NotFound', `cannot resume: target ${name} went back with ${what}; ${hint}`);
       }
-      // A value that another user set is not lost.
-      const before = target.metadata.annotations?.[RESUME_ANNOTATION];
-      const value = before === undefined ? wanted : `${before},${wanted}`;
+      const value = withResumed(target.metadata.annotations?.[RESUME_ANNOTATION], ended);
       const annotations = { ...target.metadata.annotations, [RESUME_ANNOTATION]: value };
       await access.client.update(deliveryTargetKind, { ...target, metadata: { ...target.metadata, annotations } });
       for (const one of ended)

@@ -59,8 +59,8 @@ export function addTargetResume(target: Command, invocation: Invocation, finish:
     .addHelpText(
       'after',
       `
-The command sets the annotation sluice.dev/resume, which the controller removes again. The next publication of a package ends its rollback
-too. "sluice target get <name> -o yaml" shows the rollbacks of a target.`,
+The command names the failed revision in the annotation sluice.dev/resume; it is not rolled back again. The next publication of a package
+ends its rollback too. "sluice target get <name> -o yaml" shows the rollbacks of a target.`,
     );
   examples(
     withActor(withPlace(resume)),

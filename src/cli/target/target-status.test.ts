@@ -120,7 +120,7 @@ test('rollbacks are shown, and resume ends those that are named', async () => {
     ...{ code: 0, stdout: 'apps/upf: v2 will be delivered again instead of v1\n' },
   });
   const { stdout } = await cli.run('target', 'get', 'edge-east', '-o', 'yaml');
-  expect(stdout).toContain('sluice.dev/resume: upf');
+  expect(stdout).toContain('sluice.dev/resume: apps/upf@v2');
 });
 
 async function change(next: (target: DeliveryTarget) => DeliveryTarget): Promise<void> {
