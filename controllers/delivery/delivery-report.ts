@@ -1,4 +1,6 @@
+import type { Rollback } from '../../src/delivery/delivery-target.ts';
 import { compareText } from '../../src/delivery/path-rules.ts';
+import { withoutRollbacks } from '../../src/delivery/rollback/rollback-status.ts';
 import { isAlert, type PackageRefusal, packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import type { Desired } from '../../src/delivery/tree/desired.ts';
 import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
@@ -17,6 +19,8 @@ export interface DeliveryReport {
   readonly message: string;
   readonly packages?: TargetStatus['packages'];
   readonly lastCommit?: string | undefined;
+  /** Rollbacks that are removed from the status. */
+  readonly endedRollbacks?: readonly Rollback[];
   /** Packages that stay as they are because a revision does not count; undefined if that was not checked. */
   readonly blocked?: readonly string[];
   /** Folders that stay as another writer changed them, with the changes; undefined if that was not checked. */
@@ -63,6 +67,7 @@ export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutc
   const isKnown = before?.lastCommit !== undefined && sameValue(packages, before.packages);
   const common = {
     ...{ packages, lastCommit: commit ?? (isKnown ? before.lastCommit : head) },
+    endedRollbacks: wanted.endedRollbacks,
     blocked: result.refused.filter(isAlert).map(describe),
     drifted,
   };
@@ -125,13 +130,14 @@ export function targetStatusAfter(
   const withReady = setCondition(target.status?.conditions, ready, now);
   const withBlocked = withBlockedCondition(withReady, blocked, observed, now);
   const conditions = withDriftedCondition(withBlocked, drifted, observed, now);
-  const status = {
+  const reported = {
     ...target.status,
     ...observed,
     conditions: [...conditions],
     ...(packages === undefined ? {} : { packages }),
     ...(lastCommit === undefined ? {} : { lastCommit }),
   };
+  const status = withoutRollbacks(reported, report.endedRollbacks ?? [], 'a later revision is published', now);
   return sameValue(status, target.status) ? undefined : status;
 }
 

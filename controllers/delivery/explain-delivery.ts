@@ -139,7 +139,12 @@ async function explainTarget(
   }
   const [choice] = chosen;
   if (choice !== undefined && choice.revision !== revision.revision) {
-    return { target: name, state: 'OtherRevision', message: `v${choice.revision} is delivered there` };
+    const back = target.status?.rollbacks?.find((one) => packageKey(one) === packageKey(choice));
+    const isFailed = back?.from === revision.revision && back.to === choice.revision;
+    const message = isFailed
+      ? `v${choice.revision} is delivered there again, since v${back.from} failed (${back.time}): ${back.reason}; publish another revision, or run: sluice target resume ${target.metadata.name}`
+      : `v${choice.revision} is delivered there`;
+    return { target: name, state: 'OtherRevision', message };
   }
   const content = await part.store.content(revisionId(revision));
   const source = { files: content.files, package: revision.key.package };

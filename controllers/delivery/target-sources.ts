@@ -5,14 +5,20 @@ import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { isConditionTrue } from '../../src/resource/object/condition.ts';
 import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
+import { sameValue } from '../../src/resource/object/same-value.ts';
 
 /**
- * Wakes for a target when it changes, when a published revision of a package that it may select is added, deleted or changed, and
+ * Wakes for a target when it or its rollbacks change, when a published revision of a package that it may select is added, deleted or changed, and
  * when a repository becomes ready or changes in more than its status.
  */
 export function targetSources(): Source<ObjectKey>[] {
   return [
-    watchKind(deliveryTargetKind, { predicate: specOrMetadataChanged, map: toObject }),
+    watchKind(deliveryTargetKind, {
+      predicate: (event) =>
+        specOrMetadataChanged(event) ||
+        (event.type === 'update' && !sameValue(event.object.status?.rollbacks, event.old.status?.rollbacks)),
+      map: toObject,
+    }),
     {
       start({ informer, enqueue }) {
         const targets = informer(deliveryTargetKind);

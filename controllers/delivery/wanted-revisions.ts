@@ -1,9 +1,11 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
+import type { Rollback } from '../../src/delivery/delivery-target.ts';
 import type { DeliveryRefusal } from '../../src/delivery/refusal.ts';
 import { type BuildPackage, packageBuilder } from '../../src/delivery/render/build-package.ts';
 import type { RenderMode } from '../../src/delivery/render/render-mode.ts';
 import {
   type DeliveredRevision,
+  endedRollbacks,
   type PackageRefusal,
   type PublishedRevision,
   packageKey,
@@ -35,6 +37,8 @@ export interface WantedContent {
   readonly blocked: readonly PackageRefusal[];
   /** Those of `revisions` that are delivered, by package. */
   readonly chosen: ReadonlyMap<string, DesiredRevision>;
+  /** Rollbacks of the status that publications have ended. */
+  readonly endedRollbacks: readonly Rollback[];
 }
 
 /** Limits the contents that are built to one package; the folders of the others stay as they are. */
@@ -101,8 +105,14 @@ export class WantedRevisions {
       if (!isKnown) delivered.delete(key);
     }
     const deleted = await deletedOf(delivered, byName, status?.packages ?? []);
+    const settings = { ...spec, ...(status?.rollbacks === undefined ? {} : { rollbacks: status.rollbacks }) };
     const facts = { delivered, isSelected, isDeleted: (one: DeliveredRevision) => deleted.has(packageKey(one)) };
-    const { chosen, blocked } = await runInSlices(selectInSteps(spec, candidates, facts));
+    const { chosen, blocked } = await runInSlices(selectInSteps(settings, candidates, facts));
+    const ended = endedRollbacks(settings, (name) =>
+      byName.has(name.repository)
+        ? candidates.filter((one) => packageKey(one) === packageKey(name))
+        : [{ ...name, revision: 0 }],
+    );
     const revisions: DesiredRevision[] = [];
     const byPackage = new Map<string, DesiredRevision>();
     for (const choice of chosen) {
@@ -121,7 +131,7 @@ export class WantedRevisions {
       byPackage.set(packageKey(choice), revision);
     }
     for (const refused of blocked) revisions.push(toHold(refused));
-    return { revisions, blocked, chosen: byPackage };
+    return { revisions, blocked, chosen: byPackage, endedRollbacks: ended };
   }
 
   /** The same with the contents of these revisions, which stay in memory as long as the caller references them. */
@@ -249,7 +259,7 @@ async function deletedOf(
 
 function choiceOf(row: PackageRevision): Choice {
   const { key, revision, outOfBand } = row;
-  const common = { repository: key.repository, package: key.package, revision, row };
+  const common = { repository: key.repository, package: key.package, revision, commit: row.commit, row };
   return outOfBand === undefined ? common : { ...common, outOfBand };
 }
 

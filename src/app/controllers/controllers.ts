@@ -15,6 +15,7 @@ import { healthyResolver } from '../../../controllers/revision/resolvers/healthy
 import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
 import { subjectOf } from '../../../controllers/revision/working-package.ts';
+import { rollbackController } from '../../../controllers/rollback/rollback-controller.ts';
 import { syncTriggerController } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
@@ -38,6 +39,7 @@ export const MOVERS = [
   'deployment-status',
   'sync-trigger',
   'notification',
+  'rollback',
 ] as const;
 const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
 
@@ -145,6 +147,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     'deployment-status': () => deploymentStatusController({ client, clock, dataFolder, git, sources }),
     'sync-trigger': () => syncTriggerController({ client, clock, post, openCluster: sources.openCluster }),
     notification: () => notificationController({ client, clock, post }),
+    rollback: () => rollbackController({ client, store, clock, dataFolder, git }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

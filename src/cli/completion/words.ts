@@ -28,7 +28,9 @@ export type Places = ReadonlyMap<string, CursorPosition>;
 
 const REVISIONS: ReadonlySet<string> = new Set([
   'why',
-  ...['get', 'pull', 'history', 'diff', 'preview', 'clone', 'copy', 'upgrade', 'push'].map((verb) => `rpkg ${verb}`),
+  ...['get', 'pull', 'history', 'diff', 'preview', 'clone', 'copy', 'revert', 'upgrade', 'push'].map(
+    (verb) => `rpkg ${verb}`,
+  ),
   ...['propose', 'approve', 'reject', 'propose-delete', 'del'].map((verb) => `rpkg ${verb}`),
 ]);
 /** Their arguments are a revision, a type of its conditions, and a status. */

@@ -176,6 +176,28 @@ function addCreating(rpkg: Command, invocation: Invocation, finish: Finish): voi
     },
   );
 
+  const revert = rpkg
+    .command('revert')
+    .description('create and propose a draft with the content that preceded a published revision')
+    .argument('<name>', 'name of the published package revision to revert')
+    .option('--workspace <name>', 'name of the line of work (default: revert-<revision number>)')
+    .option('--reason <text>', 'why; recorded with the proposal')
+    .option('--dry-run', 'print what would be created; create nothing')
+    .addHelpText(
+      'after',
+      `
+The content is that of the highest published revision below the named one. Later revisions are reverted too; a note names them. The draft
+is rendered and evaluated as any other, and another user approves it.`,
+    );
+  examples(
+    withActor(withPlace(revert)),
+    'sluice rpkg revert packages.web-shop.v3',
+    'sluice rpkg revert packages.web-shop.v3 --reason "checkout fails since v3"',
+    'sluice rpkg revert packages.web-shop.v3 --workspace hotfix --dry-run',
+  ).action(async (name, options) => {
+    finish(await (await import('./rpkg-revert.ts')).rpkgRevert(name, options, invocation));
+  });
+
   const upgrade = rpkg
     .command('upgrade')
     .description('create a draft of a cloned package with what changed in its upstream')

@@ -55,20 +55,7 @@ export function rpkgStep(
       if (verb === 'del') deleted.push(revision);
       return text;
     };
-    const act = async (name: string) => {
-      for (let count = 1; ; count++) {
-        try {
-          return await attempt(name);
-        } catch (error) {
-          if (isSluiceError(error, 'Refused') && access.isSluice && GATE_REFUSAL.test(error.message)) {
-            throw new SluiceError(error.code, `${error.message}; see: ${command('why', name)}`, { cause: error });
-          }
-          const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
-          if (!lost || options.commit !== undefined || count >= ATTEMPTS) throw error;
-          await pause(RETRY_INTERVAL_MS * count);
-        }
-      }
-    };
+    const act = (name: string) => withStepRetries(access, name, options, command, attempt);
     const outcome = await forEachName(names, invocation, access, act, options);
     for (const main of await leftOnMain(access, deleted)) {
       invocation.terminal.note(
@@ -82,8 +69,47 @@ export function rpkgStep(
   return inAccess(options, invocation, work, options.breakGlass === true);
 }
 
+/** Repeats a step that lost against a concurrent writer. A refusal because of closed gates names the command that explains it. */
+async function withStepRetries<Result>(
+  access: Access,
+  name: string,
+  { commit }: Pick<StepOptions, 'commit'>,
+  command: (...words: string[]) => string,
+  attempt: (name: string) => Promise<Result>,
+): Promise<Result> {
+  for (let count = 1; ; count++) {
+    try {
+      return await attempt(name);
+    } catch (error) {
+      if (isSluiceError(error, 'Refused') && access.isSluice && GATE_REFUSAL.test(error.message)) {
+        throw new SluiceError(error.code, `${error.message}; see: ${command('why', name)}`, { cause: error });
+      }
+      const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
+      if (!lost || commit !== undefined || count >= ATTEMPTS) throw error;
+      await pause(RETRY_INTERVAL_MS * count);
+    }
+  }
+}
+
+/** Proposes a revision for another command; returns the text that reports it. */
+export function proposeRevision(
+  access: Access,
+  name: string,
+  reason: string,
+  command: (...words: string[]) => string,
+): Promise<string> {
+  return withStepRetries(access, name, {}, command, async () =>
+    step(access, 'propose', await findRevision(access, name), { reason }),
+  );
+}
+
 /** Does the step; returns the text that reports it. */
-async function step(access: Access, verb: StepVerb, revision: Revision, options: StepOptions): Promise<string> {
+async function step(
+  access: Access,
+  verb: StepVerb,
+  revision: Revision,
+  options: Pick<StepOptions, 'reason' | 'commit' | 'breakGlass'>,
+): Promise<string> {
   const { client } = access;
   const { lifecycle } = revision.spec;
   const reason = options.reason === undefined ? {} : { reason: options.reason };

@@ -1,13 +1,14 @@
 import { Argument, type Command } from 'commander';
 import { examples, type Finish, integer, PLACE_HELP, several, withOutput, withPlace } from '../access/options.ts';
 import type { Invocation } from '../output/invocation.ts';
-import { addTargetGet, addTargetWatch } from './target-status-commands.ts';
+import { addTargetGet, addTargetResume, addTargetWatch } from './target-status-commands.ts';
 
 /** `sluice target …` */
 export function addTargetCommands(program: Command, invocation: Invocation, finish: Finish): void {
   const target = program.command('target').description('work with delivery targets').addHelpText('after', PLACE_HELP);
   addTargetGet(target, invocation, finish);
   addTargetWatch(target, invocation, finish);
+  addTargetResume(target, invocation, finish);
   addInit(target, invocation, finish);
 }
 

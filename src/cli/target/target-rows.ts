@@ -1,3 +1,5 @@
+import { rollbackText } from '../../delivery/rollback/rollback-status.ts';
+import { packageKey } from '../../delivery/selection/select-revisions.ts';
 import { deploymentMessage } from '../../delivery/status/revision-deployments.ts';
 import { currentDeployment, deploymentOf, type TimedState } from '../../delivery/status/target-deployment.ts';
 import { age } from '../../foundation/time/age.ts';
@@ -8,12 +10,16 @@ import type { Terminal } from '../output/terminal.ts';
 export const TARGET_COLUMNS = ['Name', 'Packages', 'Delivered', 'Synced', 'Healthy', 'Since', 'Message'];
 export const PACKAGE_COLUMNS = ['Target', 'Package', 'Revision', 'Synced', 'Healthy', 'Since', 'Message'];
 
+/** Rollbacks that a line names. */
+const MAX_ROLLBACKS = 3;
+
 /** One line about a target as a whole. `now` in milliseconds since the epoch. */
 export function targetRow({ metadata, spec, status }: DeliveryTarget, now: number): string[] {
   const ready = findCondition(status?.conditions, 'Ready');
   const deployment = currentDeployment({ status });
   const delivered = deployment?.delivered.status ?? ready?.status ?? 'Unknown';
   const problem = ready?.status === 'True' || ready === undefined ? '' : `${ready.reason}: ${ready.message}`;
+  const rolledBack = (status?.rollbacks ?? []).slice(0, MAX_ROLLBACKS).map(rollbackText).join('; ');
   const report = deployment === undefined ? '' : deploymentMessage(deployment);
   const missing = spec.engine === undefined ? 'no spec.engine' : 'not read yet';
   return [
@@ -23,7 +29,7 @@ export function targetRow({ metadata, spec, status }: DeliveryTarget, now: numbe
     deployment?.synced.status ?? '-',
     deployment?.healthy.status ?? '-',
     deployment === undefined ? '' : age(latestOf(deployment), now),
-    [problem, deployment === undefined ? missing : report].filter((text) => text !== '').join('; '),
+    [problem, rolledBack, deployment === undefined ? missing : report].filter((text) => text !== '').join('; '),
   ];
 }
 
@@ -35,13 +41,15 @@ export function packageRows(
 ): string[][] {
   const { packages = [] } = status ?? {};
   const deployment = currentDeployment({ status });
+  const rollbackOf = new Map((status?.rollbacks ?? []).map((one) => [packageKey(one), rollbackText(one)]));
   return packages.flatMap((one) => {
     const state = deployment && deploymentOf(deployment, one);
     const isGood = state?.synced.status === 'True' && state.healthy.status === 'True';
     if (!isShown({ isGood })) return [];
     const name = `${one.repository}/${one.package}`;
     const revision = `v${one.revision}`;
-    if (state === undefined) return [[metadata.name, name, revision, '-', '-', '', '']];
+    if (state === undefined)
+      return [[metadata.name, name, revision, '-', '-', '', rollbackOf.get(packageKey(one)) ?? '']];
     return [
       [
         metadata.name,
@@ -50,7 +58,7 @@ export function packageRows(
         state.synced.status,
         state.healthy.status,
         age(latestOf(state), now),
-        deploymentMessage(state),
+        [rollbackOf.get(packageKey(one)), deploymentMessage(state)].filter(Boolean).join('; '),
       ],
     ];
   });

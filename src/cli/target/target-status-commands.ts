@@ -1,5 +1,13 @@
 import { type Command, Option } from 'commander';
-import { examples, type Finish, withAllNamespaces, withHeaders, withOutput, withPlace } from '../access/options.ts';
+import {
+  examples,
+  type Finish,
+  withActor,
+  withAllNamespaces,
+  withHeaders,
+  withOutput,
+  withPlace,
+} from '../access/options.ts';
 import type { Invocation } from '../output/invocation.ts';
 
 /** `sluice target get` */
@@ -38,5 +46,27 @@ export function addTargetWatch(target: Command, invocation: Invocation, finish: 
     'sluice target watch edge-east --until healthy --timeout 10m',
   ).action(async (name, options) => {
     finish(await (await import('./target-watch.ts')).targetWatch(name, options, invocation));
+  });
+}
+
+/** `sluice target resume` */
+export function addTargetResume(target: Command, invocation: Invocation, finish: Finish): void {
+  const resume = target
+    .command('resume')
+    .description('end rollbacks: deliver again the revision that the target went back from')
+    .argument('<name>', 'name of the target')
+    .argument('[package]', 'path of the package, with or without its repository (default: all packages)')
+    .addHelpText(
+      'after',
+      `
+The command names the failed revision in the annotation sluice.dev/resume; it is not rolled back again. The next publication of a package
+ends its rollback too. "sluice target get <name> -o yaml" shows the rollbacks of a target.`,
+    );
+  examples(
+    withActor(withPlace(resume)),
+    'sluice target resume edge-east',
+    'sluice target resume edge-east packages/web-shop',
+  ).action(async (name, path, options) => {
+    finish(await (await import('./target-resume.ts')).targetResume(name, path, options, invocation));
   });
 }

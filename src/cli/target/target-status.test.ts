@@ -5,7 +5,7 @@ import { dataFolder } from '../../app/data/data-folder.ts';
 import { ObjectSet } from '../../app/data/object-set.ts';
 import { targetDeployment } from '../../delivery/status/target-deployment.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
-import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 const COMMIT = 'c'.repeat(40);
@@ -97,3 +97,38 @@ test('watch ends at the state, and with exit code 1 without it in time', async (
   expect((await cli.run('target', 'watch', 'edge-west', '--until', 'synced')).stderr).toContain('set it first');
   expect((await cli.run('target', 'watch', 'edge-east', '--timeout', 'soon')).code).toBe(2);
 });
+
+test('rollbacks are shown, and resume ends those that are named', async () => {
+  await report(bad);
+  const refused = await cli.run('target', 'resume', 'edge-east');
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('it delivers its last revisions already') });
+  const rollback = {
+    repository: 'apps',
+    package: 'upf',
+    from: 2,
+    to: 1,
+    time: '2026-01-01T00:00:00Z',
+    reason: 'Degraded',
+  };
+  await change((target) => ({ ...target, status: { ...target.status, rollbacks: [rollback] } }));
+  expect((await cli.run('target', 'get', '--packages')).stdout).toContain(
+    'apps/upf v2 failed, so v1 is delivered: Degraded',
+  );
+  const other = await cli.run('target', 'resume', 'edge-east', 'amf');
+  expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('there are rollbacks of apps/upf') });
+  expect(await cli.run('target', 'resume', 'edge-east', 'upf')).toMatchObject({
+    ...{ code: 0, stdout: 'apps/upf: v2 will be delivered again instead of v1\n' },
+  });
+  const { stdout } = await cli.run('target', 'get', 'edge-east', '-o', 'yaml');
+  expect(stdout).toContain('sluice.dev/resume: apps/upf@v2');
+});
+
+async function change(next: (target: DeliveryTarget) => DeliveryTarget): Promise<void> {
+  const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: true });
+  try {
+    const client = objects.client({ name: 'sluice' });
+    await client.updateStatus(deliveryTargetKind, next(await client.get(deliveryTargetKind, { name: 'edge-east' })));
+  } finally {
+    await objects.close();
+  }
+}

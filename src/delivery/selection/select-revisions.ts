@@ -1,5 +1,5 @@
 import { runAtOnce } from '../../package/index/steps.ts';
-import type { TargetSettings } from '../delivery-target.ts';
+import type { Rollback, TargetSettings } from '../delivery-target.ts';
 import { compareText } from '../path-rules.ts';
 import type { DeliveryRefusal } from '../refusal.ts';
 
@@ -9,6 +9,8 @@ export interface PublishedRevision {
   /** Path of the package in its repository. */
   readonly package: string;
   readonly revision: number;
+  /** The commit of the publication, if the caller knows it. */
+  readonly commit?: string;
   /** Reason why the publication does not count, if it does not. */
   readonly outOfBand?: { readonly reason: string; readonly message: string };
 }
@@ -18,6 +20,8 @@ export interface PackageRefusal extends DeliveryRefusal {
   readonly package: string;
   readonly revision?: number;
 }
+
+export type SelectionSettings = Pick<TargetSettings, 'pins' | 'rollbacks' | 'allowOutOfBand'>;
 
 /** The last delivery of a package. */
 export interface DeliveredRevision {
@@ -46,14 +50,15 @@ export interface SelectionFacts<Revision> {
 }
 
 /**
- * Selects the published revisions that a target delivers: the pinned one of each selected package, else the highest.
+ * Selects the published revisions that a target delivers: the pinned one of each selected package, else the one that the target went back
+ * to, else the highest.
  *
  * A target never returns to a lower revision by itself. If the highest revision does not count (it is out of band, lost its trust, or
  * is not verified yet), or the delivered one vanished without a deletion through Sluice, the package is blocked: its folder stays as
- * it is. Only a deletion, a pin, a change of the selector, or `allowOutOfBand` leads to a lower revision.
+ * it is. Only a deletion, a pin, a rollback, a change of the selector, or `allowOutOfBand` leads to a lower revision.
  */
 export function selectRevisions<Revision extends PublishedRevision>(
-  target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
+  target: SelectionSettings,
   revisions: Iterable<Revision>,
   facts: SelectionFacts<Revision>,
 ): RevisionSelection<Revision> {
@@ -62,7 +67,7 @@ export function selectRevisions<Revision extends PublishedRevision>(
 
 /** As `selectRevisions`, with pauses. */
 export function* selectInSteps<Revision extends PublishedRevision>(
-  target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
+  target: SelectionSettings,
   revisions: Iterable<Revision>,
   facts: SelectionFacts<Revision>,
 ): Generator<void, RevisionSelection<Revision>> {
@@ -83,7 +88,7 @@ export function* selectInSteps<Revision extends PublishedRevision>(
 
 /** `list` is sorted, the highest first. Undefined if the package is not selected, or was deleted. */
 function choose<Revision extends PublishedRevision>(
-  target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
+  target: SelectionSettings,
   list: readonly Revision[],
   delivered: DeliveredRevision | undefined,
   facts: SelectionFacts<Revision>,
@@ -98,6 +103,7 @@ function choose<Revision extends PublishedRevision>(
 
   const pin = target.pins?.find((one) => one.repository === repository && one.package === path)?.revision;
   const pinned = pin === undefined ? undefined : list.find(({ revision }) => revision === pin);
+  const rollback = pin === undefined && highest !== undefined ? rollbackOf(target, highest) : undefined;
   if (pinned === undefined && !target.allowOutOfBand && isLost(highest, delivered, facts)) {
     const { revision } = delivered;
     const message = `v${revision} is missing in repository ${repository}, and it was not deleted through Sluice; push its tag again, delete the folder by hand, or set allowOutOfBand: true on the target`;
@@ -105,9 +111,14 @@ function choose<Revision extends PublishedRevision>(
   }
   if (highest === undefined) return undefined;
 
-  const first = pin === undefined ? highest : pinned;
+  const back = rollback && list.find(({ revision }) => revision === rollback.to);
+  const first = pin !== undefined ? pinned : rollback !== undefined ? back : highest;
   if (first === undefined) {
     if (facts.isSelected(highest) === false) return undefined;
+    if (rollback !== undefined) {
+      const lost = `the target went back from v${rollback.from}, which failed, to v${rollback.to}, which is no published revision any more; ${stateOf(delivered)}; publish another revision, or run "sluice target resume" to deliver v${rollback.from}`;
+      return refuse('PinnedRevisionMissing', lost);
+    }
     const message = `v${pin} is pinned, but the package has no such published revision; highest is v${highest.revision}`;
     return refuse('PinnedRevisionMissing', message);
   }
@@ -138,6 +149,35 @@ function choose<Revision extends PublishedRevision>(
   }
   const past = `${name} was published out of band (${reason}: ${message}), and the target does not allow that; ${stateOf(delivered)}`;
   return refuse('OutOfBand', past, first.revision);
+}
+
+/** The rollback of a package; undefined if there is none, or another revision was published after it. */
+function rollbackOf({ rollbacks }: SelectionSettings, highest: PublishedRevision): Rollback | undefined {
+  const found = rollbacks?.find((one) => one.repository === highest.repository && one.package === highest.package);
+  return found !== undefined && isAbout(found, highest) ? found : undefined;
+}
+
+/** True if a published revision is the one that failed: a number can be used again after a deletion. */
+function isAbout({ from, commit }: Rollback, revision: PublishedRevision): boolean {
+  if (revision.revision !== from) return false;
+  return commit === undefined || revision.commit === undefined || revision.commit === commit;
+}
+
+/**
+ * Rollbacks that publications have ended: there is a later revision that counts, or another one with the number of the failed one, or no
+ * revision of the package is left.
+ */
+export function endedRollbacks(
+  { rollbacks = [], allowOutOfBand }: SelectionSettings,
+  revisionsOf: (name: { readonly repository: string; readonly package: string }) => readonly PublishedRevision[],
+): Rollback[] {
+  return rollbacks.filter((rollback) => {
+    const revisions = revisionsOf(rollback);
+    const counts = (one: PublishedRevision) => allowOutOfBand || one.outOfBand === undefined;
+    const isLater = (one: PublishedRevision) =>
+      one.revision > rollback.from || (one.revision === rollback.from && !isAbout(rollback, one));
+    return revisions.length === 0 || revisions.some((one) => counts(one) && isLater(one));
+  });
 }
 
 /** True if the delivered revision is missing, only lower ones exist, and it was not deleted through Sluice. */

@@ -28,6 +28,7 @@ interface World {
   branch: Map<string, PresentFile>;
   status: number | undefined;
   pin: number | undefined;
+  rollback: { readonly from: number; readonly to: number } | undefined;
   isSelected: boolean;
   areLabelsKnown: boolean;
 }
@@ -37,6 +38,7 @@ type Step =
   | { readonly type: 'trust'; readonly nth: number; readonly trust: Trust }
   | { readonly type: 'vanish' | 'delete'; readonly nth: number }
   | { readonly type: 'pin'; readonly nth: number | undefined }
+  | { readonly type: 'rollback'; readonly nth: number | undefined }
   | { readonly type: 'select' | 'labels'; readonly value: boolean }
   | { readonly type: 'deliver' | 'restart' | 'removeFolder' };
 
@@ -50,6 +52,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ type: fc.constant('trust' as const), nth, trust }) },
   { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('vanish' as const, 'delete' as const), nth }) },
   fc.record({ type: fc.constant('pin' as const), nth: fc.option(nth, { nil: undefined }) }),
+  fc.record({ type: fc.constant('rollback' as const), nth: fc.option(nth, { nil: undefined }) }),
   fc.record({ type: fc.constantFrom('select' as const, 'labels' as const), value: fc.boolean() }),
   fc.constant<Step>({ type: 'restart' }),
   fc.constant<Step>({ type: 'removeFolder' }),
@@ -72,7 +75,10 @@ function applyStep(world: World, step: Step): void {
     published.delete(number);
     if (step.type === 'delete') deleted.add(number);
   } else if (step.type === 'pin') world.pin = step.nth === undefined ? undefined : pick(step.nth);
-  else if (step.type === 'select') world.isSelected = step.value;
+  else if (step.type === 'rollback') {
+    const [from, to] = step.nth === undefined ? [] : [pick(0), pick(step.nth + 1)];
+    world.rollback = from === undefined || to === undefined ? undefined : { from, to };
+  } else if (step.type === 'select') world.isSelected = step.value;
   else if (step.type === 'labels') world.areLabelsKnown = step.value;
   else if (step.type === 'restart') world.status = undefined;
   else if (step.type === 'removeFolder') world.branch = new Map();
@@ -82,7 +88,10 @@ function applyStep(world: World, step: Step): void {
 function deliver(world: World): void {
   const pins = world.pin === undefined ? [] : [{ ...PACKAGE, revision: world.pin }];
   const spec = { selector: {}, git: { repo: 'file:///x.git' }, pins, allowPrune: true };
-  const target = settingsOf(deliveryTargetKind.complete({ metadata: { name: 'edge' }, spec }));
+  const { rollback } = world;
+  const rollbacks = rollback && [{ ...PACKAGE, ...rollback, time: '2026-01-01T00:00:00Z', reason: 'Degraded' }];
+  const status = rollbacks === undefined ? {} : { status: { rollbacks } };
+  const target = settingsOf({ ...deliveryTargetKind.complete({ metadata: { name: 'edge' }, spec }), ...status });
   const before = heldBy(world);
   const revisions = [...world.published].map(
     ([revision, trust]): PublishedRevision => ({
@@ -119,7 +128,9 @@ function deliver(world: World): void {
   if (after !== undefined)
     expect(world.published.get(after), 'only publications that count are delivered').toBe('trusted');
   if (known === undefined || (after !== undefined && after >= known)) return;
-  const isExplicit = world.deleted.has(known) || !world.isSelected || world.pin === after;
+  const isRolledBack =
+    rollback?.to === after && world.pin === undefined && rollback?.from === Math.max(...world.published.keys());
+  const isExplicit = world.deleted.has(known) || !world.isSelected || world.pin === after || isRolledBack;
   expect(isExplicit, `v${known} went back to v${after}`).toBe(true);
 }
 
@@ -140,12 +151,12 @@ function blobId(data: Uint8Array): string {
   return createHash('sha1').update(`blob ${data.length}\0`).update(data).digest('hex');
 }
 
-test('property: the delivered version decreases only by a deletion, a pin or a change of the selector', () => {
+test('property: the delivered version decreases only by a deletion, a pin, a rollback or a change of the selector', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 10, maxLength: 40 }), (steps) => {
       const world: World = {
         ...{ published: new Map(), deleted: new Set<number>(), branch: new Map() },
-        ...{ status: undefined, pin: undefined, isSelected: true, areLabelsKnown: true },
+        ...{ status: undefined, pin: undefined, rollback: undefined, isSelected: true, areLabelsKnown: true },
       };
       for (const one of steps) applyStep(world, one);
       deliver(world);

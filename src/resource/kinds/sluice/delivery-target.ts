@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { durationSchema } from '../../object/duration.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
@@ -30,6 +31,16 @@ const deliveredPackage = z.object({
   revision: z.int().describe('Revision number that is delivered.'),
   commit: z.string().describe('ID of the commit of the revision.'),
   tree: z.string().describe('ID of the Git tree with the manifests.'),
+});
+
+const rollback = z.object({
+  repository: z.string().describe('Name of the Repository object.'),
+  package: z.string().describe('Path of the package in the repository.'),
+  from: z.int().describe('Number of the revision that failed.'),
+  to: z.int().describe('Number of the earlier revision that is delivered instead.'),
+  time: z.string().meta({ format: 'date-time' }).describe('Time of the decision, in RFC 3339.'),
+  reason: z.string().describe('What the engine reported of the failed revision.'),
+  commit: z.string().optional().describe('ID of the commit of the failed revision.'),
 });
 
 export const deliveryTargetKind = defineKind({
@@ -76,6 +87,16 @@ export const deliveryTargetKind = defineKind({
         ),
       suspend: z.boolean().optional().describe('If true, suspends delivery.'),
       engine: engineSchema.optional(),
+      rollback: z
+        .object({
+          unhealthyAfter: durationSchema.describe(
+            'Duration for which the engine reports a delivered revision as unhealthy before the previous one is delivered, such as 10m.',
+          ),
+        })
+        .optional()
+        .describe(
+          'Policy for going back to the previous revision of a package. Without it, no revision is rolled back.',
+        ),
     })
     .describe('Desired deliveries.'),
   status: z
@@ -85,6 +106,13 @@ export const deliveryTargetKind = defineKind({
       lastCommit: z.string().optional().describe('ID of the commit that was last delivered.'),
       packages: z.array(deliveredPackage).optional().describe('Packages in the last delivered commit.'),
       deployment: targetDeploymentSchema.optional(),
+      rollbacks: z
+        .array(rollback)
+        .optional()
+        .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['repository', 'package'] })
+        .describe(
+          'Packages whose last revision failed, so that an earlier one is delivered until the next publication or "sluice target resume".',
+        ),
     })
     .describe('Observed state of the delivery.'),
   printerColumns: [

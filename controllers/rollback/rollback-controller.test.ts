@@ -1,0 +1,151 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { state } from '../../src/delivery/status/engine-report.ts';
+import { targetDeployment } from '../../src/delivery/status/target-deployment.ts';
+import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
+import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { findCondition } from '../../src/resource/object/condition.ts';
+import { CONTEXT, controllerOn, publish, publishNext } from '../../test/support/delivery.ts';
+import { type Fixture, fixture } from '../../test/support/fixture.ts';
+import { git as gitCli } from '../../test/support/git/git-cli.ts';
+import { rollbackController } from './rollback-controller.ts';
+
+const KEY = { namespace: 'default', name: 'edge' };
+const DEGRADED = [state('True', 'Synced', ''), state('False', 'Degraded', 'Deployment web not ready: 2/3')] as const;
+
+let world: Fixture;
+let clock: ManualClock;
+let site: string;
+let delivery: ControllerOptions;
+let rollback: ControllerOptions;
+let monotonicMs: number;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  world = await fixture(clock);
+  await world.register('apps');
+  site = await world.bare('site');
+  delivery = controllerOn(world);
+  monotonicMs = 0;
+  const { client, store, folder } = world;
+  rollback = rollbackController({
+    ...{ client, store, clock, dataFolder: join(folder, 'data'), git: { network: DEFAULT_NETWORK } },
+    recorder: world.recorder('controller:rollback'),
+    monotonic: () => monotonicMs,
+  });
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+const deliver = () => delivery.reconcile(KEY, CONTEXT);
+const decide = () => rollback.reconcile(KEY, CONTEXT);
+const target = () => world.client.get(deliveryTargetKind, KEY);
+const present = () => gitCli(site, ['show', 'main:web/cm.yaml']);
+
+async function report([synced, healthy]: readonly [ReturnType<typeof state>, ReturnType<typeof state>]): Promise<void> {
+  const now = await target();
+  const { packages = [], lastCommit, deployment: before } = now.status ?? {};
+  const evaluated = packages.map((one) => ({ ...one, synced, healthy }));
+  const deployment = targetDeployment(evaluated, {
+    ...{ delivered: state('True', 'Synced', ''), commit: lastCommit, objects: [], before, now: clock.now() },
+  });
+  await world.client.updateStatus(deliveryTargetKind, { ...now, status: { ...now.status, deployment } });
+}
+
+async function minutesPass(minutes: number): Promise<void> {
+  monotonicMs += minutes * 60_000;
+  await decide();
+}
+
+/** Two delivered revisions, of which the last one has been unhealthy for eleven minutes. */
+async function failSecond(): Promise<string> {
+  const first = await publish(world, 'web', 'one');
+  await world.client.create(deliveryTargetKind, {
+    metadata: { name: 'edge' },
+    spec: { selector: {}, git: { repo: site }, rollback: { unhealthyAfter: '10m' } } as never,
+  });
+  await deliver();
+  const second = await publishNext(world, first, 'w2', 'two');
+  await deliver();
+  expect(present()).toContain('two');
+  await report(DEGRADED);
+  await decide();
+  await minutesPass(9);
+  expect((await target()).status?.rollbacks).toBeUndefined();
+  await minutesPass(2);
+  return second;
+}
+
+test('a revision that stays unhealthy is replaced by the one before, until the next publication', async () => {
+  const second = await failSecond();
+  const { status } = await target();
+  expect(status?.rollbacks).toMatchObject([
+    {
+      ...{ repository: 'apps', package: 'web', from: 2, to: 1, commit: world.store.get(second).commit },
+      reason: 'Degraded: Deployment web not ready: 2/3',
+    },
+  ]);
+  expect(findCondition(status?.conditions, 'RolledBack')).toMatchObject({
+    ...{ status: 'True', message: expect.stringContaining('apps/web v2 failed, so v1 is delivered') },
+  });
+  await deliver();
+  expect(present()).toContain('one');
+  expect((await target()).status?.packages).toMatchObject([{ revision: 1 }]);
+  // The earlier revision fails too: the target stays with it.
+  await report(DEGRADED);
+  await decide();
+  await minutesPass(30);
+  expect((await target()).status?.rollbacks).toHaveLength(1);
+  await publishNext(world, second, 'w3', 'three');
+  await deliver();
+  expect(present()).toContain('three');
+  expect(await world.events('edge')).toContainEqual(expect.stringMatching(/^RolledBack: apps\/web v2 failed/));
+  const after = (await target()).status;
+  expect(after?.rollbacks).toBeUndefined();
+  expect(findCondition(after?.conditions, 'RolledBack')).toMatchObject({ status: 'False', reason: 'Ended' });
+});
+
+test('a user ends a rollback by an annotation, and the revision is delivered again and kept', async () => {
+  await failSecond();
+  await deliver();
+  const rolledBack = await target();
+  const annotations = { 'sluice.dev/resume': 'apps/web@v2' };
+  await world.client.update(deliveryTargetKind, { ...rolledBack, metadata: { ...rolledBack.metadata, annotations } });
+  await decide();
+  const resumed = await target();
+  expect(resumed.status?.rollbacks).toBeUndefined();
+  await deliver();
+  expect(present()).toContain('two');
+  await report(DEGRADED);
+  await decide();
+  await minutesPass(30);
+  expect((await target()).status?.rollbacks).toBeUndefined();
+});
+
+test('a pin wins over a rollback, and a pinned package is not rolled back', async () => {
+  await failSecond();
+  await deliver();
+  const rolledBack = await target();
+  const pins = [{ repository: 'apps', package: 'web', revision: 2 }];
+  await world.client.update(deliveryTargetKind, { ...rolledBack, spec: { ...rolledBack.spec, pins } });
+  await deliver();
+  expect(present()).toContain('two');
+  expect((await target()).status?.rollbacks).toHaveLength(1);
+});
+
+test('a package without an earlier delivery stays, with an event', async () => {
+  await publish(world, 'web', 'one');
+  await world.client.create(deliveryTargetKind, {
+    metadata: { name: 'edge' },
+    spec: { selector: {}, git: { repo: site }, rollback: { unhealthyAfter: '10m' } } as never,
+  });
+  await deliver();
+  await report(DEGRADED);
+  await decide();
+  await minutesPass(11);
+  expect((await target()).status?.rollbacks).toBeUndefined();
+  expect((await world.events('edge')).at(-1)).toMatch(
+    /^RollbackImpossible: apps\/web v1 is unhealthy, but is not rolled back: /,
+  );
+});

@@ -1,0 +1,185 @@
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import { toObject, watchKind } from '../../src/controller/source.ts';
+import { type Rollback, settingsOf } from '../../src/delivery/delivery-target.ts';
+import {
+  type DueRollback,
+  decideRollbacks,
+  earlierRevision,
+  type Observations,
+} from '../../src/delivery/rollback/decide-rollbacks.ts';
+import { isResumed, RESUME_ANNOTATION } from '../../src/delivery/rollback/resume.ts';
+import { rollbackText, withoutRollbacks, withRollbacks } from '../../src/delivery/rollback/rollback-status.ts';
+import { packageKey } from '../../src/delivery/selection/select-revisions.ts';
+import { engineText } from '../../src/delivery/status/engine-values.ts';
+import type { PackageName } from '../../src/delivery/status/target-deployment.ts';
+import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { Oid } from '../../src/git/git-repository.ts';
+import { openLocation } from '../../src/git/open/open-location.ts';
+import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
+import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { credentialsOf } from '../../src/package/upstream/credentials.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
+import { sameValue } from '../../src/resource/object/same-value.ts';
+import { controllerMirror } from '../delivery/target-mirror.ts';
+import { writeTargetStatus } from '../delivery/write-target-status.ts';
+import { EventDeduplicator } from '../event-deduplicator.ts';
+import { packageHistory } from './package-history.ts';
+
+const ROLLBACK_ACTOR = 'controller:rollback';
+const MAX_REASON_CHARACTERS = 240;
+
+export interface RollbackOptions {
+  readonly client: Client;
+  readonly store: Pick<RevisionStore, 'repositories'>;
+  readonly clock: Clock;
+  /** The same as that of the delivery controller, whose mirrors this one reads. */
+  readonly dataFolder: string;
+  readonly git?: RepositoryOptions;
+  /** Default: a new recorder on `client`. */
+  readonly recorder?: EventRecorder;
+  /** Milliseconds of a clock that never jumps. Default: that of the process. */
+  readonly monotonic?: () => number;
+}
+
+/** Makes targets go back to the previous revision of a package that stays unhealthy after its delivery. */
+export function rollbackController(options: RollbackOptions): ControllerOptions {
+  const { store, clock, dataFolder, monotonic = () => performance.now() } = options;
+  const client = options.client.as({ name: ROLLBACK_ACTOR }, 'controller');
+  const events = new EventDeduplicator(
+    options.recorder ?? new EventRecorder({ client, clock, component: ROLLBACK_ACTOR }),
+  );
+  const observed = new Map<string, Observations>();
+
+  return {
+    name: 'rollback',
+    sources: [
+      watchKind(deliveryTargetKind, {
+        predicate: (event) =>
+          specOrMetadataChanged(event) ||
+          (event.type === 'update' && !sameValue(factsOf(event.object), factsOf(event.old))),
+        map: toObject,
+      }),
+    ],
+    maxConcurrentReconciles: 4,
+    reconcileTimeoutMs: 60_000,
+    baseDelayMs: 1_000,
+    maxDelayMs: 300_000,
+    async reconcile(key): Promise<ReconcileResult | undefined> {
+      const target = await client.find(deliveryTargetKind, key);
+      if (target === undefined || target.metadata.deletionTimestamp !== undefined) {
+        observed.delete(keyText(key));
+        events.forget(key);
+        return undefined;
+      }
+      const resumed = target.metadata.annotations?.[RESUME_ANNOTATION];
+      const ended = target.status?.rollbacks?.filter((one) => isResumed(resumed, one)) ?? [];
+      // The new status wakes this controller again.
+      if (ended.length > 0) return resume(target, ended);
+      const { observations, due, nextMs } = decideRollbacks(target, observed.get(keyText(key)) ?? new Map(), {
+        monotonicMs: monotonic(),
+        highestOf: (name) => highestOf(rowsOf(target, name)),
+      });
+      if (observations.size === 0) observed.delete(keyText(key));
+      else observed.set(keyText(key), observations);
+      const isKept = ({ delivered }: DueRollback) => isResumed(resumed, { ...delivered, from: delivered.revision });
+      const failed = due.filter((one) => !isKept(one));
+      if (failed.length > 0) await rollBack(target, failed);
+      return nextMs === undefined
+        ? undefined
+        : { requeueAfter: Math.max(nextMs, 100), reason: 'the time after which an unhealthy package is rolled back' };
+    },
+  };
+
+  function rowsOf({ metadata }: Stored<DeliveryTarget>, name: PackageName): readonly PackageRevision[] {
+    const repository = store
+      .repositories()
+      .find((one) => one.namespace === metadata.namespace && one.repository === name.repository);
+    return (repository?.index.ofPackage(name.package) ?? []).filter((row) => isPublished(row) && row.revision > 0);
+  }
+
+  async function rollBack(target: Stored<DeliveryTarget>, due: readonly DueRollback[]): Promise<void> {
+    const { lastCommit } = target.status ?? {};
+    if (lastCommit === undefined) return;
+    const added = await rollbacksOf(target, due, lastCommit);
+    if (added.length === 0) return;
+    const written = await writeTargetStatus(client, target, ({ status }) =>
+      // A delivery in the meantime is another one.
+      status === undefined || status.lastCommit !== lastCommit ? undefined : withRollbacks(status, added, clock.now()),
+    );
+    if (written === undefined) return;
+    for (const rollback of added)
+      events.record(target, 'Warning', 'RolledBack', rollbackText(rollback), packageKey(rollback));
+  }
+
+  async function rollbacksOf(
+    target: Stored<DeliveryTarget>,
+    due: readonly DueRollback[],
+    lastCommit: Oid,
+  ): Promise<Rollback[]> {
+    const { git: place, allowOutOfBand } = target.spec;
+    const credentials = credentialsOf(client, target, place.secretRef);
+    const { git } = await openLocation({
+      ...{ url: place.repo, mirrorPath: controllerMirror(dataFolder, target), hostedFolder: hostedFolder(dataFolder) },
+      ...(credentials === undefined ? {} : { credentials }),
+      ...(options.git === undefined ? {} : { repository: options.git }),
+    });
+    const time = new Date(clock.now()).toISOString();
+    const rollbacks: Rollback[] = [];
+    try {
+      for (const one of due) {
+        const { repository, package: path, revision, commit } = one.delivered;
+        const history = await packageHistory(git, lastCommit, one.delivered, settingsOf(target).name);
+        const rows = rowsOf(target, one.delivered);
+        const found = earlierRevision(one, history, (number, sourceCommit) =>
+          rows.some(
+            (row) =>
+              row.revision === number &&
+              row.commit === sourceCommit &&
+              (allowOutOfBand === true || row.outOfBand === undefined),
+          ),
+        );
+        if ('because' in found) {
+          const message = `${packageKey(one.delivered)} v${revision} is unhealthy, but is not rolled back: ${found.because}`;
+          events.record(target, 'Warning', 'RollbackImpossible', message, packageKey(one.delivered));
+          continue;
+        }
+        const { reason, message } = one.state.healthy;
+        const text = engineText(message === '' ? reason : `${reason}: ${message}`, MAX_REASON_CHARACTERS);
+        const failed = commit === '' ? {} : { commit };
+        rollbacks.push({ repository, package: path, from: revision, to: found.to, time, reason: text, ...failed });
+      }
+    } finally {
+      await git.close();
+    }
+    return rollbacks;
+  }
+
+  /** Ends rollbacks that a user has named. */
+  async function resume(target: Stored<DeliveryTarget>, ended: readonly Rollback[]): Promise<undefined> {
+    const written = await writeTargetStatus(client, target, ({ status }) =>
+      status === undefined ? undefined : withoutRollbacks(status, ended, 'resumed by hand', clock.now()),
+    );
+    if (written === undefined) return;
+    for (const one of ended) {
+      events.forgetTopic(keyOf(target), packageKey(one));
+      const message = `the rollback of ${packageKey(one)} from v${one.from} to v${one.to} is ended by hand; the target delivers its last revision again`;
+      events.record(target, 'Normal', 'Resumed', message, `resume ${packageKey(one)}`);
+    }
+  }
+}
+
+function highestOf(rows: readonly PackageRevision[]): number | undefined {
+  return rows.length === 0 ? undefined : Math.max(...rows.map(({ revision }) => revision));
+}
+
+/** What a decision depends on in a status. */
+function factsOf({ status }: DeliveryTarget): unknown {
+  return [status?.lastCommit, status?.packages, status?.deployment, status?.rollbacks];
+}

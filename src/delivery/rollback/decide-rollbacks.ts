@@ -1,0 +1,141 @@
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import { parseDuration } from '../../resource/object/duration.ts';
+import { packageKey } from '../selection/select-revisions.ts';
+import {
+  currentDeployment,
+  deploymentOf,
+  type PackageName,
+  type TimedDeployment,
+} from '../status/target-deployment.ts';
+
+export type DeliveredPackage = NonNullable<NonNullable<DeliveryTarget['status']>['packages']>[number];
+
+/**
+ * Milliseconds after a delivery within which a package has to become unhealthy: a revision that was healthy before is not the cause of a
+ * later failure, and going back would not repair it.
+ */
+const MAX_ONSET_MS = 3_600_000;
+/** States that support the statement that the delivered content itself fails. All others, such as Unknown or Blocked, do not. */
+const FAILING_HEALTH: ReadonlySet<string> = new Set(['Degraded', 'Missing']);
+const DEPLOYED: ReadonlySet<string> = new Set(['Synced', 'Failed']);
+
+/** A package that is unhealthy without interruption. */
+export interface Observation {
+  readonly revision: number;
+  readonly commit: string;
+  /** Milliseconds of a clock that never jumps. */
+  readonly since: number;
+}
+
+/** By `packageKey`. Kept between decisions; without it the time starts again. */
+export type Observations = ReadonlyMap<string, Observation>;
+
+export interface DueRollback {
+  readonly delivered: DeliveredPackage;
+  /** What the engine reports of it. */
+  readonly state: TimedDeployment;
+}
+
+export interface RollbackDecision {
+  readonly observations: Observations;
+  /** Packages that have been unhealthy for long enough. */
+  readonly due: readonly DueRollback[];
+  /** Milliseconds until another one can be due. */
+  readonly nextMs: number | undefined;
+}
+
+export interface DecisionContext {
+  /** Milliseconds of a clock that never jumps. */
+  readonly monotonicMs: number;
+  /** The highest published revision of a package; undefined if it is not known. */
+  readonly highestOf: (name: PackageName) => number | undefined;
+}
+
+const NOTHING: RollbackDecision = { observations: new Map(), due: [], nextMs: undefined };
+
+/**
+ * The packages of a target that are due for a rollback. Only the highest revision of a package is rolled back, once: a package that has a
+ * rollback or a pin is left as it is, so that a failure that the earlier revision shares does not lead further back. Time counts only
+ * while Sluice observes the failure, so that neither a jump of the wall clock nor a pause of the process shortens it.
+ */
+export function decideRollbacks(
+  { spec, status }: Pick<DeliveryTarget, 'spec' | 'status'>,
+  before: Observations,
+  { monotonicMs, highestOf }: DecisionContext,
+): RollbackDecision {
+  const limit = spec.rollback && parseDuration(spec.rollback.unhealthyAfter);
+  const deployment = currentDeployment({ status });
+  if (limit === undefined || deployment === undefined || spec.suspend === true) return NOTHING;
+  // The worst state of a package, so that a healthy target of thousands of packages costs nothing.
+  if (deployment.healthy.status !== 'False') return NOTHING;
+  const excluded = new Set([...(spec.pins ?? []), ...(status?.rollbacks ?? [])].map(packageKey));
+  const observations = new Map<string, Observation>();
+  const due: DueRollback[] = [];
+  let nextMs: number | undefined;
+  for (const delivered of status?.packages ?? []) {
+    const state = deploymentOf(deployment, delivered);
+    const key = packageKey(delivered);
+    if (!isFailing(state) || excluded.has(key) || highestOf(delivered) !== delivered.revision) continue;
+    const { revision, commit } = delivered;
+    const last = before.get(key);
+    const isSame = last?.revision === revision && last.commit === commit && last.since <= monotonicMs;
+    const since = isSame ? last.since : monotonicMs;
+    observations.set(key, { revision, commit, since });
+    const left = since + limit - monotonicMs;
+    if (left <= 0) due.push({ delivered, state });
+    else nextMs = Math.min(nextMs ?? left, left);
+  }
+  return { observations, due, nextMs };
+}
+
+function isFailing({ synced, healthy }: TimedDeployment): boolean {
+  return healthy.status === 'False' && FAILING_HEALTH.has(healthy.reason) && DEPLOYED.has(synced.reason);
+}
+
+/** A delivery or removal of a package in the history of a target's branch. */
+export interface PastDelivery {
+  /** Undefined if it removed the package. */
+  readonly revision: number | undefined;
+  /** The published commit that the manifests came from. */
+  readonly sourceCommit: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly time: number;
+}
+
+export interface EarlierRevision {
+  readonly to: number;
+}
+
+/** Why there is no rollback. */
+export interface NoRollback {
+  readonly because: string;
+}
+
+/**
+ * The revision that the target delivered before the failed one. `history` has the newest delivery of the package first. `counts` is true
+ * for a revision that is still published in band, with this commit: what a branch says about itself is not trusted.
+ */
+export function earlierRevision(
+  { delivered, state }: DueRollback,
+  history: readonly PastDelivery[],
+  counts: (revision: number, sourceCommit: string) => boolean,
+): EarlierRevision | NoRollback {
+  const [last] = history;
+  if (last?.revision !== delivered.revision)
+    return { because: `the branch of the target does not show v${delivered.revision} as its last delivery` };
+  const [first = last] = history.slice(0, runLength(history)).slice(-1);
+  if (Date.parse(state.healthy.since) - first.time > MAX_ONSET_MS)
+    return { because: `v${delivered.revision} became unhealthy more than an hour after its delivery` };
+  for (const { revision, sourceCommit } of history) {
+    if (revision === undefined) break;
+    if (revision < delivered.revision && sourceCommit !== undefined && counts(revision, sourceCommit))
+      return { to: revision };
+  }
+  return { because: `no revision below v${delivered.revision} that was delivered here is published in band` };
+}
+
+/** The number of deliveries at the beginning that are of one revision, such as after repairs of the folder. */
+function runLength(history: readonly PastDelivery[]): number {
+  const end = history.findIndex(({ revision }) => revision !== history[0]?.revision);
+  return end === -1 ? history.length : end;
+}
