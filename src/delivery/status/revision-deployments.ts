@@ -51,8 +51,8 @@ export function deploymentsOf(
 
 /** What an engine reports, where something is missing; empty for a package that is synced and healthy. */
 export function deploymentMessage({ synced, healthy }: TimedDeployment): string {
-  const texts = [synced, healthy]
-    .filter(({ status }) => status !== 'True')
-    .map(({ reason, message }) => message || reason);
+  // The same reason is the same cause, such as an engine that reports nothing.
+  const problems = synced.reason === healthy.reason ? [synced] : [synced, healthy];
+  const texts = problems.filter(({ status }) => status !== 'True').map(({ reason, message }) => message || reason);
   return [...new Set(texts)].join('; ');
 }

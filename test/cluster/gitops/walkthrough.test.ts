@@ -87,7 +87,6 @@ describe('docs/gitops-walkthrough.md', { ...skipFor(missing), timeout: 300_000 }
         const [, data] = START.exec(step.command) ?? [];
         if (data === undefined) await shell.follow(step);
         else await startSluice(data);
-        if (process.env.WALK_LOG) console.log(`$ ${step.command}\n${data ? '' : await shell.run(/^(sluice (target get|why|rpkg preview))/.test(step.command) ? step.command : 'true')}`);
       }
       expect(sluice?.ownFailures()).toEqual([]);
     });
