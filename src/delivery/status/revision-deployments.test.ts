@@ -109,4 +109,6 @@ test('a cause that prevents both states is named once', () => {
   const synced = unknown('0 of 2 packages are synced; a, b: no object');
   const healthy = unknown('0 of 2 packages are healthy; a, b: no object');
   expect(deploymentMessage({ synced, healthy })).toBe(synced.message);
+  const other = unknown('1 of 2 packages are healthy; b: its health is unknown');
+  expect(deploymentMessage({ synced, healthy: other })).toBe(`${synced.message}; ${other.message}`);
 });
