@@ -29,7 +29,8 @@ const missing =
   ('missing' in argocd && argocd.missing) ||
   ('missing' in redis && redis.missing) ||
   ('missing' in definitions && definitions.missing);
-const START = /^sluice up --data (\S+)$/;
+const START = 'sluice up';
+const DATA = '.sluice';
 
 /** Argo CD syncs one cluster and Flux another one, both with the objects of the page. */
 describe('docs/gitops-walkthrough.md', { ...skipFor(missing), timeout: 300_000 }, () => {
@@ -48,7 +49,7 @@ describe('docs/gitops-walkthrough.md', { ...skipFor(missing), timeout: 300_000 }
       throw new Error('the programs are missing');
     for (const name of ['packages', 'edge-east', 'edge-west']) emptyRepository(join(folder.path, `${name}.git`));
     git = await startGitServer({ root: folder.path });
-    shell = await PageShell.create(folder.path, join(folder.path, 'work/data/kubeconfig'));
+    shell = await PageShell.create(folder.path, join(folder.path, 'work', DATA, 'kubeconfig'));
     await copyExamples(join(shell.work, 'examples/gitops'), git.url);
     const start = async (site: string) => {
       const plane = await ControlPlane.start({ programs: cluster, controllerManager: true, kwok: true });
@@ -74,9 +75,9 @@ describe('docs/gitops-walkthrough.md', { ...skipFor(missing), timeout: 300_000 }
     folder.remove();
   });
 
-  /** Starts it as the page says, but goes on while it runs. The Git host and the clusters of a test are on this machine. */
-  async function startSluice(data: string): Promise<void> {
-    sluice = await RunningUp.start(join(shell.work, data), { words: ['--allow-git-host', '127.0.0.1'] });
+  /** Starts it with the default data folder of the page, which commands use while it runs. The Git host and the clusters of a test are on this machine. */
+  async function startSluice(): Promise<void> {
+    sluice = await RunningUp.start(join(shell.work, DATA), { words: ['--allow-git-host', '127.0.0.1'] });
   }
 
   test('has commands in its sections', () => expect(sections.length).toBeGreaterThan(6));
@@ -84,9 +85,8 @@ describe('docs/gitops-walkthrough.md', { ...skipFor(missing), timeout: 300_000 }
     test(title, async ({ skip }) => {
       skip(failed, 'a section before it failed');
       for (const step of steps) {
-        const [, data] = START.exec(step.command) ?? [];
-        if (data === undefined) await shell.follow(step);
-        else await startSluice(data);
+        if (step.command === START) await startSluice();
+        else await shell.follow(step);
       }
       expect(sluice?.ownFailures()).toEqual([]);
     });
