@@ -21,7 +21,7 @@ const WANTED = [
   /^docs\/[\w-]+\.(?:md|svg)$/,
   /^deploy\/crds\/[\w.]+\.yaml$/,
   /^controllers\/(?:[\w-]+\/)*README\.md$/,
-  /^examples\/quickstart\//,
+  /^examples\/(?:quickstart|gitops)\//,
 ];
 /** What must not be in the build: tests, their support, sources. */
 const UNWANTED = /\.test\.|\.conformance\.|(?:^|\/)testing\b|(?:^|\/)fixtures?\/|(?<!\.d)\.ts$|\.map$/;

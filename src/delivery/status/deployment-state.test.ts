@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { coveringReports, deploymentState, type TreeAt } from './deployment-state.ts';
 import { type EngineReport, state } from './engine-report.ts';
+import { targetDeployment } from './target-deployment.ts';
 
 const [C1, C2, C3] = ['1', '2', '3'].map((digit) => digit.repeat(40)) as [string, string, string];
 const NOW = 1_000_000;
@@ -115,4 +116,15 @@ test('the innermost object counts, and the worst of several', () => {
 test('without an object that deploys the folder nothing is reported', () => {
   expect(evaluate([], {}).synced).toMatchObject({ status: 'Unknown', reason: 'NotReported' });
   expect(coveringReports('a', [])).toEqual([]);
+});
+
+test('packages that no object deploys share a state, so that the status of a large target lists none of them', () => {
+  const packages = ['a', 'b', 'c'].map((path) => ({
+    ...{ repository: 'packages', package: path },
+    ...deploymentState({ folder: `edge/${path}`, tree: 'new' }, [], { treeAt: trees({}), now: NOW }),
+  }));
+  const options = { delivered: state('True', 'Synced', ''), commit: C1, objects: [], before: undefined, now: 0 };
+  const deployment = targetDeployment(packages, options);
+  expect(deployment.packages).toBeUndefined();
+  expect(deployment.common.synced.message).toContain('sluice target init');
 });

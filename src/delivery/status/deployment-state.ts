@@ -45,6 +45,13 @@ export function coveringReports(folder: string, reports: readonly EngineReport[]
   return covering.filter(({ path }) => path.length === innermost);
 }
 
+/** Without the name of the folder: with it, each package of a target that no engine syncs yet would have a state of its own in the status. */
+const UNDEPLOYED = state(
+  'Unknown',
+  'NotReported',
+  'no object of the engine deploys the folder; "sluice target init" prints one that does',
+);
+
 /**
  * Whether the content of a package is deployed and healthy, by the reports that concern it. Content is compared by tree: a report about
  * any commit counts whose folder has the delivered tree, and no other one, however new. Healthy is True only if the engine reported the
@@ -56,14 +63,7 @@ export function deploymentState(
   context: DeploymentContext,
 ): PackageDeployment {
   const [first, ...others] = reports;
-  if (first === undefined) {
-    const missing = state(
-      'Unknown',
-      'NotReported',
-      `no object of the engine deploys ${delivered.folder || 'the root'}`,
-    );
-    return { synced: missing, healthy: missing, confirmed: undefined };
-  }
+  if (first === undefined) return { synced: UNDEPLOYED, healthy: UNDEPLOYED, confirmed: undefined };
   let result = stateByReport(delivered, first, context);
   for (const report of others) {
     const other = stateByReport(delivered, report, context);

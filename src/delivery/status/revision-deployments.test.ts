@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
-import { deploymentsOf } from './revision-deployments.ts';
+import { deploymentMessage, deploymentsOf } from './revision-deployments.ts';
 import { statusCounts, targetDeployment } from './target-deployment.ts';
 
 const NOW = Date.parse('2030-01-01T00:00:00.000Z');
@@ -102,4 +102,13 @@ test('with thousands of different states those beyond the limit are not known, a
   const base = target('east', 'default', [['p2999', 1, bad]]);
   const [one] = deploymentsOf(revision('p2999', 1), [{ ...base, status: { ...base.status, deployment } }]);
   expect(one).toMatchObject({ healthy: expect.not.stringMatching('True') });
+});
+
+test('a cause that prevents both states is named once', () => {
+  const unknown = (message: string) => ({ status: 'Unknown', reason: 'NotReported', message, since: '' }) as const;
+  const synced = unknown('0 of 2 packages are synced; a, b: no object');
+  const healthy = unknown('0 of 2 packages are healthy; a, b: no object');
+  expect(deploymentMessage({ synced, healthy })).toBe(synced.message);
+  const other = unknown('1 of 2 packages are healthy; b: its health is unknown');
+  expect(deploymentMessage({ synced, healthy: other })).toBe(`${synced.message}; ${other.message}`);
 });

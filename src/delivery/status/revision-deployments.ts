@@ -49,10 +49,15 @@ export function deploymentsOf(
     .sort((a, b) => (a.target < b.target ? -1 : 1));
 }
 
+/** How the message of a target as a whole begins; what follows is the cause. */
+const COUNT = /^\d+ of \d+ packages? (?:is|are) \w+; /;
+
 /** What an engine reports, where something is missing; empty for a package that is synced and healthy. */
 export function deploymentMessage({ synced, healthy }: TimedDeployment): string {
   const texts = [synced, healthy]
     .filter(({ status }) => status !== 'True')
     .map(({ reason, message }) => message || reason);
-  return [...new Set(texts)].join('; ');
+  const [first, second] = texts.map((text) => text.replace(COUNT, ''));
+  if (first === second) return texts[0] ?? '';
+  return texts.join('; ');
 }

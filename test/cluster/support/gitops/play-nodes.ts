@@ -22,6 +22,8 @@ export async function playNodes(api: KubeApi): Promise<void> {
         },
         matchConditions: [
           { name: 'unassigned', expression: '!has(object.spec.nodeName)' },
+          // No node has labels.
+          { name: 'no-selector', expression: '!has(object.spec.nodeSelector)' },
           {
             name: 'may-run',
             expression: `!has(object.metadata.labels) || !('${NEVER_READY}' in object.metadata.labels)`,
