@@ -1,11 +1,14 @@
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-/** The namespace of the manifests; a release of the chart has any. */
+/** The namespace of the manifests. Helm users choose the namespace of a release, so the templates must not contain a fixed one. */
 const NAMESPACE = /\bsluice-system\b/g;
 
 /** Files of the manifests that are no templates: a chart neither creates its namespace nor lists its files. */
 const OMITTED = new Set(['kustomization.yaml', 'namespace.yaml']);
+
+/** Templates that are written by hand: Helm prints these notes after an installation, for which no manifest has a place. */
+export const HAND_WRITTEN: ReadonlySet<string> = new Set(['NOTES.txt']);
 
 /** File name to text of the templates of the Helm chart, made of the manifests for kustomize in a folder. */
 export function chartTemplates(deploy: string): ReadonlyMap<string, string> {

@@ -138,6 +138,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['pipeline', 'worker', 'renderer'],
   ],
+  'src/delivery': ['.', 'yaml', 'selection', 'tree'],
   'src/server': [
     ...[
       'certificates',

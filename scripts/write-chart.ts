@@ -3,11 +3,11 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chartTemplates } from './chart-templates.ts';
+import { chartTemplates, HAND_WRITTEN } from './chart-templates.ts';
 
 const deploy = fileURLToPath(new URL('../deploy/', import.meta.url));
 const folder = join(deploy, 'chart/templates');
 mkdirSync(folder, { recursive: true });
 const files = chartTemplates(deploy);
-for (const old of readdirSync(folder)) if (!files.has(old)) rmSync(join(folder, old));
+for (const old of readdirSync(folder)) if (!files.has(old) && !HAND_WRITTEN.has(old)) rmSync(join(folder, old));
 for (const [name, text] of files) writeFileSync(join(folder, name), text);

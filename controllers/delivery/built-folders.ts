@@ -1,5 +1,5 @@
-import { blobIdOf, type DesiredFile } from '../../src/delivery/branch-view.ts';
-import type { ManifestsOutcome } from '../../src/delivery/manifests.ts';
+import { blobIdOf, type DesiredFile } from '../../src/delivery/tree/branch-view.ts';
+import type { ManifestsOutcome } from '../../src/delivery/tree/manifests.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 

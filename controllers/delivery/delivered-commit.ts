@@ -1,4 +1,4 @@
-import { readMessage } from '../../src/delivery/trailers.ts';
+import { readMessage } from '../../src/delivery/tree/trailers.ts';
 import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 
 /** Commits of a target that are searched; in practice one of the last names each package. */

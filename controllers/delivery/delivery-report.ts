@@ -1,8 +1,8 @@
-import type { Desired } from '../../src/delivery/desired.ts';
-import type { FolderOwner } from '../../src/delivery/kustomization.ts';
 import { compareText } from '../../src/delivery/path-rules.ts';
-import { isAlert, type PackageRefusal, packageKey } from '../../src/delivery/select-revisions.ts';
-import { readMessage } from '../../src/delivery/trailers.ts';
+import { isAlert, type PackageRefusal, packageKey } from '../../src/delivery/selection/select-revisions.ts';
+import type { Desired } from '../../src/delivery/tree/desired.ts';
+import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
+import { readMessage } from '../../src/delivery/tree/trailers.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { type Condition, findCondition, setCondition } from '../../src/resource/object/condition.ts';

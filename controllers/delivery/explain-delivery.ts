@@ -1,7 +1,7 @@
 import { conditionsOf } from '../../kptfile-schema/index.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
-import { manifestsOf } from '../../src/delivery/manifests.ts';
-import { type PackageRefusal, packageKey, selectRevisions } from '../../src/delivery/select-revisions.ts';
+import { type PackageRefusal, packageKey, selectRevisions } from '../../src/delivery/selection/select-revisions.ts';
+import { manifestsOf } from '../../src/delivery/tree/manifests.ts';
 import { Mutex } from '../../src/foundation/concurrency/mutex.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { GitNetwork } from '../../src/git/network/git-network.ts';

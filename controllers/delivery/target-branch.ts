@@ -1,6 +1,6 @@
-import type { PresentFile } from '../../src/delivery/branch-view.ts';
-import { type FolderOwner, KUSTOMIZATION, readOwner } from '../../src/delivery/kustomization.ts';
 import { joinPath } from '../../src/delivery/path-rules.ts';
+import type { PresentFile } from '../../src/delivery/tree/branch-view.ts';
+import { type FolderOwner, KUSTOMIZATION, readOwner } from '../../src/delivery/tree/kustomization.ts';
 import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { RefConflictError } from '../../src/git/errors.ts';

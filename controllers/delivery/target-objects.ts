@@ -1,5 +1,5 @@
-import type { DesiredRevision } from '../../src/delivery/desired.ts';
-import { packageKey } from '../../src/delivery/select-revisions.ts';
+import { packageKey } from '../../src/delivery/selection/select-revisions.ts';
+import type { DesiredRevision } from '../../src/delivery/tree/desired.ts';
 import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { keyOf, keyText } from '../../src/resource/object/object.ts';
 

@@ -1,7 +1,4 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
-import type { DesiredRevision } from '../../src/delivery/desired.ts';
-import type { FolderOwner } from '../../src/delivery/kustomization.ts';
-import { manifestsOf } from '../../src/delivery/manifests.ts';
 import type { DeliveryRefusal } from '../../src/delivery/refusal.ts';
 import {
   type DeliveredRevision,
@@ -9,8 +6,11 @@ import {
   type PublishedRevision,
   packageKey,
   selectInSteps,
-} from '../../src/delivery/select-revisions.ts';
-import type { GateVerdict } from '../../src/delivery/trailers.ts';
+} from '../../src/delivery/selection/select-revisions.ts';
+import type { DesiredRevision } from '../../src/delivery/tree/desired.ts';
+import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
+import { manifestsOf } from '../../src/delivery/tree/manifests.ts';
+import type { GateVerdict } from '../../src/delivery/tree/trailers.ts';
 import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';

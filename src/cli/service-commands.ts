@@ -79,7 +79,7 @@ cannot be used or a controller failed.`,
       'after',
       `
 It serves the package kinds (porch.kpt.dev) through API aggregation; the cluster keeps all other objects, which are
-custom resources. One replica leads; the others keep their mirrors up to date and are not ready.
+custom resources. One replica leads; the others keep their mirrors up to date, so that one of them can take its place.
 SIGTERM finishes what runs, releases the Lease and ends with 0. A replica that loses its Lease ends with 1.
 Without --signing-key-secret it signs with the Secret sluice-signing-key of its namespace, which it creates.`,
     ),

@@ -9,6 +9,8 @@ export type InformerEvent<T extends KubernetesObject> =
   | { readonly type: 'update'; readonly object: Stored<T>; readonly old: Stored<T> }
   | { readonly type: 'delete'; readonly object: Stored<T> };
 
+const BY_NAMESPACE = 'namespace';
+
 /** The objects of one kind by key, and by the values of index functions. */
 export class InformerStore<T extends KubernetesObject> {
   readonly #objects = new Map<string, Stored<T>>();
@@ -44,6 +46,13 @@ export class InformerStore<T extends KubernetesObject> {
     return found;
   }
 
+  /** The objects of a namespace, in no particular order. */
+  inNamespace(namespace: string): Stored<T>[] {
+    // An index costs memory, which most stores can save.
+    if (!this.#indexes.has(BY_NAMESPACE)) this.addIndex(BY_NAMESPACE, ({ metadata }) => [metadata.namespace ?? '']);
+    return this.byIndex(BY_NAMESPACE, namespace);
+  }
+
   /** Stores a state of an object and returns the events that follow; none if it is stored already. */
   put(object: Stored<T>): InformerEvent<T>[] {
     const key = keyText(keyOf(object));
@@ -68,10 +77,20 @@ export class InformerStore<T extends KubernetesObject> {
     return [{ type: 'delete', object }];
   }
 
-  /** Replaces all objects by a list: objects that are not in it are removed. */
-  replace(items: readonly Stored<T>[]): InformerEvent<T>[] {
+  /** Replaces all objects by a list: objects that are not in it are removed. Those of the namespaces to `keep` stay as they are. */
+  replace(items: readonly Stored<T>[], keep: ReadonlySet<string> = new Set()): InformerEvent<T>[] {
+    const isReplaced = ({ metadata }: Stored<T>) => !keep.has(metadata.namespace ?? '');
+    return this.#replace([...this.#objects.values()].filter(isReplaced), items.filter(isReplaced));
+  }
+
+  /** Replaces the objects of a namespace by a list of these. */
+  replaceIn(namespace: string, items: readonly Stored<T>[]): InformerEvent<T>[] {
+    return this.#replace(this.inNamespace(namespace), items);
+  }
+
+  #replace(old: readonly Stored<T>[], items: readonly Stored<T>[]): InformerEvent<T>[] {
     const present = new Set(items.map((item) => keyText(keyOf(item))));
-    const removed = [...this.#objects].filter(([key]) => !present.has(key)).map(([, object]) => object);
+    const removed = old.filter((object) => !present.has(keyText(keyOf(object))));
     return [...removed.flatMap((object) => this.remove(object)), ...items.flatMap((item) => this.put(item))];
   }
 

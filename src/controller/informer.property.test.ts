@@ -208,12 +208,13 @@ describe('Informer', () => {
 
   test('despite random faults the store becomes equal to the storage, and handlers get events without gaps', async () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd');
+    const namespace = fc.constantFrom('default', 'other');
     const step = fc.oneof(
-      fc.record({ kind: fc.constant('put' as const), name, size: fc.nat(5) }),
-      fc.record({ kind: fc.constant('delete' as const), name }),
+      fc.record({ kind: fc.constant('put' as const), namespace, name, size: fc.nat(5) }),
+      fc.record({ kind: fc.constant('delete' as const), namespace, name }),
       fc.record({ kind: fc.constant('wait' as const), milliseconds: fc.nat(20_000) }),
       fc.record({ kind: fc.constant('settle' as const) }),
-      fc.record({ kind: fc.constant('refresh' as const) }),
+      fc.record({ kind: fc.constant('refresh' as const), namespace: fc.option(namespace, { nil: undefined }) }),
     );
     const fault = fc.constantFrom<(Fault | undefined)[]>(
       undefined,
@@ -233,19 +234,24 @@ describe('Informer', () => {
         informer.start();
         for (const each of steps) {
           if (each.kind === 'put') {
-            const input = { metadata: { name: each.name }, spec: { size: each.size } };
-            const old = await client.find(widgetKind, { name: each.name });
+            const key = { namespace: each.namespace, name: each.name };
+            const input = { metadata: key, spec: { size: each.size } };
+            const old = await client.find(widgetKind, key);
             if (old === undefined) await client.create(widgetKind, input);
             else await client.update(widgetKind, { ...old, spec: input.spec });
           } else if (each.kind === 'delete') {
-            await client.delete(widgetKind, { name: each.name }).catch(() => undefined);
+            await client.delete(widgetKind, { namespace: each.namespace, name: each.name }).catch(() => undefined);
           } else if (each.kind === 'wait') await clock.advanceAsync(each.milliseconds);
           else if (each.kind === 'settle') await settle();
-          else if (await informer.refresh().then(succeeded, failed)) {
+          else if (await informer.refresh(undefined, each.namespace).then(succeeded, failed)) {
             // A refresh that succeeded brought the store up to date, however far behind the watch is.
             const nextFault = widgets.nextFault;
             widgets.nextFault = () => undefined;
-            expect(versions(informer.list())).toEqual(versions((await client.list(widgetKind)).items));
+            const [scope, read] =
+              each.namespace === undefined
+                ? [{}, informer.list()]
+                : [{ namespace: each.namespace }, informer.inNamespace(each.namespace)];
+            expect(versions(read)).toEqual(versions((await client.list(widgetKind, scope)).items));
             widgets.nextFault = nextFault;
           }
         }

@@ -53,6 +53,8 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
   #version: string | undefined;
   /** The version of the last list that `refresh` put into the store, whose events the watch may still deliver. */
   #refreshed: string | undefined;
+  /** As `#refreshed`, by namespace, for lists of one namespace. */
+  readonly #refreshedIn = new Map<string, string>();
   /** Ends the present watch. */
   #watching: AbortController | undefined;
   #failures = 0;
@@ -99,6 +101,11 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     return this.#store.byIndex(name, value);
   }
 
+  /** The objects of a namespace, in no particular order. */
+  inNamespace(namespace: string): Stored<T>[] {
+    return this.#store.inNamespace(namespace);
+  }
+
   addIndex(name: string, of: IndexFunction<T>): void {
     this.#store.addIndex(name, of);
   }
@@ -122,33 +129,56 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
 
   /**
    * Lists once and puts the result into the store: when it resolves, the store contains every write that the storage acknowledged before
-   * the call, however far behind the watch is. Errors as of list; the store is unchanged then.
+   * the call, however far behind the watch is. Errors as of list; the store is unchanged then. With a namespace, this concerns its objects
+   * alone, and the list has no others; the informer must not select a namespace then.
    */
-  async refresh(signal?: AbortSignal): Promise<void> {
+  async refresh(signal?: AbortSignal, namespace?: string): Promise<void> {
     const { client, kind, selection } = this.#options;
-    const before = this.#reached;
-    const abort = signal === undefined ? {} : { signal };
-    const { items, resourceVersion } = await client.list(kind, { ...selection, ...abort });
+    const before = this.#reachedIn(namespace);
+    const { items, resourceVersion } = await client.list(kind, {
+      ...selection,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(signal === undefined ? {} : { signal }),
+    });
     const wentBack = before !== undefined && isOlder(resourceVersion, before);
     // During the list, the watch or another list may have received newer objects.
-    if (!wentBack && this.#reached !== undefined && isOlder(resourceVersion, this.#reached)) return;
-    this.#refreshed = resourceVersion;
-    this.#replace(items);
-    if (!wentBack) return;
-    // The storage was replaced, for instance from a backup: its watch has to begin again.
+    const reached = this.#reachedIn(namespace);
+    if (!wentBack && reached !== undefined && isOlder(resourceVersion, reached)) return;
+    // The storage was replaced, for instance from a backup: versions of before mean nothing, and its watch has to begin again.
+    if (wentBack) this.#forgetVersions();
+    if (namespace === undefined) {
+      this.#replace(items, this.#newerThan(resourceVersion));
+      this.#refreshed = resourceVersion;
+    } else {
+      this.#refreshedIn.set(namespace, resourceVersion);
+      this.#notify(this.#store.replaceIn(namespace, items));
+      this.#options.onChange?.();
+    }
+    if (wentBack) this.#watching?.abort();
+  }
+
+  /** The version of the storage that the objects of a namespace, or all, show at least; undefined before the first list. */
+  #reachedIn(namespace: string | undefined): string | undefined {
+    const refreshed = namespace === undefined ? undefined : this.#refreshedIn.get(namespace);
+    return latest(latest(this.#version, this.#refreshed), refreshed);
+  }
+
+  /** Removes what a list of all objects has overtaken, and returns the namespaces of which the store has a newer list. */
+  #newerThan(resourceVersion: string): ReadonlySet<string> {
+    for (const [namespace, version] of this.#refreshedIn)
+      if (!isOlder(resourceVersion, version)) this.#refreshedIn.delete(namespace);
+    return new Set(this.#refreshedIn.keys());
+  }
+
+  #forgetVersions(): void {
     this.#version = undefined;
-    this.#watching?.abort();
+    this.#refreshed = undefined;
+    this.#refreshedIn.clear();
   }
 
-  /** The version of the storage that the store shows at least; undefined before the first list. */
-  get #reached(): string | undefined {
-    const [watched, refreshed] = [this.#version, this.#refreshed];
-    if (watched === undefined || refreshed === undefined) return watched ?? refreshed;
-    return isOlder(watched, refreshed) ? refreshed : watched;
-  }
-
-  #replace(items: readonly Stored<T>[]): void {
-    if (!this.#store.equals(items)) this.#notify(this.#store.replace(items));
+  /** Puts a list of all objects into the store, except into namespaces of which the store has a newer list. */
+  #replace(items: readonly Stored<T>[], newer: ReadonlySet<string>): void {
+    if (!this.#store.equals(items)) this.#notify(this.#store.replace(items, newer));
     this.#isSynced = true;
     this.#synced.resolve();
     this.#options.onChange?.();
@@ -177,6 +207,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
   async #list(signal: AbortSignal): Promise<string> {
     const { client, kind, selection } = this.#options;
     const refreshed = this.#refreshed;
+    const refreshedIn = new Map(this.#refreshedIn);
     const { items, resourceVersion } = await client.list(kind, { ...selection, signal });
     if (signal.aborted) return resourceVersion;
     // A refresh may have read a newer list meanwhile; the watch from here delivers its changes again.
@@ -184,7 +215,10 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       this.#refreshed !== undefined && this.#refreshed !== refreshed && isOlder(resourceVersion, this.#refreshed);
     if (!isBehind) {
       this.#refreshed = undefined;
-      this.#replace(items);
+      // A refresh from before this list says nothing about a storage that was replaced since.
+      for (const [namespace, version] of refreshedIn)
+        if (this.#refreshedIn.get(namespace) === version) this.#refreshedIn.delete(namespace);
+      this.#replace(items, this.#newerThan(resourceVersion));
     }
     return resourceVersion;
   }
@@ -242,12 +276,14 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
   #apply(event: WatchEvent<T>): void {
     if (event.type === 'BOOKMARK') {
       this.#version = event.resourceVersion;
+      this.#newerThan(event.resourceVersion);
       return;
     }
-    const { resourceVersion } = event.object.metadata;
+    const { resourceVersion, namespace = '' } = event.object.metadata;
     this.#version = resourceVersion;
     // The store already contains a later list, in which this object may be changed or deleted.
-    if (this.#refreshed !== undefined && !isOlder(this.#refreshed, resourceVersion)) return;
+    const refreshed = latest(this.#refreshed, this.#refreshedIn.get(namespace));
+    if (refreshed !== undefined && !isOlder(refreshed, resourceVersion)) return;
     this.#notify(event.type === 'DELETED' ? this.#store.remove(event.object) : this.#store.put(event.object));
     this.#options.onChange?.();
   }
@@ -263,4 +299,9 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       this.#options.onError?.(error);
     }
   }
+}
+
+function latest(one: string | undefined, other: string | undefined): string | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return isOlder(one, other) ? other : one;
 }

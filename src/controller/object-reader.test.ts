@@ -52,6 +52,44 @@ describe('ObjectReader', () => {
     await reader.stop();
   });
 
+  test('a refresh of one namespace lists its objects alone, and the watch takes nothing back', async () => {
+    const { clock, client, widgets, reader } = setUp();
+    const create = (namespace: string, name: string) =>
+      client.create(widgetKind, { metadata: { namespace, name }, spec: {} });
+    const names = (namespace: string) => reader.listIn(namespace).map(({ metadata }) => metadata.name);
+    await create('one', 'a');
+    await create('two', 'b');
+    await reader.start();
+    await settle();
+    const listed: (string | undefined)[] = [];
+    const list = widgets.list.bind(widgets);
+    widgets.list = (context, options) => {
+      listed.push(options?.namespace);
+      return list(context, options);
+    };
+    widgets.nextFault = () => 'deaf';
+    await create('two', 'c');
+    await settle();
+    await create('one', 'd');
+    await create('two', 'e');
+    await client.delete(widgetKind, { namespace: 'one', name: 'a' });
+    widgets.nextFault = () => undefined;
+    await reader.refresh('one');
+    expect([names('one'), names('two')]).toEqual([['d'], ['b', 'c']]);
+    await Promise.all([reader.refresh('two'), reader.refresh('one')]);
+    expect([names('one'), names('two')]).toEqual([['d'], ['b', 'c', 'e']]);
+    expect(listed).toEqual(['one', 'two', 'one']);
+    const seen: string[] = [];
+    reader.informer.addHandler(({ type, object }) => seen.push(`${type} ${object.metadata.name}`));
+    seen.length = 0;
+    await clock.advanceAsync(120_000);
+    expect(seen).toEqual([]);
+    await create('one', 'f');
+    await settle();
+    expect(names('one')).toEqual(['d', 'f']);
+    await reader.stop();
+  });
+
   test('a caller reads its own write without a pause between them', async () => {
     const { client, reader, names, create } = setUp();
     await reader.start();

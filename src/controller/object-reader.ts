@@ -1,3 +1,4 @@
+import { SharedCall } from '../foundation/concurrency/shared-call.ts';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import type { Clock } from '../foundation/time/clock.ts';
 import type { Client, SelectOptions } from '../resource/client/client.ts';
@@ -31,8 +32,9 @@ export class ObjectReader<T extends KubernetesObject> {
   readonly informer: Informer<T>;
   readonly #options: ObjectReaderOptions<T>;
   #sorted: readonly Stored<T>[] | undefined;
-  #refreshing: Promise<void> | undefined;
-  #nextRefresh: Promise<void> | undefined;
+  readonly #sortedIn = new Map<string, readonly Stored<T>[]>();
+  /** By namespace; undefined for all. */
+  readonly #refreshes = new Map<string | undefined, SharedCall>();
 
   constructor(options: ObjectReaderOptions<T>) {
     this.#options = options;
@@ -41,14 +43,10 @@ export class ObjectReader<T extends KubernetesObject> {
       ...{ client, kind, clock },
       ...(selection === undefined ? {} : { selection }),
       ...(onError === undefined ? {} : { onError }),
-      onChange: () => {
-        this.#sorted = undefined;
-      },
+      onChange: () => this.#forgetSorted(),
     });
     // Handlers of the informer read before it reports that all of a list was handled.
-    this.informer.addHandler(() => {
-      this.#sorted = undefined;
-    });
+    this.informer.addHandler(() => this.#forgetSorted());
   }
 
   /**
@@ -72,31 +70,43 @@ export class ObjectReader<T extends KubernetesObject> {
   /** All objects, by name. Throws Unavailable before the first list. */
   list(): readonly Stored<T>[] {
     this.#expectSynced();
-    this.#sorted ??= this.informer.list().sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    this.#sorted ??= this.informer.list().sort(byName);
     return this.#sorted;
   }
 
-  /**
-   * Resolves when reads return all objects that the storage acknowledged before the call. Rejects with Unavailable or Timeout if the
-   * storage cannot be read; the caller must not decide then. Concurrent calls share their lists.
-   */
-  refresh(): Promise<void> {
-    if (this.#refreshing === undefined) {
-      this.#refreshing = this.#refresh().finally(() => {
-        this.#refreshing = undefined;
-      });
-      return this.#refreshing;
-    }
-    // A list that began before this call may lack what was acknowledged since; the next one serves all that wait.
-    const next = () => {
-      this.#nextRefresh = undefined;
-      return this.refresh();
-    };
-    this.#nextRefresh ??= this.#refreshing.then(next, next);
-    return this.#nextRefresh;
+  /** The objects of a namespace, by name. Throws Unavailable before the first list. */
+  listIn(namespace: string): readonly Stored<T>[] {
+    this.#expectSynced();
+    const sorted = this.#sortedIn.get(namespace) ?? this.informer.inNamespace(namespace).sort(byName);
+    this.#sortedIn.set(namespace, sorted);
+    return sorted;
   }
 
-  async #refresh(): Promise<void> {
+  /** The objects under a value of an index of the informer. Throws Unavailable before the first list. */
+  byIndex(name: string, value: string): Stored<T>[] {
+    this.#expectSynced();
+    return this.informer.byIndex(name, value);
+  }
+
+  /**
+   * Resolves when reads return all objects, or all of a namespace, that the storage acknowledged before the call. Rejects with Unavailable or
+   * Timeout if the storage cannot be read; the caller must not decide then. Concurrent calls share their lists. A call with a namespace costs
+   * nothing that grows with the objects of others.
+   */
+  refresh(namespace?: string): Promise<void> {
+    const shared = this.#refreshes.get(namespace) ?? new SharedCall(() => this.#refresh(namespace));
+    this.#refreshes.set(namespace, shared);
+    return shared.call().finally(() => {
+      if (shared.isIdle && this.#refreshes.get(namespace) === shared) this.#refreshes.delete(namespace);
+    });
+  }
+
+  #forgetSorted(): void {
+    this.#sorted = undefined;
+    this.#sortedIn.clear();
+  }
+
+  async #refresh(namespace: string | undefined): Promise<void> {
     const { kind, clock, refreshTimeoutMs = REFRESH_TIMEOUT_MS } = this.#options;
     const end = new AbortController();
     const { promise: expired, reject } = Promise.withResolvers<never>();
@@ -105,8 +115,10 @@ export class ObjectReader<T extends KubernetesObject> {
       end.abort();
     });
     try {
+      // Reads throw before all objects were listed once.
+      const scope = this.informer.synced ? namespace : undefined;
       // A storage need not heed the signal.
-      await Promise.race([this.informer.refresh(end.signal), expired]);
+      await Promise.race([this.informer.refresh(end.signal, scope), expired]);
     } catch (error) {
       const code = error instanceof SluiceError && error.code === 'Timeout' ? 'Timeout' : 'Unavailable';
       throw new SluiceError(
@@ -123,4 +135,8 @@ export class ObjectReader<T extends KubernetesObject> {
     if (this.informer.synced) return;
     throw new SluiceError('Unavailable', `the ${this.#options.kind.plural} have not been read yet; retry soon`);
   }
+}
+
+function byName({ metadata: left }: KubernetesObject, { metadata: right }: KubernetesObject): number {
+  return left.name < right.name ? -1 : 1;
 }

@@ -35,8 +35,8 @@ import { collectionPath, objectPath, versionPath } from './resource-path.ts';
 import { selectionQuery, withQuery } from './selection-query.ts';
 import { watchStream } from './watch-stream.ts';
 
-/** kube-apiserver sends a bookmark about once a minute. */
-const SILENCE_LIMIT_MS = 90_000;
+/** kube-apiserver sends a bookmark about once a minute. Above CLUSTER_WATCH_TIMEOUT_MS: an informer begins a quiet watch again by itself. */
+const SILENCE_LIMIT_MS = 180_000;
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 const MERGE_PATCH = 'application/merge-patch+json';
 /** Kubernetes reads the body as YAML, of which JSON is a part. */
@@ -47,7 +47,7 @@ export interface HttpClientOptions {
   readonly face: EntryPoint;
   /** The user to impersonate, if not the user of the kubeconfig, who needs the right to impersonate. */
   readonly impersonate?: Actor | undefined;
-  /** See `WatchStreamOptions`. Default 90,000 ms. */
+  /** See `WatchStreamOptions`. Default 180,000 ms. */
   readonly silenceLimit?: number;
 }
 

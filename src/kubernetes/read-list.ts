@@ -8,7 +8,10 @@ import type { Query } from './selection-query.ts';
 
 /** Items of a page that are requested at most. */
 export const MAX_PAGE_ITEMS = 500;
-/** The next size of a page that has more bytes: 500, 62, 7 items, then one, which may have as many bytes as any response. */
+/**
+ * By which a page with too many bytes gets smaller: 500, 62, 7 items, then one, which may have as many bytes as any response. Halving would
+ * read up to nine pages in vain, each of many megabytes; a larger divisor would read small pages where slightly smaller ones suffice.
+ */
 const PAGE_DIVISOR = 8;
 /** More objects would not fit into memory, or mean that the server is faulty. */
 const MAX_ITEMS = 1_000_000;

@@ -186,11 +186,11 @@ describe('a failing watch', () => {
     );
     response?.write('\n');
     // The watch waits again after the empty line.
-    await expect.poll(() => clock.nextDelay).toBe(90_000);
-    await clock.advanceAsync(89_000);
+    await expect.poll(() => clock.nextDelay).toBe(180_000);
+    await clock.advanceAsync(179_000);
     expect(clock.pending).toBe(1);
     await clock.advanceAsync(1000);
-    expect(await settled).toMatchObject({ code: 'Timeout', message: expect.stringContaining('nothing for 90 s') });
+    expect(await settled).toMatchObject({ code: 'Timeout', message: expect.stringContaining('nothing for 180 s') });
     expect(clock.pending).toBe(0);
   });
 

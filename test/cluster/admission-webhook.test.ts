@@ -260,8 +260,8 @@ describe('a kube-apiserver with a certificate for its webhooks', skipFor(missing
     const content = {
       ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'direct' },
       clusters: [{ name: 'direct', cluster }],
-      users: [{ name: 'nobody', user: {} }],
-      contexts: [{ name: 'direct', context: { cluster: 'direct', user: 'nobody' } }],
+      users: [{ name: 'anonymous', user: {} }],
+      contexts: [{ name: 'direct', context: { cluster: 'direct', user: 'anonymous' } }],
     };
     await writeFile(direct, JSON.stringify(content));
     const mallory = await KubeApi.of(direct);

@@ -7,7 +7,7 @@ import type { KubeObject } from '../support/api/kube-api.ts';
 import { buildGoProgram, HELM } from '../support/go-program.ts';
 import { skipFor } from '../support/skip.ts';
 import { type ClusterPrograms, clusterPrograms } from './support/programs.ts';
-import { kustomize, nameOf, renderChart } from './support/render.ts';
+import { kustomize, nameOf, renderChart, renderNotes } from './support/render.ts';
 
 const missing = inject('serverMissing');
 const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
@@ -99,6 +99,18 @@ describe('the Helm chart', skipFor(missing !== '' && missing), () => {
     const namespaces = objects.map(({ metadata }) => metadata.namespace).filter((name) => name !== undefined);
     expect(new Set(namespaces)).toEqual(new Set(['elsewhere', 'kube-system']));
     expect(JSON.stringify(objects)).not.toContain('sluice-system');
+  });
+
+  test('prints what to do next, in the namespace of the release and by the values', async () => {
+    const notes = async (values: readonly string[]) =>
+      (await renderNotes(helm, values, { namespace: 'elsewhere', folder })).trim();
+    const plain = await notes([]);
+    expect(plain).toContain('kubectl -n elsewhere rollout status deployment/sluice');
+    expect(plain).toContain('--clusterrole=sluice-git-credentials --serviceaccount=elsewhere:sluice');
+    expect(plain).toContain('set webhook.enabled=true');
+    const complete = await notes(['webhook.enabled=true', 'gitCredentials.allNamespaces=true']);
+    expect(complete).not.toMatch(/rolebinding|webhook/);
+    expect(`${plain}${complete}`).not.toMatch(/sluice-system|\{\{|\n\n\n/);
   });
 
   test.each([

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/testing.ts';
 import { eventually } from '../support/api/eventually.ts';
+import { git, refsOf } from '../support/git/git-cli.ts';
 import { NAMESPACE } from './support/sluice-serve.ts';
 import { useInstallation } from './support/use-installation.ts';
 
@@ -84,6 +85,81 @@ test('a key that the CLI trusts counts in the running server, and nothing that i
   expect(await statusOf('after', /^(?!.*outOfBand).*"Published"/s)).not.toContain('outOfBand');
   const { text } = await used.current.admin.get(REPOSITORY);
   expect(text).not.toContain('older than the repository');
+
+  // With the kubeconfig: the list changes nothing, and the adoption counts.
+  await publishInFolder('later');
+  expect(await statusOf('later', /outOfBand/)).toContain('RevokedKey');
+  const adopt = (...words: string[]) => inCluster('repo', 'adopt', 'packages', '--only', 'later/*', ...words);
+  const { keys: known } = await shown();
+  expect(await adopt()).toMatch(/refs\/tags\/later\/v1 +RevokedKey[\s\S]*would adopt: 1 tag/);
+  expect((await shown()).keys).toEqual(known);
+  expect(await adopt('--yes')).toContain('adopted: 1 tag');
+  expect(await statusOf('later', /^(?!.*outOfBand).*"Published"/s)).not.toContain('outOfBand');
+  const { own: unchanged, keys: after } = await shown();
+  expect(unchanged).toEqual(own);
+  expect(after.slice(known.length)).toMatchObject([{ origin: 'added', comment: 'sluice repo adopt' }]);
+  const { text: state } = await used.current.admin.get(REPOSITORY);
+  expect(state).not.toContain('older than the repository');
+  expect(await inCluster('repo', 'adopt', 'packages')).toContain('nothing to adopt in packages');
+});
+
+test('a publication that was deleted counts again once it is adopted with the kubeconfig', async () => {
+  const { gitFolder } = used.current;
+  const tag = 'refs/tags/back/v1';
+  await inCluster('rpkg', 'init', 'back', '--repository', 'packages', '--workspace', 'v1');
+  for (const verb of ['propose', 'approve']) await inCluster('rpkg', verb, 'packages.back.v1');
+  const published = git(gitFolder, ['rev-parse', tag]).trim();
+  for (const verb of ['propose-delete', 'delete']) await inCluster('rpkg', verb, 'packages.back.v1');
+  expect(refsOf(gitFolder).has(tag)).toBe(false);
+  git(gitFolder, ['update-ref', tag, published]);
+  expect(await statusOf('back', /outOfBand/)).toContain('RolledBack');
+  expect(await inCluster('repo', 'adopt', 'packages', '--only', 'back/*', '--yes')).toContain('adopted: 1 tag');
+  expect(await statusOf('back', /^(?!.*outOfBand).*"Published"/s)).not.toContain('outOfBand');
+});
+
+test('an adoption that only the leader could record is refused with the next step', async () => {
+  const adopt = (...words: string[]) =>
+    runCli(['repo', 'adopt', 'packages', '--kubeconfig', used.plane.kubeconfig, ...words], {
+      ...process.env,
+      ...environment,
+    });
+  expect(await adopt('--new-id', '--yes')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('only the leader writes that into the ledger of a cluster'),
+  });
+  expect(await adopt('--ledger-namespace', 'default')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/no trust ledger in the namespace default.*--ledger-namespace/),
+  });
+  // A user without the right to read policies gets the refusal, and does not wait for them.
+  const ROLES = `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}`;
+  const { admin, gitFolder } = used.current;
+  await admin.post(`${ROLES}/roles`, {
+    metadata: { name: 'ledger-reader' },
+    rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list'] }],
+  });
+  await admin.post(`${ROLES}/rolebindings`, {
+    metadata: { name: 'ledger-reader' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'ledger-reader' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'olga' }],
+  });
+  const olga = ['repo', 'adopt', 'packages', '--kubeconfig', await used.plane.userKubeconfig('olga')];
+  const result = await eventually(
+    () => runCli(olga, { ...process.env, ...environment }),
+    ({ stderr }) => !stderr.includes('configmaps'),
+  );
+  expect(result).toMatchObject({ code: 1, stderr: expect.stringMatching(/cannot list resource/) });
+  const accepted = git(gitFolder, ['rev-parse', 'main']).trim();
+  const rewritten = git(gitFolder, ['commit-tree', `${accepted}^{tree}`, '-m', 'rewritten']).trim();
+  git(gitFolder, ['update-ref', 'refs/heads/main', rewritten]);
+  const refused = await adopt('--yes');
+  git(gitFolder, ['update-ref', 'refs/heads/main', accepted]);
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      new RegExp(`cannot accept ${rewritten} .* push the accepted commit to the main branch`),
+    ),
+  });
 });
 
 test('the running server signs with the key of a rotation, and the old one is revoked with --force', async () => {

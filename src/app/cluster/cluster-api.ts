@@ -4,6 +4,7 @@ import { Registry } from '../../resource/storage/registry.ts';
 import { ApiServer } from '../../server/api-server.ts';
 import { documentPaths, servedKinds } from '../../server/document-paths.ts';
 import { DocumentCache } from '../../server/documents/document-cache.ts';
+import type { Admission } from '../../server/handlers/handler.ts';
 import { decodeKubernetesProtobuf } from '../../server/protobuf/decode-kubernetes-protobuf.ts';
 import type { PathHandler } from '../../server/request/path-handler.ts';
 import type { ApiParts, ServedApi } from '../service/serve-api.ts';
@@ -14,6 +15,8 @@ import type { ClusterFront } from './cluster-front.ts';
 export interface ClusterApiOptions {
   readonly session: Session;
   readonly front: ClusterFront;
+  /** Checks writes of packages. */
+  readonly admit: Admission;
   /** False for a process of controllers: it serves health checks and metrics. */
   readonly servesPackages: boolean;
   /** Paths with any method for callers of the cluster that prove themselves in another way, such as reviews of admission. */
@@ -22,7 +25,7 @@ export interface ClusterApiOptions {
 
 /** Serves the package kinds of a session at the front of a replica. All other kinds are served by the kube-apiserver. */
 export function serveClusterApi(options: ClusterApiOptions, parts: ApiParts): ServedApi {
-  const { session, front, servesPackages, publicPaths } = options;
+  const { session, front, admit, servesPackages, publicPaths } = options;
   const { health, paths, webhooks, onRequest, warn } = parts;
   const registry = new Registry();
   if (servesPackages) for (const kind of PACKAGE_KINDS) registry.register(session.registry.storage(kind));
@@ -34,7 +37,7 @@ export function serveClusterApi(options: ClusterApiOptions, parts: ApiParts): Se
   });
   const { authenticator, authorizer } = front.access;
   const server = new ApiServer({
-    ...{ registry, authenticator, authorizer, onRequest },
+    ...{ registry, authenticator, authorizer, admit, onRequest },
     clock: session.clock,
     decodeProtobuf: decodeKubernetesProtobuf,
     webhooks: firstOf([...publicPaths, webhooks]),

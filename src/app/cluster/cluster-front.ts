@@ -13,6 +13,7 @@ import type { ServingCertificates } from '../../server/certificates/serving-cert
 import type { HealthChecks } from '../../server/health/health-checks.ts';
 import { type Listener, listen } from '../../server/listener.ts';
 import type { ListenAddress } from '../service/listen-address.ts';
+import { unlessRepeated } from './repeated-warnings.ts';
 
 /** The Secret with the certificates, which all replicas share. */
 const CERTIFICATES_NAME = 'sluice-serving-cert';
@@ -47,6 +48,12 @@ export class ClusterFront {
   /** Rejects if the certificates cannot be read or created, or the port cannot be opened. */
   static async open(options: ClusterFrontOptions): Promise<ClusterFront> {
     const { client, clock, address, namespace, service, warn } = options;
+    // Callers without valid credentials cause failures too, as often as they like.
+    const isNews = unlessRepeated(clock);
+    const warnOfAccess = (error: unknown) => {
+      const message = messageOf(error);
+      if (isNews(message)) warn('authentication', message);
+    };
     // Set at once, before anything can change.
     let front: ClusterFront | undefined;
     const certificates = await keepServingCertificates({
@@ -58,7 +65,7 @@ export class ClusterFront {
     const access = delegateAccess({
       ...{ client, clock },
       onAuthorities: () => front?.noteCertificates(),
-      onError: (error) => warn('authentication', messageOf(error)),
+      onError: warnOfAccess,
     });
     try {
       const { key, certificate: cert } = certificates.current.server;

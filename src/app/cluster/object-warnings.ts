@@ -1,26 +1,16 @@
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
+import { unlessRepeated } from './repeated-warnings.ts';
 
 /** Each informer has its own failure at the same moment. */
 const COLLECT_MS = 1000;
-/** What goes on is repeated this often, and not at every attempt. */
-const REPEAT_MS = 5 * 60_000;
-const MAX_REMEMBERED = 200;
-
 /**
  * Reports failed reads of objects of the cluster: kinds that it does not serve together, with the next step, and any other message once
  * while it repeats.
  */
 export function objectWarnings(clock: Clock, warn: (message: string) => void): (error: unknown) => void {
-  const reported = new Map<string, number>();
+  const isNews = unlessRepeated(clock);
   const missing = new Set<string>();
-  const isRepeated = (text: string) => {
-    const atMs = reported.get(text);
-    if (atMs !== undefined && Math.abs(clock.now() - atMs) < REPEAT_MS) return true;
-    if (reported.size >= MAX_REMEMBERED) reported.clear();
-    reported.set(text, clock.now());
-    return false;
-  };
   const flush = () => {
     const kinds = [...missing].sort().join(', ');
     missing.clear();
@@ -31,7 +21,7 @@ export function objectWarnings(clock: Clock, warn: (message: string) => void): (
   return (error) => {
     const kind = missingKind(error);
     const text = kind ?? messageOf(error);
-    if (isRepeated(text)) return;
+    if (!isNews(text)) return;
     if (kind === undefined) warn(text);
     else {
       if (missing.size === 0) clock.schedule(COLLECT_MS, flush);

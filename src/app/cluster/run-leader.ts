@@ -12,6 +12,7 @@ import { aborted } from '../service/until-stopped.ts';
 import { serveClusterApi } from './cluster-api.ts';
 import type { ClusterFront } from './cluster-front.ts';
 import { ensureSigningKey, SIGNING_KEY_NAME } from './ensure-signing-key.ts';
+import { keepPackagesOfEndingNamespace } from './keep-packages-of-ending-namespace.ts';
 import { keepServerTrusted } from './keep-server-trusted.ts';
 import { objectWarnings } from './object-warnings.ts';
 import { aboutCluster, openClusterSession } from './open-cluster-session.ts';
@@ -101,7 +102,8 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
         });
         const servesPackages = role !== 'controllers';
         const publicPaths = servesPackages ? [handle] : [];
-        return serveClusterApi({ session, front, servesPackages, publicPaths }, parts);
+        const admit = keepPackagesOfEndingNamespace(client);
+        return serveClusterApi({ session, front, admit, servesPackages, publicPaths }, parts);
       },
       onLost: (message) => warn('service', message),
     });

@@ -38,11 +38,20 @@ export interface ControllerSettings extends ControllerChoice {
   readonly requests?: SyncRequests;
 }
 
-/** Throws InvalidInput for a name that no controller has. */
-export function checkDisabled(names: readonly string[]): void {
+/** Throws InvalidInput for a name that no controller has which can run. */
+export function checkDisabled(
+  names: readonly string[],
+  { housekeeping }: Pick<ControllerChoice, 'housekeeping'>,
+): void {
+  const known = chosenControllers({ disabled: [], housekeeping });
   for (const name of names) {
-    if (CONTROLLERS.includes(name)) continue;
-    throw new SluiceError('InvalidInput', `there is no controller "${name}"; there are ${CONTROLLERS.join(', ')}`);
+    if (known.includes(name)) continue;
+    if (CONTROLLERS.includes(name))
+      throw new SluiceError(
+        'InvalidInput',
+        `controller "${name}" does not run in a cluster, which does its work itself; there are ${known.join(', ')}`,
+      );
+    throw new SluiceError('InvalidInput', `there is no controller "${name}"; there are ${known.join(', ')}`);
   }
 }
 
@@ -61,7 +70,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
   const deliverable = deliverableResolver({
     store,
-    targets: () => readers.targets.list(),
+    targets: (namespace) => readers.targets.listIn(namespace),
     repositoryOf: ({ namespace, key }) => readers.repositories.get({ namespace, name: key.repository }),
     shipped: session.targetObjects,
     requiredGates: (revision) =>

@@ -42,7 +42,7 @@ test('a folder without a database has no packages to list, which is an error and
 });
 
 test('serve ends at once when its cache folder cannot be made, and names its own option', async () => {
-  const { code, stderr } = await runCli(['serve', '--cache-dir', '/proc/sluice-cache/x']);
+  const { code, stderr } = await runCli(['serve', '--cache-dir', '/proc/sluice-cache/x', '--log', 'text']);
   expect(code).toBe(2);
   expect(stderr).toMatch(
     /^error: cannot make the cache folder \/proc\/sluice-cache\/x: .*; name another one with --cache-dir$/m,

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
+import { ProcessLock } from '../../foundation/files/process-lock.ts';
+import { type ErrorCode, isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { type Clock, timestamp } from '../../foundation/time/clock.ts';
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 
 /** Used where neither --data nor SLUICE_DATA names another folder. */
@@ -19,6 +21,8 @@ export interface DataFolder {
   readonly databaseLock: string;
   /** Lock of a running `sluice up`. */
   readonly upLock: string;
+  /** Lock of a replica of `sluice serve` whose cache folder this is. */
+  readonly replicaLock: string;
   /** Kubeconfig for clients of a running `sluice up`. */
   readonly kubeconfig: string;
   /** Keys and certificates of the API server. */
@@ -37,6 +41,7 @@ export function dataFolder(path: string): DataFolder {
     database: join(absolute, 'objects.db'),
     databaseLock: join(absolute, 'objects-lock'),
     upLock: join(absolute, 'up-lock'),
+    replicaLock: join(absolute, 'replica-lock'),
     kubeconfig: join(absolute, 'kubeconfig'),
     pki: join(absolute, 'pki'),
     tokens: join(absolute, 'tokens.csv'),
@@ -55,9 +60,20 @@ export function createDataFolder(folder: DataFolder): Promise<void> {
   return makeOrExplain(folder, 'data folder', 'Unavailable', '--data or SLUICE_DATA');
 }
 
-/** Creates the folder of a replica in a cluster, before anything starts: a wrong option must end the process. */
-export function createCacheFolder(folder: DataFolder): Promise<void> {
-  return makeOrExplain(folder, 'cache folder', 'InvalidInput', '--cache-dir');
+/**
+ * Creates the folder of a replica in a cluster, before anything starts: a wrong option must end the process. Returns the lock of the folder,
+ * since two processes would damage the mirrors of each other; Busy with its holder if another process keeps it.
+ */
+export async function takeCacheFolder(folder: DataFolder, clock: Clock): Promise<ProcessLock> {
+  await makeOrExplain(folder, 'cache folder', 'InvalidInput', '--cache-dir');
+  try {
+    const holder = { since: timestamp(clock.now()) };
+    return await ProcessLock.acquire(folder.replicaLock, { holder });
+  } catch (error) {
+    if (!isSluiceError(error, 'Busy')) throw error;
+    const message = `another replica uses the cache folder ${folder.path}: ${error.message}, or give each replica a folder of its own with --cache-dir`;
+    throw new SluiceError('Busy', message, { cause: error });
+  }
 }
 
 async function makeOrExplain(folder: DataFolder, what: string, code: ErrorCode, option: string): Promise<void> {

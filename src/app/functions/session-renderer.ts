@@ -23,7 +23,7 @@ export class SessionRenderer implements Renderer {
     });
     const renderer = await this.#opened;
     // A rule that forbids a function applies from the moment of its acknowledgement.
-    await this.#policies.refresh();
+    await this.#policies.refresh(request.namespace);
     return renderer.render(request);
   }
 
@@ -55,8 +55,7 @@ export class SessionRenderer implements Renderer {
   /** The rules of a namespace, by the names of their objects and in the order of each. */
   #rules(namespace: string): FunctionRules {
     return this.#policies
-      .list()
-      .filter(({ metadata }) => metadata.namespace === namespace)
+      .listIn(namespace)
       .flatMap(({ spec }) => spec.rules)
       .map(({ image, tags, builtIn, exec, container, forbid }) => ({
         image,

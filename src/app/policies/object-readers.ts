@@ -8,16 +8,21 @@ import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { functionPolicyKind } from '../../resource/kinds/sluice/function-policy.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
-import type { KubernetesObject, ObjectKey } from '../../resource/object/object.ts';
+import { type KubernetesObject, keyOf, type ObjectKey } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { NamedLists } from './named-lists.ts';
-import { readRepositories } from './shared-repositories.ts';
+import { addressIndex, BY_ADDRESS, type RepositoryReader, readRepositories } from './shared-repositories.ts';
 
 export interface ObjectReadersOptions {
   readonly client: Client;
   readonly clock: Clock;
   /** The Secret of the key that signs, if it is in one. */
   readonly signingSecret?: ObjectKey | undefined;
+  /**
+   * Given where lists cost requests over the network. A refresh then reads the namespaces that a decision concerns, and no others: those whose
+   * Repositories share its packages follow from the watch, and from what this process has read. True for a repository that it has read, by id.
+   */
+  readonly hasRead?: ((id: string) => boolean) | undefined;
   /** Called with every failed list and watch. */
   readonly onError?: (error: unknown) => void;
 }
@@ -31,8 +36,11 @@ export class ObjectReaders {
   readonly lists;
   readonly targets;
   readonly signingSecret;
+  /** For `sharingRepositories`. */
+  readonly sharing: RepositoryReader;
+  readonly #readsNamespaces: boolean;
 
-  constructor({ client, clock, signingSecret, onError }: ObjectReadersOptions) {
+  constructor({ client, clock, signingSecret, hasRead, onError }: ObjectReadersOptions) {
     const report = (error: unknown) => {
       // An informer that lists again has lost no events.
       if (!isSluiceError(error, 'Expired')) onError?.(error);
@@ -40,6 +48,13 @@ export class ObjectReaders {
     const common = { client, clock, onError: report };
     const reader = <T extends KubernetesObject>(kind: Kind<T>) => new ObjectReader({ ...common, kind });
     this.repositories = reader(repositoryKind);
+    this.repositories.informer.addIndex(BY_ADDRESS, addressIndex);
+    this.#readsNamespaces = hasRead !== undefined;
+    this.sharing = {
+      get: (key) => this.repositories.get(key),
+      byIndex: (name, value) => this.repositories.byIndex(name, value),
+      hasRead: hasRead ?? (() => false),
+    };
     this.policies = reader(packagePolicyKind);
     this.functionPolicies = reader(functionPolicyKind);
     this.lists = new NamedLists({ ...common, repositories: this.repositories.informer });
@@ -71,9 +86,33 @@ export class ObjectReaders {
    * on. Rejects with Unavailable or Timeout if that cannot be established.
    */
   async refresh(repository: ObjectKey): Promise<void> {
-    const { repositories, policies, targets, signingSecret } = this;
-    await Promise.all([repositories.refresh(), policies.refresh(), targets.refresh(), signingSecret?.refresh()]);
-    await this.lists.refresh(readRepositories(repositories, repository));
+    const { repositories, targets, signingSecret } = this;
+    const { namespace = '' } = repository;
+    const done = new Set<string>();
+    await Promise.all([
+      this.#readsNamespaces ? undefined : repositories.refresh(),
+      this.#refreshShared(repository, done),
+      targets.refresh(namespace),
+      signingSecret?.refresh(),
+    ]);
+    // The first lists may have brought a Repository that shares the packages.
+    await this.#refreshShared(repository, done);
+    await this.lists.refresh(readRepositories(this.sharing, repository));
+  }
+
+  /** Reads the Repositories and policies of the namespaces that share the packages of a Repository, except for those that are `done`. */
+  async #refreshShared(repository: ObjectKey, done: Set<string>): Promise<void> {
+    const { repositories, policies } = this;
+    const known = repositories.informer.synced ? readRepositories(this.sharing, repository) : [];
+    const all = [repository, ...known.map(keyOf)].map(({ namespace = '' }) => namespace);
+    const namespaces = [...new Set(all)].filter((namespace) => !done.has(namespace));
+    for (const namespace of namespaces) done.add(namespace);
+    await Promise.all(
+      namespaces.flatMap((namespace) => [
+        this.#readsNamespaces ? repositories.refresh(namespace) : undefined,
+        policies.refresh(namespace),
+      ]),
+    );
   }
 
   /** Has a manager use the same informers, so that its controllers wake up when these readers show the change. */

@@ -23,8 +23,7 @@ import { sharingRepositories } from './shared-repositories.ts';
  */
 export function policyOf(readers: ObjectReaders, revision: PackageRevision, namespace: string): EffectivePolicy {
   const repository = readers.repositories.get({ namespace, name: revision.key.repository });
-  const policiesOf = (where: string | undefined) =>
-    readers.policies.list().filter(({ metadata }) => metadata.namespace === where);
+  const policiesOf = (where: string) => readers.policies.listIn(where);
   // Only what needs a list fails where it was not read.
   const listsOf = (named: Stored<Repository>) => ({
     people: () => peopleFor(readers, named),
@@ -33,7 +32,7 @@ export function policyOf(readers: ObjectReaders, revision: PackageRevision, name
   const lists = repository === undefined ? undefined : listsOf(repository);
   const own = effectivePolicy(revision, repository, policiesOf(namespace), lists);
   if (repository === undefined) return own;
-  return sharingRepositories(readers.repositories.list(), repository).reduce((policy, other) => {
+  return sharingRepositories(readers.sharing, repository).reduce((policy, other) => {
     const there = inFolderOf(other, revision);
     const { namespace: where = '' } = other.metadata;
     return there === undefined

@@ -1,8 +1,8 @@
 import type { ObjectReader } from '../../controller/object-reader.ts';
 import { LruCache } from '../../foundation/lru-cache.ts';
-import { canonicalAddressNow, foldersOverlap } from '../../git/open/repository-address.ts';
+import { addressGroup, canonicalAddressNow, foldersOverlap } from '../../git/open/repository-address.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
-import type { ObjectKey, Stored } from '../../resource/object/object.ts';
+import { keyOf, keyText, type ObjectKey, type Stored } from '../../resource/object/object.ts';
 
 /** Milliseconds for which the canonical form of an address is cached. */
 const CACHED_MS = 5000;
@@ -12,27 +12,43 @@ const addresses = new LruCache<string, { readonly canonical: string; readonly un
   maxEntries: MAX_CACHED,
 });
 
+/** The registered repositories, with an index by address. */
+export interface RepositoryReader extends Pick<ObjectReader<Repository>, 'get' | 'byIndex'> {
+  /** True for a repository, by its id, that this process has read. */
+  hasRead(id: string): boolean;
+}
+
+/** The index of Repositories that `sharingRepositories` reads. */
+export const BY_ADDRESS = 'address';
+
+export function addressIndex({ spec }: Stored<Repository>): string[] {
+  return spec.git === undefined ? [] : [addressGroup(spec.git.repo)];
+}
+
 /** A Repository and those that share its packages: all whose lists of people count for these. */
-export function readRepositories(readers: ObjectReader<Repository>, key: ObjectKey): Stored<Repository>[] {
-  const own = readers.get(key);
-  return own === undefined ? [] : [own, ...sharingRepositories(readers.list(), own)];
+export function readRepositories(reader: RepositoryReader, key: ObjectKey): Stored<Repository>[] {
+  const own = reader.get(key);
+  return own === undefined ? [] : [own, ...sharingRepositories(reader, own)];
 }
 
 /**
  * Repositories of other namespaces with the same address, and folders that overlap, which have been read once: a mere object in a
  * namespace that cannot read the repository adds no requirement. The branch does not matter: drafts, proposals, records and tags
- * belong to the repository, so that all registrations read the same records.
+ * belong to the repository, so that all registrations read the same records. In the order of their namespaces and names.
  */
-export function sharingRepositories(all: readonly Stored<Repository>[], own: Stored<Repository>): Stored<Repository>[] {
+export function sharingRepositories(reader: RepositoryReader, own: Stored<Repository>): Stored<Repository>[] {
   const { git } = own.spec;
   if (git === undefined) return [];
-  const candidates = all.filter(({ metadata, spec, status }) => {
-    const isOther = metadata.namespace !== own.metadata.namespace && status?.lastFullSyncTime != null;
-    return isOther && spec.git !== undefined && foldersOverlap(spec.git.directory, git.directory);
+  const candidates = reader.byIndex(BY_ADDRESS, addressGroup(git.repo)).filter((other) => {
+    const { metadata, spec, status } = other;
+    if (metadata.namespace === own.metadata.namespace || spec.git === undefined) return false;
+    if (!foldersOverlap(spec.git.directory, git.directory)) return false;
+    return status?.lastFullSyncTime != null || reader.hasRead(keyText(keyOf(other)));
   });
   if (candidates.length === 0) return [];
   const address = addressOf(git.repo);
-  return candidates.filter(({ spec }) => spec.git !== undefined && addressOf(spec.git.repo) === address);
+  const sharing = candidates.filter(({ spec }) => spec.git !== undefined && addressOf(spec.git.repo) === address);
+  return sharing.sort((left, right) => (keyText(keyOf(left)) < keyText(keyOf(right)) ? -1 : 1));
 }
 
 function addressOf(address: string): string {

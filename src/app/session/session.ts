@@ -137,7 +137,7 @@ export class Session {
     this.#startVersion = BigInt(objects.log.version);
     this.objects = objects;
     const check = createDeliverabilityCheck({
-      targets: () => this.readers.targets.list(),
+      targets: (namespace) => this.readers.targets.listIn(namespace),
       repositoryOf: ({ namespace, key }) => this.readers.repositories.get({ namespace, name: key.repository }),
       packagesOf: (target, identity) => this.targetObjects.packagesOf(target, identity),
     });
@@ -185,6 +185,9 @@ export class Session {
       client: objects.client({ name: 'sluice' }).as({ name: 'sluice' }, 'controller'),
       clock,
       signingSecret: options.signing?.secret,
+      ...(objects.database === undefined
+        ? { hasRead: (id: string) => this.store.findRepository(id) !== undefined }
+        : {}),
       ...(options.onError === undefined ? {} : { onError: options.onError }),
     });
     this.renderer = new SessionRenderer(this.readers, options.functions ?? DEFAULT_FUNCTION_SETTINGS);

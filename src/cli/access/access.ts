@@ -11,8 +11,11 @@ export interface Access {
   readonly namespace: string;
   readonly clock: Clock;
   readonly client: Client;
-  /** How many repositories a list left out since they could not be opened; each was reported. */
-  readonly unreadRepositories: () => number;
+  /**
+   * How many repositories a list left out since they could not be read; each was reported. A server that serves an earlier state of a
+   * repository has left nothing out, which is reported too.
+   */
+  readonly unreadRepositories: (namespace: string | undefined) => Promise<number>;
   /**
    * False for other servers of package revisions: they have no explanations, and require their clients to respect gates.
    */

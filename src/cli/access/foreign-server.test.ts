@@ -145,3 +145,23 @@ test('a cluster in which no replica serves the package kinds is an error with th
   expect(code).toBe(1);
   expect(stderr).toContain('service unavailable: "kubectl get apiservice v1alpha1.porch.kpt.dev" shows whether');
 });
+
+test('a list reports repositories that could not be read, and says how old the packages of the others are', async () => {
+  const { handle } = server;
+  const empty = { metadata: { resourceVersion: '1' }, items: [] };
+  server.handle = (request, response) =>
+    request.path.endsWith('/packagerevisions') ? sendJson(response, 200, empty) : handle(request, response);
+  const repository = (repositoryName: string, status: object) => ({
+    metadata: { name: repositoryName, namespace: 'team', uid: 'u', resourceVersion: '1' },
+    spec: { git: { repo: 'https://git.example.com/a.git' } },
+    status: { conditions: [{ type: 'Ready', status: 'False', reason: 'Error', message: 'no access' }], ...status },
+  });
+  repositories = () => [repository('apps', { lastFullSyncTime: '2026-01-01T00:00:00Z' })];
+  const shown = 'warning: repository apps: no access; its packages are shown as of 2026-01-01T00:00:00Z';
+  expect(await run('rpkg', 'get')).toMatchObject({ code: 0, stderr: expect.stringContaining(shown) });
+  repositories = () => [repository('apps', {})];
+  expect(await run('rpkg', 'get')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('warning: repository apps: no access\n'),
+  });
+});

@@ -45,10 +45,15 @@ function located(
 ): unknown {
   if (!isSluiceError(error) || error.code === 'Internal') return error;
   const next = nextCommands(error.message, undefined).map((words) => `\nNext: ${commandOf(...words)}`);
-  const message = `${placedHints(error.message, options)}${leaderHint(error.message)}`;
+  const message = `${placedHints(error.message, options)}${leaderHint(error.message)}${scopeHint(error.message)}`;
   const asked = server === undefined || message.includes(server) ? '' : ` (server: ${where})`;
   if (asked === '' && next.length === 0 && message === error.message) return error;
   return new SluiceError(error.code, `${message}${asked}${next.join('')}`, { cause: error, details: error.details });
+}
+
+/** For a refusal to read all namespaces; empty for other messages. */
+export function scopeHint(message: string): string {
+  return / list .* at the cluster scope$/.test(message) ? '; -n <namespace> reads one namespace' : '';
 }
 
 /** The aggregation layer of a cluster says nothing else while no replica of Sluice serves the package kinds. */

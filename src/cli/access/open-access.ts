@@ -54,7 +54,7 @@ export async function openAccess({
     // The server knows the caller; only --as requests to act for another user.
     const actor = options.as === undefined ? undefined : actorOf(options, environment, true);
     try {
-      return await ServerAccess.open({ connection, namespace, actor });
+      return await ServerAccess.open({ connection, namespace, actor, onWarning });
     } catch (error) {
       await connection.close();
       throw error;
@@ -92,7 +92,7 @@ export async function openAccess({
     client: session.client,
     isSluice: true,
     isOwnServer: true,
-    unreadRepositories: () => unread,
+    unreadRepositories: async () => unread,
     close: () => session.close(),
   };
 }

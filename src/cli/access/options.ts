@@ -9,12 +9,15 @@ export function withData(command: Command): Command {
   return command.option('--data <folder>', 'data folder (default: $SLUICE_DATA, else .sluice)');
 }
 
-/** For commands that work on a server as well. */
-export function withPlace(command: Command): Command {
+/** For commands that work on a server as well. The description of `-n` names its default. */
+export function withPlace(
+  command: Command,
+  namespace = 'namespace (default: that of the context, else "default")',
+): Command {
   return withData(command)
     .option('--kubeconfig <file>', 'kubeconfig of a server to work on in place of a data folder')
     .option('--context <name>', 'context of the kubeconfig')
-    .option('-n, --namespace <name>', 'namespace (default: that of the context, else "default")')
+    .option('-n, --namespace <name>', namespace)
     .option('-v, --verbose', 'print which server or data folder is used');
 }
 

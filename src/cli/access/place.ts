@@ -4,6 +4,9 @@ import { type DataFolder, DEFAULT_DATA_FOLDER, dataFolder } from '../../app/data
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { DataOptions, PlaceOptions } from '../output/invocation.ts';
 
+/** Of the installation in a cluster, where the command line names none. */
+export const DEFAULT_LEDGER_NAMESPACE = 'sluice-system';
+
 /** The target of a command: a data folder on this machine, or the server of a kubeconfig. */
 export type Place =
   | { readonly kind: 'folder'; readonly folder: DataFolder }
@@ -39,4 +42,12 @@ export function kubeconfigOf(place: Place & { readonly kind: 'server' }, environ
 /** The data folder that a command line means. */
 export function folderOf({ data }: DataOptions, environment: NodeJS.ProcessEnv): DataFolder {
   return dataFolder(data ?? (environment.SLUICE_DATA || DEFAULT_DATA_FOLDER));
+}
+
+/** The refusal of --ledger-namespace on a data folder. */
+export function noCluster(): SluiceError {
+  return new SluiceError(
+    'InvalidInput',
+    '--ledger-namespace is about an installation in a cluster; name its kubeconfig with --kubeconfig',
+  );
 }

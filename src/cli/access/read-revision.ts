@@ -19,7 +19,7 @@ export async function readRevision<Schema extends z.ZodType>(
   if (!access.isSluice) {
     throw new SluiceError(
       'Unsupported',
-      `${where} serves no "${subResource}" of package revisions, which only Sluice does; use the kubeconfig of "sluice up", or a data folder`,
+      `${where} serves no "${subResource}" of package revisions, which only Sluice does; in a cluster with Sluice "kubectl get apiservice v1alpha1.porch.kpt.dev" has to name its Service, else apply its manifests again; without one use the kubeconfig of "sluice up", or a data folder`,
     );
   }
   const shown = await client

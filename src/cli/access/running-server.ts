@@ -41,7 +41,7 @@ export async function runningServer(
     try {
       const access = await findClusterAccess({ kubeconfig: folder.kubeconfig, context: ADMIN_CONTEXT });
       connection = new Connection(access, { onWarning });
-      return await ServerAccess.open({ connection, namespace, actor: impersonated, folder: folder.path });
+      return await ServerAccess.open({ connection, namespace, actor: impersonated, onWarning, folder: folder.path });
     } catch (error) {
       await connection?.close();
       if (!NOT_YET.some((code) => isSluiceError(error, code))) throw error;

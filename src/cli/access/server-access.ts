@@ -5,6 +5,9 @@ import type { Connection } from '../../kubernetes/connection/connection.ts';
 import { HttpClient } from '../../kubernetes/http-client.ts';
 import type { Client } from '../../resource/client/client.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
+import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { findCondition } from '../../resource/object/condition.ts';
+import type { Stored } from '../../resource/object/object.ts';
 import type { Actor } from '../../resource/object/request-context.ts';
 import type { Access } from './access.ts';
 
@@ -14,6 +17,8 @@ export interface ServerAccessOptions {
   readonly namespace: string | undefined;
   /** The user to impersonate; the user of the kubeconfig if absent. */
   readonly actor: Actor | undefined;
+  /** Called with why a list may be incomplete. */
+  readonly onWarning: (text: string) => void;
   /** The data folder whose server it is, if it is one of this machine. */
   readonly folder?: string;
 }
@@ -27,11 +32,11 @@ export class ServerAccess implements Access {
   readonly client: Client;
   readonly isSluice: boolean;
   readonly isOwnServer: boolean;
-  readonly unreadRepositories = () => 0;
   readonly #connection: Connection;
+  readonly #onWarning: (text: string) => void;
 
   private constructor(
-    { connection, namespace, actor, folder }: ServerAccessOptions,
+    { connection, namespace, actor, folder, onWarning }: ServerAccessOptions,
     served: Pick<Access, 'isSluice' | 'isOwnServer'>,
   ) {
     const { access } = connection;
@@ -43,6 +48,7 @@ export class ServerAccess implements Access {
     this.isSluice = served.isSluice;
     this.isOwnServer = served.isOwnServer;
     this.#connection = connection;
+    this.#onWarning = onWarning;
   }
 
   /**
@@ -55,6 +61,29 @@ export class ServerAccess implements Access {
     const { text } = await client.raw('GET', '/version');
     const isOwnServer = gitVersion(text, connection).includes('sluice');
     return new ServerAccess(options, { isOwnServer, isSluice: isOwnServer || (await servesExplanations(client)) });
+  }
+
+  async unreadRepositories(namespace: string | undefined): Promise<number> {
+    let unread = 0;
+    for (const { metadata, status } of await this.#repositories(namespace)) {
+      const ready = findCondition(status?.conditions, 'Ready');
+      if (ready?.status !== 'False') continue;
+      const synced = status?.lastFullSyncTime;
+      if (synced === undefined) unread += 1;
+      const state = synced === undefined ? '' : `; its packages are shown as of ${synced}`;
+      this.#onWarning(`repository ${metadata.name}: ${ready.message}${state}`);
+    }
+    return unread;
+  }
+
+  async #repositories(namespace: string | undefined): Promise<readonly Stored<Repository>[]> {
+    try {
+      return (await this.client.list(repositoryKind, namespace === undefined ? {} : { namespace })).items;
+    } catch (error) {
+      // A user who may read packages need not have the right to read repositories.
+      if (isSluiceError(error, 'Refused') || isSluiceError(error, 'Unsupported')) return [];
+      throw error;
+    }
   }
 
   close(): Promise<void> {

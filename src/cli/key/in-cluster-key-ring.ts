@@ -1,21 +1,18 @@
 import { SIGNING_KEY_NAME } from '../../app/cluster/ensure-signing-key.ts';
-import { LEDGER_NAME } from '../../app/cluster/open-cluster-session.ts';
 import { keySourceOf } from '../../app/trust/open-trust.ts';
 import { type SigningChoice, signingKeyOf } from '../../app/trust/signing-choice.ts';
-import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, type SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
 import { findClusterAccess } from '../../kubernetes/access/kubeconfig.ts';
 import { Connection } from '../../kubernetes/connection/connection.ts';
 import { HttpClient } from '../../kubernetes/http-client.ts';
-import { ClusterStorage } from '../../kubernetes/storage/cluster-storage.ts';
-import { ClusterTrustLedger } from '../../package/trust/cluster/cluster-trust-ledger.ts';
 import { enterOwnKey } from '../../package/trust/keys/own-key.ts';
 import type { Client } from '../../resource/client/client.ts';
-import { configMapKind } from '../../resource/kinds/core/config-map.ts';
 import { type Secret, secretKind, secretText } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
+import { openClusterLedger } from '../access/cluster-ledger.ts';
 import type { Place } from '../access/place.ts';
 import type { Invocation } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
@@ -44,18 +41,8 @@ export async function inClusterKeyRing<Result>(
   const connection = new Connection(await findClusterAccess({ kubeconfig, context, environment, clock: systemClock }));
   try {
     const client = new HttpClient({ connection, face: 'cli' });
-    const ledger = await ClusterTrustLedger.open({
-      objects: new ClusterStorage(configMapKind, client),
-      // Repositories are written by the replicas alone.
-      ...{ namespace, name: LEDGER_NAME, epoch: 0, readOnly: !write },
-    });
+    const ledger = await openClusterLedger({ client, server: connection.access.server, namespace, write });
     try {
-      // Each leader enters its key before it serves.
-      if (ledger.keys().length === 0)
-        throw new SluiceError(
-          'NotFound',
-          `there is no trust ledger in the namespace ${namespace} of ${connection.access.server}; name the namespace of "sluice serve" with --ledger-namespace, or start it first; for a server of "sluice up", run the command on its data folder`,
-        );
       const place = choice.secret ?? { namespace, name: SIGNING_KEY_NAME };
       const found = choice.file === undefined ? await findSecret(client, place) : undefined;
       let secret = found?.secret;

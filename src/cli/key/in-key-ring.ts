@@ -2,7 +2,6 @@ import { type DataFolder, exists, expectDataFolder } from '../../app/data/data-f
 import { ObjectSet } from '../../app/data/object-set.ts';
 import { keySourceOf, ledgerPath, statementKeyPath } from '../../app/trust/open-trust.ts';
 import { type SigningChoice, signingChoice, signingKeyOf } from '../../app/trust/signing-choice.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
 import { enterOwnKey } from '../../package/trust/keys/own-key.ts';
@@ -10,7 +9,7 @@ import { replaceKeyFile } from '../../package/trust/keys/statement-key-file.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
-import { folderOf, localFolderOf, placeOf } from '../access/place.ts';
+import { DEFAULT_LEDGER_NAMESPACE, folderOf, localFolderOf, noCluster, placeOf } from '../access/place.ts';
 import type { Invocation, PlaceOptions } from '../output/invocation.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { type KeyRing, keyOf, providedKey } from './key-ring.ts';
@@ -19,8 +18,6 @@ export interface KeyOptions extends PlaceOptions {
   readonly output: 'text' | 'table' | 'json' | 'yaml';
   readonly ledgerNamespace?: string;
 }
-
-const DEFAULT_LEDGER_NAMESPACE = 'sluice-system';
 
 /** Opens the keys of the data folder or of the installation that a command line means. `write` is false for a command that only reads. */
 export async function inKeyRing<Result>(
@@ -38,11 +35,7 @@ export async function inKeyRing<Result>(
     const namespace = options.ledgerNamespace ?? choice.secret?.namespace ?? DEFAULT_LEDGER_NAMESPACE;
     return inClusterKeyRing({ place, namespace, choice, write }, invocation, run);
   }
-  if (options.ledgerNamespace !== undefined)
-    throw new SluiceError(
-      'InvalidInput',
-      '--ledger-namespace is about an installation in a cluster; name its kubeconfig with --kubeconfig',
-    );
+  if (options.ledgerNamespace !== undefined) throw noCluster();
   return inFolderKeyRing(folder ?? folderOf(options, environment), choice, run);
 }
 

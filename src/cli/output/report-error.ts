@@ -10,6 +10,10 @@ export function reportError(error: unknown, { terminal, environment }: Invocatio
   terminal.note(`${label} ${printableLines(messageOf(error))}`);
   if (debug && error instanceof Error) terminal.note(printableLines(stackOf(error)));
   else if (!expected) terminal.note('This is a defect of sluice. SLUICE_DEBUG=1 shows where it happened.');
+  return exitCodeOf(error);
+}
+
+export function exitCodeOf(error: unknown): number {
   return isSluiceError(error) ? ERROR_CODES[error.code].exit : 1;
 }
 

@@ -6,17 +6,19 @@ import type { Adoptable, AdoptableRecord } from '../../package/plan/adoption.ts'
 import type { PackageRepository } from '../../package/store/package-repository.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { actorOf } from '../access/actor.ts';
-import { localFolderOf, placeOf } from '../access/place.ts';
+import { DEFAULT_LEDGER_NAMESPACE, folderOf, localFolderOf, noCluster, placeOf } from '../access/place.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
+import type { AdoptionPlace } from './adoption-place.ts';
 
 export interface AdoptOptions extends PlaceOptions, ActorOptions {
   readonly output: 'text' | 'json' | 'yaml';
   readonly yes?: boolean;
   readonly only?: string;
   readonly newId?: boolean;
+  readonly ledgerNamespace?: string;
 }
 
 /** Flaws that a regular publication never has: they show that its data was changed or copied. */
@@ -29,17 +31,40 @@ const SUSPICIOUS: ReadonlySet<string> = new Set([
  * README.md.
  */
 export function repoAdopt(name: string, options: AdoptOptions, invocation: Invocation): Promise<CommandResult> {
-  return inSession(options, invocation, async (session) => {
-    const id = `${options.namespace ?? DEFAULT_NAMESPACE}/${name}`;
-    if (options.newId === true) return giveNewId({ id, name }, options, invocation, session);
+  return inAdoptionPlace(options, invocation, async (place) => {
+    const { session } = place;
+    const id = `${options.namespace ?? place.namespace}/${name}`;
+    if (options.newId === true) {
+      if (place.isCluster)
+        throw onlyInCluster('give the repository a new id', 'register the copy at one address alone');
+      return giveNewId({ id, name }, options, invocation, session);
+    }
+    const object = await session.repositories.find(id);
+    if (object !== undefined) place.expectKnown(object.spec.git?.repo ?? '');
     await session.repositories.open(id);
     const repository = session.store.repository(id);
     const adoptable = await repository.adoptable(options.only);
     const adopted = options.yes === true;
-    if (adopted) await repository.adopt(adoptable, session.context());
+    if (adopted) {
+      if (place.isCluster && adoptable.main !== undefined)
+        throw onlyInCluster(
+          `accept ${adoptable.main.present} as the main branch in place of ${adoptable.main.accepted}`,
+          'push the accepted commit to the main branch again, or a merge with it, and repeat the command',
+        );
+      await place.beforeWrite();
+      await repository.adopt(adoptable, session.context());
+    }
     print(repository, adoptable, adopted, options, invocation);
     return 0;
   });
+}
+
+/** The ledger of a cluster keeps of each repository what the leader has written, which a command beside it cannot replace. */
+function onlyInCluster(what: string, next: string): SluiceError {
+  return new SluiceError(
+    'Unsupported',
+    `cannot ${what}: only the leader writes that into the ledger of a cluster; ${next}`,
+  );
 }
 
 async function giveNewId(
@@ -123,31 +148,40 @@ function count(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? '' : 's'}`;
 }
 
-async function inSession<Result>(
-  options: PlaceOptions & ActorOptions,
+async function inAdoptionPlace<Result>(
+  options: AdoptOptions,
   invocation: Invocation,
-  run: (session: Session) => Promise<Result>,
+  run: (place: AdoptionPlace) => Promise<Result>,
 ): Promise<Result> {
   const { terminal, environment } = invocation;
   const place = placeOf(options, environment);
   const folder = localFolderOf(place, environment);
-  if (folder === undefined) {
-    throw new SluiceError(
-      'Unsupported',
-      `"sluice repo adopt" reads Git and the records in it, which no server shows: name the data folder with --data (a kubeconfig is named now); for a cluster, a data folder whose key it trusts, see "Adopt" in docs/trust.md`,
-    );
-  }
   const onNote = (note: string) =>
     terminal.note(`${terminal.style('yellow', 'note:', terminal.err)} ${printable(note)}`);
   const signing = signingChoice(environment);
   const network = gitNetworkOf({}, environment);
+  const actor = actorOf(options, environment);
+  const isVerbose = options.verbose === true || environment.SLUICE_DEBUG === '1';
+  const { ledgerNamespace } = options;
+  if (place.kind === 'server' && folder === undefined) {
+    const { inClusterAdoption } = await import('./in-cluster-adoption.ts');
+    const installation = ledgerNamespace ?? DEFAULT_LEDGER_NAMESPACE;
+    if (isVerbose) terminal.note(`using the trust ledger in namespace ${printable(installation)} of the cluster`);
+    const common = { actor, network, onNote, environment, write: options.yes === true };
+    return inClusterAdoption({ ...common, place, choice: signing, ledgerNamespace: installation }, run);
+  }
+  if (ledgerNamespace !== undefined) throw noCluster();
   const session = await Session.open({
-    ...{ folder, actor: actorOf(options, environment), signing, network, onNote },
+    folder: folder ?? folderOf(options, environment),
+    actor,
+    signing,
+    network,
+    onNote,
   });
   try {
-    if (options.verbose === true || environment.SLUICE_DEBUG === '1')
-      terminal.note(`using the data folder ${printable(folder.path)}`);
-    return await run(session);
+    if (isVerbose) terminal.note(`using the data folder ${printable(session.folder.path)}`);
+    const nothing = { expectKnown: () => undefined, beforeWrite: async () => undefined };
+    return await run({ session, namespace: DEFAULT_NAMESPACE, isCluster: false, ...nothing });
   } finally {
     await session.close();
   }

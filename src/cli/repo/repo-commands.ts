@@ -103,18 +103,21 @@ Only what is given changes. --label <key>- removes a label. Address, branch and 
     .option('--yes', 'do it; without it the command only prints what it would do')
     .option('--only <glob>', 'only tags that match, such as "web/*" or "**/v1"')
     .option('--new-id', 'give a copy of another registered repository a new id, and adopt nothing')
+    .option('--ledger-namespace <name>', 'namespace of "sluice serve" in the cluster (default: sluice-system)')
     .addHelpText(
       'after',
       `
 Look at the list first: what is adopted is delivered like what Sluice published. It becomes one signed statement, and a tag that moves
 afterwards counts no longer. Drafts keep their metadata and start without verdicts. docs/trust.md explains it.
-It works on a data folder, also while "sluice up" runs, which reads the result the next time it reads the repository.`,
+It works on a data folder, also while "sluice up" runs, or with --kubeconfig on the trust ledger of "sluice serve" in a cluster. Both read
+the result the next time that they read the repository.`,
     );
   examples(
     withOutput(withActor(withPlace(adopt)), ['text', 'json', 'yaml']),
     'sluice repo adopt blueprints',
     'sluice repo adopt blueprints --only "web/*" --yes',
     'sluice repo adopt copy --new-id --yes',
+    'sluice repo adopt apps -n team --kubeconfig cluster.kubeconfig',
   ).action(async (name, options) => {
     finish(await (await import('./repo-adopt.ts')).repoAdopt(name, options, invocation));
   });

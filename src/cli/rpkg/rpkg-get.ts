@@ -44,7 +44,10 @@ export function rpkgGet(names: readonly string[], options: GetOptions, invocatio
       showNamespace: options.allNamespaces === true && names.length === 0,
       single: names.length === 1,
     });
-    return access.unreadRepositories() === 0 ? 0 : 1;
+    // What was named was found.
+    if (names.length > 0 && access.server !== undefined) return 0;
+    const namespace = options.allNamespaces === true ? undefined : access.namespace;
+    return (await access.unreadRepositories(namespace)) === 0 ? 0 : 1;
   });
 }
 

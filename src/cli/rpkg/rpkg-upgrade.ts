@@ -44,7 +44,7 @@ export function rpkgUpgrade(
       printUpstreams(names.length === 0 ? all : named, upstreamOf, invocation);
     } else if (discover === 'downstream') printDownstreams(items, names, upstreamOf, invocation);
     else return upgrade(access, names[0] ?? '', options, upstreamOf, invocation);
-    return access.unreadRepositories() === 0 ? 0 : 1;
+    return (await access.unreadRepositories(access.namespace)) === 0 ? 0 : 1;
   });
 }
 

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { Role } from '../../app/cluster/replica-options.ts';
+import type { ReplicaOptions, Role } from '../../app/cluster/replica-options.ts';
 import { runReplica } from '../../app/cluster/run-replica.ts';
 import { checkDisabled } from '../../app/controllers/controllers.ts';
-import { createCacheFolder, dataFolder } from '../../app/data/data-folder.ts';
+import { dataFolder, takeCacheFolder } from '../../app/data/data-folder.ts';
 import { gitNetworkOf } from '../../app/repositories/git-network.ts';
 import { loadResolvers } from '../../app/resolvers/load-resolvers.ts';
 import { type ListenAddress, listenAddress, webhookAddress } from '../../app/service/listen-address.ts';
+import type { LogSink } from '../../app/service/log-entry.ts';
 import { untilStopped } from '../../app/service/until-stopped.ts';
 import { withTracing } from '../../app/tracing/with-tracing.ts';
 import { signingChoice } from '../../app/trust/signing-choice.ts';
@@ -17,9 +18,10 @@ import {
   type ElectionTimes,
 } from '../../controller/leader-election/election-config.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { systemClock } from '../../foundation/time/clock.ts';
 import { findClusterAccess } from '../../kubernetes/access/kubeconfig.ts';
 import type { CommandResult, Invocation } from '../output/invocation.ts';
-import { isExpected } from '../output/report-error.ts';
+import { exitCodeOf, isExpected } from '../output/report-error.ts';
 import { jsonSink, textSink } from '../up/log-sinks.ts';
 import { diskBudgetOf, functionsOf, type WorkOptions } from '../up/work-options.ts';
 
@@ -44,17 +46,49 @@ const DEFAULT_NAMESPACE = 'sluice-system';
 
 /** `sluice serve` */
 export async function serve(options: ServeOptions, { terminal, environment }: Invocation): Promise<CommandResult> {
-  const { kubeconfig, context, role, service } = options;
-  const disabled = options.disable ?? [];
-  checkDisabled(disabled);
-  const resolvers = await loadResolvers(options.resolver ?? []);
   const form = options.log ?? (terminal.out.isTTY === true ? 'text' : 'json');
   const log = form === 'json' ? jsonSink(terminal) : textSink(terminal);
+  try {
+    const replica = await replicaOf(options, environment, log);
+    const lock = await takeCacheFolder(replica.cache, systemClock);
+    const stopping = 'stopping: running work is finished first';
+    const stop = untilStopped(() => {
+      if (form === 'text') terminal.note(stopping);
+      else log({ at: Date.now(), level: 'info', event: 'Stopping', subject: 'sluice', message: stopping });
+    });
+    try {
+      const { kubeconfig, context } = options;
+      const access = await findClusterAccess({ kubeconfig, context, environment });
+      return await withTracing(environment, log, () =>
+        runReplica({ ...replica, access, signal: stop.signal, exit: (code) => process.exit(code) }),
+      );
+    } finally {
+      stop.release();
+      await lock.release();
+    }
+  } catch (error) {
+    if (form === 'text' || !isExpected(error)) throw error;
+    // Collectors of logs read one object a line.
+    log({ at: Date.now(), level: 'warn', event: 'Failed', subject: 'sluice', message: messageOf(error) });
+    return exitCodeOf(error);
+  }
+}
+
+/** What the options and the environment say of a replica. Throws InvalidInput for what no replica can run with. */
+async function replicaOf(
+  options: ServeOptions,
+  environment: NodeJS.ProcessEnv,
+  log: LogSink,
+): Promise<Omit<ReplicaOptions, 'access' | 'signal' | 'exit'>> {
+  const { role, service } = options;
+  const disabled = options.disable ?? [];
+  checkDisabled(disabled, { housekeeping: false });
   const ofPod = environment.POD_NAMESPACE ?? (await namespaceOfPod());
   const namespace = options.namespace ?? ofPod ?? DEFAULT_NAMESPACE;
   const { POD_NAME: podName } = environment;
   const replica = {
-    ...{ role, service, disabled, resolvers, log },
+    ...{ role, service, disabled, log },
+    resolvers: await loadResolvers(options.resolver ?? []),
     leaseDurationMs: durationMs('--lease-duration', options.leaseDuration),
     renewDeadlineMs: durationMs('--renew-deadline', options.renewDeadline),
     retryPeriodMs: durationMs('--retry-period', options.retryPeriod),
@@ -70,25 +104,7 @@ export async function serve(options: ServeOptions, { terminal, environment }: In
     identity: options.identity ?? `${podName ?? hostname()}_${randomUUID()}`,
   };
   checkTimes(replica);
-  await createCacheFolder(replica.cache);
-  const access = await findClusterAccess({ kubeconfig, context, environment });
-  const stopping = 'stopping: running work is finished first';
-  const stop = untilStopped(() => {
-    if (form === 'text') terminal.note(stopping);
-    else log({ at: Date.now(), level: 'info', event: 'Stopping', subject: 'sluice', message: stopping });
-  });
-  try {
-    return await withTracing(environment, log, () =>
-      runReplica({ ...replica, access, signal: stop.signal, exit: (code) => process.exit(code) }),
-    );
-  } catch (error) {
-    if (form === 'text' || !isExpected(error)) throw error;
-    // Collectors of logs read one object a line.
-    log({ at: Date.now(), level: 'warn', event: 'Failed', subject: 'sluice', message: messageOf(error) });
-    return 1;
-  } finally {
-    stop.release();
-  }
+  return replica;
 }
 
 /** Before a port is opened: a process that cannot elect a leader must not look alive. */

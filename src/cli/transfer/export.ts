@@ -7,7 +7,7 @@ import { type Repository, repositoryKind } from '../../resource/kinds/porch/repo
 import { type KubernetesObject, keyText, type ObjectKey } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import type { Access } from '../access/access.ts';
-import { inAccess } from '../access/in-access.ts';
+import { inAccess, scopeHint } from '../access/in-access.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import { type LeftOut, whyLeftOut } from './left-out.ts';
@@ -66,7 +66,10 @@ export function exportObjects(
       if (unknown !== '') terminal.note(`left out unknown fields of ${nameOf(kind, object)}: ${printable(unknown)}`);
     }
     const text = streamOf(exported.map(({ object }) => object));
-    if (file === undefined) terminal.out.write(text);
+    // A file without objects would look like an export of a server that has none.
+    const isNothing = exported.length === 0 && refused.length > 0;
+    if (isNothing) terminal.note(file === undefined ? '' : `${printable(file)} was not written`);
+    else if (file === undefined) terminal.out.write(text);
     else await writeOwnFile(resolve(file), text, force);
     const hosted = exported.filter(({ kind, object }) => kind === repositoryKind && isHosted(object as Repository));
     if (hosted.length > 0)
@@ -74,7 +77,7 @@ export function exportObjects(
         `exported without their content, which is in the data folder: ${shown(hosted.map(({ kind, object }) => nameOf(kind, object)))}; push it to a Git host first, and register that`,
       );
     for (const [why, names] of leftOut) terminal.note(`left out ${names.length} ${REASONS[why]}: ${shown(names)}`);
-    for (const message of refused) terminal.note(`not exported: ${printableLines(message)}`);
+    for (const message of refused) terminal.note(`not exported: ${printableLines(message)}${scopeHint(message)}`);
     const place = file === undefined ? '' : ` to ${printable(file)}`;
     terminal.note(`${counted(exported.length, 'object')} exported${place}`);
     // The caller must see that objects may be missing.

@@ -1,5 +1,6 @@
 import { namespaceKind } from '../../resource/kinds/core/namespace.ts';
 import { serviceKind } from '../../resource/kinds/core/service.ts';
+import { type Repository, repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { fieldPath } from '../../resource/object/invalid-object.ts';
 import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
@@ -20,7 +21,7 @@ export interface Portable {
 
 /**
  * The part of an object that means the same on another server, with defaults and in canonical form: without the fields that a server sets
- * (uid, resourceVersion, generation, times, managedFields), without status, and without fields that the kind does not have here. Owner
+ * (uid, resourceVersion, generation, times, managedFields), without status and requests of the past, and without fields that the kind does not have here. Owner
  * references keep their uid, which `import` replaces.
  */
 export function portableObject(kind: Kind, object: KubernetesObject): Portable {
@@ -31,6 +32,7 @@ export function portableObject(kind: Kind, object: KubernetesObject): Portable {
   if (kind.strategy.hasStatus) delete content.status;
   // Their finalizers belong to the server.
   if (kind === namespaceKind) delete content.spec;
+  if (kind === repositoryKind) content.spec = withoutRequest(content.spec as Repository['spec']);
   if (kind === serviceKind) content.spec = withoutClusterAddress(content.spec as { readonly clusterIP?: string });
   return {
     object: { apiVersion, kind: name, metadata: portableMetadata(kind, metadata), ...content },
@@ -52,6 +54,14 @@ function portableMetadata(kind: Kind, metadata: ObjectMeta): ObjectMeta {
     ...(finalizers.length === 0 ? {} : { finalizers }),
     ...(ownerReferences.length === 0 ? {} : { ownerReferences }),
   };
+}
+
+/** A synchronisation is requested once. */
+function withoutRequest(spec: Repository['spec']): object {
+  const { sync, ...rest } = spec;
+  if (sync == null) return spec;
+  const { runOnceAt: _request, ...kept } = sync;
+  return Object.keys(kept).length === 0 ? rest : { ...rest, sync: kept };
 }
 
 /** A server assigns the address, unless the Service has none on purpose. */

@@ -2,6 +2,8 @@ import type { Command } from 'commander';
 import { examples, type Finish, PLACE_HELP, withActor, withPlace } from '../access/options.ts';
 import type { Invocation } from '../output/invocation.ts';
 
+const NAMESPACE = 'only the objects of this namespace, and the namespace itself (default: all)';
+
 /** `sluice export` and `sluice import`. */
 export function addTransferCommands(program: Command, invocation: Invocation, finish: Finish): void {
   const exported = program
@@ -14,12 +16,12 @@ export function addTransferCommands(program: Command, invocation: Invocation, fi
       'after',
       `
 What servers set (uid, times, status) is left out, and so is what they or controllers create: events, leases, default roles, tokens.
-With -n only the objects of one namespace. Of a cluster, only objects in namespaces that have objects of Sluice.
+Of a cluster, only objects in namespaces that have objects of Sluice.
 Packages are in their Git repositories, and stay there. "sluice backup" copies a whole data folder in place of moving it.
 ${PLACE_HELP}`,
     );
   examples(
-    withActor(withPlace(exported)),
+    withActor(withPlace(exported, NAMESPACE)),
     'sluice export objects.yaml --include-secrets',
     'sluice export --kubeconfig cluster.kubeconfig -n team > team.yaml',
   ).action(async (file, options) => {
@@ -36,11 +38,11 @@ ${PLACE_HELP}`,
       'after',
       `
 An object that exists and differs is a conflict: it stays as it is, unless --force is given. Importing the same file again changes
-nothing. With -n only the objects of one namespace. Exit code 1 if there are conflicts or an object cannot be created, 2 if a file is invalid.
+nothing. Exit code 1 if there are conflicts or an object cannot be created, 2 if a file is invalid.
 ${PLACE_HELP}`,
     );
   examples(
-    withActor(withPlace(imported)),
+    withActor(withPlace(imported, NAMESPACE)),
     'sluice import objects.yaml --dry-run',
     'sluice import objects.yaml --kubeconfig cluster.kubeconfig',
   ).action(async (files, options) => {

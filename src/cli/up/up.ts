@@ -37,7 +37,7 @@ export interface UpOptions extends DataOptions, ActorOptions, WorkOptions {
 export async function up(options: UpOptions, invocation: Invocation): Promise<CommandResult> {
   const { terminal, environment } = invocation;
   const disabled = options.disable ?? [];
-  checkDisabled(disabled);
+  checkDisabled(disabled, { housekeeping: true });
   const diskBudget = diskBudgetOf(options);
   const network = gitNetworkOf(options, environment);
   const quota = quotaOf(options);

@@ -49,6 +49,11 @@ export function canonicalAddressNow(address: string): string {
   }
 }
 
+/** A value that is the same for all addresses with one canonical form, and constant: a path may become a link at any time. */
+export function addressGroup(address: string): string {
+  return localPath(address) === undefined || isHosted(address) ? comparableAddress(address) : 'path';
+}
+
 function trimmed(path: string): string {
   return path
     .replaceAll(/\/{2,}/g, '/')

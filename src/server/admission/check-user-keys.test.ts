@@ -18,11 +18,12 @@ const { authorizer } = authorizerOf(
 interface Written {
   readonly data?: object;
   readonly metadata?: object;
+  readonly immutable?: boolean;
 }
 
-function configMap({ data = LIST, metadata = {} }: Written): never {
+function configMap({ data = LIST, metadata = {}, immutable }: Written): never {
   const { apiVersion, kind } = KIND;
-  return { apiVersion, kind, metadata: { name: 'people', namespace: 'a', ...metadata }, data } as never;
+  return { apiVersion, kind, metadata: { name: 'people', namespace: 'a', ...metadata }, data, immutable } as never;
 }
 
 function update(name: string, before: Written, after: Written): Promise<void> {
@@ -45,6 +46,8 @@ test.each<[string, Written, Written, string]>([
   ['hides it from Sluice', {}, hidden, `the label ${LABEL}`],
   ['hides a list of users of the host', { data: { host_users: 'x' } }, { data: { host_users: 'x' }, ...hidden }, LABEL],
   ['shows a hidden list', hidden, {}, `the label ${LABEL}`],
+  ['freezes it', {}, { immutable: true }, 'immutable'],
+  ['keeps it from being deleted', {}, { metadata: { finalizers: ['example.com/keep'] } }, 'metadata.finalizers'],
   ['removes the list', {}, { data: {} }, 'its key allowed_signers says whose signature is whose and takes'],
 ])('an editor who may not update Repositories is refused, who %s', async (_, before, after, message) => {
   await expect(update('edna', before, after)).rejects.toThrow(

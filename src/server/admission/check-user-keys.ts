@@ -13,9 +13,11 @@ import type { PlannedWrite } from '../handlers/handler.ts';
 type Listing =
   | {
       readonly data?: Readonly<Record<string, string>>;
+      readonly immutable?: unknown;
       readonly metadata: {
         readonly labels?: Readonly<Record<string, unknown>> | null;
         readonly ownerReferences?: unknown;
+        readonly finalizers?: unknown;
       };
     }
   | undefined;
@@ -26,9 +28,14 @@ const EFFECTS: Readonly<Record<string, string>> = {
   [HOST_USERS_KEY]: 'who is which user of the Git host',
 };
 
-/** What else can have a list deleted or ignored: its owners, with which it goes, and the label of objects that belong to Sluice itself. */
+/**
+ * What else can have a list deleted, ignored or kept from its administrators: its owners, with which it goes, the label of objects that
+ * belong to Sluice itself, finalizers, and that it cannot be changed.
+ */
 const OTHER_FIELDS: readonly { readonly name: string; readonly valueIn: (written: Listing) => unknown }[] = [
   { name: `the label ${LEDGER_LABEL}`, valueIn: (written) => written?.metadata.labels?.[LEDGER_LABEL] ?? undefined },
+  { name: 'metadata.finalizers', valueIn: (written) => written?.metadata.finalizers ?? [] },
+  { name: 'immutable', valueIn: (written) => written?.immutable ?? false },
   { name: 'metadata.ownerReferences', valueIn: (written) => written?.metadata.ownerReferences ?? [] },
 ];
 

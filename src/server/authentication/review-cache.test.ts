@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { ManualClock, settle } from '../../foundation/time/manual-clock.ts';
-import { ReviewCache } from './review-cache.ts';
+import { ReviewCache, type ReviewCacheOptions } from './review-cache.ts';
 
 /** A cache of texts, of which `once` is not kept, and reviews that a test ends. */
-function setUp(limits: { readonly maxEntries?: number; readonly maxRunning?: number } = {}) {
+function setUp(limits: Partial<ReviewCacheOptions<string>> = {}) {
   const clock = new ManualClock();
   const cache = new ReviewCache<string>({ clock, lifetimeMs: (result) => (result === 'once' ? 0 : 10_000), ...limits });
   const reviews: { readonly signal: AbortSignal; end(result: string | Error): void }[] = [];
@@ -97,4 +97,21 @@ test('a question is not kept as text', async () => {
   const { cache, answered } = setUp();
   await answered('secret-token', 'yes');
   expect(inspect(cache, { depth: 20, showHidden: true })).not.toContain('secret-token');
+});
+
+test('questions that nothing is known of have a quarter of the reviews, and do not delay known ones', async () => {
+  const { clock, reviews, get, answered } = setUp({ maxRunning: 8, makesKnown: (result) => result === 'yes' });
+  expect(await answered('a', 'yes')).toBe('yes');
+  expect(await answered('b', 'no')).toBe('no');
+  clock.advance(10_000);
+  const unknown = [get('b'), get('c')];
+  await expect(get('d')).rejects.toMatchObject({
+    code: 'TooManyRequests',
+    message: expect.stringMatching(/^2 reviews/),
+  });
+  const known = get('a');
+  await settle();
+  for (const { end } of reviews.slice(2)) end('yes');
+  expect(await Promise.all([...unknown, known])).toEqual(['yes', 'yes', 'yes']);
+  expect(await answered('d', 'no')).toBe('no');
 });

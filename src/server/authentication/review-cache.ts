@@ -12,6 +12,11 @@ export interface ReviewCacheOptions<Result> {
   readonly maxEntries?: number | undefined;
   /** Reviews that may be in progress, after which others are refused with TooManyRequests. Default 200. */
   readonly maxRunning?: number | undefined;
+  /**
+   * True for a result that makes its question a known one. If set, all other questions together have a quarter of `maxRunning`: callers
+   * that invent questions must not delay those who have asked before.
+   */
+  readonly makesKnown?: (result: Result) => boolean;
 }
 
 interface Entry<Result> {
@@ -21,6 +26,7 @@ interface Entry<Result> {
 }
 
 interface Running<Result> {
+  readonly isKnown: boolean;
   readonly result: Promise<Result>;
   readonly end: AbortController;
   callers: number;
@@ -30,6 +36,7 @@ const MAX_ENTRIES = 8192;
 /** Of all results together. A user may be in thousands of groups. */
 const MAX_RESULT_CHARACTERS = 32 * 1024 * 1024;
 const MAX_RUNNING = 200;
+const UNKNOWN_SHARE = 0.25;
 
 /**
  * Keeps the results of reviews, which a cluster makes, for a short time, and shares each review in progress between all callers with
@@ -39,6 +46,8 @@ export class ReviewCache<Result extends object | string> {
   readonly #options: ReviewCacheOptions<Result>;
   readonly #entries: LruCache<string, Entry<Result>>;
   readonly #running = new Map<string, Running<Result>>();
+  readonly #known: LruCache<string, true>;
+  #unknownRunning = 0;
   readonly #key = randomBytes(32);
 
   constructor(options: ReviewCacheOptions<Result>) {
@@ -47,6 +56,7 @@ export class ReviewCache<Result extends object | string> {
       maxEntries: options.maxEntries ?? MAX_ENTRIES,
       maxSize: MAX_RESULT_CHARACTERS,
     });
+    this.#known = new LruCache({ maxEntries: options.maxEntries ?? MAX_ENTRIES });
   }
 
   /**
@@ -71,12 +81,17 @@ export class ReviewCache<Result extends object | string> {
   }
 
   #start(key: string, review: (signal: AbortSignal) => Promise<Result>): Running<Result> {
-    const { maxRunning = MAX_RUNNING } = this.#options;
-    if (this.#running.size >= maxRunning)
-      throw new SluiceError('TooManyRequests', `${maxRunning} reviews of the cluster are in progress; try again later`);
+    const { maxRunning = MAX_RUNNING, makesKnown } = this.#options;
+    const isKnown = makesKnown === undefined || this.#known.get(key) !== undefined;
+    const maxUnknown = Math.ceil(maxRunning * UNKNOWN_SHARE);
+    if (this.#running.size >= maxRunning || (!isKnown && this.#unknownRunning >= maxUnknown)) {
+      const count = isKnown ? maxRunning : maxUnknown;
+      throw new SluiceError('TooManyRequests', `${count} reviews of the cluster are in progress; try again later`);
+    }
     const end = new AbortController();
-    const running = { result: this.#run(key, review, end.signal), end, callers: 0 };
+    const running = { isKnown, result: this.#run(key, review, end.signal), end, callers: 0 };
     this.#running.set(key, running);
+    if (!isKnown) this.#unknownRunning += 1;
     return running;
   }
 
@@ -89,10 +104,18 @@ export class ReviewCache<Result extends object | string> {
       const now = this.#options.clock.now();
       const entry = { result, storedAtMs: now, expiresAtMs: now + lifetimeMs };
       if (lifetimeMs > 0) this.#entries.set(key, entry, JSON.stringify(result).length);
+      if (this.#options.makesKnown?.(result) === true) this.#known.set(key, true);
+      else this.#known.delete(key);
       return result;
     } finally {
-      if (this.#running.get(key)?.end.signal === signal) this.#running.delete(key);
+      const running = this.#running.get(key);
+      if (running?.end.signal === signal) this.#end(key, running);
     }
+  }
+
+  #end(key: string, running: Running<Result>): void {
+    this.#running.delete(key);
+    if (!running.isKnown) this.#unknownRunning -= 1;
   }
 
   async #wait(key: string, running: Running<Result>, signal: AbortSignal | undefined): Promise<Result> {
@@ -102,7 +125,7 @@ export class ReviewCache<Result extends object | string> {
     } finally {
       running.callers -= 1;
       if (running.callers === 0 && this.#running.get(key) === running) {
-        this.#running.delete(key);
+        this.#end(key, running);
         // The last caller has left.
         running.result.catch(() => undefined);
         running.end.abort();

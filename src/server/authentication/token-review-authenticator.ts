@@ -48,7 +48,7 @@ export class TokenReviewAuthenticator implements Authenticator {
 
   constructor(options: TokenReviewAuthenticatorOptions) {
     this.#options = options;
-    this.#cache = new ReviewCache({ clock: options.clock, lifetimeMs });
+    this.#cache = new ReviewCache({ clock: options.clock, lifetimeMs, makesKnown: ({ user }) => user !== undefined });
   }
 
   async authenticate({ headers }: AuthenticationRequest): Promise<User | undefined> {

@@ -21,7 +21,7 @@ export interface KeepCaBundlesOptions {
   readonly service: ServiceName;
   /** The present certificates of the server. */
   readonly certificates: () => ServingCertificates;
-  /** Called with failures, after which it tries again; once while the same one repeats. */
+  /** Called with failures, after which it tries again, and with a missing APIService; once while the same one repeats. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -39,6 +39,8 @@ const RETRY_INTERVAL_MS = 10_000;
 const QUIET_MS = 60_000;
 const MAX_QUICK_WRITES = 5;
 const MIN_DELAY_MS = 1000;
+/** An installation that is applied again may lack an object for a moment. */
+const MAX_ABSENCE_MS = 30_000;
 
 /**
  * Writes the authorities of the server into its APIService and its webhook configuration, now, when one of them is installed or changed by
@@ -47,8 +49,12 @@ const MIN_DELAY_MS = 1000;
 export function keepCaBundles(options: KeepCaBundlesOptions): KeptCaBundles {
   const { client, service, apiService, webhookConfiguration } = options;
   const kept = [
-    keepOne(options, apiServiceKind, apiService, () =>
-      publishCaBundle(client, apiService, service, options.certificates()),
+    keepOne(
+      options,
+      apiServiceKind,
+      apiService,
+      () => publishCaBundle(client, apiService, service, options.certificates()),
+      `there is no APIService ${apiService}, so that the cluster sends no requests for packages; apply the manifests again`,
     ),
     keepOne(options, validatingWebhookConfigurationKind, webhookConfiguration, () =>
       publishWebhookCaBundle(client, webhookConfiguration, service, options.certificates()),
@@ -72,6 +78,7 @@ function keepOne<T extends KubernetesObject>(
   kind: Kind<T>,
   name: string,
   write: () => Promise<boolean>,
+  absence?: string,
 ): KeptCaBundles {
   const selection = { fieldSelector: `metadata.name=${name}` };
   const informer = new Informer({ client, clock, onError, selection, kind, watchTimeoutMs: CLUSTER_WATCH_TIMEOUT_MS });
@@ -79,6 +86,7 @@ function keepOne<T extends KubernetesObject>(
   let running: Promise<void> | undefined;
   let isDue = false;
   let cancel: () => void = () => undefined;
+  let cancelAbsence: () => void = () => undefined;
   let problem = '';
   let writtenMs = Number.NEGATIVE_INFINITY;
   let quickWrites = 0;
@@ -126,8 +134,16 @@ function keepOne<T extends KubernetesObject>(
     isDue = true;
     if (!stopped) running ??= run();
   };
+  const noteAbsence = () => {
+    if (absence !== undefined)
+      cancelAbsence = clock.schedule(MAX_ABSENCE_MS, () => report(new SluiceError('NotFound', absence)));
+  };
+  noteAbsence();
   informer.addHandler(({ type, object }) => {
-    if (type !== 'delete' && object.metadata.name === name) publish();
+    if (object.metadata.name !== name) return;
+    cancelAbsence();
+    if (type === 'delete') noteAbsence();
+    else publish();
   });
   informer.start();
   return {
@@ -136,6 +152,7 @@ function keepOne<T extends KubernetesObject>(
     async stop() {
       stopped = true;
       cancel();
+      cancelAbsence();
       await informer.stop();
       await running;
     },

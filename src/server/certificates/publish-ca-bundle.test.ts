@@ -142,6 +142,26 @@ test('objects that name the Service of another installation stay as they are, wh
   await kept.stop();
 });
 
+test('an APIService that is missing for long is reported', async () => {
+  const clock = new ManualClock();
+  const errors: string[] = [];
+  const kept = keepCaBundles({
+    ...{ client, clock, service: OWN, apiService: API_SERVICE, webhookConfiguration: WEBHOOK },
+    certificates: () => certificates,
+    onError: (error) => errors.push(String(error)),
+  });
+  await clock.advanceAsync(29_000);
+  await createApiService();
+  await clock.advanceAsync(60_000);
+  expect(errors).toEqual([]);
+  await client.delete(apiServiceKind, { name: API_SERVICE });
+  await clock.advanceAsync(60_000);
+  expect(errors).toEqual([
+    expect.stringContaining('there is no APIService v1.example.com, so that the cluster sends no'),
+  ]);
+  await kept.stop();
+});
+
 test('only the webhooks that name the own Service are written', async () => {
   const webhooks = [OTHER, OWN].map((service, at) => ({ name: `${at}.sluice.dev`, clientConfig: { service } }));
   await client.create(validatingWebhookConfigurationKind, { metadata: { name: WEBHOOK }, webhooks });

@@ -25,7 +25,7 @@ interface Settings {
   readonly rounds: number;
 }
 
-/** Each prints a table. The first one counts before there was any work. */
+/** Each prints a table, in this order: `idle` comes first, because writes of the other parts lead to syncs and status updates for minutes. */
 const PARTS: Readonly<Record<string, Part>> = {
   async idle(place, { idleS }) {
     printTable(['request while idle', `in ${idleS} s`, 'in an hour'], await idleRows(place, idleS));
@@ -87,7 +87,7 @@ function memoryRows({ route, replicas }: ClusterPlace, when: string): string[][]
   });
 }
 
-/** Counts what both replicas request while nobody uses them. */
+/** Counts what both replicas request without requests of users. */
 async function idleRows({ audit }: ClusterPlace, seconds: number): Promise<string[][]> {
   await sleep(CALM_S * 1000);
   const from = Date.now();

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { loadAll } from 'js-yaml';
+import { load, loadAll } from 'js-yaml';
 import type { KubeObject } from '../../support/api/kube-api.ts';
 import type { ClusterPrograms } from './programs.ts';
 
@@ -28,6 +28,25 @@ export async function renderChart(
   const release = ['template', 'sluice', 'chart', '--namespace', namespace, '--kube-version', 'v1.36.0'];
   const { stdout } = await run(helm, [...release, ...set], { cwd: DEPLOY, maxBuffer: MAX_OUTPUT_BYTES });
   return objectsIn(stdout);
+}
+
+/**
+ * What Helm prints after an installation of the chart. `helm template` leaves it out, and `helm install --dry-run` needs a cluster, so a copy
+ * of the chart gets a template that includes it.
+ */
+export async function renderNotes(
+  helm: string,
+  values: readonly string[],
+  place: { readonly namespace: string; readonly folder: string },
+): Promise<string> {
+  const chart = join(place.folder, 'chart');
+  cpSync(join(DEPLOY, 'chart'), chart, { recursive: true });
+  const template = join('templates', 'printed-notes.yaml');
+  writeFileSync(join(chart, template), 'notes: {{ include "sluice/templates/NOTES.txt" . | toJson }}\n');
+  const set = values.flatMap((value) => ['--set', value]);
+  const release = ['template', 'sluice', chart, '--namespace', place.namespace, '--kube-version', 'v1.36.0'];
+  const { stdout } = await run(helm, [...release, '--show-only', template, ...set]);
+  return (load(stdout) as { readonly notes: string }).notes;
 }
 
 /** The objects of files in `deploy`, whose names are without the suffix. */

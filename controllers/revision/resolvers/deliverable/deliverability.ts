@@ -1,7 +1,7 @@
 import { settingsOf } from '../../../../src/delivery/delivery-target.ts';
-import { type ManifestsOutcome, manifestsOf } from '../../../../src/delivery/manifests.ts';
 import type { DeliveryRefusal } from '../../../../src/delivery/refusal.ts';
-import { packageKey } from '../../../../src/delivery/select-revisions.ts';
+import { packageKey } from '../../../../src/delivery/selection/select-revisions.ts';
+import { type ManifestsOutcome, manifestsOf } from '../../../../src/delivery/tree/manifests.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import { selects } from '../../../../src/package/store/policy-objects.ts';
 import type { Repository } from '../../../../src/resource/kinds/porch/repository.ts';
@@ -12,8 +12,8 @@ import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../../../src/resource/obje
 export const DELIVERABLE_TYPE = 'sluice.dev/Deliverable';
 
 export interface DeliverabilityOptions {
-  /** All DeliveryTargets. */
-  readonly targets: () => readonly DeliveryTarget[];
+  /** The DeliveryTargets of a namespace; others do no harm. */
+  readonly targets: (namespace: string) => readonly DeliveryTarget[];
   readonly repositoryOf: (revision: PackageRevision) => Repository | undefined;
   /** Keys of the packages that ship an object to a target; undefined before its first delivery. Default: none. */
   readonly packagesOf?: (target: DeliveryTarget, identity: string) => readonly string[] | undefined;
@@ -43,7 +43,7 @@ export function createDeliverabilityCheck({ targets, repositoryOf, packagesOf = 
     const { key, record, namespace } = revision;
     const row = { key, kptfile, ...(record === undefined ? {} : { record }) };
     const repository = repositoryOf(revision);
-    return targets().filter(
+    return targets(namespace).filter(
       (target) =>
         (target.metadata.namespace ?? DEFAULT_NAMESPACE) === namespace &&
         selects(target.spec.selector, row, repository),

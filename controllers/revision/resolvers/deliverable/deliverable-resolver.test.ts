@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
 import { Manager } from '../../../../src/controller/manager.ts';
-import { manifestsOf } from '../../../../src/delivery/manifests.ts';
+import { manifestsOf } from '../../../../src/delivery/tree/manifests.ts';
 import type { Resolver } from '../../../../src/package/plan/ports/resolver.ts';
 import { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';

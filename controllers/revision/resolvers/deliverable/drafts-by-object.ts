@@ -1,4 +1,4 @@
-import { packageKey } from '../../../../src/delivery/select-revisions.ts';
+import { packageKey } from '../../../../src/delivery/selection/select-revisions.ts';
 import { type PackageRevision, revisionId } from '../../../../src/package/model/revision/package-revision.ts';
 import type { ObjectKey } from '../../../../src/resource/object/object.ts';
 import type { ShippedChanges } from '../../../delivery/target-objects.ts';

@@ -34,9 +34,19 @@ export class OwnKey {
 
   /**
    * Returns the signer of the next statement. Throws the errors of `source.read`, InvalidInput for an invalid key, and Refused for a
-   * revoked key.
+   * revoked key; for a key that can change while the server runs, all of these as Unavailable: the caller of an API made no mistake, and
+   * would take NotFound for the object of the request.
    */
   current(): StatementSigner {
+    try {
+      return this.#current();
+    } catch (error) {
+      if (!this.#source.volatile || !(error instanceof SluiceError)) throw error;
+      throw new SluiceError('Unavailable', error.message, { cause: error });
+    }
+  }
+
+  #current(): StatementSigner {
     const { keysVersion } = this.#ledger;
     const last = this.#last;
     const changed = keysVersion !== last?.keysVersion;

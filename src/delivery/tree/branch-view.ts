@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { compareText, isInside, joinPath } from '../path-rules.ts';
 import { type FolderOwner, KUSTOMIZATION, readOwner } from './kustomization.ts';
-import { compareText, isInside, joinPath } from './path-rules.ts';
 
 /** A file in the branch of the target: its blob id, and for a `kustomization.yaml` its content, or the owner that it names. */
 export interface PresentFile {

@@ -1,11 +1,11 @@
-import { runAtOnce } from '../package/index/steps.ts';
+import { runAtOnce } from '../../package/index/steps.ts';
+import type { TargetSettings } from '../delivery-target.ts';
+import { compareText, isInside, joinPath, normalizeDirectory, pathProblem } from '../path-rules.ts';
+import type { DeliveryRefusal } from '../refusal.ts';
+import { type PackageRefusal, packageKey } from '../selection/select-revisions.ts';
 import { BranchView, type DesiredFile, type PresentFile } from './branch-view.ts';
-import type { TargetSettings } from './delivery-target.ts';
 import { type FolderOwner, KUSTOMIZATION, writeKustomization } from './kustomization.ts';
 import type { ManifestsOutcome } from './manifests.ts';
-import { compareText, isInside, joinPath, normalizeDirectory, pathProblem } from './path-rules.ts';
-import type { DeliveryRefusal } from './refusal.ts';
-import { type PackageRefusal, packageKey } from './select-revisions.ts';
 import { type DeliveredPackage, type RemovedPackage, writeMessage } from './trailers.ts';
 
 /** A revision that the target is to deliver, with the result of `manifestsOf` for its files. */

@@ -1,5 +1,5 @@
-import { writeYaml } from './write-yaml.ts';
-import type { Scalar } from './yaml-value.ts';
+import { writeYaml } from '../yaml/write-yaml.ts';
+import type { Scalar } from '../yaml/yaml-value.ts';
 
 export const KUSTOMIZATION = 'kustomization.yaml';
 

@@ -1,9 +1,9 @@
+import { compareText, joinPath, pathProblem } from '../path-rules.ts';
+import { type DeliveryRefusal, PackageRefused } from '../refusal.ts';
+import { readYaml, type YamlDocument, YamlProblem } from '../yaml/read-yaml.ts';
+import { Unwritable, writeYaml } from '../yaml/write-yaml.ts';
+import { isSequence, textAt, valueAt } from '../yaml/yaml-value.ts';
 import { describeObject, identityOf, isOpenSecret, type ManifestObject, objectsIn } from './manifest-object.ts';
-import { compareText, joinPath, pathProblem } from './path-rules.ts';
-import { readYaml, type YamlDocument, YamlProblem } from './read-yaml.ts';
-import { type DeliveryRefusal, PackageRefused } from './refusal.ts';
-import { Unwritable, writeYaml } from './write-yaml.ts';
-import { isSequence, textAt, valueAt } from './yaml-value.ts';
 
 /** Limit of the bytes of YAML in a package, and of the characters that are written for it. */
 export const MAX_PACKAGE_BYTES = 4 * 1024 * 1024;

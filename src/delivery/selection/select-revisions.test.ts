@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { deliveryTargetKind } from '../resource/kinds/sluice/delivery-target.ts';
-import { settingsOf, type TargetSettings } from './delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { settingsOf, type TargetSettings } from '../delivery-target.ts';
+import { readMessage, writeMessage } from '../tree/trailers.ts';
 import {
   type DeliveredRevision,
   isAlert,
@@ -10,7 +11,6 @@ import {
   type SelectionFacts,
   selectRevisions,
 } from './select-revisions.ts';
-import { readMessage, writeMessage } from './trailers.ts';
 
 function target(more: object = {}, metadata: { name: string; namespace?: string } = { name: 'edge' }): TargetSettings {
   const spec = { selector: {}, git: { repo: 'file:///x.git' }, ...more };

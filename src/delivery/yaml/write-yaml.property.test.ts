@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { load } from 'js-yaml';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { runs } from '../../test/support/runs.ts';
+import { runs } from '../../../test/support/runs.ts';
 import { readYaml } from './read-yaml.ts';
 import { writeYaml } from './write-yaml.ts';
 import type { Scalar, Value } from './yaml-value.ts';

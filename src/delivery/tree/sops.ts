@@ -1,4 +1,4 @@
-import { isMapping, isScalar, isSequence, type Mapping, textAt, type Value, valueAt } from './yaml-value.ts';
+import { isMapping, isScalar, isSequence, type Mapping, textAt, type Value, valueAt } from '../yaml/yaml-value.ts';
 
 /** The form of a value that sops encrypted: AES-256-GCM, a nonce of 32 bytes and a tag of 16 (getsops/sops, aes/cipher.go). */
 const ENCRYPTED =

@@ -1,7 +1,7 @@
-import { runAtOnce } from '../package/index/steps.ts';
-import type { TargetSettings } from './delivery-target.ts';
-import { compareText } from './path-rules.ts';
-import type { DeliveryRefusal } from './refusal.ts';
+import { runAtOnce } from '../../package/index/steps.ts';
+import type { TargetSettings } from '../delivery-target.ts';
+import { compareText } from '../path-rules.ts';
+import type { DeliveryRefusal } from '../refusal.ts';
 
 /** The fields of a published revision that selection uses. */
 export interface PublishedRevision {

@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
-import { allocateAll } from '../allocation/allocate.ts';
-import { deriveTable } from '../allocation/allocation-table.ts';
-import { claimFromObject } from '../allocation/claim.ts';
-import { poolFromPrefix, poolsFromInstance } from '../allocation/pool.ts';
-import { readManifests } from '../resource/client/manifests.ts';
-import { OBJECT_KINDS, PACKAGE_KINDS } from '../resource/kinds/index.ts';
-import { deliveryTargetKind } from '../resource/kinds/sluice/delivery-target.ts';
+import { allocateAll } from '../../allocation/allocate.ts';
+import { deriveTable } from '../../allocation/allocation-table.ts';
+import { claimFromObject } from '../../allocation/claim.ts';
+import { poolFromPrefix, poolsFromInstance } from '../../allocation/pool.ts';
+import { readManifests } from '../../resource/client/manifests.ts';
+import { OBJECT_KINDS, PACKAGE_KINDS } from '../../resource/kinds/index.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { manifestsOf } from './manifests.ts';
 
-const root = fileURLToPath(new URL('../../examples/quickstart', import.meta.url));
+const root = fileURLToPath(new URL('../../../examples/quickstart', import.meta.url));
 
 interface KubernetesObject {
   readonly kind: string;

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { skipFor } from '../../test/support/skip.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import { writeKustomization } from './kustomization.ts';
 import { manifestsOf } from './manifests.ts';
 
@@ -290,7 +290,7 @@ describe('Secrets', () => {
 });
 
 describe('real packages', () => {
-  const root = fileURLToPath(new URL('../../../shared/corpus/packages', import.meta.url));
+  const root = fileURLToPath(new URL('../../../../shared/corpus/packages', import.meta.url));
   const corpusMissing = !existsSync(root) && `no real packages at ${root}`;
 
   test('are written, and writing the result again gives the same bytes', skipFor(corpusMissing), () => {

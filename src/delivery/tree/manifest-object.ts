@@ -1,6 +1,15 @@
-import { PackageRefused } from './refusal.ts';
+import { PackageRefused } from '../refusal.ts';
+import {
+  isMapping,
+  isNull,
+  isScalar,
+  isSequence,
+  type Mapping,
+  textAt,
+  type Value,
+  valueAt,
+} from '../yaml/yaml-value.ts';
 import { hasSopsBlock, isEncryptedText } from './sops.ts';
-import { isMapping, isNull, isScalar, isSequence, type Mapping, textAt, type Value, valueAt } from './yaml-value.ts';
 
 /** An object of a package that may be delivered. */
 export interface ManifestObject {

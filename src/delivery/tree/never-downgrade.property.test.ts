@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { runs } from '../../test/support/runs.ts';
-import { deliveryTargetKind } from '../resource/kinds/sluice/delivery-target.ts';
+import { runs } from '../../../test/support/runs.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { settingsOf } from '../delivery-target.ts';
+import {
+  type DeliveredRevision,
+  type PublishedRevision,
+  packageKey,
+  selectRevisions,
+} from '../selection/select-revisions.ts';
 import { ownersIn, type PresentFile } from './branch-view.ts';
-import { settingsOf } from './delivery-target.ts';
 import { type DesiredRevision, desired } from './desired.ts';
 import { manifestsOf } from './manifests.ts';
-import { type DeliveredRevision, type PublishedRevision, packageKey, selectRevisions } from './select-revisions.ts';
 
 /*
  * Random histories of one package: revisions are published in and out of band, lose and regain trust, vanish, are deleted properly,
