@@ -1,6 +1,7 @@
 // Benchmarks: `npm run bench -- <name> [--option=value]`. Figures are printed, never asserted; a ratio compares with a floor of the same run.
 import { api } from './api.ts';
 import { cluster } from './cluster/cluster.ts';
+import { delivery } from './delivery/delivery.ts';
 import { lifecycle } from './lifecycle.ts';
 import { many } from './many.ts';
 import { remote } from './remote.ts';
@@ -10,6 +11,7 @@ import { scale } from './scale.ts';
 const BENCHMARKS: Readonly<Record<string, (options: readonly string[]) => Promise<void>>> = {
   api,
   cluster,
+  delivery,
   lifecycle,
   many,
   remote,

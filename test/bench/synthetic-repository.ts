@@ -11,36 +11,54 @@ export interface SyntheticOptions {
 /** Fills a new bare repository through one `git fast-import`: packages in 10 folders, each revision a commit on main and a tag. */
 export async function synthesize(options: SyntheticOptions): Promise<void> {
   await git(['init', '--quiet', '--bare', '--initial-branch=main', options.path]);
-  const child = spawn('git', ['-C', options.path, 'fast-import', '--quiet', '--force'], {
+  await fastImport(options.path, async (write) => {
+    await write(commit('refs/heads/main', 'first', '') + file('README.md', 'synthetic\n'));
+    for (let revision = 1; revision <= options.revisions; revision++)
+      await writeRevision(write, options.packages, revision);
+    for (let number = 0; number < options.drafts; number++) {
+      const path = packageName(number);
+      const ref = `refs/heads/drafts/${path}/next`;
+      const kpt = { package: path, workspaceName: 'next' };
+      await write(
+        `${commit(ref, 'Intermediate commit', `kpt:${JSON.stringify(kpt)}`)}from refs/heads/main\n${file(`${path}/extra.yaml`, 'a: 1\n')}`,
+      );
+    }
+  });
+  await git(['-C', options.path, 'gc', '--quiet']);
+}
+
+/** Publishes a revision of every package on top of main, through one `git fast-import`. */
+export async function addRevision(path: string, packages: number, revision: number): Promise<void> {
+  await fastImport(path, async (write) => {
+    await write('reset refs/heads/main\nfrom refs/heads/main^0\n\n');
+    await writeRevision(write, packages, revision);
+  });
+}
+
+type Write = (text: string) => Promise<void>;
+
+async function fastImport(path: string, produce: (write: Write) => Promise<void>): Promise<void> {
+  const child = spawn('git', ['-C', path, 'fast-import', '--quiet', '--force'], {
     stdio: ['pipe', 'ignore', 'inherit'],
   });
-  const write = async (text: string) => {
+  await produce(async (text) => {
     if (!child.stdin.write(text)) await once(child.stdin, 'drain');
-  };
-  await write(commit('refs/heads/main', 'first', '') + file('README.md', 'synthetic\n'));
-  for (let revision = 1; revision <= options.revisions; revision++) {
-    for (let number = 0; number < options.packages; number++) {
-      const path = packageName(number);
-      const kpt = { package: path, workspaceName: `w${revision}`, revision: `${revision}` };
-      await write(
-        commit('refs/heads/main', `Approving package revision ${path}/${revision}`, `kpt:${JSON.stringify(kpt)}`),
-      );
-      await write(files(path, number, revision));
-      await write(`reset refs/tags/${path}/v${revision}\nfrom refs/heads/main\n\n`);
-    }
-  }
-  for (let number = 0; number < options.drafts; number++) {
-    const path = packageName(number);
-    const ref = `refs/heads/drafts/${path}/next`;
-    const kpt = { package: path, workspaceName: 'next' };
-    await write(
-      `${commit(ref, 'Intermediate commit', `kpt:${JSON.stringify(kpt)}`)}from refs/heads/main\n${file(`${path}/extra.yaml`, 'a: 1\n')}`,
-    );
-  }
+  });
   child.stdin.end();
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`git fast-import ended with ${code}`);
-  await git(['-C', options.path, 'gc', '--quiet']);
+}
+
+async function writeRevision(write: Write, packages: number, revision: number): Promise<void> {
+  for (let number = 0; number < packages; number++) {
+    const path = packageName(number);
+    const kpt = { package: path, workspaceName: `w${revision}`, revision: `${revision}` };
+    await write(
+      commit('refs/heads/main', `Approving package revision ${path}/${revision}`, `kpt:${JSON.stringify(kpt)}`),
+    );
+    await write(files(path, number, revision));
+    await write(`reset refs/tags/${path}/v${revision}\nfrom refs/heads/main\n\n`);
+  }
 }
 
 export function packageName(number: number): string {
