@@ -1,4 +1,5 @@
-import { dirname } from 'node:path';
+import { cp, readdir, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/porch/package-revision.ts';
@@ -106,6 +107,47 @@ test('a mirror that lacks what was reported last is not used', async () => {
   await expect(reconcile(repositoryControllerOf(world))).rejects.toThrow();
   expect(names()).toEqual([]);
 });
+
+test.each(['draft', 'publication'])(
+  'a mirror that lacks a %s which another process acknowledged is not used',
+  async (kind) => {
+    await reconcile();
+    const { name } = await world.store.create(
+      'apps',
+      { package: 'two', workspace: 'v1', source: { type: 'init', files: new Map() } },
+      ANNA,
+    );
+    const mirrors = join(world.folder, 'data', 'git');
+    if (kind === 'draft') await world.store.remove('apps');
+    const standby = async (write: () => Promise<unknown>) => {
+      await cp(mirrors, `${mirrors}-standby`, { recursive: true });
+      await write();
+      await world.store.remove('apps');
+      await rm(mirrors, { recursive: true });
+      await rename(`${mirrors}-standby`, mirrors);
+    };
+    if (kind === 'publication') await standby(() => world.publish(name));
+    else {
+      git(join(mirrors, (await readdir(mirrors))[0] ?? ''), ['update-ref', '-d', 'refs/heads/drafts/two/v1']);
+      git(join(mirrors, (await readdir(mirrors))[0] ?? ''), ['update-ref', '-d', 'refs/sluice/records/two/v1']);
+    }
+    server.behaviour.refuse = 401;
+    clock.advance(60_000);
+    const controller = repositoryControllerOf(world, { remoteInterval: 1000 });
+    await expect(reconcile(controller)).rejects.toThrow();
+    expect(names()).toEqual([]);
+    server.behaviour.refuse = undefined;
+    clock.advance(600_000);
+    await reconcile(controller);
+    expect(world.store.get(name).lifecycle).toBe(kind === 'draft' ? 'Draft' : 'Published');
+    // The same mirror, with everything.
+    await world.store.remove('apps');
+    server.behaviour.refuse = 401;
+    clock.advance(60_000);
+    await expect(reconcile(repositoryControllerOf(world, { remoteInterval: 1000 }))).rejects.toThrow();
+    expect(names()).toContain(name);
+  },
+);
 
 test('a Secret with a wrong name, or other trusted keys, change no package of an open repository', async () => {
   const controller = repositoryControllerOf(world, { remoteInterval: 1000 });

@@ -16,6 +16,7 @@ import { MIRROR_REFSPECS } from '../model/identity/mirror-refspecs.ts';
 import { formatCommitMessage } from '../model/record/commit-message.ts';
 import { type TrustedKeys, trustedKeysOf, trusts } from '../trust/keys/trusted-keys.ts';
 import { remoteSettings } from '../upstream/remote-settings.ts';
+import { expectCurrentMirror } from './expect-current-mirror.ts';
 import { openRepositoryTrust, type ServerTrust } from './open-repository-trust.ts';
 import { PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
 
@@ -106,7 +107,7 @@ export async function openPackageRepository(
         if (remote !== undefined) await git.fetch(remote, everything);
       },
     });
-    return await PackageRepository.open({
+    const repository = await PackageRepository.open({
       ...trusted,
       name,
       namespace,
@@ -125,6 +126,9 @@ export async function openPackageRepository(
       dependentsOf: options.dependentsOf,
       onChange: options.onChange,
     });
+    if (options.offline === true && remote !== undefined && options.lastSeen !== undefined)
+      await expectCurrentMirror({ repository, trust: trusted.trust, git, layout, address: spec.repo });
+    return repository;
   };
   try {
     try {

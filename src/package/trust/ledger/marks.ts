@@ -16,6 +16,11 @@ export function scopeText({ repository, package: path, workspace }: StatementSco
   return JSON.stringify([repository, path, workspace]);
 }
 
+export function scopeOfText(text: string): StatementScope {
+  const [repository, path, workspace] = JSON.parse(text) as [string, string, string];
+  return { repository, package: path, workspace };
+}
+
 /** True for the digest of a statement: marks without one, such as those of publications and deleted drafts, have other texts. */
 export function isStatementDigest(digest: string): boolean {
   return /^[0-9a-f]{64}$/.test(digest);

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
 import { headsOfAll, withHead } from './main-heads.ts';
-import { isStatementDigest, raisedMark, scopeText } from './marks.ts';
+import { isStatementDigest, raisedMark, scopeOfText, scopeText } from './marks.ts';
 import { RaiseLog } from './raised-scopes.ts';
 import type {
   KnownRepository,
@@ -79,6 +79,13 @@ export class MemoryTrustLedger implements TrustLedger {
 
   mark(scope: StatementScope): Mark | undefined {
     return this.#marks.get(scopeText(scope));
+  }
+
+  *marksOf(repository: string): Iterable<readonly [StatementScope, Mark]> {
+    for (const [key, mark] of this.#marks) {
+      const scope = scopeOfText(key);
+      if (scope.repository === repository) yield [scope, mark];
+    }
   }
 
   statementsUpTo(order: number): readonly string[] {

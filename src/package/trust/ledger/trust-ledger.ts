@@ -37,6 +37,11 @@ export interface TrustLedger {
 
   /** Returns the position of the last statement on a revision; undefined if none was seen. */
   mark(scope: StatementScope): Mark | undefined;
+  /**
+   * All marks of a repository. Absent where a mirror is never older than the ledger, since the process that writes one writes the other on
+   * the same disk; elsewhere a mirror may lack what another process has written and acknowledged.
+   */
+  marksOf?(repository: string): Iterable<readonly [StatementScope, Mark]>;
   /** Digests of the last known statements whose marks have at most this order; for a file that replaces the ledger elsewhere. */
   statementsUpTo(order: number): readonly string[];
   /**
