@@ -1,22 +1,20 @@
-import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { readRemoteUrl } from '../../src/git/network/remote-url.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
 /** Of the workers of the controller, so that most of them serve repositories whose hosts respond. */
-const MAX_SLOW = 24;
-const MAX_SLOW_PER_NAMESPACE = 8;
-const MAX_SLOW_PER_HOST = 8;
+const MAX_SLOW = 40;
+const MAX_SLOW_PER_NAMESPACE = 4;
 /** First openings by this process of repositories that were read before; each is short, also where the host does not respond. */
 const MAX_OPENINGS_PER_NAMESPACE = 32;
 
 /**
  * Limits how many workers are occupied by repositories that may not respond: those that were never read, and those whose last attempt
  * failed. A host that hangs occupies each worker for up to the whole deadline; without a limit the repositories of one namespace could
- * keep those of all others from being opened and synced.
+ * keep those of all others from being opened and synced. A host has no limit of its own: one that most namespaces share could be
+ * occupied by any of them.
  */
 export class SlowLane {
-  /** Number of occupied workers: of all, of each namespace and of each host. */
+  /** Number of occupied workers: of all, and of each namespace. */
   readonly #occupied = new Map<string, number>();
   readonly #suspect = new Set<string>();
 
@@ -53,21 +51,10 @@ export class SlowLane {
     return [
       ['all', MAX_SLOW],
       [`namespace ${namespace}`, MAX_SLOW_PER_NAMESPACE],
-      [`host ${hostOf(object)}`, MAX_SLOW_PER_HOST],
     ];
   }
 
   #count(name: string): number {
     return this.#occupied.get(name) ?? 0;
-  }
-}
-
-/** Paths on this machine, and addresses that cannot be read, count as one host. */
-function hostOf({ spec }: Repository): string {
-  try {
-    return readRemoteUrl(spec.git?.repo ?? '').endpoint?.host ?? '';
-  } catch (error) {
-    if (!(error instanceof SluiceError)) throw error;
-    return '';
   }
 }

@@ -29,12 +29,6 @@ const ROWS: readonly (readonly [string, Codes, (at: Situation) => Promise<Answer
     ({ place, path }) => place.api.get(`${path}?resourceVersion=abc`),
   ],
   [
-    'get with a future resourceVersion',
-    [504, 200, 200],
-    ({ place, path, live }) =>
-      place.api.get(`${path}?resourceVersion=${BigInt(live.metadata.resourceVersion) + 1_000_000_000n}`),
-  ],
-  [
     'apply of an unknown field',
     [500, 422, 422],
     ({ place, path, live }) =>

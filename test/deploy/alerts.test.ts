@@ -35,7 +35,7 @@ test('alerts are about metrics that Sluice has', async () => {
   });
   const response = await metrics.paths({ path: '/metrics' } as Parameters<typeof metrics.paths>[0]);
   const names = [...String(response?.body).matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
-  expect(ALERTS).toHaveLength(7);
+  expect(ALERTS).toHaveLength(8);
   for (const { alert, expr } of ALERTS) {
     const used = [...expr.matchAll(/(\w+)\{/g)].map(([, name = '']) => name.replace(/_bucket$/, ''));
     expect(used, alert).not.toEqual([]);

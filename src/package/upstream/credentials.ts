@@ -15,7 +15,7 @@ const PRIVATE_KEYS = ['identity', 'ssh-privatekey'] as const;
  * Returns a function that reads the credentials of an object, called for every request, so that a renewed Secret is used at
  * once. A Secret contains `username` and `password`, or `bearerToken` (or `token`), which is sent as a password; for ssh
  * `identity` (or `ssh-privatekey`) and `known_hosts`; and `ca.crt` with trusted authorities. Undefined without a reference,
- * which a reference without a name is too. The messages name keys, never values.
+ * which a reference without a name is too. The messages name keys, never values. Rejects with Unavailable.
  */
 export function credentialsOf(
   client: Client,
@@ -25,7 +25,15 @@ export function credentialsOf(
   if (secretRef === undefined || secretRef.name === '') return undefined;
   const { namespace = DEFAULT_NAMESPACE, name } = owner.metadata;
   const secret = { namespace, name: secretRef.name };
-  return () => secretCredentials(client, secret, `which ${owner.kind} ${namespace}/${name} refers to,`);
+  return async () => {
+    try {
+      return await secretCredentials(client, secret, `which ${owner.kind} ${namespace}/${name} refers to,`);
+    } catch (error) {
+      // A caller of the API would take NotFound for the package of its request, and Refused for its own rights.
+      if (!isSluiceError(error) || error.code === 'Timeout') throw error;
+      throw new SluiceError('Unavailable', error.message, { cause: error });
+    }
+  };
 }
 
 /**
