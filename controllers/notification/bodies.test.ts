@@ -9,7 +9,7 @@ const message: Message = {
   source: 'controller:deployment-status',
 };
 
-test('a Slack message mentions nobody and links nowhere', () => {
+test('a Slack message mentions no user and has no links', () => {
   expect(JSON.parse(bodyOf('Slack', message))).toEqual({
     text: ':warning: Degraded: DeliveryTarget default/east',
     blocks: [

@@ -18,10 +18,11 @@ export function awaitingStorage<T extends KubernetesObject>(
   const whenRead = (key: ObjectKey, { signal }: RequestContext) => openings.whenRead(repositoryOf(key), signal);
   const whenAllRead = ({ signal }: RequestContext, selection: Selection = {}) => {
     const repository = repositoryIn(selection);
-    if (selection.namespace !== undefined && repository !== undefined)
-      return openings.whenRead({ namespace: selection.namespace, name: repository }, signal);
+    const wanted = namespaceIn(selection);
+    if (wanted !== undefined && repository !== undefined)
+      return openings.whenRead({ namespace: wanted, name: repository }, signal);
     const selects = ({ namespace, name }: ObjectKey) =>
-      (selection.namespace === undefined || selection.namespace === (namespace ?? DEFAULT_NAMESPACE)) &&
+      (wanted === undefined || wanted === (namespace ?? DEFAULT_NAMESPACE)) &&
       (repository === undefined || repository === name);
     return openings.whenAllRead(selects, signal);
   };
@@ -53,7 +54,7 @@ export function awaitingStorage<T extends KubernetesObject>(
     async list(context, options: ListOptions = {}) {
       await whenAllRead(context, options);
       // An initial watch lists too.
-      unread.expectNone({ namespace: options.namespace, repository: repositoryIn(options) });
+      unread.expectNone({ namespace: namespaceIn(options), repository: repositoryIn(options) });
       return inner.list(context, options);
     },
     // It begins at a version that a list or a get of this leader has returned.
@@ -99,10 +100,17 @@ export function awaitingStorage<T extends KubernetesObject>(
 }
 
 /** The name of the one repository that a selection is about; undefined if it is not about one. */
-function repositoryIn({ fieldSelector }: Selection): string | undefined {
-  const required = (wanted: string) =>
-    fieldSelector?.requirements.find(({ path, operator }) => path === wanted && operator === '=')?.value;
-  return required('spec.repository') ?? required('metadata.name')?.split('.', 1)[0];
+function repositoryIn(selection: Selection): string | undefined {
+  return required(selection, 'spec.repository') ?? required(selection, 'metadata.name')?.split('.', 1)[0];
+}
+
+/** The one namespace that a selection is about; undefined if it is not about one. */
+function namespaceIn(selection: Selection): string | undefined {
+  return selection.namespace ?? required(selection, 'metadata.namespace');
+}
+
+function required({ fieldSelector }: Selection, wanted: string): string | undefined {
+  return fieldSelector?.requirements.find(({ path, operator }) => path === wanted && operator === '=')?.value;
 }
 
 /** The repository that the name of an object begins with: names of repositories have no dot. */

@@ -4,6 +4,7 @@ import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { HttpClient } from '../../kubernetes/http-client.ts';
+import { hasStatements } from '../../package/trust/ledger/last-statements.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import { AdmissionWebhook } from '../../server/admission/admission-webhook.ts';
@@ -94,7 +95,10 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   // No client can know packages of a repository that was never read.
   const isExpected = ({ status }: Stored<Repository>) => status?.lastFullSyncTime != null;
   const openings = new InitialOpenings({ clock, repositories, timeoutMs: remoteTimeoutMs, isExpected });
-  const unread = new UnreadRepositories({ repositories: repositories.informer, store: session.store });
+  const unread = new UnreadRepositories({
+    ...{ repositories: repositories.informer, store: session.store },
+    isInLedger: (address) => hasStatements(session.trust.ledger, address),
+  });
   const onRead = (id: string) => openings.note(id);
   session.store.onArrival(onRead);
   const follower = role === 'api' ? new RepositoryFollower({ session, requests, warn, onRead }) : undefined;

@@ -23,6 +23,7 @@ function bench(...start: readonly Stored<Repository>[]) {
       },
       get: (key: ObjectKey) => objects.get(keyText(key)),
     },
+    isInLedger: (address) => address.includes('written'),
     store: {
       findRepository: (id) => (opened.has(id) ? ({} as never) : undefined),
       onArrival: (listener) => {
@@ -111,4 +112,12 @@ test('a repository that is deleted, or that its users want to be left out, is no
   const { metadata, ...rest } = repository('a/apps');
   at.set({ ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
   expect(at.outcome()).toBe('listed');
+});
+
+test('a repository without packages is not missed, unless packages were written since', () => {
+  const empty = { ...READ, packageCount: 0 };
+  const written = repository('b/apps', empty);
+  const git = { ...written.spec.git, repo: 'https://host/written.git' } as never;
+  const at = bench(repository('a/apps', empty), { ...written, spec: { ...written.spec, git } });
+  expect(at.ids()).toEqual(['b/apps']);
 });

@@ -13,6 +13,8 @@ export interface UnreadRepositoriesOptions {
   /** Synced. */
   readonly repositories: Pick<Informer<Repository>, 'addHandler' | 'get'>;
   readonly store: Pick<RevisionStore, 'findRepository' | 'onArrival' | 'onDeparture'>;
+  /** True if statements on packages in the repository at an address are in the ledger. */
+  readonly isInLedger: (address: string) => boolean;
 }
 
 /** The repositories that a list is about; absent parts mean all. */
@@ -89,7 +91,9 @@ export class UnreadRepositories {
     else this.#unread.set(namespace, names);
   }
 
-  #isUnread(id: string, { metadata }: Stored<Repository>): boolean {
+  #isUnread(id: string, { metadata, spec, status }: Stored<Repository>): boolean {
+    // Without packages there is nothing that could look deleted. Those that were written since are in the ledger.
+    if (status?.packageCount === 0 && !this.#options.isInLedger(spec.git?.repo ?? '')) return false;
     if (metadata.deletionTimestamp !== undefined || metadata.annotations?.[OMIT_ANNOTATION] === 'true') return false;
     // One of this name that was registered later was never read.
     if (!this.#read.has(id) || this.#read.get(id) !== metadata.uid) return false;

@@ -1,7 +1,8 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository } from '../../git/git-repository.ts';
 import { type RepositoryLayout, recordRef } from '../model/identity/layout.ts';
-import type { LastStatement, RepositoryTrust, StatementFact } from '../trust/repository-trust.ts';
+import type { LastStatement } from '../trust/ledger/last-statements.ts';
+import type { RepositoryTrust, StatementFact } from '../trust/repository-trust.ts';
 import { payloadOf, statementDigest } from '../trust/statement/statement.ts';
 import { recordFactAt } from '../verify/record-fact-at.ts';
 import type { PackageRepository } from './package-repository.ts';

@@ -2,6 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type Distrust, revoked } from './distrust.ts';
 import { trusts } from './keys/trusted-keys.ts';
 import type { AttributedPushes } from './ledger/attributed-pushes.ts';
+import { announcedScope, type LastStatement, lastStatements } from './ledger/last-statements.ts';
 import { headAmong, headOf } from './ledger/main-heads.ts';
 import { publicationScope } from './ledger/publication-mark.ts';
 import type {
@@ -13,7 +14,6 @@ import type {
   TrustedKey,
   TrustLedger,
 } from './ledger/trust-ledger.ts';
-import { DELETED } from './ledger/trust-ledger.ts';
 import { PushReports } from './push-reports.ts';
 import {
   payloadOf,
@@ -68,12 +68,6 @@ export interface RepositoryTrustOptions {
 const FIRST_LOOK = { package: '', workspace: 'first/look' } as const;
 /** Statements of a revision that are remembered when they are signed: a write whose outcome is not known is planned again. */
 const MAX_ANNOUNCED = 4;
-
-/** What a state of the repository must have to be as new as the ledger: the statement with this digest, or one of this sequence or above. */
-export type LastStatement = { readonly package: string; readonly workspace: string } & (
-  | { readonly digest: string }
-  | { readonly sequence: number }
-);
 
 /** The trust of one repository: signs statements, and evaluates those in Git. Evaluation reads no Git objects. */
 export class RepositoryTrust {
@@ -234,27 +228,9 @@ export class RepositoryTrust {
     return { scope: { ...scope, repository: this.repository }, sequence, digest, proven: true };
   }
 
-  /**
-   * The last statement on each revision, by the ledger: those that this installation signed may not be written yet. Empty where the ledger
-   * need not be compared with a mirror; see `TrustLedger.marksOf`.
-   */
+  /** See `lastStatements`. */
   lastStatements(): LastStatement[] {
-    const found = new Map<string, { package: string; workspace: string; mark?: Mark; announced?: Mark }>();
-    for (const [{ package: path, workspace }, mark] of this.#options.ledger.marksOf?.(this.repository) ?? []) {
-      const isAnnounced = workspace.startsWith(ANNOUNCED_PREFIX);
-      const name = isAnnounced ? workspace.slice(ANNOUNCED_PREFIX.length) : workspace;
-      // The scopes of no statement; see publication-mark.ts.
-      if (name.includes('/')) continue;
-      const key = JSON.stringify([path, name]);
-      const one = found.get(key) ?? { package: path, workspace: name };
-      found.set(key, { ...one, ...(isAnnounced ? { announced: mark } : { mark }) });
-    }
-    return [...found.values()].flatMap(({ mark, announced, ...scope }): LastStatement[] => {
-      const [newest = ''] = announced?.digest.split(' ') ?? [];
-      const isPending = announced !== undefined && announced.order > (mark?.order ?? -1) && newest !== mark?.digest;
-      if (isPending) return [{ ...scope, digest: newest }];
-      return mark === undefined || mark.digest === DELETED ? [] : [{ ...scope, sequence: mark.sequence }];
-    });
+    return lastStatements(this.#options.ledger, this.repository);
   }
 
   raise(entries: readonly NewMark[], durable: boolean): void {
@@ -409,8 +385,3 @@ export class RepositoryTrust {
 }
 
 /** Workspaces have no slash, so that no statement has this scope. */
-const ANNOUNCED_PREFIX = 'signed/';
-
-function announcedScope({ package: path, workspace }: Pick<StatementHead, 'package' | 'workspace'>) {
-  return { package: path, workspace: ANNOUNCED_PREFIX + workspace };
-}
