@@ -32,6 +32,7 @@ test('alerts are about metrics that Sluice has', async () => {
     quota: () => ({ exceeded: 0, usage: () => [] }),
     leadership: () => new Map(),
     canSign: () => true,
+    unread: () => [],
   });
   const response = await metrics.paths({ path: '/metrics' } as Parameters<typeof metrics.paths>[0]);
   const names = [...String(response?.body).matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
