@@ -69,8 +69,12 @@ export function argoCdObjects(place: SyncedPlace, { project, destination, wave }
       metadata: {
         name: `${name}-{{ .path.path${inDirectory} | replace "/" "-" | normalize }}`,
         labels: { 'sluice.dev/target': name },
-        // A commit that does not change the folder costs no rendering.
-        annotations: { 'argocd.argoproj.io/manifest-generate-paths': '.' },
+        annotations: {
+          // Without it, fields that the cluster adds to some kinds count as differences for ever.
+          'argocd.argoproj.io/compare-options': 'ServerSideDiff=true',
+          // A commit that does not change the folder costs no rendering.
+          'argocd.argoproj.io/manifest-generate-paths': '.',
+        },
         ...(prune ? { finalizers: ['resources-finalizer.argocd.argoproj.io'] } : {}),
       },
       spec: {

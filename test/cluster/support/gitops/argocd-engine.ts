@@ -83,7 +83,6 @@ export class ArgoCdEngine implements Engine {
 interface ApplicationSet extends KubeObject {
   readonly spec: {
     readonly template: {
-      readonly metadata: { readonly annotations: Record<string, string> };
       readonly spec: {
         project: string;
         readonly destination: { namespace?: string };
@@ -93,7 +92,7 @@ interface ApplicationSet extends KubeObject {
   };
 }
 
-/** What `sluice target init argocd` prints, with settings of a user: a default namespace, comparison on the server, and earlier retries. */
+/** What `sluice target init argocd` prints, with settings of a user: a default namespace, and earlier retries. */
 function setOf({ name, url, directory }: DeliveredPlace): ApplicationSet {
   const place = {
     ...{ name, repo: url, branch: 'main', directory, namespace: ARGOCD_NAMESPACE },
@@ -101,8 +100,7 @@ function setOf({ name, url, directory }: DeliveredPlace): ApplicationSet {
   };
   const [printed] = argoCdObjects(place, { project: 'default', destination: 'https://kubernetes.default.svc' });
   const set = printed?.object as unknown as ApplicationSet;
-  const { metadata, spec } = set.spec.template;
-  metadata.annotations['argocd.argoproj.io/compare-options'] = 'ServerSideDiff=true';
+  const { spec } = set.spec.template;
   spec.destination.namespace = 'default';
   spec.syncPolicy.retry.backoff = { duration: '1s', factor: 2, maxDuration: '3s' };
   return set;
