@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Mutex } from '../../foundation/concurrency/mutex.ts';
-import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { traced } from '../../foundation/tracing/traced.ts';
 import { isUnknownOutcome } from '../../git/errors.ts';
 import type {
@@ -227,7 +227,7 @@ export class TrackedRefs implements WriteTarget {
       } catch (error) {
         // Once a response was lost, a refusal can also come from what the lost push did.
         if (isUnknownOutcome(error)) unknown ??= error;
-        if (unknown === undefined) throw error;
+        if (unknown === undefined) throw asFailureOfRemote(error);
       }
       const outcome = await this.#outcome(remote, updates);
       if (outcome === 'done') return;
@@ -310,4 +310,11 @@ function changesOf(updates: readonly RefUpdate[]): RefChange[] {
           },
         ],
   );
+}
+
+/** What a Git host refuses this server is no refusal of the caller, whose package exists and whose credentials are valid. */
+function asFailureOfRemote(error: unknown): unknown {
+  const isOfServer = ['Unauthenticated', 'NotFound', 'Refused'].some((code) => isSluiceError(error, code as ErrorCode));
+  if (!isOfServer || !isSluiceError(error)) return error;
+  return new SluiceError('Unavailable', error.message, { cause: error, details: error.details });
 }
