@@ -27,9 +27,10 @@ export function acceptObject(
   refuse: (flaws: string) => SluiceError = (flaws) => refuseObject(request, flaws),
 ): KubernetesObject {
   const { kind } = request.resource;
-  checkKind(request, value);
-  checkSize(request, value);
-  const { object, unknownFields } = kind.parse(withNamespace(request, value));
+  const typed = withoutEmptyType(value);
+  checkKind(request, typed);
+  checkSize(request, typed);
+  const { object, unknownFields } = kind.parse(withNamespace(request, typed));
   reportFlaws(
     request,
     [
@@ -74,6 +75,13 @@ export function checkSize({ resource: { kind } }: ApiRequest, value: unknown): v
     for (const [name, field] of Object.entries(part)) if (name !== 'managedFields') count(field);
   };
   count(value);
+}
+
+/** In Go an empty text is an absent one: clients omit the type of an object that they decoded with its type known. */
+function withoutEmptyType(value: unknown): unknown {
+  if (!isJsonObject(value) || (value.apiVersion !== '' && value.kind !== '')) return value;
+  const { apiVersion, kind, ...rest } = value;
+  return { ...(apiVersion === '' ? {} : { apiVersion }), ...(kind === '' ? {} : { kind }), ...rest };
 }
 
 function checkKind(request: ApiRequest, value: unknown): void {
