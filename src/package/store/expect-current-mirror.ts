@@ -2,8 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository } from '../../git/git-repository.ts';
 import { type RepositoryLayout, recordRef } from '../model/identity/layout.ts';
 import type { LastStatement } from '../trust/ledger/last-statements.ts';
-import type { RepositoryTrust, StatementFact } from '../trust/repository-trust.ts';
-import { payloadOf, statementDigest } from '../trust/statement/statement.ts';
+import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import { recordFactAt } from '../verify/record-fact-at.ts';
 import type { PackageRepository } from './package-repository.ts';
 
@@ -22,32 +21,23 @@ export interface MirrorParts {
 export async function expectCurrentMirror({ repository, trust, git, layout, address }: MirrorParts): Promise<void> {
   const expected = trust.lastStatements();
   if (expected.length === 0) return;
-  const there = new Map<string, Pick<StatementFact, 'head' | 'digest'>[]>();
+  const there = new Map<string, number>();
   for (const { path, key, statement, tip } of repository.index.all()) {
-    const published = tip.facts.statement;
-    const found = [
-      ...(statement === undefined ? [] : [statement]),
-      ...(published === undefined
-        ? []
-        : [{ head: published.statement, digest: statementDigest(payloadOf(published.statement)) }]),
-    ];
-    if (found.length > 0) there.set(nameOf({ package: path, workspace: key.workspace }), found);
+    const sequence = Math.max(statement?.head.sequence ?? 0, tip.facts.statement?.statement.sequence ?? 0);
+    const name = nameOf({ package: path, workspace: key.workspace });
+    there.set(name, Math.max(sequence, there.get(name) ?? 0));
   }
   for (const one of expected) {
-    if (there.get(nameOf(one))?.some((fact) => isAsNew(fact, one)) === true) continue;
+    if ((there.get(nameOf(one)) ?? 0) >= one.sequence) continue;
     // Its branch may have been deleted by another writer.
     const oid = await git.resolveRef(recordRef(layout, one.package, one.workspace));
     const record = oid === undefined ? undefined : await recordFactAt(git, oid, trust);
-    if (record !== undefined && isAsNew(record, one)) continue;
+    if ((record?.head.sequence ?? 0) >= one.sequence) continue;
     throw new SluiceError(
       'Unavailable',
       `the mirror of ${address} lacks the last write of ${one.package}/${one.workspace}, and is used again once the remote can be read`,
     );
   }
-}
-
-function isAsNew({ head, digest }: Pick<StatementFact, 'head' | 'digest'>, expected: LastStatement): boolean {
-  return 'digest' in expected ? digest === expected.digest : head.sequence >= expected.sequence;
 }
 
 function nameOf({ package: path, workspace }: Pick<LastStatement, 'package' | 'workspace'>): string {

@@ -159,7 +159,8 @@ export class TrackedRefs implements WriteTarget {
     this.#unraised.push(...marks);
     this.#mustBeDurable ||= durable;
     this.#raise();
-    if (durable) await this.#options.trust.flushed();
+    // Not for revocations alone: a process that takes over has to know what is acknowledged now, to see that its mirror lacks it.
+    await this.#options.trust.flushed();
   }
 
   /** Marks that could not be written to the ledger wait for the next write or sync. */

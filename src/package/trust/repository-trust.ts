@@ -2,7 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type Distrust, revoked } from './distrust.ts';
 import { trusts } from './keys/trusted-keys.ts';
 import type { AttributedPushes } from './ledger/attributed-pushes.ts';
-import { announcedScope, type LastStatement, lastStatements } from './ledger/last-statements.ts';
+import { type LastStatement, lastStatements } from './ledger/last-statements.ts';
 import { headAmong, headOf } from './ledger/main-heads.ts';
 import { publicationScope } from './ledger/publication-mark.ts';
 import type {
@@ -161,7 +161,7 @@ export class RepositoryTrust {
     const signer = this.#options.signer();
     const signature = await signer.sign(payload);
     const digest = statementDigest(payload);
-    if (statement.kind === 'record' || statement.kind === 'publication') this.#announce(statement, digest);
+    if (statement.kind === 'record') this.#announce(statement, digest);
     return { signed: { payload, signature }, fact: { head: statement, digest, signer: signer.fingerprint } };
   }
 
@@ -385,3 +385,7 @@ export class RepositoryTrust {
 }
 
 /** Workspaces have no slash, so that no statement has this scope. */
+
+function announcedScope({ package: path, workspace }: Pick<StatementHead, 'package' | 'workspace'>) {
+  return { package: path, workspace: `signed/${workspace}` };
+}
