@@ -97,7 +97,9 @@ describe('the Helm chart', skipFor(missing !== '' && missing), () => {
     expect(one('ValidatingWebhookConfiguration')).toMatchObject({
       webhooks: [{ failurePolicy: 'Ignore' }, { failurePolicy: 'Ignore' }],
     });
-    expect(one('ClusterRoleBinding', 'sluice-metrics-reader')).toMatchObject({ subjects: [{ namespace: 'metrics' }] });
+    expect(one('RoleBinding', 'sluice-discovery')).toMatchObject({ subjects: [{ namespace: 'metrics' }] });
+    const reader = { name: 'sluice-metrics', namespace: 'elsewhere' };
+    expect(one('ClusterRoleBinding', 'sluice-metrics-reader')).toMatchObject({ subjects: [reader] });
     expect(objects.some(({ kind }) => kind === 'CustomResourceDefinition')).toBe(false);
     const namespaces = objects.map(({ metadata }) => metadata.namespace).filter((name) => name !== undefined);
     expect(new Set(namespaces)).toEqual(new Set(['elsewhere', 'kube-system']));

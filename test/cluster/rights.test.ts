@@ -130,15 +130,10 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
 
   /** Reads the metrics as Prometheus does. */
   async function expectMetrics({ port }: Replica): Promise<void> {
-    const account = {
-      kind: 'ServiceAccount',
-      apiVersion: 'v1',
-      metadata: { name: 'prometheus-k8s', namespace: 'monitoring' },
-    };
     const namespace = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'monitoring' } };
     const roles = readManifests('components/monitoring/prometheus-roles');
-    await applyObjects(installation.admin, [namespace, account, ...roles] as KubeObject[]);
-    const token = await tokenOf('/api/v1/namespaces/monitoring/serviceaccounts/prometheus-k8s');
+    await applyObjects(installation.admin, [namespace, ...roles] as KubeObject[]);
+    const token = await tokenOf(`/api/v1/namespaces/${NAMESPACE}/serviceaccounts/sluice-metrics`);
     const secret = await installation.admin.get(`/api/v1/namespaces/${NAMESPACE}/secrets/sluice-serving-cert`);
     const { 'ca.crt': ca = '' } = secret.body.data as { 'ca.crt'?: string };
     const options = { host: '127.0.0.1', port, path: '/metrics', servername: 'sluice.sluice-system.svc' };
