@@ -7,8 +7,7 @@ import type { UnreadRepositories } from './unread-repositories.ts';
 /**
  * A storage of objects in repositories, for a leader that serves before it has read all of them. Each request waits for the repositories that
  * it is about, so that a client finds everything that the previous leader has acknowledged; a list fails if it would lack packages that
- * clients may know. The names of the objects begin with that of
- * their repository.
+ * clients may know. The names of the objects begin with that of their repository.
  */
 export function awaitingStorage<T extends KubernetesObject>(
   inner: Storage<T>,

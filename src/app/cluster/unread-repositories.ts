@@ -92,12 +92,12 @@ export class UnreadRepositories {
   }
 
   #isUnread(id: string, { metadata, spec, status }: Stored<Repository>): boolean {
-    // Without packages there is nothing that could look deleted. Those that were written since are in the ledger.
-    if (status?.packageCount === 0 && !this.#options.isInLedger(spec.git?.repo ?? '')) return false;
     if (metadata.deletionTimestamp !== undefined || metadata.annotations?.[OMIT_ANNOTATION] === 'true') return false;
     // One of this name that was registered later was never read.
     if (!this.#read.has(id) || this.#read.get(id) !== metadata.uid) return false;
-    return this.#options.store.findRepository(id) === undefined;
+    if (this.#options.store.findRepository(id) !== undefined) return false;
+    // Without packages there is nothing that could look deleted. Those that were written since are in the ledger, which is searched last.
+    return status?.packageCount !== 0 || this.#options.isInLedger(spec.git?.repo ?? '');
   }
 }
 

@@ -68,9 +68,8 @@ export function exportObjects(
     const text = streamOf(exported.map(({ object }) => object));
     // A file without objects would look like an export of a server that has none.
     const isNothing = exported.length === 0 && refused.length > 0;
-    if (isNothing) terminal.note(file === undefined ? '' : `${printable(file)} was not written`);
-    else if (file === undefined) terminal.out.write(text);
-    else await writeOwnFile(resolve(file), text, force);
+    if (file === undefined) terminal.out.write(isNothing ? '' : text);
+    else if (!isNothing) await writeOwnFile(resolve(file), text, force);
     const hosted = exported.filter(({ kind, object }) => kind === repositoryKind && isHosted(object as Repository));
     if (hosted.length > 0)
       terminal.note(
@@ -78,7 +77,8 @@ export function exportObjects(
       );
     for (const [why, names] of leftOut) terminal.note(`left out ${names.length} ${REASONS[why]}: ${shown(names)}`);
     for (const message of refused) terminal.note(`not exported: ${printableLines(message)}${scopeHint(message)}`);
-    const place = file === undefined ? '' : ` to ${printable(file)}`;
+    const place =
+      file === undefined ? '' : isNothing ? `; ${printable(file)} was not written` : ` to ${printable(file)}`;
     terminal.note(`${counted(exported.length, 'object')} exported${place}`);
     // The caller must see that objects may be missing.
     return refused.length === 0 ? 0 : 1;

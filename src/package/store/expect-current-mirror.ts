@@ -1,7 +1,8 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository } from '../../git/git-repository.ts';
 import { type RepositoryLayout, recordRef } from '../model/identity/layout.ts';
-import type { LastStatement } from '../trust/ledger/last-statements.ts';
+import { type LastStatement, lastStatements } from '../trust/ledger/last-statements.ts';
+import type { TrustLedger } from '../trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import { recordFactAt } from '../verify/record-fact-at.ts';
 import type { PackageRepository } from './package-repository.ts';
@@ -9,6 +10,7 @@ import type { PackageRepository } from './package-repository.ts';
 export interface MirrorParts {
   readonly repository: Pick<PackageRepository, 'index'>;
   readonly trust: RepositoryTrust;
+  readonly ledger: TrustLedger;
   readonly git: GitRepository;
   readonly layout: RepositoryLayout;
   readonly address: string;
@@ -18,8 +20,15 @@ export interface MirrorParts {
  * Refuses a mirror that lacks a statement of the ledger: another process wrote and acknowledged it after the mirror was fetched, and what it is
  * about would look deleted, or not yet approved. Throws Unavailable. The cost is proportional to the revisions of the repository.
  */
-export async function expectCurrentMirror({ repository, trust, git, layout, address }: MirrorParts): Promise<void> {
-  const expected = trust.lastStatements();
+export async function expectCurrentMirror({
+  repository,
+  trust,
+  ledger,
+  git,
+  layout,
+  address,
+}: MirrorParts): Promise<void> {
+  const expected = lastStatements(ledger, trust.repository);
   if (expected.length === 0) return;
   const there = new Map<string, number>();
   for (const { path, key, statement, tip } of repository.index.all()) {

@@ -127,7 +127,7 @@ export async function openPackageRepository(
       onChange: options.onChange,
     });
     if (options.offline === true && remote !== undefined && options.lastSeen !== undefined)
-      await expectCurrentMirror({ repository, trust: trusted.trust, git, layout, address: spec.repo });
+      await expectCurrentMirror({ repository, trust: trusted.trust, ledger, git, layout, address: spec.repo });
     return repository;
   };
   try {

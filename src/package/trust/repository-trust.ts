@@ -2,7 +2,6 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type Distrust, revoked } from './distrust.ts';
 import { trusts } from './keys/trusted-keys.ts';
 import type { AttributedPushes } from './ledger/attributed-pushes.ts';
-import { type LastStatement, lastStatements } from './ledger/last-statements.ts';
 import { headAmong, headOf } from './ledger/main-heads.ts';
 import { publicationScope } from './ledger/publication-mark.ts';
 import type {
@@ -226,11 +225,6 @@ export class RepositoryTrust {
   markOf(scope: Omit<StatementScope, 'repository'>, digest: string): NewMark {
     const sequence = (this.mark(scope)?.sequence ?? 0) + 1;
     return { scope: { ...scope, repository: this.repository }, sequence, digest, proven: true };
-  }
-
-  /** See `lastStatements`. */
-  lastStatements(): LastStatement[] {
-    return lastStatements(this.#options.ledger, this.repository);
   }
 
   raise(entries: readonly NewMark[], durable: boolean): void {

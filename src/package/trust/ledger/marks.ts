@@ -16,6 +16,11 @@ export function scopeText({ repository, package: path, workspace }: StatementSco
   return JSON.stringify([repository, path, workspace]);
 }
 
+/** What the keys of a repository begin with. */
+export function scopePrefix(repository: string): string {
+  return `${JSON.stringify([repository]).slice(0, -1)},`;
+}
+
 export function scopeOfText(text: string): StatementScope {
   const [repository, path, workspace] = JSON.parse(text) as [string, string, string];
   return { repository, package: path, workspace };

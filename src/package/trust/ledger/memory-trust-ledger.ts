@@ -1,7 +1,7 @@
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
 import { headsOfAll, withHead } from './main-heads.ts';
-import { isStatementDigest, raisedMark, scopeOfText, scopeText } from './marks.ts';
+import { isStatementDigest, raisedMark, scopeOfText, scopePrefix, scopeText } from './marks.ts';
 import { RaiseLog } from './raised-scopes.ts';
 import type {
   KnownRepository,
@@ -82,10 +82,8 @@ export class MemoryTrustLedger implements TrustLedger {
   }
 
   *marksOf(repository: string): Iterable<readonly [StatementScope, Mark]> {
-    for (const [key, mark] of this.#marks) {
-      const scope = scopeOfText(key);
-      if (scope.repository === repository) yield [scope, mark];
-    }
+    const prefix = scopePrefix(repository);
+    for (const [key, mark] of this.#marks) if (key.startsWith(prefix)) yield [scopeOfText(key), mark];
   }
 
   statementsUpTo(order: number): readonly string[] {
