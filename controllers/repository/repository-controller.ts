@@ -38,8 +38,8 @@ import { DamageRepairs, repairMessage } from './repair-damage.ts';
 import { conflictingRepository, leadingRepository } from './repository-conflict.ts';
 import { RepositoryObjects } from './repository-objects.ts';
 import { CANNOT_SIGN, type RepositoryReport } from './repository-status.ts';
-import { SlowLane } from './slow-lane.ts';
 import { SyncRequests } from './sync-requests.ts';
+import { WorkerLimits } from './worker-limits.ts';
 
 export const REPOSITORY_ACTOR = 'controller:repository';
 
@@ -70,7 +70,7 @@ export interface RepositoryControllerOptions
    * read, LimitExceeded if it is not. Default: a request.
    */
   readonly listOf?: (key: ObjectKey) => Stored<ObjectOf<typeof configMapKind>> | undefined;
-  /** True if repositories whose hosts may not respond must leave workers to all others; see `SlowLane`. Default false. */
+  /** True if repositories whose hosts may not respond must leave workers to all others; see `WorkerLimits`. Default false. */
   readonly limitsSlow?: boolean;
   /** Requests that come from no object, such as those of webhooks. Default: none. */
   readonly requests?: SyncRequests;
@@ -105,7 +105,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const events = new EventDeduplicator(recorder);
   const requests = options.requests ?? new SyncRequests(clock);
   const pauses = new HostPauses(clock);
-  const slowLane = new SlowLane();
+  const workerLimits = new WorkerLimits();
   const signers = new Signers(client, clock);
   const opener = new RepositoryOpener({
     ...{ client, store, signers, dataFolder, renderer, policyFor, dependentsOf, clock, trust },
@@ -145,7 +145,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       if (object === undefined || object.metadata.deletionTimestamp !== undefined) return forget(key);
       pauses.check(object);
       const isOpen = open.get(keyText(key))?.isFor(object) === true;
-      const isSlow = slowLane.isSuspect(key);
+      const isSlow = workerLimits.isSuspect(key);
       let release = occupy(object, isOpen);
       if (release === undefined) return LATER;
       const limit = new AbortController();
@@ -154,7 +154,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         const signal = AbortSignal.any([context.signal, limit.signal]);
         const request = requests.take(key);
         const state = await opened(object, signal);
-        if (!isSlow && slowLane.isSuspect(key)) {
+        if (!isSlow && workerLimits.isSuspect(key)) {
           release();
           release = occupy(object, true);
           if (release === undefined) return LATER;
@@ -167,7 +167,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         await warnUnidentified(object);
         if (problem === undefined) events.forget(key, new Set(['signers', 'signing']));
         else events.record(object, 'Warning', 'Error', problem);
-        slowLane.note(key, false);
+        workerLimits.note(key, false);
         return { requeueAfter: state.nextSync(object), reason: 'the next sync of the repository' };
       } catch (error) {
         if (!open.has(keyText(key))) {
@@ -177,7 +177,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         // The process ends; the repository has no error.
         if (context.signal.aborted) throw error;
         const cause = limit.signal.aborted ? timeoutError(object, error) : error;
-        slowLane.note(key, true);
+        workerLimits.note(key, true);
         pauses.note(object, cause);
         const facts = open.get(keyText(key))?.facts();
         await objects.report(keyOf(object), {
@@ -204,9 +204,9 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     else events.forgetTopic(keyOf(object), 'signing');
   }
 
-  /** See `SlowLane.occupy`. */
+  /** See `WorkerLimits.occupy`. */
   function occupy(object: Stored<Repository>, isOpen: boolean): (() => void) | undefined {
-    return options.limitsSlow === true ? slowLane.occupy(object, isOpen) : () => undefined;
+    return options.limitsSlow === true ? workerLimits.occupy(object, isOpen) : () => undefined;
   }
 
   /** Warns of problems in the lists of users' keys, and of their names at the Git host. */
@@ -280,11 +280,11 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     if (replaced !== undefined) await maintainer.forget(key, replaced.repository.repository);
     const { repository, syncedAt } = await opener.openAvailable(object, {
       ...{ signal, follows: leader !== undefined, replaces: replaced?.syncedAt },
-      isPatient: slowLane.isSuspect(keyOf(object)),
+      isPatient: workerLimits.isSuspect(keyOf(object)),
       onRepair: (repair) => recordRepair(object, repair),
     });
     // Its remote failed.
-    if (syncedAt !== undefined) slowLane.note(keyOf(object), true);
+    if (syncedAt !== undefined) workerLimits.note(keyOf(object), true);
     const state = new OpenRepository(object, repository, { store, clock, intervals, random, syncedAt });
     open.set(key, state);
     // It may have been open already, from the time when it followed.
@@ -357,7 +357,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     inConflict.delete(keyText(key));
     objects.forget(key);
     pauses.forget(key);
-    slowLane.note(key, false);
+    workerLimits.note(key, false);
     requests.take(key);
     events.forget(key);
     await maintainer.forget(keyText(key), state?.repository.repository ?? key.name);

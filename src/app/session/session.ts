@@ -168,7 +168,7 @@ export class Session {
         await deliverability.prepare(revision, files);
         const message = describeRefusal(deliverability.check(revision, files));
         if (message !== undefined) return { type: DELIVERABLE_TYPE, message };
-        return unhealthyProblem(revision, this.readers.targets.list());
+        return unhealthyProblem(revision, this.readers.targets.listIn(revision.namespace));
       },
     });
     this.registry = new Registry();
@@ -181,7 +181,7 @@ export class Session {
       alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
       explain: (context, key) => this.explain(context, key),
       preview: (context, revision, target) => this.preview(context, revision, target),
-      deployments: (revision) => deploymentsOf(revision, this.readers.targets.list()),
+      deployments: (revision) => deploymentsOf(revision, this.readers.targets.listIn(revision.namespace)),
       ...this.#memory,
     });
     this.#revisions = revisions.table;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { repositoryKind } from '../../src/resource/kinds/porch/repository.ts';
-import { SlowLane } from './slow-lane.ts';
+import { WorkerLimits } from './worker-limits.ts';
 
 const READ = { lastFullSyncTime: '2026-01-01T00:00:00Z' };
 
@@ -13,13 +13,13 @@ function repository(namespace: string, name: string, host: string, status = {}) 
 }
 
 /** How many of 100 repositories of a namespace get a worker. */
-function occupied(lane: SlowLane, namespace: string, host: (index: number) => string, status = {}): number {
+function occupied(lane: WorkerLimits, namespace: string, host: (index: number) => string, status = {}): number {
   const all = Array.from({ length: 100 }, (_, index) => repository(namespace, `r${index}`, host(index), status));
   return all.filter((object) => lane.occupy(object, false) !== undefined).length;
 }
 
 test('new repositories of one namespace leave workers to others, also at the same host, and known ones always get one', () => {
-  const lane = new SlowLane();
+  const lane = new WorkerLimits();
   for (const namespace of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'])
     expect(occupied(lane, namespace, () => 'hangs.example.com')).toBe(4);
   expect(occupied(lane, 'k', () => 'hangs.example.com')).toBe(0);
@@ -29,7 +29,7 @@ test('new repositories of one namespace leave workers to others, also at the sam
 });
 
 test('a repository that failed waits behind other slow ones until it succeeds, and each gives its worker back once', () => {
-  const lane = new SlowLane();
+  const lane = new WorkerLimits();
   const known = repository('a', 'known', 'git.example.com', READ);
   const key = { namespace: 'a', name: 'known' };
   const ends = Array.from({ length: 4 }, (_, index) =>

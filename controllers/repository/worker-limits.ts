@@ -13,7 +13,7 @@ const MAX_OPENINGS_PER_NAMESPACE = 32;
  * keep those of all others from being opened and synced. A host has no limit of its own: one that most namespaces share could be
  * occupied by any of them.
  */
-export class SlowLane {
+export class WorkerLimits {
   /** Number of occupied workers: of all, and of each namespace. */
   readonly #occupied = new Map<string, number>();
   readonly #suspect = new Set<string>();
