@@ -183,22 +183,25 @@ export class WriteQueue {
     }
     this.#most = Math.min(this.#limit, this.#most * 2);
     for (const { plan } of planned) this.#target.notePush(plan.name, undefined);
+    let failure: SluiceError | undefined;
     try {
       await this.#target.raiseMarks(
         planned.flatMap(({ plan }) => plan.marks),
         planned.some(({ plan }) => plan.revokes),
       );
     } catch (error) {
-      for (const { write } of planned) write.over.reject(notRecordedError(error));
-      return;
+      failure = notRecordedError(error);
     }
+    // Also what is not recorded yet: it is in Git, and whoever repeats the request must see it.
     try {
       await this.#target.publish(updates);
     } catch (error) {
-      for (const { write } of planned) write.over.reject(notReadError(error));
-      return;
+      failure ??= notReadError(error);
     }
-    for (const { write, plan } of planned) write.over.resolve(this.#target.revision(plan.name));
+    for (const { write, plan } of planned) {
+      if (failure === undefined) write.over.resolve(this.#target.revision(plan.name));
+      else write.over.reject(failure);
+    }
   }
 
   async #refused(planned: Batch<QueuedWrite>['planned'], error: unknown): Promise<void> {

@@ -52,6 +52,8 @@ const FLUSH_DELAY_MS = 50;
 const RETRY_DELAY_MS = 5000;
 /** Codes of a write to an object that another writer has changed, created or deleted. */
 const LOST_RACES = ['Conflict', 'AlreadyExists', 'NotFound'] as const;
+/** Codes of failures that often pass at once. Writes of packages wait for the ledger, and would fail with it. */
+const PASSING_FAILURES = ['Internal', 'Unavailable', 'TooManyRequests'] as const;
 const MAX_CONCURRENT_WRITES = 4;
 
 /**
@@ -276,8 +278,9 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
       this.#known.note(written);
     };
     const isConflict = (error: unknown) => {
-      lostRace = LOST_RACES.some((code) => isSluiceError(error, code));
-      return lostRace;
+      const isLost = LOST_RACES.some((code) => isSluiceError(error, code));
+      lostRace ||= isLost;
+      return isLost || PASSING_FAILURES.some((code) => isSluiceError(error, code));
     };
     await retryConflicts(attempt, { isConflict });
   }
