@@ -172,7 +172,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     await gitea.api('DELETE', '/users/renewer/tokens/old');
     const propose = () => outcomeOf(store.update(NAME, { action: 'propose' }, anna));
     const refused = await propose();
-    expect(refused).toMatch(/^Refused: .*renew/);
+    expect(refused).toMatch(/^Unavailable: .*renew/);
     expect(refused).not.toContain(token);
     expect(await outcomeOf(store.repository('packages').sync())).toMatch(/^Refused: .*renew/);
     token = await gitea.createToken('renewer', 'new');
@@ -187,7 +187,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     const store = await connect('reading', () => token, writer);
     expect(store.get(NAME).lifecycle).toBe('Published');
     const refused = await outcomeOf(draft(store, 'web'));
-    expect(refused).toMatch(/^Refused: .*denied the request/);
+    expect(refused).toMatch(/^Unavailable: .*denied the request/);
     expect(refused).not.toContain(token);
     expect(store.find('packages.web.v1')).toBeUndefined();
   });
@@ -229,10 +229,10 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     const path = `/repos/${OWNER.username}/past`;
     await gitea.api('PATCH', path, { archived: true });
     const propose = () => outcomeOf(store.update(NAME, { action: 'propose' }, anna));
-    expect(await propose()).toMatch(/^Refused: .*denied the request: .* \(HTTP 403\)/);
+    expect(await propose()).toMatch(/^Unavailable: .*denied the request: .* \(HTTP 403\)/);
     await gitea.api('PATCH', path, { archived: false });
     await gitea.api('PATCH', path, { name: 'present' });
-    expect(await propose()).toMatch(/^Refused: .*redirects elsewhere/);
+    expect(await propose()).toMatch(/^Unavailable: .*redirects elsewhere/);
     expect(await outcomeOf(connect('past', () => token, writer))).toMatch(/^Refused: .*redirects elsewhere/);
     expect((await connect('present', () => token, writer)).get(NAME).lifecycle).toBe('Draft');
   });

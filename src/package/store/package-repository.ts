@@ -245,9 +245,10 @@ export class PackageRepository implements RepositoryContext {
       await refs.commit(updates);
       // The previous content of the branch stays in band, also for an index that is rebuilt.
       const kept = adoptable.main === undefined ? [] : this.index.marksOfKept();
-      await refs.raiseMarks([...marks, ...kept], true);
+      refs.raiseMarks([...marks, ...kept], true);
       if (adoptable.main !== undefined) this.trust.noteMain(adoptable.main.present);
       await refs.publish(updates);
+      await refs.recorded();
     });
   }
 

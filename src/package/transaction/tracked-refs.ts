@@ -155,11 +155,14 @@ export class TrackedRefs implements WriteTarget {
     else if (commit !== undefined) this.#refusedPushes.add({ revision, commit, message: refusal });
   }
 
-  async raiseMarks(marks: readonly NewMark[], durable: boolean): Promise<void> {
+  raiseMarks(marks: readonly NewMark[], durable: boolean): void {
     this.#unraised.push(...marks);
     this.#mustBeDurable ||= durable;
     this.#raise();
-    // Not for revocations alone: a process that takes over has to know what is acknowledged now, to see that its mirror lacks it.
+  }
+
+  /** Not for revocations alone: a process that takes over has to know what is acknowledged now, to see that its mirror lacks it. */
+  async recorded(): Promise<void> {
     await this.#options.trust.flushed();
   }
 

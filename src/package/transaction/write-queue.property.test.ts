@@ -69,6 +69,10 @@ class Remote implements WriteTarget {
     this.raised.push({ marks, durable, known: this.known.size });
   }
 
+  async recorded(): Promise<void> {
+    // The marks above are all that there is.
+  }
+
   notePush(revision: string, refusal: string | undefined): void {
     this.notes.push([revision, refusal]);
   }
@@ -311,7 +315,7 @@ test('a write whose marks cannot be kept is not acknowledged', async () => {
 test('a write is acknowledged once its marks are where they have to be', async () => {
   const remote = new Remote();
   const stored = Promise.withResolvers<void>();
-  remote.raiseMarks = () => stored.promise;
+  remote.recorded = () => stored.promise;
   const queue = new WriteQueue(remote, NO_PAUSE);
   let acknowledged = false;
   const write = create(queue, 0, true).then(() => {
@@ -322,8 +326,14 @@ test('a write is acknowledged once its marks are where they have to be', async (
   expect(acknowledged).toBe(false);
   stored.resolve();
   await write;
-  remote.raiseMarks = () => Promise.reject(new SluiceError('Unavailable', 'the cluster does not respond'));
+});
+
+test('a write that is committed and not recorded is seen by those who repeat it', async () => {
+  const remote = new Remote();
+  remote.recorded = () => Promise.reject(new SluiceError('Unavailable', 'the cluster does not respond'));
+  const queue = new WriteQueue(remote, NO_PAUSE);
   await expect(create(queue, 1, true)).rejects.toMatchObject({ details: { outcome: 'unknown' } });
+  expect(remote.known.has(draftRef(1))).toBe(true);
 });
 
 test('what has to wait for the next request has no part in what becomes of this one', async () => {

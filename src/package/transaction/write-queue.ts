@@ -19,8 +19,10 @@ export interface WriteTarget extends RefView {
   readonly mutex: Mutex;
   /** Commits updates, all or none. */
   commit(updates: readonly RefUpdate[]): Promise<void>;
-  /** Records the last statements; on disk, or in the cluster, when it resolves if `durable`. */
-  raiseMarks(marks: readonly NewMark[], durable: boolean): void | Promise<void>;
+  /** Records the last statements; on disk when it returns if `durable`, unless `recorded` has to be awaited. */
+  raiseMarks(marks: readonly NewMark[], durable: boolean): void;
+  /** Resolves when the recorded statements are where a process that takes over finds them. */
+  recorded(): Promise<void>;
   /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was committed. */
   notePush(revision: string, refusal: string | undefined): void;
   /** Brings updates that were committed into the view and notifies its listeners. */
@@ -183,25 +185,30 @@ export class WriteQueue {
     }
     this.#most = Math.min(this.#limit, this.#most * 2);
     for (const { plan } of planned) this.#target.notePush(plan.name, undefined);
-    let failure: SluiceError | undefined;
     try {
-      await this.#target.raiseMarks(
+      this.#target.raiseMarks(
         planned.flatMap(({ plan }) => plan.marks),
         planned.some(({ plan }) => plan.revokes),
       );
     } catch (error) {
-      failure = notRecordedError(error);
+      for (const { write } of planned) write.over.reject(notRecordedError(error));
+      return;
     }
-    // Also what is not recorded yet: it is in Git, and whoever repeats the request must see it.
     try {
       await this.#target.publish(updates);
     } catch (error) {
-      failure ??= notReadError(error);
+      for (const { write } of planned) write.over.reject(notReadError(error));
+      return;
     }
-    for (const { write, plan } of planned) {
-      if (failure === undefined) write.over.resolve(this.#target.revision(plan.name));
-      else write.over.reject(failure);
+    // After the view has it: a request that is planned meanwhile, or repeated after a failure, must see what is in Git, whose statements the
+    // marks require.
+    try {
+      await this.#target.recorded();
+    } catch (error) {
+      for (const { write } of planned) write.over.reject(notRecordedError(error));
+      return;
     }
+    for (const { write, plan } of planned) write.over.resolve(this.#target.revision(plan.name));
   }
 
   async #refused(planned: Batch<QueuedWrite>['planned'], error: unknown): Promise<void> {

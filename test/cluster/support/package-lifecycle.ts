@@ -42,10 +42,6 @@ export async function runLifecycle(settings: LifecycleSettings): Promise<KubeObj
     for (;;) {
       const headers = { 'content-type': MERGE_PATCH };
       const { answer } = await client.send('PATCH', path, { body: { spec: { lifecycle } }, headers });
-      if (answer.status === 403) {
-        const seen = await client.send('GET', `${collection}/${name}`);
-        console.error('DIAG', JSON.stringify(seen.answer.body, null, 1));
-      }
       if (answer.status !== 409) return accepted(answer, `${lifecycle} ${name}`);
     }
   };

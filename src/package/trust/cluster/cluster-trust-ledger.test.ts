@@ -294,10 +294,25 @@ describe('ClusterTrustLedger', () => {
     await clock.advanceAsync(20_000);
     expect(errors).toHaveLength(1);
     objects.failure = undefined;
-    await clock.advanceAsync(10_000);
-    const next = await lead(2);
-    expect(next.mark(scope('x'))).toMatchObject({ sequence: 2 });
-    expect(next.mark(scope('y'))).toMatchObject({ sequence: 1 });
+    const stored = async () => {
+      await clock.advanceAsync(10_000);
+      const next = await lead(2);
+      return ['x', 'y'].map((name) => next.mark(scope(name))?.sequence);
+    };
+    await expect.poll(stored).toEqual([2, 1]);
+  });
+
+  test('a failure that passes at once is not one of the caller', async () => {
+    const { lead, objects, errors } = cluster();
+    const ledger = await lead(1);
+    objects.failure = new SluiceError('Internal', 'the server is starting');
+    ledger.raise([raiseOf('x', 1)]);
+    const flushed = ledger.flushed();
+    await expect.poll(() => objects.writes).toBeGreaterThan(1);
+    objects.failure = undefined;
+    await flushed;
+    expect(errors).toEqual([]);
+    expect((await lead(2)).mark(scope('x'))).toMatchObject({ sequence: 1 });
   });
 
   test('writes changes of one moment together, and nothing for what changes nothing', async () => {
