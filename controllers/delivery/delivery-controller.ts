@@ -179,7 +179,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     }
     const differing = head.oid === undefined ? [] : deliveredBefore(result.packages, folders, target.status);
     const drifts = head.oid === undefined ? [] : await findDrift(branch.git, head.oid, settings.name, differing);
-    const driftTexts = await describeDrifts(branch.git, present, result.edits, drifts);
+    const driftTexts = await describeDrifts(branch.git, present, result.edits, drifts, target.spec.render);
     const isKept = target.spec.drift === 'Report' && drifts.length > 0;
     if (isKept) {
       const kept = new Set(drifts.map(({ of }) => packageKey(of)));

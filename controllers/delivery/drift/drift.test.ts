@@ -146,11 +146,20 @@ test('the contents of a Secret are neither in events nor in conditions', async (
   await publish(world, 'web', '1', { 'secret.yaml': secret('hunter2') });
   await create({ drift: 'Report', allowSecrets: true });
   await reconcile();
-  await world.push(site, { 'clusters/edge/web/secret.yaml': secret('hunter3') });
+  const large = `${secret('hunter4')}  # ${'x'.repeat(70_000)}\n`;
+  const folder = 'clusters/edge/web';
+  await world.push(site, {
+    [`${folder}/secret.yaml`]: secret('hunter3'),
+    [`${folder}/large.yaml`]: large,
+    [`${folder}/.env`]: 'PGPASSWORD=hunter5\n',
+    [`${folder}/list.json`]: '{"kind": "List", "items": [{"kind": "Sec\\u0072et", "data": {"a": "hunter6"}}]}',
+    [`${folder}/cm.yaml`]: 'kind: ConfigMap\ndata:\n  a: shown\n',
+  });
   await reconcile();
   const text = `${JSON.stringify(await drifted())} ${(await driftEvents()).join()}`;
-  expect(text).toContain('Modified clusters/edge/web/secret.yaml (contains a Secret)');
+  expect(text).toContain('Modified clusters/edge/web/secret.yaml (not shown: it may contain a Secret)');
   expect(text).not.toContain('hunter');
+  expect(text).toContain('shown\\n');
 });
 
 test('a change that arrives between reading the branch and committing to it is kept', async () => {

@@ -21,6 +21,7 @@ function outcomeOf(kustomization: string, more: Record<string, string> = {}): st
 test.each([
   'resources: [cm.yaml, ./base]',
   'resources: [base/../cm.yaml]\ngenerators: []',
+  'configMapGenerator: [{name: a, files: [cm.yaml, x=base/../cm.yaml], envs: [cm.yaml]}]',
   'patches: [{path: cm.yaml}]\ncommonAnnotations: {url: "https://example.com"}',
   'configMapGenerator: [{name: a, literals: ["url=https://example.com"]}]',
   'images: [{name: web, newName: "localhost:5000/web"}]',
@@ -40,7 +41,11 @@ test.each([
   ['resources: [{a: b}]', 'is no file or folder of the package'],
   ['patches: [{path: "https://127.0.0.1/p.yaml"}]', 'is a remote address'],
   ['patchesStrategicMerge: [" HTTP://127.0.0.1/p.yaml"]', 'is a remote address'],
-  ['configMapGenerator: [{name: a, files: ["k=v", "https:x"]}]', 'is a remote address'],
+  ['configMapGenerator: [{name: a, files: ["k=v"]}]', 'is no file of the package'],
+  ['configMapGenerator: [{name: a, files: ["x=http://127.0.0.1:9911/secret"]}]', 'is no file of the package'],
+  ['SecretGenerator: [{name: a, envs: ["/etc/passwd"]}]', 'is no file of the package'],
+  ['configMapGenerator: [{name: a, env: "https://127.0.0.1/e"}]', 'is a remote address'],
+  ['configMapGenerator: {files: ["x= HTTP://127.0.0.1:9911/secret"]}', 'is a remote address'],
   ['openapi: {path: "http:example.com"}', 'is a remote address'],
   ['helmCharts: [{name: a, repo: "https://example.com"}]', 'plugins are not run'],
   ['HelmCharts: [{name: a}]', 'plugins are not run'],
@@ -55,4 +60,12 @@ test('kustomizations below the root are checked too, and broken ones are reporte
     'RemoteResource: base/kustomization.yaml',
   );
   expect(outcomeOf('a: [')).toMatch(/^InvalidManifest: kustomization\.yaml:\d/);
+});
+
+test('aliases of aliases are checked once each', () => {
+  const levels = Array.from({ length: 30 }, (_, level) => {
+    const next = Array.from({ length: 10 }, () => `*n${level}`).join(', ');
+    return `x${level + 1}: &n${level + 1} [${next}]`;
+  });
+  expect(outcomeOf(['x0: &n0 text', ...levels].join('\n'))).toBe('accepted');
 });

@@ -17,8 +17,14 @@ const FREE_TEXT = new Set([
   'commonLabels',
   'images',
 ]);
-/** How kustomize recognizes a remote file; any other scheme is for its remote folders. */
-const ADDRESS = /^\s*(?:[a-z][a-z0-9+.-]*::?\/\/|https?:|git@|git::)/i;
+/** Fields of generators, whose entries are paths, or `<key>=<path>`. */
+const GENERATED_LISTS = new Set(['files', 'envs']);
+const GENERATORS = new Set(['configmapgenerator', 'secretgenerator']);
+/**
+ * How kustomize recognizes a remote file, also behind `<key>=`; any other scheme is for its remote folders. A proxy does not keep it from
+ * addresses of this machine.
+ */
+const ADDRESS = /(?:^|=)\s*(?:[a-z][a-z0-9+.-]*::?\/\/|https?:|git@|git::)/i;
 
 /**
  * Refuses what kustomize would fetch or execute: every file or folder that a kustomization of the package lists must be in the package.
@@ -55,12 +61,28 @@ function checkDocument(path: string, document: Value, isThere: (entry: string) =
           `${path}: ${shown} in ${field} is no file or folder of the package, and nothing is fetched; copy it into the package`,
         );
       }
-    checkAddresses(path, field, value);
+    if (GENERATORS.has(field.toLowerCase())) checkGenerators(path, field, value, isThere);
+    checkAddresses(path, field, value, new Set());
   }
 }
 
-function checkAddresses(path: string, field: string, value: Value): void {
-  if (FREE_TEXT.has(field)) return;
+function checkGenerators(path: string, field: string, value: Value, isThere: (entry: string) => boolean): void {
+  for (const generator of isSequence(value) ? value : [])
+    for (const [name, { value: entries }] of isMapping(generator) ? generator.entries : [])
+      for (const entry of GENERATED_LISTS.has(name.toLowerCase()) && isSequence(entries) ? entries : []) {
+        const file = isScalar(entry) ? entry.text.slice(entry.text.indexOf('=') + 1) : '';
+        if (isThere(file)) continue;
+        throw new PackageRefused(
+          'RemoteResource',
+          `${path}: ${JSON.stringify(file.slice(0, 200))} in ${field} is no file of the package, and nothing is fetched; copy it into the package`,
+        );
+      }
+}
+
+/** `seen` are the values that were checked: aliases refer to a few of them very often. */
+function checkAddresses(path: string, field: string, value: Value, seen: Set<Value>): void {
+  if (FREE_TEXT.has(field) || seen.has(value)) return;
+  seen.add(value);
   if (isScalar(value)) {
     if (!ADDRESS.test(value.text)) return;
     const shown = JSON.stringify(value.text.slice(0, 200));
@@ -69,8 +91,8 @@ function checkAddresses(path: string, field: string, value: Value): void {
       `${path}: ${shown} in ${field} is a remote address, and nothing is fetched; copy the file into the package`,
     );
   }
-  if (isSequence(value)) for (const item of value) checkAddresses(path, field, item);
-  else if (isMapping(value)) for (const [key, entry] of value.entries) checkAddresses(path, key, entry.value);
+  if (isSequence(value)) for (const item of value) checkAddresses(path, field, item, seen);
+  else if (isMapping(value)) for (const [key, entry] of value.entries) checkAddresses(path, key, entry.value, seen);
 }
 
 /** The path of an entry from the root of the package; undefined if it leaves the package. */
