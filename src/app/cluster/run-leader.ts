@@ -3,8 +3,8 @@ import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { untilEnded } from '../../foundation/concurrency/until-ended.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
+import { canonicalAddressNow } from '../../git/open/repository-address.ts';
 import type { HttpClient } from '../../kubernetes/http-client.ts';
-import { hasStatements } from '../../package/trust/ledger/last-statements.ts';
 import type { Repository } from '../../resource/kinds/porch/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import { AdmissionWebhook } from '../../server/admission/admission-webhook.ts';
@@ -97,7 +97,7 @@ export async function runLeader(options: LeaderOptions): Promise<void> {
   const openings = new InitialOpenings({ clock, repositories, timeoutMs: remoteTimeoutMs, isExpected });
   const unread = new UnreadRepositories({
     ...{ repositories: repositories.informer, store: session.store },
-    isInLedger: (address) => hasStatements(session.trust.ledger, address),
+    isInLedger: (address) => ledger.hasStatementsAt(canonicalAddressNow(address)),
   });
   const onRead = (id: string) => openings.note(id);
   session.store.onArrival(onRead);

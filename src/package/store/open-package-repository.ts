@@ -5,18 +5,19 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { trimEndOf } from '../../foundation/text/trim-characters.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { DamageError } from '../../git/errors.ts';
-import type { GitCredentials, GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
+import type { GitCredentials, GitRemote, GitRepository, MirrorRepair } from '../../git/git-repository.ts';
 import { readRemoteUrl } from '../../git/network/remote-url.ts';
 import { localPath, openLocation } from '../../git/open/open-location.ts';
 import type { RepositoryOptions } from '../../git/open/open-repository.ts';
+import { canonicalAddressNow } from '../../git/open/repository-address.ts';
 import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly } from '../../resource/object/object.ts';
 import { mainRef, probeRef, RECORD_BRANCHES, RECORD_REFS, recordPrefixIn } from '../model/identity/layout.ts';
 import { MIRROR_REFSPECS } from '../model/identity/mirror-refspecs.ts';
 import { formatCommitMessage } from '../model/record/commit-message.ts';
+import { ShownRefs } from '../transaction/shown-refs.ts';
 import { type TrustedKeys, trustedKeysOf, trusts } from '../trust/keys/trusted-keys.ts';
 import { remoteSettings } from '../upstream/remote-settings.ts';
-import { expectCurrentMirror } from './expect-current-mirror.ts';
 import { openRepositoryTrust, type ServerTrust } from './open-repository-trust.ts';
 import { PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
 
@@ -32,8 +33,8 @@ export interface OpenOptions
   > {
   /** Reads the mirror of a remote repository without connecting, for read-only callers. */
   readonly offline?: boolean;
-  /** What an earlier opening of the same registration has reported. Absent if it was never read. */
-  readonly lastSeen?: { readonly head: Oid | undefined };
+  /** True if the registration was read before, by whichever process. */
+  readonly wasRead?: boolean;
   /** The signing key and the trust of this server. */
   readonly trust: ServerTrust;
   /** True for the address of another registered repository; default: for none. */
@@ -78,15 +79,19 @@ export async function openPackageRepository(
   const signal = options.signal === undefined ? {} : { signal: options.signal };
   const everything = { refspecs: MIRROR_REFSPECS, prune: true, ...signal };
   const read = async () => {
-    if (remote !== undefined && options.offline !== true) await git.fetch(remote, everything);
+    const { ledger } = options.trust;
+    const known = ledger.repositoryAt(canonicalAddressNow(spec.repo))?.id;
+    // What is shown from here on may be missing in what the fetch brings.
+    const shownBefore = known === undefined ? {} : ledger.shownOf?.(known);
+    const fetches = remote !== undefined && options.offline !== true;
+    if (fetches) await git.fetch(remote, everything);
     const prober = options.offline === true ? undefined : remote;
     const recordPrefix = remote === undefined ? RECORD_REFS : await recordPrefixFor(git, prober, options.signal);
     const layout = { branch: spec.branch, directory, recordPrefix };
     const identity = { name: spec.author ?? 'sluice', email: spec.email ?? 'sluice@localhost' };
-    if (options.offline === true && remote !== undefined) await expectNotOlder(git, spec.repo, options.lastSeen?.head);
     const isMissing = (await git.resolveRef(mainRef(layout))) === undefined;
     // Without its branch a repository still has its drafts and tags.
-    const wasSeen = options.lastSeen !== undefined && (options.offline !== true || (await hasRefs(git)));
+    const wasSeen = options.wasRead === true && (options.offline !== true || (await hasRefs(git)));
     if (isMissing && !(wasSeen && spec.createBranch !== true)) {
       if (spec.createBranch !== true || options.offline === true) {
         throw new SluiceError(
@@ -97,7 +102,7 @@ export async function openPackageRepository(
       await createBranch(git, remote, mainRef(layout), identity, options);
     }
     const { annotations } = object.metadata;
-    const { signer, ledger } = options.trust;
+    const { signer } = options.trust;
     const trusted = await openRepositoryTrust({
       ...{ git, remote, layout, identity, server: options.trust, address: spec.repo, clock: options.clock },
       ...{ isRegistered: options.isRegistered, newId: options.newId, signal: options.signal },
@@ -107,8 +112,13 @@ export async function openPackageRepository(
         if (remote !== undefined) await git.fetch(remote, everything);
       },
     });
-    const repository = await PackageRepository.open({
+    const { trust } = trusted;
+    const file = join(git.path, 'sluice-shown-refs.json');
+    const shown = remote && new ShownRefs({ file, registration: `${namespace}/${name}`, trust });
+    if (options.offline === true && options.wasRead === true) shown?.expectCurrent(spec.repo);
+    return await PackageRepository.open({
       ...trusted,
+      ...{ shown, fetched: fetches ? (trust.repository === known ? shownBefore : {}) : undefined },
       name,
       namespace,
       deployment: object.spec.deployment ?? false,
@@ -126,9 +136,6 @@ export async function openPackageRepository(
       dependentsOf: options.dependentsOf,
       onChange: options.onChange,
     });
-    if (options.offline === true && remote !== undefined && options.lastSeen !== undefined)
-      await expectCurrentMirror({ repository, trust: trusted.trust, ledger, git, layout, address: spec.repo });
-    return repository;
   };
   try {
     try {
@@ -142,24 +149,6 @@ export async function openPackageRepository(
   } catch (error) {
     await git.close();
     throw error;
-  }
-}
-
-/**
- * Refuses a mirror without the last head of the branch that was reported: it lacks what other processes have read and written since, and
- * that would look deleted.
- */
-async function expectNotOlder(git: GitRepository, address: string, head: Oid | undefined): Promise<void> {
-  if (head === undefined) return;
-  try {
-    await git.readCommit(head);
-  } catch (error) {
-    if (!isSluiceError(error, 'NotFound')) throw error;
-    throw new SluiceError(
-      'Unavailable',
-      `the mirror of ${address} does not have commit ${head}, which was read before; it is used again once the remote can be read`,
-      { cause: error },
-    );
   }
 }
 

@@ -25,8 +25,10 @@ import type { Renderer } from '../plan/ports/renderer.ts';
 import type { RepositoryContext, WritePlan } from '../plan/ports/repository-context.ts';
 import { mayMoveMain } from '../plan/transition.ts';
 import { planUpdate, type RevisionUpdate } from '../plan/update.ts';
+import type { ShownRefs } from '../transaction/shown-refs.ts';
 import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
 import { closingError, MAX_LOCAL_WRITES, MAX_WRITES, WriteQueue } from '../transaction/write-queue.ts';
+import type { ShownStates } from '../trust/ledger/shown-states.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
@@ -51,6 +53,10 @@ export interface PackageRepositoryOptions {
   readonly isFirstLook: boolean;
   /** Set if `git` is a mirror: writes go to the remote first and count only when it accepted them. */
   readonly remote?: GitRemote;
+  /** What clients have been shown of the mirror. */
+  readonly shown?: ShownRefs | undefined;
+  /** The states that the mirror contains by a fetch for this opening. */
+  readonly fetched?: ShownStates | undefined;
   /** File of the index cache; undefined keeps it in memory. */
   readonly cacheFile?: string;
   readonly clock: Clock;
@@ -121,10 +127,10 @@ export class PackageRepository implements RepositoryContext {
     this.note = note;
     this.#cache = cache;
     this.#options = options;
-    const { name, namespace, git, remote, layout, trust, isFirstLook } = options;
+    const { name, namespace, git, remote, layout, trust, shown, isFirstLook } = options;
     this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
     this.#refs = new TrackedRefs({
-      ...{ repository: name, namespace, git, remote, layout, index: this.index, trust },
+      ...{ repository: name, namespace, git, remote, layout, index: this.index, trust, shown },
       onChange: (changes) => {
         if (this.#closed) return;
         // The pusher of a deleted revision is not the pusher of the same commit in a later push.
@@ -143,7 +149,7 @@ export class PackageRepository implements RepositoryContext {
     const { cacheFile } = options;
     const loaded = cacheFile === undefined ? undefined : await loadFactCache(cacheFile, originOf(options));
     const repository = new PackageRepository(options, loaded?.cache ?? new FactCache(), loaded?.note);
-    await repository.refresh();
+    await repository.refresh(options.fetched);
     return repository;
   }
 
@@ -180,10 +186,10 @@ export class PackageRepository implements RepositoryContext {
     return { files, read: (ids) => ofRevision(revision, read(ids)) };
   }
 
-  /** Reads the refs of this repository (of the mirror, if it is one) and updates the index. Returns what changed. */
-  async refresh(): Promise<IndexChange[]> {
+  /** Reads the refs of this repository (of the mirror, if it is one) and updates the index; see `TrackedRefs.refresh`. Returns what changed. */
+  async refresh(fetched?: ShownStates): Promise<IndexChange[]> {
     this.trust.reports.retry();
-    const changes = [...(await this.#refs.refresh()), ...(await this.#signatures.followKeys())];
+    const changes = [...(await this.#refs.refresh(fetched)), ...(await this.#signatures.followKeys())];
     this.#signatures.continue();
     return changes;
   }

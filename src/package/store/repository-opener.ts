@@ -25,7 +25,7 @@ export interface RepositoryOpenerOptions
 }
 
 /** How one repository is opened. */
-export type Opening = Pick<OpenOptions, 'follows' | 'newId' | 'offline' | 'lastSeen' | 'signal' | 'onRepair'>;
+export type Opening = Pick<OpenOptions, 'follows' | 'newId' | 'offline' | 'wasRead' | 'signal' | 'onRepair'>;
 
 /** How a repository is opened that stays open while its remote fails. */
 export interface AvailableOpening extends Opening {
@@ -90,21 +90,20 @@ export class RepositoryOpener {
    */
   async openAvailable(object: Stored<Repository>, how: AvailableOpening): Promise<AvailableRepository> {
     const { isPatient = false, replaces, ...rest } = how;
-    const { lastFullSyncTime, gitCommitHash } = object.status ?? {};
+    const { lastFullSyncTime } = object.status ?? {};
     const syncedAt = replaces ?? (lastFullSyncTime == null ? undefined : Date.parse(lastFullSyncTime));
     const open = (opening: Opening) =>
       replaces === undefined ? this.open(object, opening) : this.#replace(object, opening);
     if (syncedAt === undefined) return { repository: await open(rest) };
     const late = new AbortController();
     const cancel = isPatient ? () => undefined : this.#options.clock.schedule(RESPONSE_TIMEOUT_MS, () => late.abort());
-    const lastSeen = { head: gitCommitHash };
     try {
       const signal = AbortSignal.any([how.signal, late.signal]);
-      return { repository: await open({ ...rest, lastSeen, signal }) };
+      return { repository: await open({ ...rest, wasRead: true, signal }) };
     } catch (error) {
       if (how.signal.aborted) throw error;
       try {
-        return { repository: await open({ ...rest, lastSeen, offline: true }), syncedAt };
+        return { repository: await open({ ...rest, wasRead: true, offline: true }), syncedAt };
       } catch (offlineError) {
         if (how.signal.aborted) throw error;
         throw late.signal.aborted ? noResponse(object, offlineError) : error;

@@ -19,9 +19,12 @@ import type { IndexChange } from '../index/state/index-delta.ts';
 import { mainRef, parseRef, type RepositoryLayout, watchedPrefixes } from '../model/identity/layout.ts';
 import { branchesFirst, MIRROR_REFSPECS } from '../model/identity/mirror-refspecs.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
+import type { ShownStates } from '../trust/ledger/shown-states.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import { type RefusalNote, RefusedPushes } from './refused-pushes.ts';
+import type { ShownRefs } from './shown-refs.ts';
+import { notRecordedError } from './unknown-outcome-errors.ts';
 import type { WriteTarget } from './write-queue.ts';
 
 export interface TrackedRefsOptions {
@@ -33,6 +36,8 @@ export interface TrackedRefsOptions {
   readonly layout: RepositoryLayout;
   readonly index: RevisionIndex;
   readonly trust: RepositoryTrust;
+  /** Set if `git` is a mirror. */
+  readonly shown: ShownRefs | undefined;
   /** Notified of what changed in the index, in order. */
   onChange(changes: readonly IndexChange[]): void;
 }
@@ -89,9 +94,12 @@ export class TrackedRefs implements WriteTarget {
     return this.#indexing.run(() => this.#options.index.preview(changesOf(updates)));
   }
 
-  /** Reads the refs (of the mirror, if it is one) and updates the index. Returns what changed. */
-  async refresh(): Promise<IndexChange[]> {
-    const changed = await this.mutex.run(() => this.#readRefs());
+  /**
+   * Reads the refs (of the mirror, if it is one) and updates the index. Returns what changed. `fetched` are the states that a fetch of all
+   * refs has brought.
+   */
+  async refresh(fetched?: ShownStates): Promise<IndexChange[]> {
+    const changed = await this.mutex.run(() => this.#readRefs(fetched));
     this.#throwListenerProblem();
     return changed;
   }
@@ -101,6 +109,7 @@ export class TrackedRefs implements WriteTarget {
     const { remote, namespace, repository, trust } = this.#options;
     const id = { 'sluice.repository': `${namespace}/${repository}`, 'sluice.repository_id': trust.repository };
     return traced('repository.sync', { ...id, 'sluice.scope': scope }, async () => {
+      const fetched = scope === 'everything' ? this.#options.shown?.wanted : undefined;
       if (remote !== undefined)
         await this.#fetches.run(() =>
           this.#fetch(remote, scope, {
@@ -108,7 +117,7 @@ export class TrackedRefs implements WriteTarget {
             exclusively: (fetch) => this.mutex.run(fetch),
           }),
         );
-      return this.refresh();
+      return this.refresh(fetched);
     });
   }
 
@@ -131,6 +140,7 @@ export class TrackedRefs implements WriteTarget {
     if (remote !== undefined) {
       await this.#push(remote, updates);
       await this.#follow(updates);
+      await this.#prepare(updates);
       return;
     }
     try {
@@ -161,7 +171,6 @@ export class TrackedRefs implements WriteTarget {
     this.#raise();
   }
 
-  /** Not for revocations alone: a process that takes over has to know what is acknowledged now, to see that its mirror lacks it. */
   async recorded(): Promise<void> {
     await this.#options.trust.flushed();
   }
@@ -273,14 +282,26 @@ export class TrackedRefs implements WriteTarget {
     }
   }
 
+  /** The write is in Git, and not shown yet. If that cannot be recorded, its outcome is unknown to the caller until the refs are read again. */
+  async #prepare(updates: readonly RefUpdate[]): Promise<void> {
+    try {
+      await this.#options.shown?.prepare(changesOf(updates), undefined);
+    } catch (error) {
+      this.#markUnconfirmed(updates);
+      throw notRecordedError(error);
+    }
+  }
+
   #markUnconfirmed(updates: readonly RefUpdate[]): void {
     for (const { ref } of updates) this.#unconfirmed.add(ref);
   }
 
-  async #readRefs(): Promise<IndexChange[]> {
-    const { git, layout, index } = this.#options;
+  async #readRefs(fetched?: ShownStates): Promise<IndexChange[]> {
+    const { git, layout, index, shown } = this.#options;
     this.#raise();
-    return this.#index(index.diff(await git.listRefs(watchedPrefixes(layout))));
+    const changes = index.diff(await git.listRefs(watchedPrefixes(layout)));
+    await shown?.prepare(changes, fetched);
+    return this.#index(changes);
   }
 
   #index(

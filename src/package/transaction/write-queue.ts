@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Mutex } from '../../foundation/concurrency/mutex.ts';
 import { conflictDelayMs, MAX_CONFLICT_RETRIES } from '../../foundation/concurrency/retry-conflicts.ts';
-import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { currentTrace, inTrace, type OpenSpan, type TraceContext, traced } from '../../foundation/tracing/traced.ts';
-import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
+import { RefConflictError } from '../../git/errors.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { PackageRevision } from '../model/revision/package-revision.ts';
 import type { NewMark } from '../trust/ledger/trust-ledger.ts';
@@ -12,6 +12,7 @@ import { chooseBatch } from './choose-batch.ts';
 import { type Batch, gatherBatch, type RefView } from './gather-batch.ts';
 import type { PendingWrite } from './pending-write.ts';
 import { splitRefusedBatch } from './split-refused-batch.ts';
+import { notReadError, notRecordedError } from './unknown-outcome-errors.ts';
 
 /** The destination of writes. */
 export interface WriteTarget extends RefView {
@@ -19,9 +20,9 @@ export interface WriteTarget extends RefView {
   readonly mutex: Mutex;
   /** Commits updates, all or none. */
   commit(updates: readonly RefUpdate[]): Promise<void>;
-  /** Records the last statements; on disk when it returns if `durable`, unless `recorded` has to be awaited. */
+  /** Records the last statements; on disk when it returns if `durable`, or in the cluster when `recorded` resolves. */
   raiseMarks(marks: readonly NewMark[], durable: boolean): void;
-  /** Resolves when the recorded statements are where a process that takes over finds them. */
+  /** Resolves when what was recorded is durable. */
   recorded(): Promise<void>;
   /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was committed. */
   notePush(revision: string, refusal: string | undefined): void;
@@ -185,10 +186,11 @@ export class WriteQueue {
     }
     this.#most = Math.min(this.#limit, this.#most * 2);
     for (const { plan } of planned) this.#target.notePush(plan.name, undefined);
+    const mustBeDurable = planned.some(({ plan }) => plan.revokes);
     try {
       this.#target.raiseMarks(
         planned.flatMap(({ plan }) => plan.marks),
-        planned.some(({ plan }) => plan.revokes),
+        mustBeDurable,
       );
     } catch (error) {
       for (const { write } of planned) write.over.reject(notRecordedError(error));
@@ -200,10 +202,9 @@ export class WriteQueue {
       for (const { write } of planned) write.over.reject(notReadError(error));
       return;
     }
-    // After the view has it: a request that is planned meanwhile, or repeated after a failure, must see what is in Git, whose statements the
-    // marks require.
+    // After the view has it: a request that is planned meanwhile, or repeated after a failure, must see the statements that the marks require.
     try {
-      await this.#target.recorded();
+      if (mustBeDurable) await this.#target.recorded();
     } catch (error) {
       for (const { write } of planned) write.over.reject(notRecordedError(error));
       return;
@@ -248,23 +249,6 @@ export class WriteQueue {
       // `gatherBatch` rejects the affected writes.
     }
   }
-}
-
-/** A revocation must be in the ledger before it is acknowledged. */
-function notRecordedError(error: unknown): SluiceError<UnknownOutcome> {
-  const message = `the write was committed in Git, and cannot be recorded in the trust ledger: ${messageOf(error)}; Sluice records it when it next reads the repository. Read the revision before you repeat the request`;
-  return new SluiceError('Unavailable', message, { cause: error, details: { outcome: 'unknown' } });
-}
-
-function notReadError(error: unknown): SluiceError<UnknownOutcome> {
-  return new SluiceError(
-    'Unavailable',
-    `the write was committed, and its result cannot be read: ${messageOf(error)}; read the revision before you repeat the request`,
-    {
-      cause: error,
-      details: { outcome: 'unknown' },
-    },
-  );
 }
 
 /** The error of writes after the queue is closed. */

@@ -4,6 +4,7 @@ import { trusts } from './keys/trusted-keys.ts';
 import type { AttributedPushes } from './ledger/attributed-pushes.ts';
 import { headAmong, headOf } from './ledger/main-heads.ts';
 import { publicationScope } from './ledger/publication-mark.ts';
+import type { ShownStates } from './ledger/shown-states.ts';
 import type {
   Mark,
   NewMark,
@@ -234,6 +235,16 @@ export class RepositoryTrust {
   /** See `TrustLedger.flushed`. */
   flushed(): Promise<void> | undefined {
     return this.#options.ledger.flushed?.();
+  }
+
+  /** See `TrustLedger.shownOf`. */
+  shown(): ShownStates | undefined {
+    return this.#options.ledger.shownOf?.(this.repository);
+  }
+
+  /** See `TrustLedger.advanceShown`. */
+  advanceShown(): ShownStates | undefined {
+    return this.#options.ledger.advanceShown?.(this.repository);
   }
 
   /** Returns the marks of all repositories that were raised after a version; see `TrustLedger.raisedSince`. */

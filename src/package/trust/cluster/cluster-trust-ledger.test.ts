@@ -315,6 +315,23 @@ describe('ClusterTrustLedger', () => {
     expect((await lead(2)).mark(scope('x'))).toMatchObject({ sequence: 1 });
   });
 
+  test('the states that were shown are joined: each writer counts for itself, and none goes back', async () => {
+    const { lead } = cluster();
+    const [one, other] = [await lead(1), await lead(2)];
+    const standby = await lead(3, true);
+    expect(one.shownOf('r1')).toEqual({});
+    expect(one.advanceShown('r1')).toEqual({ 1: 1 });
+    expect(one.advanceShown('r1')).toEqual({ 1: 2 });
+    await one.flushed();
+    expect(other.advanceShown('r1')).toEqual({ 2: 1 });
+    await other.flushed();
+    expect(standby.advanceShown('r1')).toBeUndefined();
+    await standby.refresh();
+    expect(standby.shownOf('r1')).toEqual({ 1: 2, 2: 1 });
+    expect((await lead(4)).shownOf('r1')).toEqual({ 1: 2, 2: 1 });
+    expect(standby.shownOf('r2')).toEqual({});
+  });
+
   test('writes changes of one moment together, and nothing for what changes nothing', async () => {
     const { lead, objects, clock } = cluster();
     const ledger = await lead(1);

@@ -9,6 +9,7 @@ import { sameValue } from '../../../resource/object/same-value.ts';
 import { labelSelector } from '../../../resource/selector/label-selector.ts';
 import type { Storage } from '../../../resource/storage/storage.ts';
 import { MemoryTrustLedger } from '../ledger/memory-trust-ledger.ts';
+import { containsStates, joinStates, type ShownStates } from '../ledger/shown-states.ts';
 import type { KnownRepository, NewMark, StatementScope } from '../ledger/trust-ledger.ts';
 import { KnownObjects } from './known-objects.ts';
 import {
@@ -20,6 +21,7 @@ import {
   marksName,
   readLedgerObject,
   repositoryName,
+  shownName,
 } from './ledger-objects.ts';
 
 export interface ClusterTrustLedgerOptions {
@@ -44,7 +46,8 @@ export interface ClusterTrustLedgerOptions {
 type Change =
   | { readonly scopes: Map<string, StatementScope> }
   | { readonly key: string }
-  | { readonly repository: string };
+  | { readonly repository: string }
+  | { readonly shown: string };
 
 const CONTEXT: RequestContext = { actor: { name: 'sluice' }, face: 'controller' };
 /** Milliseconds for which a change waits for others. */
@@ -79,6 +82,8 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   /** Positions of keys by fingerprint, and positions and epochs of repositories by id. */
   readonly #keyPositions = new Map<string, number>();
   readonly #repositoryPlaces = new Map<string, { readonly position: number; readonly epoch: number }>();
+  /** By the id of the repository. */
+  readonly #shown = new Map<string, ShownStates>();
 
   private constructor(options: ClusterTrustLedgerOptions) {
     super();
@@ -154,6 +159,23 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     for (const { scope } of entries) this.#waitForMark(scope);
   }
 
+  shownOf(repository: string): ShownStates {
+    return this.#shown.get(repository) ?? {};
+  }
+
+  advanceShown(repository: string): ShownStates | undefined {
+    if (this.#options.readOnly === true) return undefined;
+    const present = this.shownOf(repository);
+    const own = { [this.#epoch]: (present[this.#epoch] ?? 0) + 1 };
+    this.#shown.set(repository, joinStates(present, own));
+    this.#wait(shownName(this.#options.name, repository), { shown: repository });
+    return own;
+  }
+
+  override hasStatementsAt(address: string): boolean {
+    return super.hasStatementsAt(address);
+  }
+
   /** Stops to write in the background. Await `flushed` before. */
   override close(): void {
     this.#closed = true;
@@ -190,6 +212,14 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
       this.#lastPosition = Math.max(this.#lastPosition, position);
       this.#keyPositions.set(key.fingerprint, position);
       this.joinKey(key);
+      return;
+    }
+    if (content.part === 'shown') {
+      const { id, states } = content.shown;
+      const present = this.shownOf(id);
+      if (containsStates(present, states)) return;
+      this.#shown.set(id, joinStates(present, states));
+      this.noteWritten(id);
       return;
     }
     const { position, epoch, ...repository } = content.repository;
@@ -297,6 +327,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
       const key = this.keys().find(({ fingerprint }) => fingerprint === change.key);
       return key === undefined ? {} : contentData({ ...key, position: this.#positionOf(change.key) });
     }
+    if ('shown' in change) return contentData({ id: change.shown, states: this.shownOf(change.shown) });
     const repository = this.repository(change.repository);
     const place = this.#repositoryPlaces.get(change.repository);
     return repository === undefined || place === undefined ? {} : contentData({ ...repository, ...place });

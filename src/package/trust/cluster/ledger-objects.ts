@@ -4,6 +4,7 @@ import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { configMapKind } from '../../../resource/kinds/core/config-map.ts';
 import type { ObjectOf } from '../../../resource/schema/kind.ts';
 import { scopeText } from '../ledger/marks.ts';
+import type { ShownStates } from '../ledger/shown-states.ts';
 import type { KnownRepository, Mark, StatementScope, TrustedKey } from '../ledger/trust-ledger.ts';
 
 /*
@@ -14,6 +15,7 @@ import type { KnownRepository, Mark, StatementScope, TrustedKey } from '../ledge
  * | `<ledger>-marks-<000 to 3ff>` | the marks of the scopes whose hash begins so, one key for each |
  * | `<ledger>-key-<hash of the fingerprint>` | one trusted key, with its revocation |
  * | `<ledger>-repository-<hash of the id>` | one known repository, with its main heads |
+ * | `<ledger>-shown-<hash of the id>` | which states of one repository clients have been shown |
  *
  * 1,024 objects of marks hold 4 million marks of 200 bytes, and one write stores 20 KB again where there are 100,000.
  */
@@ -40,6 +42,12 @@ export interface StoredKey extends TrustedKey {
   readonly position: number;
 }
 
+/** The states of a repository that clients have been shown. */
+export interface StoredStates {
+  readonly id: string;
+  readonly states: ShownStates;
+}
+
 export interface StoredMark {
   readonly scope: StatementScope;
   readonly mark: Mark;
@@ -49,7 +57,8 @@ export interface StoredMark {
 export type LedgerContent =
   | { readonly part: 'marks'; readonly marks: readonly StoredMark[] }
   | { readonly part: 'key'; readonly key: StoredKey }
-  | { readonly part: 'repository'; readonly repository: StoredRepository };
+  | { readonly part: 'repository'; readonly repository: StoredRepository }
+  | { readonly part: 'shown'; readonly shown: StoredStates };
 
 const headsSchema = z.record(z.string(), z.string());
 const markSchema = z.tuple([z.string(), z.string(), z.string(), z.int(), z.string(), z.int(), z.boolean()]);
@@ -70,6 +79,8 @@ const repositorySchema = z.object({
   epoch: z.int(),
 });
 
+const statesSchema = z.object({ id: z.string(), states: z.record(z.string(), z.int()) });
+
 /** Ten bits of the hash choose the object. */
 export function marksName(ledger: string, scope: StatementScope): string {
   const shard = Number.parseInt(hashOf(scopeText(scope)).slice(0, 3), 16) % MARK_OBJECTS;
@@ -84,6 +95,10 @@ export function repositoryName(ledger: string, id: string): string {
   return `${ledger}-repository-${hashOf(id)}`;
 }
 
+export function shownName(ledger: string, id: string): string {
+  return `${ledger}-shown-${hashOf(id)}`;
+}
+
 /** The entry of a mark in the data of its object. */
 export function markEntry({ scope, mark }: StoredMark): Data {
   const { repository, package: path, workspace } = scope;
@@ -92,8 +107,8 @@ export function markEntry({ scope, mark }: StoredMark): Data {
   return { [hashOf(scopeText(scope))]: text };
 }
 
-/** The data of an object with one key or one repository. */
-export function contentData(content: StoredKey | StoredRepository): Data {
+/** The data of an object with one key, one repository, or its states. */
+export function contentData(content: StoredKey | StoredRepository | StoredStates): Data {
   return { [CONTENT]: JSON.stringify(content) };
 }
 
@@ -104,6 +119,7 @@ export function readLedgerObject(ledger: string, { metadata, data = {} }: Ledger
     if (part === 'marks') return { part, marks: Object.values(data).map(readMark) };
     const content: unknown = JSON.parse(data[CONTENT] ?? '');
     if (part === 'key') return { part, key: keySchema.parse(content) as StoredKey };
+    if (part === 'shown') return { part, shown: statesSchema.parse(content) };
     if (part === 'repository') return { part, repository: repositorySchema.parse(content) };
     throw new Error('its name is of no part of a ledger');
   } catch (error) {

@@ -81,11 +81,6 @@ export class MemoryTrustLedger implements TrustLedger {
     return this.#marks.get(scopeText(scope));
   }
 
-  *marksOf(repository: string): Iterable<readonly [StatementScope, Mark]> {
-    const prefix = scopePrefix(repository);
-    for (const [key, mark] of this.#marks) if (key.startsWith(prefix)) yield [scopeOfText(key), mark];
-  }
-
   statementsUpTo(order: number): readonly string[] {
     const known = [...this.#marks.values()].filter((mark) => mark.order <= order && isStatementDigest(mark.digest));
     return known.map(({ digest }) => digest);
@@ -108,6 +103,23 @@ export class MemoryTrustLedger implements TrustLedger {
   close(): void {
     // There are no resources to write or release.
   }
+
+  /** True if there is a statement on a revision of a repository that was last seen at this address. Its cost grows with the ledger. */
+  protected hasStatementsAt(address: string): boolean {
+    const id = this.repositoryAt(address)?.id;
+    if (id === undefined) return false;
+    const prefix = scopePrefix(id);
+    // Other scopes than those of revisions have a slash; see publication-mark.ts.
+    for (const [key, { digest }] of this.#marks)
+      if (key.startsWith(prefix) && isStatementDigest(digest) && !scopeOfText(key).workspace.includes('/')) return true;
+    return false;
+  }
+
+  /** Notes that another process has written about a repository what is no mark. */
+  protected noteWritten(repository: string): void {
+    this.#raised.add([{ repository, package: '', workspace: '' }]);
+  }
+
   /**
    * Adds a key that another process has stored. A key that is revoked by either is revoked, as the other process says.
    */

@@ -1,4 +1,5 @@
 import type { MainHeads } from './main-heads.ts';
+import type { ShownStates } from './shown-states.ts';
 
 /**
  * Facts about trust that Git cannot keep, because every user who may push can rewrite Git: which keys a server trusts, which
@@ -37,11 +38,10 @@ export interface TrustLedger {
 
   /** Returns the position of the last statement on a revision; undefined if none was seen. */
   mark(scope: StatementScope): Mark | undefined;
-  /**
-   * All marks of a repository. Absent where a mirror is never older than the ledger, since the process that writes one writes the other on
-   * the same disk; elsewhere a mirror may lack what another process has written and acknowledged.
-   */
-  marksOf?(repository: string): Iterable<readonly [StatementScope, Mark]>;
+  /** The states of a repository that clients have been shown. Absent where no other process takes over, with a mirror of its own. */
+  shownOf?(repository: string): ShownStates;
+  /** Begins a state that this process shows; it is durable after `flushed`. Undefined for a process that shows nothing. */
+  advanceShown?(repository: string): ShownStates | undefined;
   /** Digests of the last known statements whose marks have at most this order; for a file that replaces the ledger elsewhere. */
   statementsUpTo(order: number): readonly string[];
   /**
