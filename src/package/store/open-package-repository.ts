@@ -12,7 +12,14 @@ import type { RepositoryOptions } from '../../git/open/open-repository.ts';
 import { canonicalAddressNow } from '../../git/open/repository-address.ts';
 import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly } from '../../resource/object/object.ts';
-import { mainRef, probeRef, RECORD_BRANCHES, RECORD_REFS, recordPrefixIn } from '../model/identity/layout.ts';
+import {
+  mainRef,
+  probeRef,
+  RECORD_BRANCHES,
+  RECORD_REFS,
+  recordPrefixIn,
+  watchedPrefixes,
+} from '../model/identity/layout.ts';
 import { MIRROR_REFSPECS } from '../model/identity/mirror-refspecs.ts';
 import { formatCommitMessage } from '../model/record/commit-message.ts';
 import { ShownRefs } from '../transaction/shown-refs.ts';
@@ -114,8 +121,9 @@ export async function openPackageRepository(
     });
     const { trust } = trusted;
     const file = join(git.path, 'sluice-shown-refs.json');
-    const shown = remote && new ShownRefs({ file, registration: `${namespace}/${name}`, trust });
-    if (options.offline === true && options.wasRead === true) shown?.expectCurrent(spec.repo);
+    const shown = remote && new ShownRefs({ file, prefixes: watchedPrefixes(layout), trust });
+    if (options.offline === true && options.wasRead === true)
+      shown?.expectCurrent(await git.listRefs(watchedPrefixes(layout)), spec.repo);
     return await PackageRepository.open({
       ...trusted,
       ...{ shown, fetched: fetches ? (trust.repository === known ? shownBefore : {}) : undefined },

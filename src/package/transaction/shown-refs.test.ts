@@ -20,34 +20,39 @@ const added = (name: string, digit: number) => ({ name, before: undefined, after
 const moved = (name: string, before: number, after: number) => ({ name, before: oid(before), after: oid(after) });
 
 /** A process with a mirror in a folder; `epoch` is absent for a standby. */
-function processOn(mirror: string, epoch?: string, registration = 'default/packages') {
+function processOn(mirror: string, epoch?: string, prefixes: readonly string[] = ['refs/']) {
   const advanced: string[] = [];
   let failure: SluiceError | undefined;
-  let number = stored[epoch ?? ''] ?? 0;
+  let own: ShownStates = {};
   const trust = {
     repository: 'r1',
-    shown: () => stored,
-    advanceShown: () => {
+    shown: () => joinStates(stored, own),
+    shownBy: epoch,
+    advanceShown: (refs: string) => {
       if (epoch === undefined) return undefined;
-      number += 1;
+      const number = (joinStates(stored, own)[epoch]?.number ?? 0) + 1;
       advanced.push(`${epoch}:${number}`);
+      own = { [epoch]: { number, refs } };
       return { [epoch]: number };
     },
     flushed: async () => {
       if (failure !== undefined) throw failure;
-      stored = joinStates(stored, { [epoch ?? '']: number });
+      stored = joinStates(stored, own);
     },
   };
-  const refs = new ShownRefs({ file: join(folder, `${mirror}.json`), registration, trust });
+  const refs = new ShownRefs({ file: join(folder, `${mirror}.json`), prefixes, trust });
   const fail = (error: SluiceError | undefined) => {
     failure = error;
   };
   return { refs, advanced, fail };
 }
 
-const isCurrent = (refs: ShownRefs) => {
+const isCurrent = (refs: ShownRefs, ...present: { after: string; name: string }[]) => {
   try {
-    refs.expectCurrent('https://git.example.com/packages');
+    refs.expectCurrent(
+      present.map(({ name, after }) => ({ name, oid: after })),
+      'https://git.example.com/packages',
+    );
     return true;
   } catch (error) {
     if (error instanceof SluiceError && error.code === 'Unavailable') return false;
@@ -96,19 +101,32 @@ test('what a crash or a failure kept from being shown is recorded when it is sho
   await expect(first.refs.prepare([moved('x', 1, 2)], undefined)).rejects.toThrow('no server');
   first.fail(undefined);
   await first.refs.prepare([moved('x', 1, 2)], undefined);
-  expect(first.advanced).toEqual(['1:1', '1:2', '1:3']);
-  expect(stored).toEqual({ 1: 3 });
+  expect(first.advanced).toEqual(['1:1', '1:2']);
+  expect(stored).toMatchObject({ 1: { number: 2 } });
   // The mirror has a fetched change that no process has shown.
   const next = processOn('a', '2');
   await next.refs.prepare([added('x', 2), added('new', 1)], undefined);
   expect(next.advanced).toEqual(['2:1']);
 });
 
-test('registrations share a mirror and what it contains; a damaged file counts as an older mirror', async () => {
-  const one = processOn('a', '1', 'default/one').refs;
-  const other = processOn('a', '1', 'default/other').refs;
+test('registrations share a mirror and what it contains; without its file a mirror with the same refs is current', async () => {
+  const one = processOn('a', '1').refs;
+  const other = processOn('a', '1', ['refs/heads/other']).refs;
   await one.prepare([added('x', 1)], {});
   expect(isCurrent(other)).toBe(true);
   writeFileSync(join(folder, 'a.json'), '{"repository": "r1"');
-  expect(isCurrent(other)).toBe(false);
+  expect(isCurrent(one)).toBe(false);
+  expect(isCurrent(one, added('x', 1))).toBe(true);
+  expect(isCurrent(one, added('x', 2))).toBe(false);
+  expect(isCurrent(other, added('x', 1))).toBe(false);
+});
+
+test('two processes that show the same refs record them once each', async () => {
+  const [api, controllers] = [processOn('a', '1'), processOn('b', '2')];
+  await controllers.refs.prepare([added('x', 1)], {});
+  await api.refs.prepare([added('x', 1)], {});
+  await api.refs.prepare([moved('x', 1, 2)], undefined);
+  await controllers.refs.prepare([moved('x', 1, 2)], controllers.refs.wanted);
+  await api.refs.prepare([], api.refs.wanted);
+  expect([api.advanced, controllers.advanced]).toEqual([['1:1'], ['2:1', '2:2']]);
 });

@@ -3,25 +3,19 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { RefChange } from '../../git/git-repository.ts';
-import { containsStates, joinStates, type ShownStates } from '../trust/ledger/shown-states.ts';
+import { type ContainedStates, containsStates, isRecorded, type ShownStates } from '../trust/ledger/shown-states.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 
-const fileSchema = z.object({
-  repository: z.string(),
-  /** That the mirror contains. */
-  states: z.record(z.string(), z.int()),
-  /** Digest of the refs that were shown or fetched last, by registration: they read different ones. */
-  refs: z.record(z.string(), z.string()),
-});
+const fileSchema = z.object({ repository: z.string(), contained: z.record(z.string(), z.int()) });
 
 const DIGEST_BYTES = 16;
 
 export interface ShownRefsOptions {
   /** In the folder of the mirror, which registrations of one repository share. */
   readonly file: string;
-  /** `<namespace>/<name>`. */
-  readonly registration: string;
-  readonly trust: Pick<RepositoryTrust, 'repository' | 'shown' | 'advanceShown' | 'flushed'>;
+  /** The refs that the registration reads: digests of the same ones can be compared. */
+  readonly prefixes: readonly string[];
+  readonly trust: Pick<RepositoryTrust, 'repository' | 'shown' | 'shownBy' | 'advanceShown' | 'flushed'>;
 }
 
 /**
@@ -31,11 +25,13 @@ export interface ShownRefsOptions {
  */
 export class ShownRefs {
   readonly #options: ShownRefsOptions;
+  readonly #scope: string;
   /** Of all refs: the exclusive or of the digests of each, so that a change costs what changed. Undefined before the first reading. */
   #digest: Buffer | undefined;
 
   constructor(options: ShownRefsOptions) {
     this.#options = options;
+    this.#scope = createHash('sha256').update(JSON.stringify(options.prefixes)).digest('hex').slice(0, 8);
   }
 
   /** To be read before a fetch of all refs, which brings them. Undefined where no other process takes over. */
@@ -43,10 +39,12 @@ export class ShownRefs {
     return this.#options.trust.shown();
   }
 
-  /** Throws Unavailable if the mirror lacks what was shown. */
-  expectCurrent(address: string): void {
+  /** Throws Unavailable if a mirror with these refs lacks what was shown. */
+  expectCurrent(refs: readonly { readonly name: string; readonly oid: string }[], address: string): void {
     const { wanted } = this;
-    if (wanted === undefined || containsStates(this.#read().states, wanted)) return;
+    if (wanted === undefined) return;
+    const changes = refs.map(({ name, oid }) => ({ name, before: undefined, after: oid }));
+    if (containsStates(this.#read(), this.#textOf(digestAfter(undefined, changes)), wanted)) return;
     throw new SluiceError(
       'Unavailable',
       `the mirror of ${address} is older than what clients have read, and is used again once the remote can be read`,
@@ -58,43 +56,52 @@ export class ShownRefs {
    * error of the ledger; then the changes must not be shown.
    */
   async prepare(changes: readonly RefChange[], fetched: ShownStates | undefined): Promise<void> {
-    if (this.wanted === undefined) return;
-    const { registration, trust } = this.#options;
-    const before = this.#read();
+    const { wanted } = this;
+    if (wanted === undefined) return;
+    const { trust } = this.#options;
     const digest = digestAfter(this.#digest, changes);
-    const refs = digest.toString('hex');
+    const refs = this.#textOf(digest);
     // The index of a new process is empty, and reads all refs as changed.
-    const isOther = this.#digest === undefined ? before.refs[registration] !== refs : changes.length > 0;
-    const own = isOther ? trust.advanceShown() : undefined;
-    const states = joinStates(joinStates(before.states, fetched ?? {}), own ?? {});
-    // Of refs that are neither shown nor fetched it is not known which states they belong to.
-    const isKnown = own !== undefined || fetched !== undefined;
-    if (!containsStates(before.states, states) || (isKnown && before.refs[registration] !== refs))
-      this.#write({ repository: trust.repository, states, refs: { ...before.refs, [registration]: refs } });
-    if (own !== undefined) await trust.flushed();
+    const isOther = this.#digest === undefined || changes.length > 0;
+    const own = isOther && !isRecorded(wanted, refs, trust.shownBy) ? trust.advanceShown(refs) : undefined;
+    this.#contain({ ...numbersOf(fetched ?? {}), ...(own ?? {}) });
+    // Also if it is recorded: that may wait to be written since an earlier attempt.
+    if (isOther) await trust.flushed();
     this.#digest = digest;
   }
 
-  /** Without states if the file is damaged: then the mirror counts as older. */
-  #read(): z.infer<typeof fileSchema> {
-    const { file, trust } = this.#options;
-    const { repository } = trust;
-    try {
-      const content = fileSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
-      if (content.repository === repository) return content;
-    } catch (error) {
-      const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      if (!isAbsent && !(error instanceof SyntaxError || error instanceof z.ZodError)) throw error;
-    }
-    return { repository, states: {}, refs: {} };
+  #textOf(digest: Buffer): string {
+    return `${this.#scope}:${digest.toString('hex')}`;
   }
 
-  #write(content: z.infer<typeof fileSchema>): void {
-    const { file } = this.#options;
+  /** Notes states that the mirror contains. */
+  #contain(states: ContainedStates): void {
+    const contained = this.#read();
+    const later = Object.entries(states).filter(([writer, number]) => number > (contained[writer] ?? 0));
+    if (later.length === 0) return;
+    const { file, trust } = this.#options;
     const temporary = `${file}.${process.pid}`;
+    const content = { repository: trust.repository, contained: { ...contained, ...Object.fromEntries(later) } };
     writeFileSync(temporary, JSON.stringify(content));
     renameSync(temporary, file);
   }
+
+  /** Empty also if the file is damaged: then only a mirror with the same refs is current. */
+  #read(): ContainedStates {
+    const { file, trust } = this.#options;
+    try {
+      const { repository, contained } = fileSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
+      return repository === trust.repository ? contained : {};
+    } catch (error) {
+      const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
+      if (isAbsent || error instanceof SyntaxError || error instanceof z.ZodError) return {};
+      throw error;
+    }
+  }
+}
+
+function numbersOf(states: ShownStates): ContainedStates {
+  return Object.fromEntries(Object.entries(states).map(([writer, { number }]) => [writer, number]));
 }
 
 function digestAfter(before: Buffer | undefined, changes: readonly RefChange[]): Buffer {

@@ -4,7 +4,7 @@ import { trusts } from './keys/trusted-keys.ts';
 import type { AttributedPushes } from './ledger/attributed-pushes.ts';
 import { headAmong, headOf } from './ledger/main-heads.ts';
 import { publicationScope } from './ledger/publication-mark.ts';
-import type { ShownStates } from './ledger/shown-states.ts';
+import type { ContainedStates, ShownStates } from './ledger/shown-states.ts';
 import type {
   Mark,
   NewMark,
@@ -242,9 +242,14 @@ export class RepositoryTrust {
     return this.#options.ledger.shownOf?.(this.repository);
   }
 
+  /** See `TrustLedger.shownBy`. */
+  get shownBy(): string | undefined {
+    return this.#options.ledger.shownBy;
+  }
+
   /** See `TrustLedger.advanceShown`. */
-  advanceShown(): ShownStates | undefined {
-    return this.#options.ledger.advanceShown?.(this.repository);
+  advanceShown(refs: string): ContainedStates | undefined {
+    return this.#options.ledger.advanceShown?.(this.repository, refs);
   }
 
   /** Returns the marks of all repositories that were raised after a version; see `TrustLedger.raisedSince`. */

@@ -320,15 +320,15 @@ describe('ClusterTrustLedger', () => {
     const [one, other] = [await lead(1), await lead(2)];
     const standby = await lead(3, true);
     expect(one.shownOf('r1')).toEqual({});
-    expect(one.advanceShown('r1')).toEqual({ 1: 1 });
-    expect(one.advanceShown('r1')).toEqual({ 1: 2 });
+    expect(one.advanceShown('r1', 'a')).toEqual({ 1: 1 });
+    expect(one.advanceShown('r1', 'b')).toEqual({ 1: 2 });
     await one.flushed();
-    expect(other.advanceShown('r1')).toEqual({ 2: 1 });
+    expect(other.advanceShown('r1', 'c')).toEqual({ 2: 1 });
     await other.flushed();
-    expect(standby.advanceShown('r1')).toBeUndefined();
+    expect(standby.advanceShown('r1', 'd')).toBeUndefined();
     await standby.refresh();
-    expect(standby.shownOf('r1')).toEqual({ 1: 2, 2: 1 });
-    expect((await lead(4)).shownOf('r1')).toEqual({ 1: 2, 2: 1 });
+    expect(standby.shownOf('r1')).toEqual({ 1: { number: 2, refs: 'b' }, 2: { number: 1, refs: 'c' } });
+    expect((await lead(4)).shownOf('r1')).toEqual({ 1: { number: 2, refs: 'b' }, 2: { number: 1, refs: 'c' } });
     expect(standby.shownOf('r2')).toEqual({});
   });
 

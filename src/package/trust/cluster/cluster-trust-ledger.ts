@@ -9,7 +9,7 @@ import { sameValue } from '../../../resource/object/same-value.ts';
 import { labelSelector } from '../../../resource/selector/label-selector.ts';
 import type { Storage } from '../../../resource/storage/storage.ts';
 import { MemoryTrustLedger } from '../ledger/memory-trust-ledger.ts';
-import { containsStates, joinStates, type ShownStates } from '../ledger/shown-states.ts';
+import { type ContainedStates, hasStates, joinStates, type ShownStates } from '../ledger/shown-states.ts';
 import type { KnownRepository, NewMark, StatementScope } from '../ledger/trust-ledger.ts';
 import { KnownObjects } from './known-objects.ts';
 import {
@@ -163,13 +163,18 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     return this.#shown.get(repository) ?? {};
   }
 
-  advanceShown(repository: string): ShownStates | undefined {
-    if (this.#options.readOnly === true) return undefined;
+  get shownBy(): string | undefined {
+    return this.#options.readOnly === true ? undefined : `${this.#epoch}`;
+  }
+
+  advanceShown(repository: string, refs: string): ContainedStates | undefined {
+    const { shownBy } = this;
+    if (shownBy === undefined) return undefined;
     const present = this.shownOf(repository);
-    const own = { [this.#epoch]: (present[this.#epoch] ?? 0) + 1 };
-    this.#shown.set(repository, joinStates(present, own));
+    const number = (present[shownBy]?.number ?? 0) + 1;
+    this.#shown.set(repository, joinStates(present, { [shownBy]: { number, refs } }));
     this.#wait(shownName(this.#options.name, repository), { shown: repository });
-    return own;
+    return { [shownBy]: number };
   }
 
   override hasStatementsAt(address: string): boolean {
@@ -217,7 +222,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     if (content.part === 'shown') {
       const { id, states } = content.shown;
       const present = this.shownOf(id);
-      if (containsStates(present, states)) return;
+      if (hasStates(present, states)) return;
       this.#shown.set(id, joinStates(present, states));
       this.noteWritten(id);
       return;

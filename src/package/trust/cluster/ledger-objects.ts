@@ -79,7 +79,10 @@ const repositorySchema = z.object({
   epoch: z.int(),
 });
 
-const statesSchema = z.object({ id: z.string(), states: z.record(z.string(), z.int()) });
+const statesSchema = z.object({
+  id: z.string(),
+  states: z.record(z.string(), z.object({ number: z.int(), refs: z.string() })),
+});
 
 /** Ten bits of the hash choose the object. */
 export function marksName(ledger: string, scope: StatementScope): string {

@@ -1,5 +1,5 @@
 import type { MainHeads } from './main-heads.ts';
-import type { ShownStates } from './shown-states.ts';
+import type { ContainedStates, ShownStates } from './shown-states.ts';
 
 /**
  * Facts about trust that Git cannot keep, because every user who may push can rewrite Git: which keys a server trusts, which
@@ -40,8 +40,10 @@ export interface TrustLedger {
   mark(scope: StatementScope): Mark | undefined;
   /** The states of a repository that clients have been shown. Absent where no other process takes over, with a mirror of its own. */
   shownOf?(repository: string): ShownStates;
-  /** Begins a state that this process shows; it is durable after `flushed`. Undefined for a process that shows nothing. */
-  advanceShown?(repository: string): ShownStates | undefined;
+  /** The name of this process among those that show states; undefined for one that shows nothing. */
+  readonly shownBy?: string | undefined;
+  /** Begins a state that this process shows, with the digest of its refs; it is durable after `flushed`. Undefined for a process that shows nothing. */
+  advanceShown?(repository: string, refs: string): ContainedStates | undefined;
   /** Digests of the last known statements whose marks have at most this order; for a file that replaces the ledger elsewhere. */
   statementsUpTo(order: number): readonly string[];
   /**
