@@ -51,7 +51,7 @@ export interface DeploymentStatusOptions {
 }
 
 /** Commits of the branch that sources by commit are read for. */
-const MAX_COMMITS = 10;
+const MAX_COMMITS = 50;
 const MAX_OBJECTS = 20;
 
 /** What is kept of a target between reconciliations; it may be dropped at any time. */
