@@ -1,3 +1,4 @@
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
@@ -148,4 +149,14 @@ test('a package without an earlier delivery stays, with an event', async () => {
   expect((await world.events('edge')).at(-1)).toMatch(
     /^RollbackImpossible: apps\/web v1 is unhealthy, but is not rolled back: /,
   );
+  // The branch is not read again until something changes: a read would fail now.
+  await rename(site, `${site}.away`);
+  await minutesPass(10);
+  const now = await target();
+  await world.client.update(deliveryTargetKind, { ...now, spec: { ...now.spec, allowOutOfBand: true } });
+  await expect(decide()).rejects.toThrow();
+  await rename(`${site}.away`, site);
+  await decide();
+  const events = (await world.events('edge')).filter((event) => event.startsWith('RollbackImpossible'));
+  expect(events).toHaveLength(1);
 });
