@@ -102,6 +102,11 @@ test('a revision that stays unhealthy is replaced by the one before, until the n
   await deliver();
   expect(present()).toContain('three');
   expect(await world.events('edge')).toContainEqual(expect.stringMatching(/^RolledBack: apps\/web v2 failed/));
+  // The revision itself shows where it was delivered, and that it failed there.
+  expect(await world.events(second)).toEqual([
+    expect.stringMatching(/^Delivered: DeliveryTarget edge: commit [0-9a-f]{40}$/),
+    expect.stringMatching(/^RolledBack: DeliveryTarget edge: apps\/web v2 failed, so v1 is delivered/),
+  ]);
   const after = (await target()).status;
   expect(after?.rollbacks).toBeUndefined();
   expect(findCondition(after?.conditions, 'RolledBack')).toMatchObject({ status: 'False', reason: 'Ended' });

@@ -30,6 +30,7 @@ import { sameValue } from '../../src/resource/object/same-value.ts';
 import { controllerMirror } from '../delivery/target-mirror.ts';
 import { writeTargetStatus } from '../delivery/write-target-status.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
+import { recordOnRevisions } from '../revision-events.ts';
 import { ImpossibleRollbacks, type SearchFacts } from './impossible-rollbacks.ts';
 import { packageHistory } from './package-history.ts';
 
@@ -53,9 +54,8 @@ export interface RollbackOptions {
 export function rollbackController(options: RollbackOptions): ControllerOptions {
   const { store, clock, dataFolder, monotonic = () => performance.now() } = options;
   const client = options.client.as({ name: ROLLBACK_ACTOR }, 'controller');
-  const events = new EventDeduplicator(
-    options.recorder ?? new EventRecorder({ client, clock, component: ROLLBACK_ACTOR }),
-  );
+  const recorder = options.recorder ?? new EventRecorder({ client, clock, component: ROLLBACK_ACTOR });
+  const events = new EventDeduplicator(recorder);
   const observed = new Map<string, Observations>();
   const impossible = new ImpossibleRollbacks();
 
@@ -120,8 +120,13 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
       status === undefined || status.lastCommit !== lastCommit ? undefined : withRollbacks(status, added, clock.now()),
     );
     if (written === undefined) return;
-    for (const rollback of added)
+    const repositories = store.repositories().filter(({ namespace }) => namespace === target.metadata.namespace);
+    for (const rollback of added) {
       events.record(target, 'Warning', 'RolledBack', rollbackText(rollback), packageKey(rollback));
+      const message = `DeliveryTarget ${target.metadata.name}: ${rollbackText(rollback)}`;
+      const failed = { ...rollback, revision: rollback.from };
+      recordOnRevisions(recorder, repositories, [failed], { type: 'Warning', reason: 'RolledBack', message });
+    }
   }
 
   function factsOfSearch(target: Stored<DeliveryTarget>, { delivered }: DueRollback, lastCommit: Oid): SearchFacts {
