@@ -24,6 +24,7 @@ import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kind
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
+import { recordOnRevisions } from '../revision-events.ts';
 import type { BuiltFolders } from './built-folders.ts';
 import { type DeliveryReport, describeDelivery, reportOf, targetStatusAfter } from './delivery-report.ts';
 import { describeDrifts } from './drift/describe-drift.ts';
@@ -66,9 +67,8 @@ const MAX_ATTEMPTS = 5;
 export function deliveryController(options: DeliveryOptions): ControllerOptions {
   const { store, clock, dataFolder, window = 200, resync = 300_000 } = options;
   const client = options.client.as({ name: DELIVERY_ACTOR }, 'controller');
-  const events = new EventDeduplicator(
-    options.recorder ?? new EventRecorder({ client, clock, component: DELIVERY_ACTOR }),
-  );
+  const recorder = options.recorder ?? new EventRecorder({ client, clock, component: DELIVERY_ACTOR });
+  const events = new EventDeduplicator(recorder);
   const signers = new Signers(client, clock);
   const wantedRevisions = new WantedRevisions(options.buildPackage, options.built);
   const marks = new KnownMarks();
@@ -190,6 +190,9 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };
       commit = await branch.commit(head.oid, result.edits, result.message, author, signal);
       events.record(target, 'Normal', 'Delivered', describeDelivery(commit, result), 'commit');
+      const delivered = result.packages.filter(({ changed }) => changed);
+      const message = `DeliveryTarget ${target.metadata.name}: commit ${commit}`;
+      recordOnRevisions(recorder, repositories, delivered, { type: 'Normal', reason: 'Delivered', message });
     }
     for (const refusal of result.refused) {
       if (refusal.reason === 'Unverified') continue;

@@ -30,6 +30,7 @@ import { wasDeleted } from './deletion-proof.ts';
 import { type LastDelivery, lastDelivery } from './delivered-commit.ts';
 import { repushText } from './lost-tag.ts';
 import { packageRepositoryAt } from './package-branches.ts';
+import { targetNotes } from './target-notes.ts';
 
 export interface DeliveryExplainerOptions {
   readonly store: RevisionStore;
@@ -85,9 +86,11 @@ async function explainDelivery(
     .filter((target) => selects(target.spec.selector, revision, repository));
   // Targets are explained in parallel, so that one that does not respond does not delay the others.
   const explained = await Promise.all(
-    selecting.map(async (target) =>
-      withDeployment(await explainTarget(part, revision, target, signal), revision, target),
-    ),
+    selecting.map(async (target) => {
+      const explanation = withDeployment(await explainTarget(part, revision, target, signal), revision, target);
+      const notes = await targetNotes(part.client, target, revision, signal);
+      return notes.length === 0 ? explanation : { ...explanation, notes };
+    }),
   );
   explained.sort((a, b) => (a.target < b.target ? -1 : 1));
   if (repository?.spec.deployment === true) {

@@ -44,10 +44,18 @@ afterEach(async () => {
 });
 
 function controllerWith(engines: RegistryClient | undefined): ControllerOptions {
-  const { client, folder } = world;
+  const { client, store, folder } = world;
   const sources = deploymentSources({ client, clock, network: DEFAULT_NETWORK, cluster: engines });
   const controller = deploymentStatusController({
-    ...{ client, clock, sources, dataFolder: join(folder, 'data'), window: 0, git: { network: DEFAULT_NETWORK } },
+    ...{
+      client,
+      store,
+      clock,
+      sources,
+      dataFolder: join(folder, 'data'),
+      window: 0,
+      git: { network: DEFAULT_NETWORK },
+    },
     recorder: world.recorder('controller:deployment-status'),
   });
   const ends = (controller.sources ?? []).slice(1).map((source) =>
@@ -122,7 +130,7 @@ async function report(
 
 describe('read-back of Flux', () => {
   test('from the delivery over the application to a failure of the health, with events, and without needless writes', async () => {
-    await publish(world, 'web');
+    const web = await publish(world, 'web');
     await createTarget();
     await deliver();
     await reconcile();
@@ -157,6 +165,11 @@ describe('read-back of Flux', () => {
       'Synced',
       'Healthy',
       'Degraded',
+    ]);
+    expect(await world.events(web)).toEqual([
+      expect.stringMatching(/^Delivered: DeliveryTarget edge: commit /),
+      'Healthy: DeliveryTarget edge',
+      'Degraded: DeliveryTarget edge: Kustomization flux-system/edge: Deployment upf not ready: 2/3',
     ]);
   });
 

@@ -21,6 +21,7 @@ import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
 import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
@@ -30,13 +31,15 @@ import { sameValue } from '../../src/resource/object/same-value.ts';
 import { controllerMirror } from '../delivery/target-mirror.ts';
 import { writeTargetStatus } from '../delivery/write-target-status.ts';
 import { BranchTrees, isKnown, type KnownTrees, knownTrees, treeLookup } from './branch-trees.ts';
-import { recordTransitions } from './deployment-events.ts';
+import { recordHealthChanges, recordTransitions } from './deployment-events.ts';
 import { allPackages, evaluatePackages, reportedPackages, wantedTrees } from './evaluate-target.ts';
 
 export const DEPLOYMENT_STATUS_ACTOR = 'controller:deployment-status';
 
 export interface DeploymentStatusOptions {
   readonly client: Client;
+  /** Of the package revisions that get events. */
+  readonly store: Pick<RevisionStore, 'repositories'>;
   readonly clock: Clock;
   /** The same as that of the delivery controller, whose mirrors this one reads. */
   readonly dataFolder: string;
@@ -51,7 +54,7 @@ export interface DeploymentStatusOptions {
 }
 
 /** Commits of the branch that sources by commit are read for. */
-const MAX_COMMITS = 10;
+const MAX_COMMITS = 50;
 const MAX_OBJECTS = 20;
 
 /** What is kept of a target between reconciliations; it may be dropped at any time. */
@@ -67,7 +70,7 @@ interface FollowedTarget {
 
 /** Reads back what engines report about the targets of delivery, and writes it into their status. */
 export function deploymentStatusController(options: DeploymentStatusOptions): ControllerOptions {
-  const { clock, dataFolder, sources, window = 250, resync = 60_000 } = options;
+  const { clock, store, dataFolder, sources, window = 250, resync = 60_000 } = options;
   const client = options.client.as({ name: DEPLOYMENT_STATUS_ACTOR }, 'controller');
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: DEPLOYMENT_STATUS_ACTOR });
   const followed = new Map<string, FollowedTarget>();
@@ -217,8 +220,11 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
     const entry = followed.get(keyText(keyOf(target)));
     const isSameDelivery = entry?.lastCommit === target.status?.lastCommit;
     if (entry !== undefined) entry.lastCommit = target.status?.lastCommit;
-    if (written !== undefined && deployment !== undefined)
-      recordTransitions(recorder, target, written.status?.deployment, deployment, isSameDelivery);
+    if (written === undefined || deployment === undefined) return;
+    const before = written.status?.deployment;
+    recordTransitions(recorder, target, before, deployment, isSameDelivery);
+    const repositories = store.repositories().filter(({ namespace }) => namespace === target.metadata.namespace);
+    recordHealthChanges(recorder, repositories, target, before, deployment);
   }
 }
 

@@ -1,9 +1,10 @@
+import { escapeSlack, type Format } from './escape-value.ts';
 import type { Message } from './message.ts';
-
-export type Format = 'JSON' | 'Slack' | 'Teams';
+import { type Template, withValues } from './template.ts';
 
 /** The body of a webhook. Texts of events are data in every form: they cannot mention users, and contain no links or markup. */
-export function bodyOf(format: Format, message: Message): string {
+export function bodyOf(format: Format, message: Message, template?: Template): string {
+  if (template !== undefined) return JSON.stringify(withValues(template, format, message));
   const body = format === 'Slack' ? slack(message) : format === 'Teams' ? adaptiveCard(message) : message;
   return JSON.stringify(body);
 }
@@ -26,11 +27,6 @@ function slack(message: Message): object {
       { type: 'context', elements: [{ type: 'plain_text', emoji: false, text: escapeSlack(footer(message)) }] },
     ],
   };
-}
-
-/** The three characters that begin mentions and links. */
-function escapeSlack(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
 /** A message of a Teams workflow, with text runs, which interpret no markup. */

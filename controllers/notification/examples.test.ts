@@ -10,6 +10,6 @@ test('the examples of notifications are valid, also those of the documentation',
   const blocks = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text);
   const files = readFileSync(new URL('examples/notifications/notifications.yaml', root), 'utf8');
   const objects = [...blocks, files].flatMap((text) => loadAll(text));
-  expect(objects).toHaveLength(5);
+  expect(objects).toHaveLength(7);
   for (const object of objects) expect(notificationKind.parse(object).unknownFields).toEqual([]);
 });

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how placeholders are written.
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { HostRules } from '../../src/git/network/host-rules.ts';
@@ -75,6 +76,39 @@ test('an event is posted once, signed, and counted', async () => {
   expect(status?.conditions).toMatchObject([{ type: 'Ready', status: 'True' }]);
   expect(JSON.stringify(status)).not.toContain(SECRET);
   expect(at.errors).toEqual([]);
+});
+
+test('a template decides the body, which is signed and contains no secret', async () => {
+  await using receiver = await startReceiver();
+  await using at = bench();
+  await at.secret('hook', { token: SECRET });
+  const template = {
+    text: '${event.reason} of ${object.name}',
+    blocks: [{ type: 'section', text: { type: 'mrkdwn', text: '*${object.name}*: ${event.message}' } }],
+  };
+  const webhook = { url: receiver.url, format: 'Slack', secretRef: { name: 'hook' }, template };
+  await at.notify('all', { webhook });
+  await at.manager.start();
+  await at.record('Degraded', '"}], <!here> password=hunter22, ${secret.token}', { type: 'Warning' });
+  const [request] = await when(
+    () => receiver.received,
+    ({ length }) => length === 1,
+  );
+  const { headers = {}, body = '' } = request ?? {};
+  expect(JSON.parse(body)).toEqual({
+    text: 'Degraded of east',
+    blocks: [
+      {
+        type: 'section',
+        text: { type: 'mrkdwn', text: '*east*: "}], &lt;!here&gt; password=[removed], ${secret.token}' },
+      },
+    ],
+  });
+  expect(headers['x-hub-signature-256']).toBe(`sha256=${createHmac('sha256', SECRET).update(body).digest('hex')}`);
+  expect(body).not.toContain(SECRET);
+  await expect(
+    at.notify('wrong', { webhook: { url: receiver.url, template: { text: '${secretRef.token}' } } }),
+  ).rejects.toThrow('spec.webhook.template.text: ');
 });
 
 test('only selected events of its namespace are sent, and none about notifications', async () => {

@@ -34,7 +34,7 @@ export async function sendWebhook(
     );
   const secret = secretRef === undefined ? undefined : await read(secretRef, 'secretRef');
   const authorities = caSecretRef === undefined ? undefined : await read(caSecretRef, 'caSecretRef');
-  const body = bodyOf(webhook.format, message);
+  const body = bodyOf(webhook.format, message, webhook.template);
   const headers = {
     'x-sluice-event': message.reason.replace(/[^\x20-\x7e]/g, '').slice(0, 100),
     'x-sluice-delivery': message.id,

@@ -1,3 +1,4 @@
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
@@ -101,6 +102,11 @@ test('a revision that stays unhealthy is replaced by the one before, until the n
   await deliver();
   expect(present()).toContain('three');
   expect(await world.events('edge')).toContainEqual(expect.stringMatching(/^RolledBack: apps\/web v2 failed/));
+  // The revision itself shows where it was delivered, and that it failed there.
+  expect(await world.events(second)).toEqual([
+    expect.stringMatching(/^Delivered: DeliveryTarget edge: commit [0-9a-f]{40}$/),
+    expect.stringMatching(/^RolledBack: DeliveryTarget edge: apps\/web v2 failed, so v1 is delivered/),
+  ]);
   const after = (await target()).status;
   expect(after?.rollbacks).toBeUndefined();
   expect(findCondition(after?.conditions, 'RolledBack')).toMatchObject({ status: 'False', reason: 'Ended' });
@@ -148,4 +154,14 @@ test('a package without an earlier delivery stays, with an event', async () => {
   expect((await world.events('edge')).at(-1)).toMatch(
     /^RollbackImpossible: apps\/web v1 is unhealthy, but is not rolled back: /,
   );
+  // The branch is not read again until something changes: a read would fail now.
+  await rename(site, `${site}.away`);
+  await minutesPass(10);
+  const now = await target();
+  await world.client.update(deliveryTargetKind, { ...now, spec: { ...now.spec, allowOutOfBand: true } });
+  await expect(decide()).rejects.toThrow();
+  await rename(`${site}.away`, site);
+  await decide();
+  const events = (await world.events('edge')).filter((event) => event.startsWith('RollbackImpossible'));
+  expect(events).toHaveLength(1);
 });

@@ -30,6 +30,8 @@ import { sameValue } from '../../src/resource/object/same-value.ts';
 import { controllerMirror } from '../delivery/target-mirror.ts';
 import { writeTargetStatus } from '../delivery/write-target-status.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
+import { recordOnRevisions } from '../revision-events.ts';
+import { ImpossibleRollbacks, type SearchFacts } from './impossible-rollbacks.ts';
 import { packageHistory } from './package-history.ts';
 
 const ROLLBACK_ACTOR = 'controller:rollback';
@@ -52,10 +54,10 @@ export interface RollbackOptions {
 export function rollbackController(options: RollbackOptions): ControllerOptions {
   const { store, clock, dataFolder, monotonic = () => performance.now() } = options;
   const client = options.client.as({ name: ROLLBACK_ACTOR }, 'controller');
-  const events = new EventDeduplicator(
-    options.recorder ?? new EventRecorder({ client, clock, component: ROLLBACK_ACTOR }),
-  );
+  const recorder = options.recorder ?? new EventRecorder({ client, clock, component: ROLLBACK_ACTOR });
+  const events = new EventDeduplicator(recorder);
   const observed = new Map<string, Observations>();
+  const impossible = new ImpossibleRollbacks();
 
   return {
     name: 'rollback',
@@ -75,6 +77,7 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
       const target = await client.find(deliveryTargetKind, key);
       if (target === undefined || target.metadata.deletionTimestamp !== undefined) {
         observed.delete(keyText(key));
+        impossible.keep(key, new Set());
         events.forget(key);
         return undefined;
       }
@@ -88,6 +91,7 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
       });
       if (observations.size === 0) observed.delete(keyText(key));
       else observed.set(keyText(key), observations);
+      impossible.keep(key, observations);
       const isKept = ({ delivered }: DueRollback) => isResumed(resumed, { ...delivered, from: delivered.revision });
       const failed = due.filter((one) => !isKept(one));
       if (failed.length > 0) await rollBack(target, failed);
@@ -107,15 +111,27 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
   async function rollBack(target: Stored<DeliveryTarget>, due: readonly DueRollback[]): Promise<void> {
     const { lastCommit } = target.status ?? {};
     if (lastCommit === undefined) return;
-    const added = await rollbacksOf(target, due, lastCommit);
+    const searched = due.filter((one) => !impossible.has(keyOf(target), one, factsOfSearch(target, one, lastCommit)));
+    if (searched.length === 0) return;
+    const added = await rollbacksOf(target, searched, lastCommit);
     if (added.length === 0) return;
     const written = await writeTargetStatus(client, target, ({ status }) =>
       // A delivery in the meantime is another one.
       status === undefined || status.lastCommit !== lastCommit ? undefined : withRollbacks(status, added, clock.now()),
     );
     if (written === undefined) return;
-    for (const rollback of added)
+    const repositories = store.repositories().filter(({ namespace }) => namespace === target.metadata.namespace);
+    for (const rollback of added) {
       events.record(target, 'Warning', 'RolledBack', rollbackText(rollback), packageKey(rollback));
+      const message = `DeliveryTarget ${target.metadata.name}: ${rollbackText(rollback)}`;
+      const failed = { ...rollback, revision: rollback.from };
+      recordOnRevisions(recorder, repositories, [failed], { type: 'Warning', reason: 'RolledBack', message });
+    }
+  }
+
+  function factsOfSearch(target: Stored<DeliveryTarget>, { delivered }: DueRollback, lastCommit: Oid): SearchFacts {
+    const isOutOfBandAllowed = target.spec.allowOutOfBand === true;
+    return { lastCommit, isOutOfBandAllowed, rows: rowsOf(target, delivered) };
   }
 
   async function rollbacksOf(
@@ -123,7 +139,7 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
     due: readonly DueRollback[],
     lastCommit: Oid,
   ): Promise<Rollback[]> {
-    const { git: place, allowOutOfBand } = target.spec;
+    const { git: place } = target.spec;
     const credentials = credentialsOf(client, target, place.secretRef);
     const { git } = await openLocation({
       ...{ url: place.repo, mirrorPath: controllerMirror(dataFolder, target), hostedFolder: hostedFolder(dataFolder) },
@@ -136,18 +152,19 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
       for (const one of due) {
         const { repository, package: path, revision, commit } = one.delivered;
         const history = await packageHistory(git, lastCommit, one.delivered, settingsOf(target).name);
-        const rows = rowsOf(target, one.delivered);
+        const facts = factsOfSearch(target, one, lastCommit);
         const found = earlierRevision(one, history, (number, sourceCommit) =>
-          rows.some(
+          facts.rows.some(
             (row) =>
               row.revision === number &&
               row.commit === sourceCommit &&
-              (allowOutOfBand === true || row.outOfBand === undefined),
+              (facts.isOutOfBandAllowed || row.outOfBand === undefined),
           ),
         );
         if ('because' in found) {
           const message = `${packageKey(one.delivered)} v${revision} is unhealthy, but is not rolled back: ${found.because}`;
           events.record(target, 'Warning', 'RollbackImpossible', message, packageKey(one.delivered));
+          impossible.add(keyOf(target), one, facts);
           continue;
         }
         const { reason, message } = one.state.healthy;

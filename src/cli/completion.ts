@@ -11,7 +11,7 @@ import type { CommandResult, Invocation } from './output/invocation.ts';
 
 const SCRIPTS: Readonly<Record<string, (places: Places, launch: Launch) => string>> = { bash, zsh, fish };
 
-/** `sluice completion bash|zsh|fish`: a script that runs sluice only to look up names of revisions and repositories. */
+/** `sluice completion bash|zsh|fish`: a script that runs sluice only to look up names of revisions, repositories and targets. */
 export function completion(shell: string, program: Command, { terminal }: Invocation): CommandResult {
   const script = SCRIPTS[shell];
   if (script === undefined || !Object.hasOwn(SCRIPTS, shell)) {

@@ -144,7 +144,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ client, store, clock, dataFolder, git },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
       }),
-    'deployment-status': () => deploymentStatusController({ client, clock, dataFolder, git, sources }),
+    'deployment-status': () => deploymentStatusController({ client, store, clock, dataFolder, git, sources }),
     'sync-trigger': () => syncTriggerController({ client, clock, post, openCluster: sources.openCluster }),
     notification: () => notificationController({ client, clock, post }),
     rollback: () => rollbackController({ client, store, clock, dataFolder, git }),

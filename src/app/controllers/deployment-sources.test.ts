@@ -196,6 +196,64 @@ describe('commit statuses of a Git host', () => {
     }
   });
 
+  test('contexts of packages make reports about their folders, of older commits too, and do not count for the target', async () => {
+    await secret();
+    const engine = { ...COMMIT_STATUS, context: '*', packageContext: 'sluice/edge/{package}' };
+    // The commit that delivered web is older than those that are read each time.
+    const commits = [...Array(30).keys()].map((index) => index.toString(16).padStart(40, '0'));
+    const [newest = '', old = ''] = [commits[0], commits[25]];
+    const statuses: Record<string, object[]> = {
+      [newest]: [
+        { context: 'kustomization/edge', status: 'success' },
+        { context: 'sluice/edge/apps/upf', status: 'failure', description: '2/3 ready' },
+        { context: 'sluice/edge/../../other', status: 'success' },
+        { context: 'sluice/edge/', status: 'pending' },
+      ],
+      [old]: [{ context: 'sluice/edge/web', status: 'success' }],
+    };
+    host('/api/v1', statuses);
+    const status = await open(engine, ALLOWED, `${server()}/edge/site.git`);
+    try {
+      const read = async () => (await status.reports(request(commits))).reports;
+      const first = await read();
+      expect(first.map(({ path, healthy }) => [path, healthy.status])).toEqual([
+        ['clusters/edge', 'Unknown'],
+        ['clusters/edge/apps/upf', 'False'],
+        ['clusters/edge/web', 'True'],
+      ]);
+      expect(first[2]).toMatchObject({ object: 'commit status sluice/edge/web', applied: old });
+      // Ten of the newest, and the old one again: its status can become a failure.
+      statuses[old] = [{ context: 'sluice/edge/web', status: 'failure' }];
+      const before = wire.received.length;
+      expect((await read())[2]).toMatchObject({ path: 'clusters/edge/web', attempt: { outcome: 'Failed' } });
+      expect(wire.received.length - before).toBe(11);
+    } finally {
+      await status.close();
+    }
+  });
+
+  test('all pages of the statuses of a commit count, up to a limit', async () => {
+    await secret();
+    let pages = 2;
+    wire.handle = ({ query }, response) => {
+      const page = Number(query.get('page'));
+      const context = (index: number) => `kustomization/${page}-${index}`;
+      const full = [...Array(50).keys()].map((index) => ({ context: context(index), status: 'success' }));
+      const last = [{ context: context(0), status: 'failure' }];
+      sendJson(response, 200, { statuses: page <= pages ? full : page === pages + 1 ? last : [] });
+    };
+    const status = await open(COMMIT_STATUS, ALLOWED, `${server()}/edge/site.git`);
+    try {
+      expect((await status.reports(request([C1]))).reports[0]?.healthy.status).toBe('False');
+      const before = wire.received.length;
+      pages = 1000;
+      await status.reports(request([C1]));
+      expect(wire.received.length - before).toBe(20);
+    } finally {
+      await status.close();
+    }
+  });
+
   test('nonsense, no status and a pending one are never healthy', async () => {
     await secret();
     host('/api/v1', {

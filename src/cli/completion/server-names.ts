@@ -1,6 +1,7 @@
 import { explainSchema } from '../../package/model/revision/revision-readings.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import type { Access } from '../access/access.ts';
 import { openAccess } from '../access/open-access.ts';
 import { readRevision } from '../access/read-revision.ts';
@@ -32,10 +33,12 @@ export async function serverNames(
     const { items } =
       kind === 'repositories'
         ? await client.list(repositoryKind, filter)
-        : await client.list(packageRevisionKind, {
-            ...filter,
-            ...(more.length === 0 ? {} : { fieldSelector: `spec.repository=${repository}` }),
-          });
+        : kind === 'targets'
+          ? await client.list(deliveryTargetKind, filter)
+          : await client.list(packageRevisionKind, {
+              ...filter,
+              ...(more.length === 0 ? {} : { fieldSelector: `spec.repository=${repository}` }),
+            });
     return items.map(({ metadata }) => metadata.name);
   } finally {
     await access.close();

@@ -36,6 +36,8 @@ const LINES: readonly (readonly [line: string, offered: readonly string[]])[] = 
   ['sluice rpkg condition set packages.web.shop.first example.com/Reviewed ', ['False', 'True', 'Unknown']],
   ['sluice rpkg condition rm packages.web.shop.first example.com/Reviewed ', []],
   ['sluice rpkg init x --repository ', ['packages']],
+  ['sluice target get edge', ['edge-east', 'edge-west']],
+  ['sluice rpkg preview packages.web.shop.first --target edge-w', ['edge-west']],
 ];
 
 /** A shell with this script, in an empty folder. */
@@ -46,12 +48,20 @@ interface ShellCase {
   readonly env: NodeJS.ProcessEnv;
 }
 
+function targetText(name: string): string {
+  const spec = 'spec: {selector: {packages: [none]}, git: {repo: "https://git.example.com/site.git"}}';
+  return `apiVersion: sluice.dev/v1alpha1\nkind: DeliveryTarget\nmetadata: {name: ${name}}\n${spec}\n`;
+}
+
 async function shellCase(shell: string): Promise<ShellCase & AsyncDisposable> {
   const cli = await cliFixture();
   await cli.run('repo', 'reg', cli.bare('packages.git'));
   for (const name of ['web/shop', 'web/site'])
     await cli.run('rpkg', 'init', name, '--repository', 'packages', '--workspace', 'first');
   await addGates(cli);
+  const targets = join(cli.folder, 'targets.yaml');
+  writeFileSync(targets, ['edge-east', 'edge-west'].map(targetText).join('---\n'));
+  await cli.run('up', '--config', targets, '--no-listen', '--until-idle', '--disable', 'delivery');
   // A user who can push chooses names of branches; a shell must not run them.
   cli.git('packages.git', 'update-ref', `refs/heads/drafts/web/$(touch\${IFS}hacked)/v1`, 'main');
   const { stdout } = await runCli(['completion', shell]);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { builtIns } from '../../function/built-in/index.ts';
 
 /** Names that are looked up while a line is completed. */
-export type NameKind = 'revisions' | 'repositories' | 'conditions';
+export type NameKind = 'revisions' | 'repositories' | 'targets' | 'conditions';
 
 export interface Word {
   readonly word: string;
@@ -38,6 +38,12 @@ const CONDITIONS: ReadonlySet<string> = new Set(['rpkg condition set', 'rpkg con
 const REPOSITORIES: ReadonlySet<string> = new Set(
   ['get', 'sync', 'unreg', 'edit', 'adopt'].map((verb) => `repo ${verb}`),
 );
+const TARGETS: ReadonlySet<string> = new Set(['get', 'watch', 'resume'].map((verb) => `target ${verb}`));
+/** Kinds of the values of options. */
+const OPTION_NAMES: ReadonlyMap<string, NameKind> = new Map([
+  ['--repository', 'repositories'],
+  ['--target', 'targets'],
+]);
 
 /** Returns the words that may follow each command of a program. */
 export function placesOf(program: Command): Places {
@@ -54,11 +60,12 @@ function collect(command: Command, path: string, name: string, places: Map<strin
     const word = option.long ?? option.short;
     if (word === undefined) continue;
     const takes = option.required || option.optional;
+    const looked = OPTION_NAMES.get(word);
     const choices = word === '--image' ? functionNames() : (option.argChoices ?? []);
     words.push({
       ...{ word, help: option.description },
       ...(takes ? { values: choices } : {}),
-      ...(word === '--repository' ? { names: 'repositories' as const } : {}),
+      ...(looked === undefined ? {} : { names: looked }),
       ...(option.short === undefined ? {} : { short: option.short }),
     });
   }
@@ -82,5 +89,6 @@ function functionNames(): string[] {
 function namesOf(command: string): NameKind | undefined {
   if (REVISIONS.has(command)) return 'revisions';
   if (CONDITIONS.has(command)) return 'conditions';
+  if (TARGETS.has(command)) return 'targets';
   return REPOSITORIES.has(command) ? 'repositories' : undefined;
 }

@@ -6,6 +6,7 @@ import { ObjectSet } from '../../app/data/object-set.ts';
 import { targetDeployment } from '../../delivery/status/target-deployment.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { completeNames } from '../completion/complete-names.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 const COMMIT = 'c'.repeat(40);
@@ -132,3 +133,11 @@ async function change(next: (target: DeliveryTarget) => DeliveryTarget): Promise
     await objects.close();
   }
 }
+
+test('names of targets are completed', async () => {
+  const complete = (current: string, ...line: string[]) =>
+    completeNames('targets', current, [...line, '--data', cli.data, current], {});
+  expect(await complete('', 'target', 'get')).toEqual(['edge-east', 'edge-west']);
+  expect(await complete('edge-w', 'rpkg', 'preview', 'apps.web.v1', '--target')).toEqual(['edge-west']);
+  expect(await complete('', 'target', 'get', '--namespace', 'other')).toEqual([]);
+});

@@ -59,10 +59,15 @@ test('why prints when a revision was delivered, and what the engine reports of i
       revision: 2,
     },
     ...{ latest: true, commit: 'c'.repeat(40), enforcement: 'enforce', gates: [], contributors: [], reasons: [] },
-    ...{ resolvers: [], next: [], delivery: [withDeployment(delivered, revision(2), target)] },
+    ...{
+      resolvers: [],
+      next: [],
+      delivery: [{ ...withDeployment(delivered, revision(2), target), notes: ['drifted: \u001b[31mx'] }],
+    },
   } satisfies Explanation;
   printExplanation(new Terminal(out, out, { NO_COLOR: '1' }), explanation, NOW);
   expect(text).toContain('edge-east: Delivered commit cccccccccccc 4m ago: on branch main\n');
+  expect(text).toMatch(/^ {6}note {5}drifted: [^\u001b]*x$/m);
   expect(text).toContain('      synced   True, since 3m: Synced\n');
   expect(text).toContain(
     '      healthy  False, since 3m: Degraded: Kustomization flux-system/edge-east: Deployment upf not ready: 2/3\n',

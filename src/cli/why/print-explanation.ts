@@ -113,16 +113,18 @@ function printGate(terminal: Terminal, gate: GateExplanation, now: number): void
 }
 
 function printDelivery(terminal: Terminal, delivery: DeliveryExplanation, now: number): void {
-  const { target, state, commit, at, message, deployment } = delivery;
+  const { target, state, commit, at, message, deployment, notes = [] } = delivery;
   const style = state === 'Delivered' ? 'green' : state === 'Unknown' ? 'white' : 'yellow';
   const id = commit === undefined ? '' : ` commit ${commit.slice(0, 12)}`;
   const when = at === undefined ? '' : ` ${since(at, now)}`;
   terminal.line(
     `  ${terminal.style('bold', printable(target))}: ${terminal.style(style, state)}${id}${when}: ${printable(message)}`,
   );
-  if (deployment === undefined) return;
-  printDeployment(terminal, 'synced', deployment.synced, now);
-  printDeployment(terminal, 'healthy', deployment.healthy, now);
+  if (deployment !== undefined) {
+    printDeployment(terminal, 'synced', deployment.synced, now);
+    printDeployment(terminal, 'healthy', deployment.healthy, now);
+  }
+  for (const note of notes) terminal.line(`      ${'note'.padEnd(8)} ${printable(note)}`);
 }
 
 function printDeployment(

@@ -4,7 +4,7 @@ import { runs } from '../../../test/support/runs.ts';
 import { type ConfirmedHealth, coveringReports, deploymentState, type TreeAt } from './deployment-state.ts';
 import type { EngineReport } from './engine-report.ts';
 import { interpretApplication } from './interpret-application.ts';
-import { interpretCommitStatuses, matchesContext } from './interpret-commit-statuses.ts';
+import { interpretCommitStatuses, matchesContext, statusesIn } from './interpret-commit-statuses.ts';
 import { interpretKustomization } from './interpret-kustomization.ts';
 import { deploymentOf, type TargetDeployment, targetDeployment } from './target-deployment.ts';
 
@@ -200,7 +200,7 @@ test('no value makes an interpretation throw, whatever its form', () => {
     fc.property(fc.oneof(fc.jsonValue(), kustomization, application, statuses), commit, (value, id) => {
       interpretKustomization(value);
       interpretApplication(value, { now: 0, healthSeenAt: 0 });
-      interpretCommitStatuses(value, id, '*');
+      interpretCommitStatuses(statusesIn(value), id, { target: '*', package: 'a/{package}' });
     }),
     { numRuns: runs(1000) },
   );

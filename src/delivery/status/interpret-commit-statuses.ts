@@ -10,9 +10,14 @@ const text = z.string().nullish().catch(undefined);
 const entry = z.object({ context: z.string(), state: text, status: text, description: text });
 const combined = z.object({ statuses: z.array(z.unknown()).nullish() });
 
+/** The statuses in a response; none if it is of another form. */
+export function statusesIn(document: unknown): readonly unknown[] {
+  return combined.safeParse(document).data?.statuses ?? [];
+}
+
 export type CommitVerdict = 'success' | 'pending' | 'failure';
 
-/** The statuses of one commit whose context matches. */
+/** The statuses of one commit about one target or package. */
 export interface CommitStatuses {
   readonly commit: Oid;
   readonly verdict: CommitVerdict;
@@ -35,20 +40,70 @@ export function matchesContext(pattern: string, context: string): boolean {
   return context.length - last.length >= position && context.endsWith(last);
 }
 
+/** The path of the package that a context names; undefined if it does not match. */
+export function packageInContext(pattern: string, context: string): string | undefined {
+  const [before = '', after = ''] = pattern.split('{package}');
+  if (context.length <= before.length + after.length) return undefined;
+  if (!context.startsWith(before) || !context.endsWith(after)) return undefined;
+  return context.slice(before.length, context.length - after.length);
+}
+
+/** Which contexts count. */
+export interface StatusContexts {
+  readonly target: string;
+  /** Those of single packages, in which `{package}` stands for the path of the package. They do not count for the target. */
+  readonly package?: string | undefined;
+}
+
+/** The statuses of one commit that count. */
+export interface InterpretedStatuses {
+  readonly target: CommitStatuses | undefined;
+  /** By the path of the package. */
+  readonly packages: ReadonlyMap<string, CommitStatuses>;
+}
+
 /**
- * Interprets the response of `GET /repos/{owner}/{repository}/commits/{sha}/status` of GitHub, Gitea or Forgejo. All contexts that match
- * must have succeeded. Undefined if none matches, or the value is no such response.
+ * Interprets the statuses in responses of `GET /repos/{owner}/{repository}/commits/{sha}/status` of GitHub, Gitea or Forgejo. All contexts
+ * about the same must have succeeded. A value that is no such status does not count.
  */
-export function interpretCommitStatuses(value: unknown, commit: Oid, pattern: string): CommitStatuses | undefined {
-  const { data } = combined.safeParse(value);
-  const matching = (data?.statuses ?? [])
-    .flatMap((one) => entry.safeParse(one).data ?? [])
-    .filter(({ context }) => matchesContext(pattern, context))
-    .map(({ context, description, ...one }) => ({ context, description, verdict: verdictOf(one.state ?? one.status) }));
-  if (matching.length === 0) return undefined;
+export function interpretCommitStatuses(
+  values: readonly unknown[],
+  commit: Oid,
+  contexts: StatusContexts,
+): InterpretedStatuses {
+  const target: Entry[] = [];
+  const packages = new Map<string, Entry[]>();
+  for (const value of values) {
+    const { data } = entry.safeParse(value);
+    if (data === undefined) continue;
+    const { context, description } = data;
+    const one: Entry = { context, description, verdict: verdictOf(data.state ?? data.status) };
+    const name = contexts.package === undefined ? undefined : packageInContext(contexts.package, context);
+    if (name !== undefined) packages.set(name, [...(packages.get(name) ?? []), one]);
+    else if (matchesContext(contexts.target, context)) target.push(one);
+  }
+  return {
+    target: verdictOn(commit, target),
+    packages: new Map(
+      [...packages].flatMap(([name, list]) => {
+        const verdict = verdictOn(commit, list);
+        return verdict === undefined ? [] : [[name, verdict] as const];
+      }),
+    ),
+  };
+}
+
+interface Entry {
+  readonly context: string;
+  readonly description: string | null | undefined;
+  readonly verdict: CommitVerdict;
+}
+
+function verdictOn(commit: Oid, matching: readonly Entry[]): CommitStatuses | undefined {
   const verdict = (['failure', 'pending', 'success'] as const).find((wanted) =>
     matching.some((one) => one.verdict === wanted),
-  ) as CommitVerdict;
+  );
+  if (verdict === undefined) return undefined;
   const named = matching.filter((one) => one.verdict === verdict).slice(0, MAX_NAMED);
   const message = named
     .map(({ context, description }) => `${context}${description ? `: ${description}` : ''}`)

@@ -71,6 +71,9 @@ const ADMIN: readonly PolicyRule[] = [
   rule('authorization.k8s.io', ['localsubjectaccessreviews'], ['create']),
 ];
 
+/** Without it a preview and the deployments of a revision have nothing but the names of the targets of their namespace. */
+const READ_TARGETS = rule('sluice.dev', ['deliverytargets'], READ);
+
 const INFO_PATHS = ['/healthz', '/livez', '/readyz', '/version', '/version/'];
 const DISCOVERY_PATHS = [...INFO_PATHS, '/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'];
 
@@ -91,6 +94,7 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
     rule('porch.kpt.dev', ['packagerevisions', 'packagerevisionresources'], WRITE),
     ISSUE_CONDITIONS,
     rule('config.porch.kpt.dev', ['repositories'], READ),
+    READ_TARGETS,
     rule('', ['events', 'namespaces'], READ),
     rule('events.k8s.io', ['events'], READ),
   ],
@@ -99,6 +103,7 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
     rule('porch.kpt.dev', PACKAGE_READINGS, ['get']),
     ISSUE_CONDITIONS,
     rule('config.porch.kpt.dev', ['repositories'], READ),
+    READ_TARGETS,
     rule('', ['events', 'namespaces'], READ),
     rule('events.k8s.io', ['events'], READ),
   ],
@@ -107,6 +112,7 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
     rule('porch.kpt.dev', PACKAGE_READINGS, ['get']),
     rule('porch.kpt.dev', ['packagerevisions/approval'], ['get', 'patch', 'update']),
     rule('config.porch.kpt.dev', ['repositories'], READ),
+    READ_TARGETS,
     rule('', ['events', 'namespaces'], READ),
     rule('events.k8s.io', ['events'], READ),
   ],

@@ -75,6 +75,10 @@ const deliverySchema = z.object({
     })
     .exactOptional()
     .describe('What the engine of the target reports of it.'),
+  notes: z
+    .array(z.string())
+    .exactOptional()
+    .describe('Further facts about the target: rollbacks, changes of other writers, syncs that could not be started.'),
 });
 
 export const explanationSchema = z.object({

@@ -69,6 +69,17 @@ export const engineSchema = z
       .describe(
         'Pattern of the contexts of commit statuses, in which * stands for any characters. Default: kustomization/*.',
       ),
+    packageContext: z
+      .string()
+      .max(255)
+      .regex(
+        /^[^*{}]*\{package\}[^*{}]*$/,
+        'must contain {package} once, and none of the characters *, { and } besides',
+      )
+      .optional()
+      .describe(
+        'Contexts of commit statuses about single packages, in which {package} stands for the path of the package in the directory of the target, such as sluice/edge-east/{package}. They apply to their packages instead of those of context.',
+      ),
     trigger: triggerSchema.optional(),
   })
   .describe('Engine that deploys the target, and where its reports are read.');

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how placeholders are written.
 import { z } from 'zod';
 import { clusterRules } from '../../schema/cluster-rule.ts';
 import { defineKind } from '../../schema/define-kind.ts';
@@ -7,6 +8,7 @@ import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import { httpUrlSchema } from '../common/http-url.ts';
 import { serverTimeSchema } from '../common/time-schema.ts';
+import { messageTemplateSchema } from './message-template.ts';
 
 const MAX_RULES = 20;
 const MAX_NAMES = 50;
@@ -65,6 +67,11 @@ const webhook = z
       .enum(['JSON', 'Slack', 'Teams'])
       .default('JSON')
       .describe('Form of the body: JSON with the fields of the event, a Slack message, or an Adaptive Card for Teams.'),
+    template: messageTemplateSchema
+      .optional()
+      .describe(
+        'Body instead of the one of the format, which then only says how values are escaped: JSON in whose strings placeholders such as ${event.reason} and ${object.name} stand for fields of the event.',
+      ),
     secretRef: secretKeyRef(
       'Secret that signs each message: X-Sluice-Signature and X-Hub-Signature-256 (HMAC with SHA-256).',
       'token',
