@@ -57,6 +57,9 @@ import { type SigningChoice, signingKeyOf } from '../trust/signing-choice.ts';
 import type { RevisionExplanations } from './explain-revision.ts';
 import { keyOfId, RegisteredRepositories } from './registered-repositories.ts';
 
+/** Milliseconds that closing waits for the trust ledger. */
+const MAX_LEDGER_FLUSH_MS = 2000;
+
 export interface SessionOptions {
   readonly folder: DataFolder;
   readonly actor: Actor;
@@ -350,6 +353,17 @@ export class Session {
     this.#onNote(text);
   }
 
+  /** Its Lease waits for it: what cannot be written soon is announced in the ledger, and is recognised by the next leader. */
+  async #flushLedger(): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    const cancel = this.clock.schedule(MAX_LEDGER_FLUSH_MS, late.resolve);
+    try {
+      await Promise.race([this.trust.ledger.flushed?.(), late.promise]);
+    } finally {
+      cancel();
+    }
+  }
+
   /** Saves caches and ends child processes. */
   async close(): Promise<void> {
     // They follow the log. What is still being decided reads the objects by lists.
@@ -358,7 +372,7 @@ export class Session {
     await closeAll([
       () => this.renderer.close(),
       () => this.store.close(),
-      () => this.trust.ledger.flushed?.(),
+      () => this.#flushLedger(),
       () => this.trust.pushes?.close(),
       () => this.trust.ledger.close(),
       () => this.objects.close(),

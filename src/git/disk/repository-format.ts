@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, realpath, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissing, syncFolder } from '../../foundation/files/file-system.ts';
@@ -64,7 +65,8 @@ export async function createRepository(path: string): Promise<void> {
 }
 
 async function writeDurably(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${process.pid}.new`;
+  // Several openings of one mirror can create it at the same time.
+  const temporary = `${path}.${randomUUID()}.new`;
   const file = await open(temporary, 'w');
   try {
     await file.writeFile(text);

@@ -306,7 +306,11 @@ export class PackageRepository implements RepositoryContext {
       const { key } = this.#expect(name);
       const write = { package: key.package, urgent: action !== undefined, wholePackage, signal: context.signal };
       const commit = async (planned: WritePlan | undefined) => {
-        if (planned === undefined) return this.#expect(name);
+        if (planned === undefined) {
+          // What an earlier attempt wrote must be recorded before it is acknowledged.
+          if (!isDryRun) await this.#refs.recorded();
+          return this.#expect(name);
+        }
         return isDryRun ? this.#foresee(planned) : this.#queue.add({ ...write, plan: planned });
       };
       let after: PackageRevision | undefined;

@@ -136,7 +136,17 @@ export class TrackedRefs implements WriteTarget {
   async commit(updates: readonly RefUpdate[]): Promise<void> {
     const { git, remote, trust } = this.#options;
     // The ledger announces the statements: a process that takes over must recognise them, also if this one ends right after the push.
-    await trust.flushed();
+    try {
+      await trust.flushed();
+    } catch (error) {
+      throw new SluiceError(
+        'Unavailable',
+        `nothing was written: the trust ledger cannot be written: ${messageOf(error)}`,
+        {
+          cause: error,
+        },
+      );
+    }
     if (remote !== undefined) {
       await this.#push(remote, updates);
       await this.#follow(updates);
@@ -172,7 +182,11 @@ export class TrackedRefs implements WriteTarget {
   }
 
   async recorded(): Promise<void> {
-    await this.#options.trust.flushed();
+    try {
+      await this.#options.trust.flushed();
+    } catch (error) {
+      throw notRecordedError(error);
+    }
   }
 
   /** Marks that could not be written to the ledger wait for the next write or sync. */

@@ -330,7 +330,8 @@ test('a write is acknowledged once its marks are where they have to be', async (
 
 test('a write that is committed and not recorded is seen by those who repeat it', async () => {
   const remote = new Remote();
-  remote.recorded = () => Promise.reject(new SluiceError('Unavailable', 'the cluster does not respond'));
+  const unknown = { details: { outcome: 'unknown' } };
+  remote.recorded = () => Promise.reject(new SluiceError('Unavailable', 'the cluster does not respond', unknown));
   const queue = new WriteQueue(remote, NO_PAUSE);
   await expect(create(queue, 1, true)).rejects.toMatchObject({ details: { outcome: 'unknown' } });
   expect(remote.known.has(draftRef(1))).toBe(true);

@@ -22,7 +22,7 @@ export interface WriteTarget extends RefView {
   commit(updates: readonly RefUpdate[]): Promise<void>;
   /** Records the last statements; on disk when it returns if `durable`, or in the cluster when `recorded` resolves. */
   raiseMarks(marks: readonly NewMark[], durable: boolean): void;
-  /** Resolves when what was recorded is durable. */
+  /** Resolves when what was recorded is durable; else rejects with an unknown outcome. */
   recorded(): Promise<void>;
   /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was committed. */
   notePush(revision: string, refusal: string | undefined): void;
@@ -206,7 +206,7 @@ export class WriteQueue {
     try {
       if (mustBeDurable) await this.#target.recorded();
     } catch (error) {
-      for (const { write } of planned) write.over.reject(notRecordedError(error));
+      for (const { write } of planned) write.over.reject(error);
       return;
     }
     for (const { write, plan } of planned) write.over.resolve(this.#target.revision(plan.name));

@@ -232,9 +232,9 @@ export class RepositoryTrust {
     if (entries.length > 0) this.#options.ledger.raise(entries, { durable });
   }
 
-  /** See `TrustLedger.flushed`. */
+  /** See `TrustLedger.flushed`, for this repository. */
   flushed(): Promise<void> | undefined {
-    return this.#options.ledger.flushed?.();
+    return this.#options.ledger.flushed?.(this.repository);
   }
 
   /** See `TrustLedger.shownOf`. */

@@ -14,6 +14,7 @@ const context = { actor: { name: 'test' }, face: 'controller' } as const;
 /** Config maps whose writes fail while `failure` is set. */
 class FailingMaps extends MemoryStorage<LedgerObject> {
   failure: SluiceError | undefined;
+  refuses = (_name: string): boolean => false;
   writes = 0;
   reads = 0;
 
@@ -23,15 +24,16 @@ class FailingMaps extends MemoryStorage<LedgerObject> {
   }
 
   override create(...args: Parameters<MemoryStorage<LedgerObject>['create']>) {
-    return this.#writing() ?? super.create(...args);
+    return this.#writing(args[1].metadata.name) ?? super.create(...args);
   }
 
   override update(...args: Parameters<MemoryStorage<LedgerObject>['update']>) {
-    return this.#writing() ?? super.update(...args);
+    return this.#writing(args[1].metadata.name) ?? super.update(...args);
   }
 
-  #writing(): Promise<never> | undefined {
+  #writing(name: string): Promise<never> | undefined {
     this.writes += 1;
+    if (this.refuses(name)) return Promise.reject(new SluiceError('Refused', 'a policy refuses it'));
     return this.failure === undefined ? undefined : Promise.reject(this.failure);
   }
 }
@@ -300,6 +302,21 @@ describe('ClusterTrustLedger', () => {
       return ['x', 'y'].map((name) => next.mark(scope(name))?.sequence);
     };
     await expect.poll(stored).toEqual([2, 1]);
+  });
+
+  test('an object that cannot be written hinders only the repositories with a part in it', async () => {
+    const { lead, objects } = cluster();
+    const ledger = await lead(1);
+    objects.refuses = (name) => name.startsWith('trust-shown-');
+    ledger.advanceShown('r1', 'a');
+    ledger.raise([{ ...raiseOf('x', 1), scope: { ...scope('x'), repository: 'r2' } }]);
+    await ledger.flushed('r2');
+    await expect(ledger.flushed('r1')).rejects.toMatchObject({ code: 'Refused' });
+    await ledger.flushed('r2');
+    expect((await lead(2)).mark({ ...scope('x'), repository: 'r2' })).toMatchObject({ sequence: 1 });
+    objects.refuses = () => false;
+    await ledger.flushed('r1');
+    expect((await lead(2)).shownOf('r1')).toMatchObject({ 1: { number: 1 } });
   });
 
   test('a failure that passes at once is not one of the caller', async () => {

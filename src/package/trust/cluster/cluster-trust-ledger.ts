@@ -57,6 +57,10 @@ const RETRY_DELAY_MS = 5000;
 const LOST_RACES = ['Conflict', 'AlreadyExists', 'NotFound'] as const;
 /** Codes of failures that often pass at once. Writes of packages wait for the ledger, and would fail with it. */
 const PASSING_FAILURES = ['Internal', 'Unavailable', 'TooManyRequests'] as const;
+/** Milliseconds for one request, of which one may remain without a response. */
+const REQUEST_TIMEOUT_MS = 5000;
+/** Milliseconds after which a write is not repeated any more; it is in the background. */
+const MAX_WRITE_MS = 8000;
 const MAX_CONCURRENT_WRITES = 4;
 
 /**
@@ -71,11 +75,13 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   readonly #options: ClusterTrustLedgerOptions;
   readonly #clock: Clock;
   /** By the name of the object. */
-  #waiting = new Map<string, Change>();
+  readonly #waiting = new Map<string, Change>();
+  /** By the name of the object, with what they write. */
+  readonly #writing = new Map<string, { readonly change: Change; readonly end: Promise<void> }>();
   readonly #known = new KnownObjects();
-  #writing: Promise<void> | undefined;
   #cancelFlush: (() => void) | undefined;
-  #failed = false;
+  /** Names of the objects whose last write failed. */
+  readonly #failing = new Set<string>();
   #closed = false;
   #lastPosition = 0;
   #epoch = 0;
@@ -120,15 +126,23 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     if (!this.#waiting.has(name)) this.#wait(name, { scopes: new Map() });
   }
 
-  /** Resolves when all changes before the call are in the cluster. Rejects if a write fails; it is repeated in the background. */
-  async flushed(): Promise<void> {
-    // It may have begun before the last change.
-    await this.#writing?.catch(() => undefined);
-    if (this.#waiting.size === 0) return;
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = undefined;
+  /**
+   * Resolves when all changes before the call are in the cluster; with the id of a repository, those that concern it. Rejects if a write of
+   * these fails; it is repeated in the background. An object that cannot be written hinders no repository without a part in it.
+   */
+  async flushed(repository?: string): Promise<void> {
+    const names = new Set<string>();
+    for (const [name, change] of this.#waiting) if (concerns(change, repository)) names.add(name);
+    for (const [name, { change }] of this.#writing) if (concerns(change, repository)) names.add(name);
+    const failures: unknown[] = [];
+    await mapLimited([...names], MAX_CONCURRENT_WRITES, async (name) => {
+      try {
+        await this.#written(name);
+      } catch (error) {
+        failures.push(error);
+      }
     });
-    await this.#writing;
+    if (failures.length > 0) throw failures[0];
   }
 
   override addKey(key: Parameters<MemoryTrustLedger['addKey']>[0]): void {
@@ -250,7 +264,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   #wait(name: string, change: Change): void {
     if (this.#options.readOnly === true) return;
     this.#waiting.set(name, change);
-    this.#scheduleFlush(this.#failed ? RETRY_DELAY_MS : FLUSH_DELAY_MS);
+    this.#scheduleFlush(this.#failing.has(name) ? RETRY_DELAY_MS : FLUSH_DELAY_MS);
   }
 
   #scheduleFlush(delayMs: number): void {
@@ -262,29 +276,36 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     });
   }
 
-  async #writeAll(): Promise<void> {
-    this.#cancelFlush?.();
-    this.#cancelFlush = undefined;
-    const changes = [...this.#waiting];
-    this.#waiting = new Map();
-    const failures: unknown[] = [];
-    await mapLimited(changes, MAX_CONCURRENT_WRITES, async ([name, change]) => {
-      try {
-        await this.#writeObject(name, change);
-      } catch (error) {
-        failures.push(error);
-        if ('scopes' in change) for (const scope of change.scopes.values()) this.#waitForMark(scope);
-        if (!this.#waiting.has(name)) this.#waiting.set(name, change);
-      }
-    });
-    if (failures.length === 0) {
-      this.#failed = false;
-      return;
+  /** Writes an object as it is now. */
+  async #written(name: string): Promise<void> {
+    // A write that began before the last change.
+    if (this.#waiting.has(name)) await this.#writing.get(name)?.end.catch(() => undefined);
+    const running = this.#writing.get(name);
+    if (running !== undefined) return running.end;
+    const change = this.#waiting.get(name);
+    if (change === undefined) return;
+    this.#waiting.delete(name);
+    if (this.#waiting.size === 0) {
+      this.#cancelFlush?.();
+      this.#cancelFlush = undefined;
     }
-    if (!this.#failed) this.#options.onError?.(failures[0]);
-    this.#failed = true;
-    this.#scheduleFlush(RETRY_DELAY_MS);
-    throw failures[0];
+    const end = this.#write(name, change).finally(() => this.#writing.delete(name));
+    this.#writing.set(name, { change, end });
+    return end;
+  }
+
+  async #write(name: string, change: Change): Promise<void> {
+    try {
+      await this.#writeObject(name, change);
+      this.#failing.delete(name);
+    } catch (error) {
+      if ('scopes' in change) for (const scope of change.scopes.values()) this.#waitForMark(scope);
+      if (!this.#waiting.has(name)) this.#waiting.set(name, change);
+      if (this.#failing.size === 0) this.#options.onError?.(error);
+      this.#failing.add(name);
+      this.#scheduleFlush(RETRY_DELAY_MS);
+      throw error;
+    }
   }
 
   /**
@@ -293,10 +314,12 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
    */
   async #writeObject(name: string, change: Change): Promise<void> {
     const { objects, namespace, name: ledger } = this.#options;
+    const startedAt = this.#clock.now();
     let lostRace = false;
     const attempt = async () => {
+      const context = { ...CONTEXT, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) };
       if (lostRace) {
-        const found = await unlessMissing(objects.get(CONTEXT, { namespace, name }));
+        const found = await unlessMissing(objects.get(context, { namespace, name }));
         if (found === undefined) this.#known.noteMissing(name);
         else this.joinObjects([found]);
       }
@@ -308,14 +331,16 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
       const labels = { [LEDGER_LABEL]: ledger };
       const written =
         stored === undefined
-          ? await objects.create(CONTEXT, configMapKind.complete({ metadata: { name, namespace, labels }, data }))
-          : await objects.update(CONTEXT, { ...stored, data });
+          ? await objects.create(context, configMapKind.complete({ metadata: { name, namespace, labels }, data }))
+          : await objects.update(context, { ...stored, data });
       this.#known.note(written);
     };
     const isConflict = (error: unknown) => {
-      const isLost = LOST_RACES.some((code) => isSluiceError(error, code));
+      // A request without a response may have been carried out.
+      const isLost = [...LOST_RACES, 'Timeout' as const].some((code) => isSluiceError(error, code));
       lostRace ||= isLost;
-      return isLost || PASSING_FAILURES.some((code) => isSluiceError(error, code));
+      const isPassing = isLost || PASSING_FAILURES.some((code) => isSluiceError(error, code));
+      return isPassing && this.#clock.now() - startedAt < MAX_WRITE_MS;
     };
     await retryConflicts(attempt, { isConflict });
   }
@@ -347,4 +372,11 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     }
     return position;
   }
+}
+
+/** True for a change of a repository, and for one of keys, which concern all of them. */
+function concerns(change: Change, repository: string | undefined): boolean {
+  if (repository === undefined || 'key' in change) return true;
+  if ('scopes' in change) return [...change.scopes.values()].some((scope) => scope.repository === repository);
+  return ('repository' in change ? change.repository : change.shown) === repository;
 }

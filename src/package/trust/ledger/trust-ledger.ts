@@ -56,10 +56,10 @@ export interface TrustLedger {
   raisedSince(version: number): RaisedScopes;
 
   /**
-   * Resolves when every change before the call is durable; rejects if it cannot be written now. Absent where a change is durable when its
+   * Resolves when every change before the call is durable, or every one that concerns a repository; rejects if it cannot be written now. Absent where a change is durable when its
    * method returns. A ledger in a cluster cannot do that: there, a request whose changes must be durable is acknowledged after this.
    */
-  flushed?(): Promise<void>;
+  flushed?(repository?: string): Promise<void>;
 
   /** Writes what is not yet on disk and releases the resources. */
   close(): void;
