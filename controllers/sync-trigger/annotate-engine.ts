@@ -1,6 +1,7 @@
 import { sourcesOf } from '../../src/delivery/status/interpret-application.ts';
 import {
   applicationKind,
+  applicationSetKind,
   gitRepositoryKind,
   kustomizationKind,
 } from '../../src/delivery/status/sources/engine-kinds.ts';
@@ -24,8 +25,8 @@ interface Refresh {
 }
 
 /**
- * Sets the annotations by which Argo CD refreshes Applications and Flux fetches GitRepositories, whose Kustomizations follow. Throws NotFound
- * where the engine has no object of the target, else what the client throws.
+ * Sets the annotations by which Argo CD refreshes Applications and ApplicationSets, and Flux fetches GitRepositories, whose Kustomizations
+ * follow. Throws NotFound where the engine has no object of the target, else what the client throws.
  */
 export async function annotateEngine(
   { spec: { engine, git } }: Pick<DeliveryTarget, 'spec'>,
@@ -42,39 +43,60 @@ export async function annotateEngine(
   const list = async (kind: Kind<KubernetesObject>, labelSelector: typeof selector) =>
     (await client.list(kind, { namespace, signal, ...(labelSelector === undefined ? {} : { labelSelector }) })).items;
 
-  const ofArgo = async (): Promise<Refresh> => {
+  const ofArgo = async (): Promise<readonly Refresh[]> => {
     const annotations = { 'argocd.argoproj.io/refresh': 'normal' };
-    if (name !== undefined) return { kind: applicationKind, keys: [{ namespace, name }], annotations };
+    if (name !== undefined) return [{ kind: applicationKind, keys: [{ namespace, name }], annotations }];
     const all = await list(applicationKind, selector);
     const own = all.filter(
       (one) =>
         selector !== undefined ||
         sourcesOf(one).some((source) => isSourceOf(git, source) && concernsDirectory(git, source.path)),
     );
-    return { kind: applicationKind, keys: own.map(keyOf), annotations };
+    // A new package has no Application yet, and a removed one must lose its own.
+    const sets = (await list(applicationSetKind, undefined)).filter((one) => isGeneratorOf(git, one));
+    return [
+      {
+        kind: applicationSetKind,
+        keys: sets.map(keyOf),
+        annotations: { 'argocd.argoproj.io/application-set-refresh': 'true' },
+      },
+      { kind: applicationKind, keys: own.map(keyOf), annotations },
+    ];
   };
-  const ofFlux = async (): Promise<Refresh> => {
+  const ofFlux = async (): Promise<readonly Refresh[]> => {
     const annotations = { 'reconcile.fluxcd.io/requestedAt': new Date(now).toISOString() };
     if (name === undefined && selector === undefined) {
       const own = (await list(gitRepositoryKind, undefined)).filter((one) => isGitRepositoryOf(git, one));
-      return { kind: gitRepositoryKind, keys: own.map(keyOf), annotations };
+      return [{ kind: gitRepositoryKind, keys: own.map(keyOf), annotations }];
     }
     const kustomizations =
       name === undefined
         ? await list(kustomizationKind, selector)
         : [await client.get(kustomizationKind, { namespace, name }, { signal })];
-    return { kind: gitRepositoryKind, keys: sourceKeys(kustomizations), annotations };
+    return [{ kind: gitRepositoryKind, keys: sourceKeys(kustomizations), annotations }];
   };
 
-  const { kind, keys, annotations } = engine.type === 'ArgoCD' ? await ofArgo() : await ofFlux();
-  if (keys.length === 0)
+  const refreshes = engine.type === 'ArgoCD' ? await ofArgo() : await ofFlux();
+  if (refreshes.every(({ keys }) => keys.length === 0)) {
+    const kinds = refreshes.map(({ kind }) => kind.plural).join(' and no ');
     throw new SluiceError(
       'NotFound',
-      `namespace ${namespace} of the engine has no ${kind.plural} of the target; check spec.engine`,
+      `namespace ${namespace} of the engine has no ${kinds} of the target; check spec.engine`,
     );
-  await mapLimited(keys.slice(0, MAX_OBJECTS), MAX_CONCURRENT_PATCHES, (key) =>
-    client.patch(kind, key, { metadata: { annotations } }, { signal }),
-  );
+  }
+  for (const { kind, keys, annotations } of refreshes)
+    await mapLimited(keys.slice(0, MAX_OBJECTS), MAX_CONCURRENT_PATCHES, (key) =>
+      client.patch(kind, key, { metadata: { annotations } }, { signal }),
+    );
+}
+
+/** True for an ApplicationSet with a Git generator that reads the repository and branch of a target. */
+function isGeneratorOf(
+  git: DeliveryTarget['spec']['git'],
+  set: KubernetesObject & { readonly spec?: unknown },
+): boolean {
+  const { sources } = set.spec as { readonly sources: readonly Parameters<typeof isSourceOf>[1][] };
+  return sources.some((source) => isSourceOf(git, source));
 }
 
 /** The GitRepositories that Kustomizations name. */
