@@ -98,8 +98,12 @@ function remainingPackages(
     const key = packageKey(refusal);
     const { repository, package: path } = refusal;
     const known = knownOf.get(key);
+    const present = folderOf.has(key) ? folderOf.get(key)?.revision : known?.revision;
+    // A branch that went back, for example to a backup, does not make a later delivery forgotten that is missing in its repository.
+    const isLost =
+      refusal.reason === 'OutOfBandRemoval' && present !== undefined && refusal.revision === known?.revision;
     // A folder that a user removed also counts as delivered.
-    const revision = folderOf.has(key) ? folderOf.get(key)?.revision : known?.revision;
+    const revision = isLost ? known?.revision : present;
     if (revision === undefined) return [];
     return known?.revision === revision ? known : { repository, package: path, revision, commit: '', tree: '' };
   });

@@ -8,7 +8,7 @@ import {
 import { DEFAULT_NAMESPACES } from '../../src/delivery/status/sources/engine-objects.ts';
 import { concernsDirectory, isGitRepositoryOf, isSourceOf } from '../../src/delivery/status/sources/source-match.ts';
 import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
-import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
@@ -53,7 +53,9 @@ export async function annotateEngine(
         sourcesOf(one).some((source) => isSourceOf(git, source) && concernsDirectory(git, source.path)),
     );
     // A new package has no Application yet, and a removed one must lose its own.
-    const sets = (await list(applicationSetKind, undefined)).filter((one) => isGeneratorOf(git, one));
+    const sets = (await list(applicationSetKind, undefined).catch(noneIfUndefined)).filter((one) =>
+      isGeneratorOf(git, one),
+    );
     return [
       {
         kind: applicationSetKind,
@@ -88,6 +90,12 @@ export async function annotateEngine(
     await mapLimited(keys.slice(0, MAX_OBJECTS), MAX_CONCURRENT_PATCHES, (key) =>
       client.patch(kind, key, { metadata: { annotations } }, { signal }),
     );
+}
+
+/** Argo CD can be installed without ApplicationSets. */
+function noneIfUndefined(error: unknown): readonly KubernetesObject[] {
+  if (isSluiceError(error, 'NotFound')) return [];
+  throw error;
 }
 
 /** True for an ApplicationSet with a Git generator that reads the repository and branch of a target. */

@@ -64,6 +64,27 @@ test('Argo CD refreshes the Applications of the target, and no others', async ()
   ]);
 });
 
+test('Argo CD generates the Applications of new packages, where an ApplicationSet reads the branch of the target', async () => {
+  const git = { repoURL: REPO, revision: 'main', directories: [{ path: '*' }] };
+  const list = { list: { elements: [] } };
+  serve({
+    applications: [],
+    applicationsets: [
+      object('edge', { generators: [{ git }] }),
+      object('nested', { generators: [{ matrix: { generators: [list, { git: { ...git, revision: 'HEAD' } }] } }] }),
+      object('branch', { generators: [{ git: { ...git, revision: 'dev' } }] }),
+      object('list', { generators: [list] }),
+    ],
+  });
+  await annotate({ type: 'ArgoCD' });
+  const path = '/apis/argoproj.io/v1alpha1/namespaces/n/applicationsets';
+  const body = { metadata: { annotations: { 'argocd.argoproj.io/application-set-refresh': 'true' } } };
+  expect(patches).toEqual([
+    { path: `${path}/edge`, body },
+    { path: `${path}/nested`, body },
+  ]);
+});
+
 test('an Application that the target names is refreshed without a list', async () => {
   serve({});
   await annotate({ type: 'ArgoCD', name: 'edge', namespace: 'gitops' });
@@ -92,5 +113,7 @@ test('Flux fetches the GitRepositories of the target, which its Kustomizations f
 
 test('an engine without an object of the target is an error with the next step', async () => {
   serve({ applications: [] });
-  await expect(annotate({ type: 'ArgoCD' })).rejects.toThrow(/has no applications of the target; check spec\.engine/);
+  await expect(annotate({ type: 'ArgoCD' })).rejects.toThrow(
+    /has no applicationsets and no applications of the target; check spec\.engine/,
+  );
 });
