@@ -205,6 +205,30 @@ describe('faults of the repository of a target', () => {
     expect([value('web'), (await statusOf(world)).reason]).toEqual(['2', 'Delivered']);
   });
 
+  test('a target with 50,000 files of other tools is delivered to, and these files stay', async () => {
+    const count = 50_000;
+    let stream =
+      'commit refs/heads/main\ncommitter x <x@example.com> 1767225600 +0000\ndata 4\nmany\nfrom refs/heads/main^0\n';
+    for (let index = 0; index < count; index += 1) {
+      const text = `value: ${index}\n`;
+      stream += `M 100644 inline legacy/${index % 100}/${index}.yaml\ndata ${text.length}\n${text}\n`;
+    }
+    gitCli(site, ['fast-import', '--quiet'], stream);
+    const legacy = gitCli(site, ['rev-parse', 'main:legacy']);
+    const controller = controllerOn(world);
+    const web = await publish(world, 'web');
+    await create();
+    await controller.reconcile(KEY, CONTEXT);
+    await publishNext(world, web, 'w2', '2');
+    await controller.reconcile(KEY, CONTEXT);
+    expect(value('web')).toBe('2');
+    expect(gitCli(site, ['rev-parse', 'main:legacy'])).toBe(legacy);
+    const before = [head(), pushes()];
+    await controller.reconcile(KEY, CONTEXT);
+    expect([head(), pushes()]).toEqual(before);
+    expect((await statusOf(world)).reason).toBe('Delivered');
+  });
+
   test('two processes on one target lose nothing, and each revision is delivered by one commit', async () => {
     // Each has mirrors of its own.
     const controllers = ['one', 'two'].map((name) => controllerOn(world, { dataFolder: join(world.folder, name) }));
