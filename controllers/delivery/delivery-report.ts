@@ -1,5 +1,5 @@
 import type { Rollback } from '../../src/delivery/delivery-target.ts';
-import { compareText } from '../../src/delivery/path-rules.ts';
+import { compareText, joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import { withoutRollbacks } from '../../src/delivery/rollback/rollback-status.ts';
 import { isAlert, type PackageRefusal, packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import type { Desired } from '../../src/delivery/tree/desired.ts';
@@ -118,6 +118,13 @@ export function describeDelivery(commit: Oid, { packages, message }: Desired): s
   const parts = packages.filter(({ changed }) => changed).map(({ package: path, revision }) => `${path} v${revision}`);
   for (const { package: path } of readMessage(message).removed) parts.push(`${path} removed`);
   return `commit ${commit}: ${parts.join(', ')}`;
+}
+
+/** The folders that a commit changes, from the root of the repository of the target. */
+export function changedFolders({ packages, message }: Desired, directory: string): string[] {
+  const top = normalizeDirectory(directory);
+  const removed = readMessage(message).removed.map(({ package: path }) => joinPath(top, path));
+  return [...packages.filter(({ changed }) => changed).map(({ folder }) => folder), ...removed];
 }
 
 /** Returns the status after a report; undefined if nothing changed. `now` is in milliseconds since the epoch. */

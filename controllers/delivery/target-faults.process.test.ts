@@ -57,15 +57,32 @@ describe('faults of the repository of a target', () => {
     server.requests.filter(({ method, url }) => method === 'POST' && url.endsWith('/git-receive-pack')).length;
 
   test('a force-push to another history is not undone; the packages are delivered on top of it', async () => {
-    const controller = controllerOn(world);
+    let afterReading: (() => void) | undefined;
+    const { store } = world;
+    const controller = controllerOn(world, {
+      store: {
+        repositories: () => {
+          afterReading?.();
+          afterReading = undefined;
+          return store.repositories();
+        },
+      },
+    });
     await publish(world, 'web');
     await create();
     await controller.reconcile(KEY, CONTEXT);
-    const other = gitCli(site, ['commit-tree', '-m', 'other history', gitCli(site, ['mktree'], '')]);
-    setHead(other);
-    await controller.reconcile(KEY, CONTEXT);
-    expect(gitCli(site, ['rev-parse', 'main^'])).toBe(other);
-    expect(value('web')).toBe('1');
+    // Before the branch is read, and between reading it and the push.
+    for (const moment of ['before', 'between']) {
+      const other = gitCli(site, ['commit-tree', '-m', `other history ${moment}`, gitCli(site, ['mktree'], '')]);
+      if (moment === 'before') setHead(other);
+      else {
+        setHead(gitCli(site, ['commit-tree', '-m', 'replaced soon', gitCli(site, ['mktree'], '')]));
+        afterReading = () => setHead(other);
+      }
+      await controller.reconcile(KEY, CONTEXT);
+      expect(gitCli(site, ['rev-parse', 'main^'])).toBe(other);
+      expect(value('web')).toBe('1');
+    }
     expect(await statusOf(world)).toMatchObject({ reason: 'Delivered', status: { lastCommit: head() } });
 
     // The same content under other commits needs no delivery.

@@ -1,3 +1,4 @@
+import { sourcePath } from '../../src/delivery/status/engine-values.ts';
 import { sourcesOf } from '../../src/delivery/status/interpret-application.ts';
 import {
   applicationKind,
@@ -20,19 +21,22 @@ const MAX_CONCURRENT_PATCHES = 8;
 
 interface Refresh {
   readonly kind: Kind<KubernetesObject>;
+  /** Number of objects of the target, of which `keys` are to be refreshed. */
+  readonly found: number;
   readonly keys: readonly ObjectKey[];
   readonly annotations: Readonly<Record<string, string>>;
 }
 
 /**
  * Sets the annotations by which Argo CD refreshes Applications and ApplicationSets, and Flux fetches GitRepositories, whose Kustomizations
- * follow. Throws NotFound where the engine has no object of the target, else what the client throws.
+ * follow. Of Applications only those of `folders` are refreshed, if the caller knows which ones changed. Throws NotFound where the engine has no object of the target, else what the client throws.
  */
 export async function annotateEngine(
   { spec: { engine, git } }: Pick<DeliveryTarget, 'spec'>,
   client: Client,
   now: number,
   signal: AbortSignal,
+  folders?: ReadonlySet<string>,
 ): Promise<void> {
   if (engine === undefined || engine.type === 'CommitStatus')
     throw new SluiceError(
@@ -45,13 +49,14 @@ export async function annotateEngine(
 
   const ofArgo = async (): Promise<readonly Refresh[]> => {
     const annotations = { 'argocd.argoproj.io/refresh': 'normal' };
-    if (name !== undefined) return [{ kind: applicationKind, keys: [{ namespace, name }], annotations }];
+    if (name !== undefined) return [{ kind: applicationKind, found: 1, keys: [{ namespace, name }], annotations }];
     const all = await list(applicationKind, selector);
     const own = all.filter(
       (one) =>
         selector !== undefined ||
         sourcesOf(one).some((source) => isSourceOf(git, source) && concernsDirectory(git, source.path)),
     );
+    const isChanged = folders === undefined ? () => true : concerns(folders);
     // A new package has no Application yet, and a removed one must lose its own.
     const sets = (await list(applicationSetKind, undefined).catch(noneIfUndefined)).filter((one) =>
       isGeneratorOf(git, one),
@@ -59,27 +64,29 @@ export async function annotateEngine(
     return [
       {
         kind: applicationSetKind,
+        found: sets.length,
         keys: sets.map(keyOf),
         annotations: { 'argocd.argoproj.io/application-set-refresh': 'true' },
       },
-      { kind: applicationKind, keys: own.map(keyOf), annotations },
+      { kind: applicationKind, found: own.length, keys: own.filter(isChanged).map(keyOf), annotations },
     ];
   };
   const ofFlux = async (): Promise<readonly Refresh[]> => {
     const annotations = { 'reconcile.fluxcd.io/requestedAt': new Date(now).toISOString() };
     if (name === undefined && selector === undefined) {
       const own = (await list(gitRepositoryKind, undefined)).filter((one) => isGitRepositoryOf(git, one));
-      return [{ kind: gitRepositoryKind, keys: own.map(keyOf), annotations }];
+      return [{ kind: gitRepositoryKind, found: own.length, keys: own.map(keyOf), annotations }];
     }
     const kustomizations =
       name === undefined
         ? await list(kustomizationKind, selector)
         : [await client.get(kustomizationKind, { namespace, name }, { signal })];
-    return [{ kind: gitRepositoryKind, keys: sourceKeys(kustomizations), annotations }];
+    const keys = sourceKeys(kustomizations);
+    return [{ kind: gitRepositoryKind, found: keys.length, keys, annotations }];
   };
 
   const refreshes = engine.type === 'ArgoCD' ? await ofArgo() : await ofFlux();
-  if (refreshes.every(({ keys }) => keys.length === 0)) {
+  if (refreshes.every(({ found }) => found === 0)) {
     const kinds = refreshes.map(({ kind }) => kind.plural).join(' and no ');
     throw new SluiceError(
       'NotFound',
@@ -90,6 +97,14 @@ export async function annotateEngine(
     await mapLimited(keys.slice(0, MAX_OBJECTS), MAX_CONCURRENT_PATCHES, (key) =>
       client.patch(kind, key, { metadata: { annotations } }, { signal }),
     );
+}
+
+/** Selects Applications of these folders, or of folders above them. */
+function concerns(folders: ReadonlySet<string>): (application: KubernetesObject) => boolean {
+  const paths = new Set(['']);
+  for (const folder of folders)
+    for (let path = folder; path !== ''; path = path.slice(0, Math.max(0, path.lastIndexOf('/')))) paths.add(path);
+  return (application) => sourcesOf(application).some(({ path }) => paths.has(sourcePath(path) ?? ''));
 }
 
 /** Argo CD can be installed without ApplicationSets. */

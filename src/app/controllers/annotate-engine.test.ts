@@ -38,11 +38,11 @@ function serve(objects: Readonly<Record<string, readonly object[]>>): void {
 }
 
 const object = (name: string, spec: object) => ({ metadata: { name, namespace: 'n', resourceVersion: '1' }, spec });
-const annotate = (engine: object) => {
+const annotate = (engine: object, folders?: ReadonlySet<string>) => {
   const git = { repo: `${REPO}.git`, branch: 'main', directory: 'clusters/edge' };
   const spec = { selector: {}, git, engine } as never;
   const target = deliveryTargetKind.complete({ metadata: { name: 'edge' }, spec });
-  return annotateEngine(target, new HttpClient({ connection, face: 'controller' }), NOW, signal);
+  return annotateEngine(target, new HttpClient({ connection, face: 'controller' }), NOW, signal, folders);
 };
 
 test('Argo CD refreshes the Applications of the target, and no others', async () => {
@@ -83,6 +83,16 @@ test('Argo CD generates the Applications of new packages, where an ApplicationSe
     { path: `${path}/edge`, body },
     { path: `${path}/nested`, body },
   ]);
+});
+
+test('of many Applications only those of changed folders are refreshed, and those above them', async () => {
+  const names = Array.from({ length: 300 }, (_, index) => `clusters/edge/p${index}`);
+  const source = (path: string) => ({ source: { repoURL: REPO, targetRevision: 'main', path } });
+  serve({ applications: [...names, 'clusters/edge', '.'].map((path, index) => object(`a${index}`, source(path))) });
+  await annotate({ type: 'ArgoCD' }, new Set(['clusters/edge/p250', 'clusters/edge/p7/inner']));
+  expect(patches.map(({ path }) => path.split('/').at(-1)).toSorted()).toEqual(['a250', 'a300', 'a301', 'a7']);
+  // A removed package has lost its Application.
+  await annotate({ type: 'ArgoCD' }, new Set(['clusters/edge-gone']));
 });
 
 test('an Application that the target names is refreshed without a list', async () => {
