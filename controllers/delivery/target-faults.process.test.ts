@@ -18,6 +18,7 @@ import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { fsck, git as gitCli } from '../../test/support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../../test/support/git/git-server.ts';
 import { skipFor } from '../../test/support/skip.ts';
+import { newServerTrust } from '../../test/support/trust.ts';
 
 const KEY = { namespace: 'default', name: 'edge' };
 const DAY_MS = 86_400_000;
@@ -271,6 +272,35 @@ describe('faults of the repository of a target', () => {
     const { status, reason } = await statusOf(world);
     expect(reason).toBe('Delivered');
     expect(status?.packages).toMatchObject([{ package: 'db' }, { package: 'web', revision: 5 }]);
+  });
+
+  test('a second server with another key neither repeats nor reverts what the first one delivers', async () => {
+    await using other = await fixture(clock, newServerTrust());
+    const web = await publish(world, 'web');
+    await other.register('apps', { repo: join(world.folder, 'apps.git') });
+    const spec = { selector: {}, git: { repo: `${server.url}/site.git` } };
+    for (const one of [world, other]) await one.client.create(deliveryTargetKind, { metadata: { name: 'edge' }, spec });
+    const [first, second] = [controllerOn(world), controllerOn(other)];
+    const turns = async () => {
+      for (let turn = 0; turn < 2; turn += 1) {
+        await first.reconcile(KEY, CONTEXT);
+        await second.reconcile(KEY, CONTEXT);
+      }
+    };
+    await turns();
+    await publishNext(world, web, 'w2', '2');
+    await other.store.repository('apps').refresh();
+    await turns();
+    expect(value('web')).toBe('2');
+    expect(gitCli(site, ['log', '--format=%s', 'main']).split('\n')).toEqual([
+      'Deliver web v2',
+      'Deliver web v1',
+      'pushed',
+    ]);
+    expect((await statusOf(world)).reason).toBe('Delivered');
+    // It does not trust the key of the first one.
+    const held = await statusOf(other);
+    expect(held).toMatchObject({ reason: 'Partial', message: expect.stringContaining('v2') });
   });
 
   test('a clock that jumps back and forth neither stops deliveries nor repeats them', async () => {
