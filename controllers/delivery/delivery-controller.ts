@@ -26,7 +26,13 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
 import { recordOnRevisions } from '../revision-events.ts';
 import type { BuiltFolders } from './built-folders.ts';
-import { type DeliveryReport, describeDelivery, reportOf, targetStatusAfter } from './delivery-report.ts';
+import {
+  changedFolders,
+  type DeliveryReport,
+  describeDelivery,
+  reportOf,
+  targetStatusAfter,
+} from './delivery-report.ts';
 import { describeDrifts } from './drift/describe-drift.ts';
 import { deliveredBefore, findDrift } from './drift/find-drift.ts';
 import { packageRepositoryAt } from './package-branches.ts';
@@ -52,6 +58,8 @@ export interface DeliveryOptions {
   readonly resync?: number;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
+  /** Called after each commit with the folders that it changed, from the root of the repository of the target. */
+  readonly onCommit?: (target: Stored<DeliveryTarget>, folders: readonly string[]) => void;
   /** Receives which packages ship which objects. */
   readonly targetObjects?: TargetObjects;
   /** Makes the manifests of packages. Default: without programs that render. */
@@ -193,6 +201,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       const delivered = result.packages.filter(({ changed }) => changed);
       const message = `DeliveryTarget ${target.metadata.name}: commit ${commit}`;
       recordOnRevisions(recorder, repositories, delivered, { type: 'Normal', reason: 'Delivered', message });
+      options.onCommit?.(target, changedFolders(result, git.directory));
     }
     for (const refusal of result.refused) {
       if (refusal.reason === 'Unverified') continue;

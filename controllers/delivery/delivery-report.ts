@@ -1,5 +1,5 @@
 import type { Rollback } from '../../src/delivery/delivery-target.ts';
-import { compareText } from '../../src/delivery/path-rules.ts';
+import { compareText, joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import { withoutRollbacks } from '../../src/delivery/rollback/rollback-status.ts';
 import { isAlert, type PackageRefusal, packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import type { Desired } from '../../src/delivery/tree/desired.ts';
@@ -98,8 +98,12 @@ function remainingPackages(
     const key = packageKey(refusal);
     const { repository, package: path } = refusal;
     const known = knownOf.get(key);
+    const present = folderOf.has(key) ? folderOf.get(key)?.revision : known?.revision;
+    // A branch that went back, for example to a backup, does not make a later delivery forgotten that is missing in its repository.
+    const isLost =
+      refusal.reason === 'OutOfBandRemoval' && present !== undefined && refusal.revision === known?.revision;
     // A folder that a user removed also counts as delivered.
-    const revision = folderOf.has(key) ? folderOf.get(key)?.revision : known?.revision;
+    const revision = isLost ? known?.revision : present;
     if (revision === undefined) return [];
     return known?.revision === revision ? known : { repository, package: path, revision, commit: '', tree: '' };
   });
@@ -114,6 +118,13 @@ export function describeDelivery(commit: Oid, { packages, message }: Desired): s
   const parts = packages.filter(({ changed }) => changed).map(({ package: path, revision }) => `${path} v${revision}`);
   for (const { package: path } of readMessage(message).removed) parts.push(`${path} removed`);
   return `commit ${commit}: ${parts.join(', ')}`;
+}
+
+/** The folders that a commit changes, from the root of the repository of the target. */
+export function changedFolders({ packages, message }: Desired, directory: string): string[] {
+  const top = normalizeDirectory(directory);
+  const removed = readMessage(message).removed.map(({ package: path }) => joinPath(top, path));
+  return [...packages.filter(({ changed }) => changed).map(({ folder }) => folder), ...removed];
 }
 
 /** Returns the status after a report; undefined if nothing changed. `now` is in milliseconds since the epoch. */

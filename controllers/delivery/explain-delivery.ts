@@ -1,5 +1,6 @@
 import { conditionsOf } from '../../kptfile-schema/index.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
+import { joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
 import { type PackageRefusal, packageKey, selectRevisions } from '../../src/delivery/selection/select-revisions.ts';
 import type { KeyedMutex } from '../../src/foundation/concurrency/mutex.ts';
@@ -163,7 +164,8 @@ async function explainTarget(
   const { last } = branch;
   if (isThere) {
     const at = timestamp(branch.last?.time ?? 0);
-    return { target: name, state: 'Delivered', commit: last?.commit ?? '', at, message: `on ${place}` };
+    const message = `on ${place}${driftOf(target, revision)}`;
+    return { target: name, state: 'Delivered', commit: last?.commit ?? '', at, message };
   }
   const before = last?.revision === undefined ? '' : `; v${last.revision} was, in commit ${last.commit.slice(0, 12)}`;
   const refusal = refusalIn(target, revision);
@@ -179,6 +181,16 @@ function refusalIn({ status, metadata }: Stored<DeliveryTarget>, { key }: Packag
   if (ready.reason !== 'Partial') return ready.message;
   const own = ready.message.split('; ').find((part) => part.startsWith(`${packageKey(key)}: `));
   return own?.slice(packageKey(key).length + 2);
+}
+
+/** The change by another writer that the folder of the package keeps, as the status of the target has it, which names the first ones. */
+function driftOf({ status, spec, metadata }: Stored<DeliveryTarget>, { key }: PackageRevision): string {
+  const drifted = findCondition(status?.conditions, 'Drifted');
+  if (drifted?.status !== 'True') return '';
+  const folder = joinPath(normalizeDirectory(spec.git.directory), key.package);
+  const own = drifted.message?.split('\n').find((line) => line.startsWith(`${folder} (v`));
+  if (own === undefined) return '';
+  return `; ${own.replace(/:$/, '')}, and is kept so (spec.drift: Report); see condition Drifted of target ${metadata.name}`;
 }
 
 /** Returns how to restore a missing tag if the target has recorded its commit. */
@@ -212,11 +224,18 @@ async function selectionOf(
     return outOfBand === undefined ? row : { ...row, outOfBand };
   });
   const status = target.status?.packages?.find((one) => one.repository === repository && one.package === path);
-  const revision = last?.revision ?? status?.revision;
+  const present = last?.revision ?? status?.revision;
+  // The branch went back, for example to a backup.
+  const reported =
+    status !== undefined && present !== undefined && status.revision > present ? status.revision : undefined;
+  const revision = reported ?? present;
   const delivered =
-    revision === undefined
+    present === undefined
       ? undefined
-      : { repository, package: path, revision, hasFolder: last?.revision !== undefined };
+      : {
+          ...{ repository, package: path, revision: present, hasFolder: last?.revision !== undefined },
+          ...(reported === undefined ? {} : { reported }),
+        };
   const isGone = revision !== undefined && !rows.some((row) => row.revision === revision);
   const commit = status?.revision === revision && status?.commit !== '' ? status?.commit : undefined;
   const isDeleted =

@@ -233,8 +233,10 @@ function deliveredBefore(
   for (const { repository, package: path, revision } of packages)
     delivered.set(packageKey({ repository, package: path }), { repository, package: path, revision, hasFolder: false });
   for (const { repository, package: path, revision } of folders) {
+    const reported = delivered.get(packageKey({ repository, package: path }))?.revision ?? 0;
     const common = { repository, package: path, hasFolder: true };
-    delivered.set(packageKey(common), revision === undefined ? common : { ...common, revision });
+    const known = revision === undefined ? common : { ...common, revision };
+    delivered.set(packageKey(common), revision !== undefined && reported > revision ? { ...known, reported } : known);
   }
   return delivered;
 }
@@ -247,9 +249,10 @@ async function deletedOf(
 ): Promise<Set<string>> {
   const commits = new Map(packages.map((one) => [`${packageKey(one)} ${one.revision}`, one.commit]));
   const deleted = new Set<string>();
-  for (const [key, { repository: name, package: path, revision }] of delivered) {
+  for (const [key, { repository: name, package: path, revision: present, reported = 0 }] of delivered) {
     const repository = repositories.get(name);
-    if (repository === undefined || revision === undefined) continue;
+    if (repository === undefined || present === undefined) continue;
+    const revision = Math.max(present, reported);
     if (repository.index.ofPackage(path).some((row) => row.revision === revision)) continue;
     const commit = commits.get(`${key} ${revision}`);
     if (await wasDeleted(repository, { package: path, revision }, commit === '' ? undefined : commit)) deleted.add(key);

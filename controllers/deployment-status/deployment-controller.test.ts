@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { deploymentSources } from '../../src/app/controllers/deployment-sources.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
+import type { DeploymentSources } from '../../src/delivery/status/deployment-status.ts';
 import { kustomizationKind } from '../../src/delivery/status/sources/engine-kinds.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
@@ -43,9 +44,12 @@ afterEach(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-function controllerWith(engines: RegistryClient | undefined): ControllerOptions {
+function controllerWith(
+  engines: RegistryClient | undefined,
+  more: (sources: DeploymentSources) => DeploymentSources = (sources) => sources,
+): ControllerOptions {
   const { client, store, folder } = world;
-  const sources = deploymentSources({ client, clock, network: DEFAULT_NETWORK, cluster: engines });
+  const sources = more(deploymentSources({ client, clock, network: DEFAULT_NETWORK, cluster: engines }));
   const controller = deploymentStatusController({
     ...{
       client,
@@ -273,4 +277,26 @@ describe('read-back of Flux', () => {
     await becomes('healthy', 'status', 'False');
     expect(Date.parse((await deployment())?.healthy.since ?? '')).toBeGreaterThanOrEqual(since);
   });
+});
+
+test('a reconciliation that runs while the controller stops leaves no connection open, and reports nothing', async () => {
+  const opened: { isClosed: boolean }[] = [];
+  readBack = controllerWith(cluster, (sources) => ({
+    ...sources,
+    async open(...args) {
+      const status = await sources.open(...args);
+      const one = { isClosed: false };
+      opened.push(one);
+      stop();
+      const close = async () => {
+        one.isClosed = true;
+        await status.close();
+      };
+      return { reports: (request) => status.reports(request), close };
+    },
+  }));
+  await createTarget();
+  await expect(reconcile()).rejects.toMatchObject({ code: 'Unavailable' });
+  expect(opened).toEqual([{ isClosed: true }]);
+  expect(await deployment()).toBeUndefined();
 });

@@ -16,7 +16,7 @@ import {
   type TargetDeployment,
   targetDeployment,
 } from '../../src/delivery/status/target-deployment.ts';
-import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
@@ -75,6 +75,8 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: DEPLOYMENT_STATUS_ACTOR });
   const followed = new Map<string, FollowedTarget>();
   let wake: (key: ObjectKey) => void = () => undefined;
+  /** A reconciliation that still runs must not open a connection that nothing closes: it would keep the process from ending. */
+  let isStopping = false;
 
   return {
     name: 'deployment-status',
@@ -88,7 +90,9 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       }),
       triggerSource((enqueue) => {
         wake = enqueue;
+        isStopping = false;
         return () => {
+          isStopping = true;
           wake = () => undefined;
           for (const key of [...followed.keys()]) void forget(key);
         };
@@ -164,7 +168,7 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       const evaluated = evaluatePackages(packages, { lastCommit, treeAt, now: clock.now(), confirmed });
       return { evaluated, reports, retryAfterMs };
     } catch (error) {
-      if (signal.aborted) throw error;
+      if (signal.aborted || isStopping) throw error;
       const message = engineText(messageOf(error));
       // A wrong setting is no outage, but the reader of the status needs the message in any case.
       const reason = isSluiceError(error, 'InvalidInput') ? 'NotReported' : 'Unreachable';
@@ -185,6 +189,10 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
     await forget(key);
     const onChange = () => wake(keyOf(target));
     const status = await sources.open(target, onChange, signal);
+    if (isStopping) {
+      await status.close();
+      throw new SluiceError('Unavailable', 'the controller is stopping');
+    }
     const entry = { settings, status, known: knownTrees(), confirmed: new Map<string, ConfirmedHealth>() };
     followed.set(key, entry);
     return entry;

@@ -1,13 +1,15 @@
+import { sourcePath } from '../../src/delivery/status/engine-values.ts';
 import { sourcesOf } from '../../src/delivery/status/interpret-application.ts';
 import {
   applicationKind,
+  applicationSetKind,
   gitRepositoryKind,
   kustomizationKind,
 } from '../../src/delivery/status/sources/engine-kinds.ts';
 import { DEFAULT_NAMESPACES } from '../../src/delivery/status/sources/engine-objects.ts';
 import { concernsDirectory, isGitRepositoryOf, isSourceOf } from '../../src/delivery/status/sources/source-match.ts';
 import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
-import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
@@ -19,19 +21,22 @@ const MAX_CONCURRENT_PATCHES = 8;
 
 interface Refresh {
   readonly kind: Kind<KubernetesObject>;
+  /** Number of objects of the target, of which `keys` are to be refreshed. */
+  readonly found: number;
   readonly keys: readonly ObjectKey[];
   readonly annotations: Readonly<Record<string, string>>;
 }
 
 /**
- * Sets the annotations by which Argo CD refreshes Applications and Flux fetches GitRepositories, whose Kustomizations follow. Throws NotFound
- * where the engine has no object of the target, else what the client throws.
+ * Sets the annotations by which Argo CD refreshes Applications and ApplicationSets, and Flux fetches GitRepositories, whose Kustomizations
+ * follow. Of Applications only those of `folders` are refreshed, if the caller knows which ones changed. Throws NotFound where the engine has no object of the target, else what the client throws.
  */
 export async function annotateEngine(
   { spec: { engine, git } }: Pick<DeliveryTarget, 'spec'>,
   client: Client,
   now: number,
   signal: AbortSignal,
+  folders?: ReadonlySet<string>,
 ): Promise<void> {
   if (engine === undefined || engine.type === 'CommitStatus')
     throw new SluiceError(
@@ -42,39 +47,79 @@ export async function annotateEngine(
   const list = async (kind: Kind<KubernetesObject>, labelSelector: typeof selector) =>
     (await client.list(kind, { namespace, signal, ...(labelSelector === undefined ? {} : { labelSelector }) })).items;
 
-  const ofArgo = async (): Promise<Refresh> => {
+  const ofArgo = async (): Promise<readonly Refresh[]> => {
     const annotations = { 'argocd.argoproj.io/refresh': 'normal' };
-    if (name !== undefined) return { kind: applicationKind, keys: [{ namespace, name }], annotations };
+    if (name !== undefined) return [{ kind: applicationKind, found: 1, keys: [{ namespace, name }], annotations }];
     const all = await list(applicationKind, selector);
     const own = all.filter(
       (one) =>
         selector !== undefined ||
         sourcesOf(one).some((source) => isSourceOf(git, source) && concernsDirectory(git, source.path)),
     );
-    return { kind: applicationKind, keys: own.map(keyOf), annotations };
+    const isChanged = folders === undefined ? () => true : concerns(folders);
+    // A new package has no Application yet, and a removed one must lose its own.
+    const sets = (await list(applicationSetKind, undefined).catch(noneIfUndefined)).filter((one) =>
+      isGeneratorOf(git, one),
+    );
+    return [
+      {
+        kind: applicationSetKind,
+        found: sets.length,
+        keys: sets.map(keyOf),
+        annotations: { 'argocd.argoproj.io/application-set-refresh': 'true' },
+      },
+      { kind: applicationKind, found: own.length, keys: own.filter(isChanged).map(keyOf), annotations },
+    ];
   };
-  const ofFlux = async (): Promise<Refresh> => {
+  const ofFlux = async (): Promise<readonly Refresh[]> => {
     const annotations = { 'reconcile.fluxcd.io/requestedAt': new Date(now).toISOString() };
     if (name === undefined && selector === undefined) {
       const own = (await list(gitRepositoryKind, undefined)).filter((one) => isGitRepositoryOf(git, one));
-      return { kind: gitRepositoryKind, keys: own.map(keyOf), annotations };
+      return [{ kind: gitRepositoryKind, found: own.length, keys: own.map(keyOf), annotations }];
     }
     const kustomizations =
       name === undefined
         ? await list(kustomizationKind, selector)
         : [await client.get(kustomizationKind, { namespace, name }, { signal })];
-    return { kind: gitRepositoryKind, keys: sourceKeys(kustomizations), annotations };
+    const keys = sourceKeys(kustomizations);
+    return [{ kind: gitRepositoryKind, found: keys.length, keys, annotations }];
   };
 
-  const { kind, keys, annotations } = engine.type === 'ArgoCD' ? await ofArgo() : await ofFlux();
-  if (keys.length === 0)
+  const refreshes = engine.type === 'ArgoCD' ? await ofArgo() : await ofFlux();
+  if (refreshes.every(({ found }) => found === 0)) {
+    const kinds = refreshes.map(({ kind }) => kind.plural).join(' and no ');
     throw new SluiceError(
       'NotFound',
-      `namespace ${namespace} of the engine has no ${kind.plural} of the target; check spec.engine`,
+      `namespace ${namespace} of the engine has no ${kinds} of the target; check spec.engine`,
     );
-  await mapLimited(keys.slice(0, MAX_OBJECTS), MAX_CONCURRENT_PATCHES, (key) =>
-    client.patch(kind, key, { metadata: { annotations } }, { signal }),
-  );
+  }
+  for (const { kind, keys, annotations } of refreshes)
+    await mapLimited(keys.slice(0, MAX_OBJECTS), MAX_CONCURRENT_PATCHES, (key) =>
+      client.patch(kind, key, { metadata: { annotations } }, { signal }),
+    );
+}
+
+/** Selects Applications of these folders, or of folders above them. */
+function concerns(folders: ReadonlySet<string>): (application: KubernetesObject) => boolean {
+  const paths = new Set(['']);
+  for (const folder of folders)
+    for (let path = folder; path !== ''; path = path.slice(0, Math.max(0, path.lastIndexOf('/')))) paths.add(path);
+  return (application) => sourcesOf(application).some(({ path }) => paths.has(sourcePath(path) ?? ''));
+}
+
+/** Argo CD can be installed without ApplicationSets. */
+function noneIfUndefined(error: unknown): readonly KubernetesObject[] {
+  if (isSluiceError(error, 'NotFound')) return [];
+  throw error;
+}
+
+/** True for an ApplicationSet with a Git generator that reads the repository and branch of a target. */
+function isGeneratorOf(
+  git: DeliveryTarget['spec']['git'],
+  set: KubernetesObject & { readonly spec?: unknown },
+): boolean {
+  const { sources } = set.spec as { readonly sources: readonly Parameters<typeof isSourceOf>[1][] };
+  return sources.some((source) => isSourceOf(git, source));
 }
 
 /** The GitRepositories that Kustomizations name. */

@@ -7,6 +7,7 @@ import { eventually } from '../../test/support/api/eventually.ts';
 import { postToHost } from '../notification/post-to-host.ts';
 import { startReceiver } from '../notification/testing.ts';
 import { objectBench } from '../testing-objects.ts';
+import { ChangedFolders } from './changed-folders.ts';
 import { syncTriggerController } from './sync-trigger-controller.ts';
 
 const SECRET = 's3cret-of-the-hook';
@@ -17,7 +18,9 @@ function bench() {
   const { client, clock, manager } = objects;
   const post = postToHost({ hosts: new HostRules(['127.0.0.1']) });
   const openCluster = () => Promise.reject(new Error('there is no cluster'));
-  manager.addController(syncTriggerController({ client, clock, post, openCluster, timeoutMs: 300, random: () => 0 }));
+  const changedFolders = new ChangedFolders();
+  const timing = { timeoutMs: 300, random: () => 0 };
+  manager.addController(syncTriggerController({ client, clock, post, changedFolders, openCluster, ...timing }));
   return {
     ...objects,
     async target(name: string, trigger: object) {
@@ -113,4 +116,19 @@ test('commits from before the start are not announced, and those of other target
     ({ length }) => length === 1,
   );
   expect(request?.headers).not.toHaveProperty('x-signature');
+});
+
+test('folders of several commits are refreshed together; too many, or unknown ones, stand for all', () => {
+  const [changed, east] = [new ChangedFolders(), { namespace: 'default', name: 'east' }];
+  changed.add(east, ['a', 'b']);
+  changed.add(east, ['b', 'c']);
+  changed.add({ namespace: 'default', name: 'west' }, ['x']);
+  expect(changed.take(east)).toEqual(new Set(['a', 'b', 'c']));
+  expect(changed.take(east)).toBeUndefined();
+  const many = Array.from({ length: 1001 }, (_, index) => `${index}`);
+  for (const folders of [many, undefined]) {
+    changed.add(east, folders);
+    changed.add(east, ['a']);
+    expect(changed.take(east)).toBeUndefined();
+  }
 });

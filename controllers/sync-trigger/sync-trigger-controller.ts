@@ -13,6 +13,7 @@ import { attemptOf, type Post } from '../notification/receiver.ts';
 import { redact } from '../notification/redact.ts';
 import { secretValue } from '../notification/secret-value.ts';
 import { annotateEngine } from './annotate-engine.ts';
+import type { ChangedFolders } from './changed-folders.ts';
 import { pushMessage } from './push-message.ts';
 
 const SYNC_TRIGGER_ACTOR = 'controller:sync-trigger';
@@ -27,6 +28,8 @@ export interface SyncTriggerOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly post: Post;
+  /** What the commits of the delivery controller of this process changed. */
+  readonly changedFolders: ChangedFolders;
   /** Throws what prevents access, with the next step. */
   readonly openCluster: (target: Stored<DeliveryTarget>, signal: AbortSignal) => Promise<EngineCluster>;
   readonly random?: () => number;
@@ -69,6 +72,7 @@ export function syncTriggerController(options: SyncTriggerOptions): ControllerOp
         const key = keyOf(event.object);
         if (event.type === 'delete') {
           pending.delete(keyText(key));
+          options.changedFolders.take(key);
           return;
         }
         // Commits from before the start are known to the engine, or it finds them by itself.
@@ -144,9 +148,14 @@ export function syncTriggerController(options: SyncTriggerOptions): ControllerOp
       if ('message' in attempt) throw new SluiceError('Unavailable', attempt.message);
       return;
     }
+    const key = keyOf(target);
+    const folders = options.changedFolders.take(key);
     const cluster = await openCluster(target, signal);
     try {
-      await annotateEngine(target, cluster.client, clock.now(), signal);
+      await annotateEngine(target, cluster.client, clock.now(), signal, folders);
+    } catch (error) {
+      options.changedFolders.add(key, folders);
+      throw error;
     } finally {
       await cluster.close();
     }

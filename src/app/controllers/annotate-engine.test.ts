@@ -38,11 +38,11 @@ function serve(objects: Readonly<Record<string, readonly object[]>>): void {
 }
 
 const object = (name: string, spec: object) => ({ metadata: { name, namespace: 'n', resourceVersion: '1' }, spec });
-const annotate = (engine: object) => {
+const annotate = (engine: object, folders?: ReadonlySet<string>) => {
   const git = { repo: `${REPO}.git`, branch: 'main', directory: 'clusters/edge' };
   const spec = { selector: {}, git, engine } as never;
   const target = deliveryTargetKind.complete({ metadata: { name: 'edge' }, spec });
-  return annotateEngine(target, new HttpClient({ connection, face: 'controller' }), NOW, signal);
+  return annotateEngine(target, new HttpClient({ connection, face: 'controller' }), NOW, signal, folders);
 };
 
 test('Argo CD refreshes the Applications of the target, and no others', async () => {
@@ -62,6 +62,37 @@ test('Argo CD refreshes the Applications of the target, and no others', async ()
       body: { metadata: { annotations: { 'argocd.argoproj.io/refresh': 'normal' } } },
     },
   ]);
+});
+
+test('Argo CD generates the Applications of new packages, where an ApplicationSet reads the branch of the target', async () => {
+  const git = { repoURL: REPO, revision: 'main', directories: [{ path: '*' }] };
+  const list = { list: { elements: [] } };
+  serve({
+    applications: [],
+    applicationsets: [
+      object('edge', { generators: [{ git }] }),
+      object('nested', { generators: [{ matrix: { generators: [list, { git: { ...git, revision: 'HEAD' } }] } }] }),
+      object('branch', { generators: [{ git: { ...git, revision: 'dev' } }] }),
+      object('list', { generators: [list] }),
+    ],
+  });
+  await annotate({ type: 'ArgoCD' });
+  const path = '/apis/argoproj.io/v1alpha1/namespaces/n/applicationsets';
+  const body = { metadata: { annotations: { 'argocd.argoproj.io/application-set-refresh': 'true' } } };
+  expect(patches).toEqual([
+    { path: `${path}/edge`, body },
+    { path: `${path}/nested`, body },
+  ]);
+});
+
+test('of many Applications only those of changed folders are refreshed, and those above them', async () => {
+  const names = Array.from({ length: 300 }, (_, index) => `clusters/edge/p${index}`);
+  const source = (path: string) => ({ source: { repoURL: REPO, targetRevision: 'main', path } });
+  serve({ applications: [...names, 'clusters/edge', '.'].map((path, index) => object(`a${index}`, source(path))) });
+  await annotate({ type: 'ArgoCD' }, new Set(['clusters/edge/p250', 'clusters/edge/p7/inner']));
+  expect(patches.map(({ path }) => path.split('/').at(-1)).toSorted()).toEqual(['a250', 'a300', 'a301', 'a7']);
+  // A removed package has lost its Application.
+  await annotate({ type: 'ArgoCD' }, new Set(['clusters/edge-gone']));
 });
 
 test('an Application that the target names is refreshed without a list', async () => {
@@ -92,5 +123,7 @@ test('Flux fetches the GitRepositories of the target, which its Kustomizations f
 
 test('an engine without an object of the target is an error with the next step', async () => {
   serve({ applications: [] });
-  await expect(annotate({ type: 'ArgoCD' })).rejects.toThrow(/has no applications of the target; check spec\.engine/);
+  await expect(annotate({ type: 'ArgoCD' })).rejects.toThrow(
+    /has no applicationsets and no applications of the target; check spec\.engine/,
+  );
 });

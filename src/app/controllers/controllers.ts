@@ -16,6 +16,7 @@ import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
 import { subjectOf } from '../../../controllers/revision/working-package.ts';
 import { rollbackController } from '../../../controllers/rollback/rollback-controller.ts';
+import { ChangedFolders } from '../../../controllers/sync-trigger/changed-folders.ts';
 import { syncTriggerController } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
@@ -24,6 +25,7 @@ import type { PackageRevision } from '../../package/model/revision/package-revis
 import type { Resolver } from '../../package/plan/ports/resolver.ts';
 import type { RevisionEvaluation } from '../../package/store/revision-store.ts';
 import type { Client } from '../../resource/client/client.ts';
+import { keyOf } from '../../resource/object/object.ts';
 import { policyOf } from '../policies/session-policy.ts';
 import type { Session } from '../session/session.ts';
 import { deploymentSources } from './deployment-sources.ts';
@@ -110,6 +112,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     revision.kptfile === undefined ? [] : applicableResolvers(resolvers, subjectOf(revision, content), true);
   const sources = deploymentSources({ client, clock, network: session.network, cluster: choice.cluster });
   const post = postToHost(session.network);
+  const changedFolders = new ChangedFolders();
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -143,9 +146,13 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       deliveryController({
         ...{ client, store, clock, dataFolder, git },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
+        onCommit: (target, folders) => {
+          if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);
+        },
       }),
     'deployment-status': () => deploymentStatusController({ client, store, clock, dataFolder, git, sources }),
-    'sync-trigger': () => syncTriggerController({ client, clock, post, openCluster: sources.openCluster }),
+    'sync-trigger': () =>
+      syncTriggerController({ client, clock, post, changedFolders, openCluster: sources.openCluster }),
     notification: () => notificationController({ client, clock, post }),
     rollback: () => rollbackController({ client, store, clock, dataFolder, git }),
   };

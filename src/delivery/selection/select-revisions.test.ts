@@ -184,3 +184,16 @@ test('a message is parsed back for any names', () => {
   expect(message.split('\n').filter((line) => line.startsWith('Sluice-Package'))).toHaveLength(2);
   expect(readMessage('Sluice-Package: a/b\nSluice-Revision: v1\n').delivered).toEqual([]);
 });
+
+test('a branch that went back does not make a delivered revision forgotten that is missing', () => {
+  const back: DeliveredRevision = { repository: 'packages', package: 'web', revision: 1, reported: 2, hasFolder: true };
+  const [chosen, [refused]] = choose([revision('web', 1)], target(), { delivered: [back] });
+  expect(chosen).toEqual([]);
+  expect(refused).toMatchObject({ reason: 'OutOfBandRemoval', revision: 2 });
+  expect(choose([revision('web', 1), revision('web', 2)], target(), { delivered: [back] })[0]).toEqual([
+    'packages/web v2',
+  ]);
+  // A user deleted the later one.
+  const isDeleted = ({ revision: number }: DeliveredRevision) => number === 2;
+  expect(choose([revision('web', 1)], target(), { delivered: [back], isDeleted })[0]).toEqual(['packages/web v1']);
+});

@@ -29,6 +29,8 @@ export interface DeliveredRevision {
   readonly package: string;
   /** Undefined for a folder that an early version wrote. */
   readonly revision?: number;
+  /** The revision in the status of the target, if it is higher: the branch went back, for example to a backup. */
+  readonly reported?: number;
   /** False if the branch has no folder of the package any more. */
   readonly hasFolder: boolean;
 }
@@ -105,7 +107,7 @@ function choose<Revision extends PublishedRevision>(
   const pinned = pin === undefined ? undefined : list.find(({ revision }) => revision === pin);
   const rollback = pin === undefined && highest !== undefined ? rollbackOf(target, highest) : undefined;
   if (pinned === undefined && !target.allowOutOfBand && isLost(highest, delivered, facts)) {
-    const { revision } = delivered;
+    const revision = lastOf(delivered);
     const message = `v${revision} is missing in repository ${repository}, and it was not deleted through Sluice; push its tag again, delete the folder by hand, or set allowOutOfBand: true on the target`;
     return refuse('OutOfBandRemoval', message, revision);
   }
@@ -180,14 +182,20 @@ export function endedRollbacks(
   });
 }
 
-/** True if the delivered revision is missing, only lower ones exist, and it was not deleted through Sluice. */
+/** True if the last delivered revision is missing, only lower ones exist, and it was not deleted through Sluice. */
 function isLost<Revision extends PublishedRevision>(
   highest: Revision | undefined,
   delivered: DeliveredRevision | undefined,
   facts: SelectionFacts<Revision>,
 ): delivered is DeliveredRevision & { readonly revision: number } {
-  if (delivered?.revision === undefined || (highest?.revision ?? 0) >= delivered.revision) return false;
-  return !facts.isDeleted({ ...delivered, revision: delivered.revision });
+  if (delivered?.revision === undefined) return false;
+  const revision = lastOf({ ...delivered, revision: delivered.revision });
+  if ((highest?.revision ?? 0) >= revision) return false;
+  return !facts.isDeleted({ ...delivered, revision });
+}
+
+function lastOf({ revision, reported = 0 }: DeliveredRevision & { readonly revision: number }): number {
+  return Math.max(revision, reported);
 }
 
 function stateOf(delivered: DeliveredRevision | undefined): string {

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isDiskFullMessage } from '../disk/disk-room.ts';
 import { PushRefusedError, RefConflictError } from '../errors.ts';
 import type { Ref, RefUpdate } from '../git-repository.ts';
 import { ancestors, collisionError, expectedValue, lockedError, movedError } from './ref-updates.ts';
@@ -38,14 +39,14 @@ export function compareWithRemote(updates: readonly RefUpdate[], refs: readonly 
 }
 
 /**
- * Returns the error for the rejections of an atomic push: a conflict, or a rule of the server. `words` is the additional output of the
- * server. If the server gives no reason and its refs are as expected, another writer held a lock on one of them.
+ * Returns the error for the rejections of an atomic push: a conflict, a rule of the server, or its full disk. `words` is the additional
+ * output of the server. If the server gives no reason and its refs are as expected, another writer held a lock on one of them.
  */
 export function rejectionError(
   rejections: readonly PushRejection[],
   updates: readonly RefUpdate[],
   words: string,
-): RefConflictError | PushRefusedError {
+): RefConflictError | PushRefusedError | SluiceError {
   const cause = causeOf(rejections);
   const update = updates.find(({ ref }) => ref === cause?.ref);
   if (cause !== undefined && update !== undefined && STALE.test(cause.reason))
@@ -57,6 +58,11 @@ export function rejectionError(
   const ref = same.length === 1 ? cause?.ref : undefined;
   const reason = cause?.reason ?? rejections[0]?.reason ?? 'the server named no reason';
   const message = `the remote rejected ${ref ?? 'the push'}: ${reason}${words === '' ? '' : `. It reports: ${words}`}`;
+  if (isDiskFullMessage(`${reason} ${words}`))
+    return new SluiceError(
+      'Unavailable',
+      `${message}. The disk of the Git host is full: free space there; it is tried again`,
+    );
   if (isUnexplained(rejections)) return new RefConflictError({ ref, kind: 'locked' }, `${message}. Try again`);
   return new PushRefusedError(
     { ref },

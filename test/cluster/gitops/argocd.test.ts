@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { skipFor } from '../../support/skip.ts';
-import { ArgoCd } from '../support/gitops/argocd.ts';
+import { ARGOCD_HOOK_TOKEN, ARGOCD_NAMESPACE, ArgoCd } from '../support/gitops/argocd.ts';
 import { ArgoCdEngine } from '../support/gitops/argocd-engine.ts';
 import { argoCdProgram } from '../support/gitops/argocd-program.ts';
 import { GitOpsWorld } from '../support/gitops/gitops-world.ts';
@@ -16,6 +16,7 @@ import { faultCases } from './fault-cases.ts';
 import { quickStartCase } from './quick-start-case.ts';
 import { signatureCases } from './signature-cases.ts';
 import { timelineCase } from './timeline-case.ts';
+import { triggerCases } from './trigger-cases.ts';
 
 const without = inject('serverMissing');
 const argocd = without === '' ? await argoCdProgram((line) => console.log(line)) : { missing: without };
@@ -46,6 +47,21 @@ describe('Argo CD syncs what Sluice delivers', { ...skipFor(missing), concurrent
   });
 
   timelineCase(() => site);
+  triggerCases(
+    () => site,
+    () => ({
+      ...{ type: 'ArgoCD', namespace: ARGOCD_NAMESPACE },
+      rules: [
+        {
+          apiGroups: ['argoproj.io'],
+          resources: ['applications', 'applicationsets'],
+          verbs: ['list', 'watch', 'patch'],
+        },
+      ],
+      hook: () => ({ url: `${engine.url}/api/webhook`, token: ARGOCD_HOOK_TOKEN }),
+      hookFindsNewPackages: false,
+    }),
+  );
   quickStartCase(() => site);
   deliveryCases(() => site);
   faultCases(() => site);

@@ -2,10 +2,11 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { skipFor } from '../../support/skip.ts';
 import { capture } from '../support/gitops/capture.ts';
-import { Flux } from '../support/gitops/flux.ts';
+import { FLUX_NAMESPACE, Flux } from '../support/gitops/flux.ts';
 import { FluxEngine } from '../support/gitops/flux-engine.ts';
 import { fluxDefinitions } from '../support/gitops/flux-program.ts';
 import { GitOpsWorld } from '../support/gitops/gitops-world.ts';
+import { RECEIVER_TOKEN, ReceiverStandIn } from '../support/gitops/receiver-stand-in.ts';
 import { configMap, Scenario } from '../support/gitops/scenario.ts';
 import { clusterPrograms } from '../support/programs.ts';
 import { corpusCase } from './corpus-case.ts';
@@ -16,6 +17,7 @@ import { fluxStates } from './flux-states.ts';
 import { quickStartCase } from './quick-start-case.ts';
 import { signatureCases } from './signature-cases.ts';
 import { timelineCase } from './timeline-case.ts';
+import { triggerCases } from './trigger-cases.ts';
 
 const definitions = await fluxDefinitions();
 const missing = inject('serverMissing') || ('missing' in definitions && definitions.missing);
@@ -25,6 +27,7 @@ const SIGNED_SOURCE = '/apis/source.toolkit.fluxcd.io/v1/namespaces/flux-system/
 describe('Flux syncs what Sluice delivers', { ...skipFor(missing), concurrent: true, timeout: 300_000 }, () => {
   let world: GitOpsWorld;
   let flux: Flux;
+  let receiver: ReceiverStandIn;
   let site: Scenario;
   let failed = false;
 
@@ -34,18 +37,36 @@ describe('Flux syncs what Sluice delivers', { ...skipFor(missing), concurrent: t
     world = await GitOpsWorld.start(programs);
     const log = join(world.plane.folder, 'logs', 'kustomize-controller.log');
     flux = await Flux.start(programs, world.plane.kubeconfig, definitions, log);
+    receiver = await ReceiverStandIn.start(world.plane.kubeconfig);
     site = new Scenario(world, new FluxEngine(world.cluster));
   });
   afterEach(({ task }) => {
     failed ||= task.result?.state === 'fail';
   });
   afterAll(async () => {
+    await receiver?.[Symbol.asyncDispose]();
     await flux?.[Symbol.asyncDispose]();
     await world?.stop({ keepLogs: failed });
     if (failed) console.log(`flux: logs: ${world?.plane.folder}/logs`);
   });
 
   timelineCase(() => site);
+  triggerCases(
+    () => site,
+    () => ({
+      ...{ type: 'Flux', namespace: FLUX_NAMESPACE },
+      rules: [
+        { apiGroups: ['kustomize.toolkit.fluxcd.io'], resources: ['kustomizations'], verbs: ['list', 'watch'] },
+        {
+          apiGroups: ['source.toolkit.fluxcd.io'],
+          resources: ['gitrepositories'],
+          verbs: ['list', 'watch', 'patch'],
+        },
+      ],
+      hook: (place) => ({ url: receiver.urlOf(place), token: RECEIVER_TOKEN }),
+      hookFindsNewPackages: true,
+    }),
+  );
   quickStartCase(() => site);
   deliveryCases(() => site);
   faultCases(() => site);

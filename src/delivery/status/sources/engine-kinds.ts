@@ -107,6 +107,24 @@ export const applicationKind = engineKind(
   },
 );
 
+/** Generates Applications from the folders of a repository. Only the sources of its Git generators are kept. */
+export const applicationSetKind = engineKind(
+  { group: 'argoproj.io', version: 'v1alpha1', kind: 'ApplicationSet', plural: 'applicationsets' },
+  ({ spec }) => {
+    const generators = (holder: unknown) => listOf(fieldsOf(holder).generators).slice(0, MAX_LIST_ITEMS).map(fieldsOf);
+    const outer = generators(spec);
+    // A matrix or merge combines generators; deeper ones are not supported by Argo CD either.
+    const all = [...outer, ...outer.flatMap(({ matrix, merge }) => [...generators(matrix), ...generators(merge)])];
+    const sources = all
+      .filter(({ git }) => git !== undefined)
+      .map(({ git }) => {
+        const { repoURL, revision } = fieldsOf(git);
+        return defined({ repoURL: bounded(repoURL), targetRevision: bounded(revision) });
+      });
+    return { spec: { sources } };
+  },
+);
+
 function badness(resource: unknown): number {
   const { status } = fieldsOf(fieldsOf(resource).health);
   return status === 'Degraded' ? 0 : status === 'Missing' ? 1 : 2;

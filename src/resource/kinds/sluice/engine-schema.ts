@@ -10,7 +10,7 @@ const triggerSchema = z
     type: z
       .enum(['Annotation', 'Webhook'])
       .describe(
-        'Annotation: sets the annotation that refreshes the Applications or GitRepositories of the target. Webhook: posts the push to url.',
+        'Annotation: sets the annotations that refresh the Applications and ApplicationSets, or GitRepositories, of the target. Webhook: posts the push to url.',
       ),
     url: httpUrlSchema
       .optional()

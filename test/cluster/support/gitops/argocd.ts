@@ -16,17 +16,23 @@ export const ARGOCD_NAMESPACE = 'argocd';
 const DEFINITIONS = ['application-crd', 'applicationset-crd', 'appproject-crd'].map((name) => `crds/${name}`);
 const CONFIGURATION = ['cm', 'cmd-params-cm', 'secret', 'rbac-cm', 'ssh-known-hosts-cm', 'tls-certs-cm', 'gpg-keys-cm'];
 
+/** Argo CD's own default is two to three minutes. */
+const POLL_INTERVAL = '1h';
+/** The value of `webhook.github.secret`. */
+export const ARGOCD_HOOK_TOKEN = 'token-of-the-webhook';
+
 export interface ArgoCdPrograms {
   readonly cluster: ClusterPrograms;
   readonly argocd: ArgoCdProgram;
   readonly redis: RedisProgram;
 }
 
-/** Argo CD without its user interface on a control plane: application-controller, applicationset-controller, repo-server and redis. */
+/** Argo CD without its user interface on a control plane: its controllers, repo-server, API server and redis. */
 export class ArgoCd implements AsyncDisposable {
   readonly #folder: string;
   /** In the order of their starts. */
   readonly #components: Component[] = [];
+  #url = '';
 
   private constructor(folder: string) {
     this.#folder = folder;
@@ -50,6 +56,11 @@ export class ArgoCd implements AsyncDisposable {
     }
   }
 
+  /** Address of the API server. */
+  get url(): string {
+    return this.#url;
+  }
+
   async #start({ cluster, argocd, redis }: ArgoCdPrograms, kubeconfig: string, logs: string): Promise<void> {
     const folder = (name: string) => join(this.#folder, name);
     for (const name of ['tls', 'ssh', 'plugins', 'gpg/keys', 'gpg/source', 'tmp', 'redis'])
@@ -59,6 +70,10 @@ export class ArgoCd implements AsyncDisposable {
       ARGOCD_GPG_ENABLED: 'true',
       ARGOCD_GNUPGHOME: folder('gpg/keys'),
       ARGOCD_GPG_DATA_PATH: folder('gpg/source'),
+      // Nothing is synced because of a poll: only triggers start it.
+      ARGOCD_APPLICATIONSET_CONTROLLER_REQUEUE_AFTER: POLL_INTERVAL,
+      ARGOCD_RECONCILIATION_JITTER: '0s',
+      ARGOCD_RECONCILIATION_TIMEOUT: POLL_INTERVAL,
       ARGOCD_PLUGINSOCKFILEPATH: folder('plugins'),
       ARGOCD_SSH_DATA_PATH: folder('ssh'),
       ARGOCD_TLS_DATA_PATH: folder('tls'),
@@ -107,11 +122,21 @@ export class ArgoCd implements AsyncDisposable {
       ],
       environment,
     );
+    const port = await freePort();
+    const metrics = ['--metrics-address=127.0.0.1', `--metrics-port=${await freePort()}`];
+    const repoFlags = [`--repo-server=${repo}`, '--repo-server-plaintext', `--redis=127.0.0.1:${redisPort}`];
+    run(
+      'argocd-server',
+      argocd.path,
+      ['server', ...common, '--insecure', '--address=127.0.0.1', `--port=${port}`, ...metrics, ...repoFlags],
+      environment,
+    );
+    this.#url = `http://127.0.0.1:${port}`;
+    const isHealthy = async (url: string) => (await fetch(url).catch(() => undefined))?.status === 200;
     await eventually(
       async () => {
         for (const component of this.#components) component.expectRunning();
-        const answer = await fetch(`http://127.0.0.1:${metricsPort}/healthz`).catch(() => undefined);
-        return answer?.status === 200;
+        return (await isHealthy(`http://127.0.0.1:${metricsPort}/healthz`)) && isHealthy(`${this.#url}/healthz`);
       },
       (ready) => ready,
     );
@@ -139,7 +164,11 @@ async function install(api: KubeApi, manifests: string): Promise<void> {
   await applyObjects(api, DEFINITIONS.flatMap(read));
   await applyObjects(api, [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: ARGOCD_NAMESPACE } } as unknown as KubeObject,
-    ...CONFIGURATION.flatMap((name) => read(`base/config/argocd-${name}`)).map(inNamespace),
+    ...CONFIGURATION.flatMap((name) => read(`base/config/argocd-${name}`))
+      .map(inNamespace)
+      .map((object) =>
+        object.kind === 'Secret' ? { ...object, stringData: { 'webhook.github.secret': ARGOCD_HOOK_TOKEN } } : object,
+      ),
     inNamespace({
       apiVersion: 'argoproj.io/v1alpha1',
       kind: 'AppProject',

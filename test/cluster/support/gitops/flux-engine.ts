@@ -22,6 +22,8 @@ export class FluxEngine implements Engine {
   async follow(place: DeliveredPlace, { spec = {}, verify }: FollowOptions = {}): Promise<void> {
     const objects = objectsOf(place);
     const [source, kustomization] = objects;
+    // Nothing is read because of a poll: only triggers start it.
+    Object.assign(source?.spec ?? {}, { interval: '1h' });
     Object.assign(kustomization?.spec ?? {}, { retryInterval: '2s', timeout: '30s' }, spec);
     if (verify === undefined) return void (await applyObjects(this.#cluster, objects));
     const name = `${place.name}-keys`;

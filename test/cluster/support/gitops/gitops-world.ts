@@ -113,6 +113,12 @@ export class GitOpsWorld implements AsyncDisposable {
     if (status !== 200) throw new Error(`Sluice refuses the change of the ${kind}: ${text}`);
   }
 
+  async targetObject(name: string): Promise<KubeObject> {
+    const { status, body, text } = await this.sluice.api.get(`${collectionOf('DeliveryTarget')}/${name}`);
+    if (status !== 200) throw new Error(`cannot read target ${name}: ${text}`);
+    return body;
+  }
+
   /** Waits until a target has delivered exactly these packages, as `<package> v<revision>`. Returns the commit. */
   async delivered(name: string, packages: readonly string[]): Promise<string> {
     const wanted = packages.toSorted().join();

@@ -49,14 +49,16 @@ class SourceFailure extends Error {
 
 /**
  * A stand-in for Flux's source-controller, which cannot be built: it fetches the branch of each GitRepository from the Git host when the object
- * changes or is annotated, serves the files as an archive, and reports it in `status.artifact`. The real kustomize-controller reads that.
- * Signatures of commits (`spec.verify`) are checked by `gpg`, not by Flux.
+ * changes or is annotated, and once in each interval, serves the files as an archive, and reports it in `status.artifact`. The real
+ * kustomize-controller reads that. Signatures of commits (`spec.verify`) are checked by `gpg`, not by Flux.
  */
 export class SourceStandIn implements AsyncDisposable {
   readonly #api: KubeApi;
   readonly #folder: string;
   readonly #server: Server;
   readonly #archives = new Map<string, Buffer>();
+  /** Time of the last fetch of each object, by its uid. */
+  readonly #fetched = new Map<string, number>();
   readonly #stop = new AbortController();
   #loop: Promise<void> = Promise.resolve();
 
@@ -82,12 +84,21 @@ export class SourceStandIn implements AsyncDisposable {
     while (!signal.aborted) {
       const { body } = await this.#api.list(LIST).catch(() => ({ body: undefined }));
       for (const object of (body?.items ?? []) as readonly GitRepository[])
-        if (isDue(object) && !signal.aborted) await this.#update(object);
+        if (this.#isDue(object) && !signal.aborted) await this.#update(object);
       await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
+  /** True if the interval is over, or an object has changed, or is annotated with a request, since its status was written. */
+  #isDue({ metadata, spec, status = {} }: GitRepository): boolean {
+    if (spec.suspend === true) return false;
+    if (Date.now() - (this.#fetched.get(metadata.uid) ?? 0) > millisecondsOf(spec.interval)) return true;
+    const requested = metadata.annotations?.[REQUESTED];
+    return status.observedGeneration !== metadata.generation || requested !== status.lastHandledReconcileAt;
+  }
+
   async #update(object: GitRepository): Promise<void> {
+    this.#fetched.set(object.metadata.uid, Date.now());
     const { name, namespace, generation, annotations = {} } = object.metadata;
     const handled = annotations[REQUESTED];
     const status = await this.#produce(object).catch((error: unknown) => {
@@ -192,11 +203,12 @@ export class SourceStandIn implements AsyncDisposable {
   }
 }
 
-/** True if an object has changed, or is annotated with a request, since its status was written. */
-function isDue({ metadata, spec, status = {} }: GitRepository): boolean {
-  if (spec.suspend === true) return false;
-  const requested = metadata.annotations?.[REQUESTED];
-  return status.observedGeneration !== metadata.generation || requested !== status.lastHandledReconcileAt;
+/** A duration such as `1h30m` or `30s`. */
+function millisecondsOf(duration: string): number {
+  const units: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000 };
+  let total = 0;
+  for (const [, count, unit = ''] of duration.matchAll(/(\d+)([hms])/g)) total += Number(count) * (units[unit] ?? 0);
+  return total;
 }
 
 function condition(type: string, holds: boolean, reason: string, message: string, generation: number): object {
