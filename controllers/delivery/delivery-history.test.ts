@@ -46,15 +46,18 @@ test('the history of a package ends at its removal', async () => {
   expect(await lastDelivery(git, 'c2', WEB, 'east')).toMatchObject({ commit: 'c2', revision: undefined });
 });
 
-test('the walk ends at a known commit, and reports whether it read everything', async () => {
+test('the walk ends at a known commit, at the first one, or after 1,000 commits', async () => {
   const { git, head } = branch(delivered('east', 1), delivered('east', 2), delivered('east', 3));
   const walk = deliveryCommits(git, head, 'east', 'c1');
   expect((await walk.next()).value).toMatchObject({ commit: 'c3', parent: 'c2' });
   expect((await walk.next()).value).toMatchObject({ commit: 'c2' });
-  expect(await walk.next()).toEqual({ done: true, value: { isWhole: true } });
+  expect(await walk.next()).toEqual({ done: true, value: 'known' });
+  const first = deliveryCommits(git, 'c1', 'east', 'gone');
+  await first.next();
+  expect(await first.next()).toEqual({ done: true, value: 'first' });
   const long = branch(...Array.from({ length: 1001 }, (_, index) => delivered('east', index + 1)));
   const rest = deliveryCommits(long.git, long.head, 'east');
   let step = await rest.next();
   for (let count = 0; step.done !== true && count < 2000; count += 1) step = await rest.next();
-  expect(step).toEqual({ done: true, value: { isWhole: false } });
+  expect(step).toEqual({ done: true, value: 'limit' });
 });

@@ -14,6 +14,9 @@ export interface DeliveryCommit extends Delivery {
   readonly time: number;
 }
 
+/** Why a walk ended: at the commit that it was to end at, at the first commit of the branch, or after `MAX_HISTORY_COMMITS`. */
+export type WalkEnd = 'known' | 'first' | 'limit';
+
 /** A delivery or removal of one package. */
 export interface LastDelivery extends PastDelivery {
   readonly commit: Oid;
@@ -28,17 +31,17 @@ export async function* deliveryCommits(
   head: Oid,
   target: string,
   until?: Oid,
-): AsyncGenerator<DeliveryCommit, { readonly isWhole: boolean }> {
+): AsyncGenerator<DeliveryCommit, WalkEnd> {
   let next: Oid | undefined = head;
   for (let read = 0; next !== undefined && next !== until; read += 1) {
-    if (read >= MAX_HISTORY_COMMITS) return { isWhole: false };
+    if (read >= MAX_HISTORY_COMMITS) return 'limit';
     const { oid, message, parents, author } = await git.readCommit(next);
     const [parent] = parents;
     next = parent;
     if (readTarget(message) !== target) continue;
     yield { ...readMessage(message), commit: oid, parent, time: author.time };
   }
-  return { isWhole: true };
+  return next === undefined ? 'first' : 'known';
 }
 
 /** The deliveries of a package by a target, the newest first, up to the last removal of the package. */
