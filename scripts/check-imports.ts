@@ -193,6 +193,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'key',
     'rpkg',
     'target',
+    'dora',
     '.',
   ],
 };

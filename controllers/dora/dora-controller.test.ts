@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { deploymentSources } from '../../src/app/controllers/deployment-sources.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { figuresOf } from '../../src/delivery/dora/figures.ts';
+import type { NewResults } from '../../src/delivery/dora/new-results.ts';
 import { revertReason } from '../../src/delivery/dora/revert-reason.ts';
 import { kustomizationKind } from '../../src/delivery/status/sources/engine-kinds.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
@@ -12,7 +13,6 @@ import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-tar
 import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.ts';
 import { Registry } from '../../src/resource/storage/registry.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
-import type { DoraMetrics } from '../../src/server/metrics/dora-metrics.ts';
 import { CONTEXT, configMap, controllerOn } from '../../test/support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
@@ -212,7 +212,7 @@ test('figures from drafts, deliveries, an automatic rollback and a revert are th
   });
 
   // The metrics count each result once.
-  const total = results as { readonly results: Parameters<DoraMetrics['record']>[1] & {} }[];
+  const total = results as { readonly results: NewResults }[];
   expect(total.reduce((sum, one) => sum + one.results.deployments, 0)).toBe(4);
   expect(total.flatMap((one) => one.results.leadTimesMs)).toEqual([40, 30, 15].map((minutes) => minutes * MINUTE));
   expect(total.flatMap((one) => one.results.failures)).toEqual(['Unhealthy', 'Reverted']);

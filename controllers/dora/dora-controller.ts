@@ -90,7 +90,7 @@ export function doraController(options: DoraOptions): ControllerOptions {
         added = recorded.added;
         const delivered = { ...recorded.history, commit: lastCommit, ...completenessOf(recorded.history, read) };
         const known = recordFacts(delivered, revisionFacts(store, namespace));
-        next = recordHealth(known, status, clock.now());
+        next = recordHealth(known, status, status.packages ?? [], clock.now());
         return sameValue(next, history) ? undefined : { ...status, history: next };
       });
       if (written !== undefined)

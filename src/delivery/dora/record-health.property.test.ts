@@ -49,7 +49,7 @@ class World {
   }
 
   record(minutes: number): void {
-    this.history = recordHealth(this.history, this.status, START + minutes * MINUTE);
+    this.history = recordHealth(this.history, this.status, this.status.packages ?? [], START + minutes * MINUTE);
   }
 }
 

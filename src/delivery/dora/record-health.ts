@@ -1,9 +1,14 @@
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 import { packageKey } from '../selection/select-revisions.ts';
-import { currentDeployment, deploymentOf, type TimedState } from '../status/target-deployment.ts';
+import { currentDeployment, deploymentOf, type PackageName, type TimedState } from '../status/target-deployment.ts';
 import { asFailed, type Change, FAILURE_WINDOW_MS, isObserved, type TargetHistory, timeOf } from './change.ts';
 
 type TargetStatus = NonNullable<DeliveryTarget['status']>;
+
+/** A package of the last delivery with its revision, which may be lower than that of its last change. */
+export interface PresentPackage extends PackageName {
+  readonly revision: number;
+}
 
 const FAILED_SYNC: ReadonlySet<string> = new Set(['Failed']);
 /** Other states, such as Unknown or Blocked, do not support the statement that the content fails. */
@@ -16,14 +21,19 @@ const FAILING_HEALTH: ReadonlySet<string> = new Set(['Degraded', 'Missing']);
  * A state that holds since before the delivery of the content was first seen of this content now: read-back compares trees, so that it
  * is never the state of the content before.
  */
-export function recordHealth(history: TargetHistory, status: TargetStatus, now: number): TargetHistory {
+export function recordHealth(
+  history: TargetHistory,
+  status: TargetStatus,
+  packages: readonly PresentPackage[],
+  now: number,
+): TargetHistory {
   const rolledBack = new Map((status.rollbacks ?? []).map((one) => [`${packageKey(one)}@${one.from}`, one]));
   const deployment = history.commit === status.lastCommit ? currentDeployment({ status }) : undefined;
   const open = history.changes.filter((change) => isOpen(history, change));
   if (open.length === 0 || (deployment === undefined && rolledBack.size === 0)) return history;
   const wanted = new Set(open.map(packageKey));
   const deliveredOf = new Map(
-    (status.packages ?? []).filter((one) => wanted.has(packageKey(one))).map((one) => [packageKey(one), one.revision]),
+    packages.filter((one) => wanted.has(packageKey(one))).map((one) => [packageKey(one), one.revision]),
   );
   let isChanged = false;
   const changes = history.changes.map((change) => {
