@@ -6,6 +6,7 @@ import { figuresOf } from '../../src/delivery/dora/figures.ts';
 import type { NewResults } from '../../src/delivery/dora/new-results.ts';
 import { revertReason } from '../../src/delivery/dora/revert-reason.ts';
 import { kustomizationKind } from '../../src/delivery/status/sources/engine-kinds.ts';
+import { writeMessage } from '../../src/delivery/tree/trailers.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
@@ -277,6 +278,23 @@ test('repairs, and a branch whose commits another writer replaced, add no deploy
   await run('delivery');
   await run('dora');
   expect((await history())?.changes).toEqual([]);
+});
+
+test('a number that no revision has is not recorded, whatever the branch says', async () => {
+  await createTarget();
+  await world.publish(await draft('w1', 'one'));
+  await run('delivery');
+  const web = { repository: 'apps', package: 'web', sourceCommit: 's', sourceTree: 't', gates: [] };
+  const message = writeMessage('edge', { delivered: [{ ...web, revision: 999 }], removed: [] });
+  const forged = gitCli(site, ['commit-tree', 'main^{tree}', '-p', 'main', '-m', message]);
+  gitCli(site, ['update-ref', 'refs/heads/main', forged]);
+  const present = await target();
+  await world.client.updateStatus(deliveryTargetKind, {
+    ...present,
+    status: { ...present.status, lastCommit: forged },
+  });
+  await run('dora');
+  expect(await history()).toMatchObject({ commit: forged, changes: [{ revision: 1 }] });
 });
 
 test('a deleted target is forgotten', async () => {

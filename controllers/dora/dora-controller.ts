@@ -21,8 +21,8 @@ import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object
 import { sameValue } from '../../src/resource/object/same-value.ts';
 import { controllerMirror } from '../delivery/target-mirror.ts';
 import { writeTargetStatus } from '../delivery/write-target-status.ts';
+import { knownRevisions } from './known-revisions.ts';
 import { type ReadDeliveries, readDeliveries } from './read-deliveries.ts';
-import { revisionFacts } from './revision-facts.ts';
 
 const DORA_ACTOR = 'controller:dora';
 
@@ -86,11 +86,15 @@ export function doraController(options: DoraOptions): ControllerOptions {
       const written = await writeTargetStatus(client, target, ({ status }) => {
         // After another delivery, or a write by another leader, the event of that write starts a reconciliation.
         if (status?.lastCommit !== lastCommit || !sameValue(status.history, history)) return undefined;
-        const recorded = recordDeliveries(before, read.events, clock.now());
+        const known = knownRevisions(store, namespace);
+        const events = read.events.filter(
+          (event) => event.revision === undefined || known.mayExist(event, event.revision),
+        );
+        const recorded = recordDeliveries(before, events, clock.now());
         added = recorded.added;
         const delivered = { ...recorded.history, commit: lastCommit, ...completenessOf(recorded.history, read) };
-        const known = recordFacts(delivered, revisionFacts(store, namespace));
-        next = recordHealth(known, status, status.packages ?? [], clock.now());
+        const described = recordFacts(delivered, known.factsOf);
+        next = recordHealth(described, status, status.packages ?? [], clock.now());
         return sameValue(next, history) ? undefined : { ...status, history: next };
       });
       if (written !== undefined)
