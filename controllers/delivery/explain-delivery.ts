@@ -28,7 +28,7 @@ import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts
 import { withDeployment } from '../deployment-status/explain-deployment.ts';
 import { DELIVERABLE_TYPE } from '../revision/resolvers/deliverable/deliverability.ts';
 import { wasDeleted } from './deletion-proof.ts';
-import { type LastDelivery, lastDelivery } from './delivered-commit.ts';
+import { type LastDelivery, lastDelivery } from './delivery-history.ts';
 import { repushText } from './lost-tag.ts';
 import { packageRepositoryAt } from './package-branches.ts';
 import { targetNotes } from './target-notes.ts';
@@ -271,7 +271,9 @@ async function readBranch(
     try {
       if (remote !== undefined) await git.fetch(remote, { refspecs: [`+${ref}:${ref}`], signal });
       const head = await git.resolveRef(ref);
-      return { last: head === undefined ? undefined : await lastDelivery(git, head, revision.key) };
+      return {
+        last: head === undefined ? undefined : await lastDelivery(git, head, revision.key, settingsOf(target).name),
+      };
     } finally {
       await git.close();
     }

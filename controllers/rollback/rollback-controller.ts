@@ -27,12 +27,12 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
+import { packageHistory } from '../delivery/delivery-history.ts';
 import { controllerMirror } from '../delivery/target-mirror.ts';
 import { writeTargetStatus } from '../delivery/write-target-status.ts';
 import { EventDeduplicator } from '../event-deduplicator.ts';
 import { recordOnRevisions } from '../revision-events.ts';
 import { ImpossibleRollbacks, type SearchFacts } from './impossible-rollbacks.ts';
-import { packageHistory } from './package-history.ts';
 
 const ROLLBACK_ACTOR = 'controller:rollback';
 const MAX_REASON_CHARACTERS = 240;

@@ -1,6 +1,7 @@
 import { approvalController } from '../../../controllers/approval/approval-controller.ts';
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
 import { deploymentStatusController } from '../../../controllers/deployment-status/deployment-controller.ts';
+import { doraController } from '../../../controllers/dora/dora-controller.ts';
 import { notificationController } from '../../../controllers/notification/notification-controller.ts';
 import { postToHost } from '../../../controllers/notification/post-to-host.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
@@ -42,6 +43,7 @@ export const MOVERS = [
   'sync-trigger',
   'notification',
   'rollback',
+  'dora',
 ] as const;
 const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
 
@@ -155,6 +157,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       syncTriggerController({ client, clock, post, changedFolders, openCluster: sources.openCluster }),
     notification: () => notificationController({ client, clock, post }),
     rollback: () => rollbackController({ client, store, clock, dataFolder, git }),
+    dora: () => doraController({ client, store, clock, dataFolder, git }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

@@ -1,3 +1,4 @@
+import { doraResults } from '../../../controllers/dora/dora-controller.ts';
 import { notificationAttempts } from '../../../controllers/notification/notification-controller.ts';
 import { syncTriggers } from '../../../controllers/sync-trigger/sync-trigger-controller.ts';
 import { queueWaits } from '../../controller/controller.ts';
@@ -51,6 +52,7 @@ export function measure(parts: MeasuredParts): { readonly metrics: Metrics; stop
     notificationAttempts.subscribe(({ receiver, outcome, count }) =>
       metrics.packages.notified(receiver, outcome, count),
     ),
+    doraResults.subscribe(({ namespace, target, results }) => metrics.dora.record({ namespace, target }, results)),
     syncTriggers.subscribe(({ type, outcome }) => metrics.packages.syncTriggered(type, outcome)),
     ...clientSubscriptions(metrics),
     transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),

@@ -1,3 +1,4 @@
+import { revertReason } from '../../delivery/dora/revert-reason.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
@@ -52,7 +53,7 @@ export function rpkgRevert(name: string, options: RevertOptions, invocation: Inv
       { repository, path: packageName, workspace },
       { type: 'edit', edit: { sourceRef: { name: previous.metadata.name } } },
     );
-    const reason = `reverts v${number} to ${versionOf(previous)}${options.reason === undefined ? '' : `: ${options.reason}`}`;
+    const reason = revertReason(number, numberOf(previous), options.reason);
     try {
       await proposeRevision(access, created, reason, command);
     } catch (error) {

@@ -58,7 +58,8 @@ export async function expectTarget(access: Access, name: string): Promise<Stored
   throw new SluiceError('NotFound', `there is no target "${name}" in namespace ${access.namespace}; ${hint}`);
 }
 
-async function targetsOf({ client }: Access, namespace: string | undefined): Promise<Stored<DeliveryTarget>[]> {
+/** The targets of a namespace, or of all namespaces, by name. */
+export async function targetsOf({ client }: Access, namespace: string | undefined): Promise<Stored<DeliveryTarget>[]> {
   const { items } = await client.list(deliveryTargetKind, namespace === undefined ? {} : { namespace });
   return items.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }

@@ -6,6 +6,7 @@ import type { PathHandler } from '../request/path-handler.ts';
 import { ClientMetrics } from './client-metrics.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { type DeploymentCount, observeDeployments } from './deployment-metrics.ts';
+import { DoraMetrics } from './dora-metrics.ts';
 import { observeLeadership, observeSigning } from './leadership-metrics.ts';
 import { observeUnread, PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
@@ -36,6 +37,7 @@ export class Metrics {
   readonly packages: PackageMetrics;
   readonly client: ClientMetrics;
   readonly webhooks: WebhookMetrics;
+  readonly dora: DoraMetrics;
   readonly #registry = new Registry();
 
   constructor(sources: MetricsSources) {
@@ -51,6 +53,7 @@ export class Metrics {
     this.packages = new PackageMetrics(registry, () => sources.revisions());
     this.client = new ClientMetrics(registry);
     this.webhooks = new WebhookMetrics(registry);
+    this.dora = new DoraMetrics(registry);
   }
 
   readonly paths: PathHandler = async ({ path }) => {

@@ -8,6 +8,7 @@ import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from
 import { engineSchema } from './engine-schema.ts';
 import { packageSelectorSchema } from './package-selector.ts';
 import { targetDeploymentSchema } from './target-deployment-schema.ts';
+import { targetHistorySchema } from './target-history-schema.ts';
 
 const git = z.object({
   repo: gitAddressSchema,
@@ -106,6 +107,7 @@ export const deliveryTargetKind = defineKind({
       lastCommit: z.string().optional().describe('ID of the commit that was last delivered.'),
       packages: z.array(deliveredPackage).optional().describe('Packages in the last delivered commit.'),
       deployment: targetDeploymentSchema.optional(),
+      history: targetHistorySchema.optional(),
       rollbacks: z
         .array(rollback)
         .optional()

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { writeMessage } from '../../src/delivery/tree/trailers.ts';
+import type { Commit } from '../../src/git/git-repository.ts';
+import { deliveryCommits, lastDelivery, packageHistory } from './delivery-history.ts';
+
+const WEB = { repository: 'apps', package: 'web' };
+
+/** A branch of commits with these messages, the oldest first; the ids are `c1`, `c2`, … */
+function branch(...messages: readonly string[]) {
+  const commits = messages.map((message, index): Commit => {
+    const author = { name: 'sluice', email: '', time: 1000 * (index + 1) };
+    const parents = index === 0 ? [] : [`c${index}`];
+    return {
+      ...{ oid: `c${index + 1}`, tree: 't', parents, message, author, signature: undefined },
+      committer: { ...author, time: 99_000 },
+    };
+  });
+  return {
+    head: `c${commits.length}`,
+    git: {
+      readCommit: async (oid: string) => commits.find((one) => one.oid === oid) ?? Promise.reject(new Error(oid)),
+    },
+  };
+}
+
+function delivered(target: string, revision: number): string {
+  const item = { ...WEB, revision, sourceCommit: `s${revision}`, sourceTree: 't', gates: [] };
+  return writeMessage(target, { delivered: [item], removed: [] });
+}
+
+const removal = writeMessage('east', { delivered: [], removed: [WEB] });
+
+test('a package of another target in the same branch counts neither as last nor as earlier delivery', async () => {
+  const { git, head } = branch(delivered('east', 1), delivered('west', 7), 'a change of another writer\n');
+  expect(await lastDelivery(git, head, WEB, 'east')).toEqual({
+    ...{ commit: 'c1', revision: 1, sourceCommit: 's1', time: 1000 },
+  });
+  expect(await packageHistory(git, head, WEB, 'east')).toHaveLength(1);
+  expect(await lastDelivery(git, head, WEB, 'north')).toBeUndefined();
+});
+
+test('the history of a package ends at its removal', async () => {
+  const { git, head } = branch(delivered('east', 1), removal, delivered('east', 2), delivered('east', 3));
+  const revisions = (await packageHistory(git, head, WEB, 'east')).map(({ revision }) => revision);
+  expect(revisions).toEqual([3, 2, undefined]);
+  expect(await lastDelivery(git, 'c2', WEB, 'east')).toMatchObject({ commit: 'c2', revision: undefined });
+});
+
+test('the walk ends at a known commit, at the first one, or after 1,000 commits', async () => {
+  const { git, head } = branch(delivered('east', 1), delivered('east', 2), delivered('east', 3));
+  const walk = deliveryCommits(git, head, 'east', 'c1');
+  expect((await walk.next()).value).toMatchObject({ commit: 'c3', parent: 'c2' });
+  expect((await walk.next()).value).toMatchObject({ commit: 'c2' });
+  expect(await walk.next()).toEqual({ done: true, value: 'known' });
+  const first = deliveryCommits(git, 'c1', 'east', 'gone');
+  await first.next();
+  expect(await first.next()).toEqual({ done: true, value: 'first' });
+  const long = branch(...Array.from({ length: 1001 }, (_, index) => delivered('east', index + 1)));
+  const rest = deliveryCommits(long.git, long.head, 'east');
+  let step = await rest.next();
+  for (let count = 0; step.done !== true && count < 2000; count += 1) step = await rest.next();
+  expect(step).toEqual({ done: true, value: 'limit' });
+});
