@@ -55,10 +55,8 @@ export function wantedTrees(packages: readonly ReportedPackage[], lastCommit: Oi
   };
   for (const { folder, reports } of packages) {
     add(lastCommit, folder);
-    for (const { applied, attempt } of reports) {
-      add(applied, folder);
-      add(attempt?.commit, folder);
-    }
+    for (const { applied, attempt, since = [] } of reports)
+      for (const commit of [applied, attempt?.commit, ...since]) add(commit, folder);
   }
   return wanted;
 }

@@ -34,10 +34,17 @@ describe('objects of real engines', skipFor(isMissing), () => {
     ['suspended', 'attempted', ['Unknown Blocked', 'Unknown Blocked']],
     // The commit that Flux has not seen yet.
     ['stale', 'newer', ['False OutOfSync', 'Unknown Stale']],
-  ])('Flux, %s', (name, which, expected) => {
+    // A return to the content before, which Flux has not read yet: the cluster has that of the attempt.
+    ['unhealthy', 'applied', ['False OutOfSync', 'Unknown Stale']],
+    ['progressing', 'applied', ['False OutOfSync', 'Unknown Stale']],
+    ['failed', 'applied', ['Unknown Stale', 'Unknown Stale']],
+    ['good', 'applied', ['True Synced', 'True Healthy']],
+  ])('Flux, %s, delivered: %s', (name, which, expected) => {
     const value = captured(`flux/${name}`);
-    const attempted = String(value.status.lastAttemptedRevision).slice(-40);
-    expect(statesOf(interpretKustomization(value), which === 'newer' ? 'newer' : attempted)).toEqual(expected);
+    const { lastAttemptedRevision, lastAppliedRevision } = value.status;
+    const commits = { attempted: lastAttemptedRevision, applied: lastAppliedRevision, newer: 'newer' };
+    const delivered = String(commits[which as keyof typeof commits]).slice(-40);
+    expect(statesOf(interpretKustomization(value), delivered)).toEqual(expected);
   });
 
   test.each([

@@ -59,6 +59,24 @@ test('an attempt counts for the packages that it changes, and not for those whos
   });
 });
 
+test('an earlier application of the delivered content does not count after other content was applied', () => {
+  const known = { [C1]: 'new', [C2]: 'failed', [C3]: 'new' };
+  const tried = (outcome: 'Applied' | 'Failed' | 'Syncing', commit = C2) =>
+    report({ applied: C1, attempt: { commit, outcome, message: '' } });
+  expect(evaluate([tried('Applied')], known).synced).toMatchObject({ status: 'False', reason: 'OutOfSync' });
+  expect(evaluate([tried('Failed')], known).synced).toMatchObject({ status: 'Unknown', reason: 'Stale' });
+  expect(evaluate([tried('Syncing')], known).synced).toMatchObject({ status: 'Unknown', reason: 'Syncing' });
+  for (const outcome of ['Applied', 'Failed', 'Syncing'] as const)
+    expect(evaluate([tried(outcome)], known).healthy).toMatchObject({ status: 'Unknown', reason: 'Stale' });
+  // The engine reads the return, and applies it: until it has, the cluster has the content between.
+  const returned = (outcome: 'Applied' | 'Failed' | 'Syncing') => ({ ...tried(outcome, C3), since: [C2] });
+  expect(evaluate([returned('Syncing')], known).synced).toMatchObject({ status: 'Unknown', reason: 'Syncing' });
+  expect(evaluate([returned('Failed')], known).synced).toMatchObject({ status: 'False', reason: 'Failed' });
+  expect(evaluate([returned('Applied')], known).synced).toMatchObject({ status: 'True', reason: 'Synced' });
+  // Commits between that do not change the folder do not matter.
+  expect(evaluate([{ ...tried('Failed', C3), since: [C1] }], known).synced.status).toBe('True');
+});
+
 test('a comparison with the cluster beats an earlier application', () => {
   const drifted = report({ applied: C1, attempt: { commit: C2, outcome: 'OutOfSync', message: 'differs' } });
   expect(evaluate([drifted], { [C1]: 'new', [C2]: 'new' })).toMatchObject({

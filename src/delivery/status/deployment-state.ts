@@ -54,8 +54,9 @@ const UNDEPLOYED = state(
 
 /**
  * Whether the content of a package is deployed and healthy, by the reports that concern it. Content is compared by tree: a report about
- * any commit counts whose folder has the delivered tree, and no other one, however new. Healthy is True only if the engine reported the
- * delivered tree as applied.
+ * any commit counts whose folder has the delivered tree, and no other one, however new. An earlier application counts only if the engine
+ * has applied no other content of the folder since, so that a return to an earlier content is not deployed before the engine has read it.
+ * Healthy is True only if the engine reported the delivered tree as applied.
  */
 export function deploymentState(
   delivered: DeliveredFolder,
@@ -82,7 +83,7 @@ function stateByReport(
   report: EngineReport,
   { treeAt, now, confirmed }: DeploymentContext,
 ): PackageDeployment {
-  const { object, applied, attempt, problem } = report;
+  const { object, applied, attempt, since = [], problem } = report;
   const named = ({ status, reason, message }: DeploymentState) =>
     state(status, reason, message === '' ? object : `${object}: ${message}`);
   if (problem !== undefined)
@@ -100,9 +101,11 @@ function stateByReport(
       state('False', 'OutOfSync', attempt.message),
       stale('the cluster differs from what was delivered'),
     );
-  const isApplied = appliedTree === tree || (isAttempted && attempt.outcome === 'Applied');
-  if (isApplied) {
-    const commit = appliedTree === tree ? (applied as Oid) : (attempt?.commit as Oid);
+  // Later applications of other content contradict an earlier one, whether they succeeded or not; a comparison changes nothing.
+  const later = attempt === undefined || attempt.outcome === 'OutOfSync' ? since : [...since, attempt.commit];
+  const isEarlier = appliedTree === tree && later.every((one) => one === applied || treeOf(one) === tree);
+  if (isEarlier || (isAttempted && attempt.outcome === 'Applied')) {
+    const commit = isEarlier ? (applied as Oid) : (attempt?.commit as Oid);
     const synced = named(state('True', 'Synced', `applied it with commit ${shortOf(commit)}`));
     const isHeld =
       report.isWorking &&
@@ -128,7 +131,12 @@ function stateByReport(
     const why = `it reports commit ${shortOf(unknown)}, which the branch of the target does not have`;
     return notDeployed(state('Unknown', 'UnknownCommit', why), state('Unknown', 'UnknownCommit', why));
   }
-  const last = applied ?? attempt?.commit;
+  if (appliedTree === tree && attempt !== undefined && attempt.outcome !== 'Applied') {
+    const isFailed = attempt.outcome === 'Failed';
+    const why = `it ${isFailed ? 'tried' : 'applies'} commit ${shortOf(attempt.commit)} with other content after what was delivered`;
+    return notDeployed(state('Unknown', isFailed ? 'Stale' : 'Syncing', why), stale(why));
+  }
+  const last = (appliedTree === tree ? attempt?.commit : undefined) ?? applied ?? attempt?.commit;
   if (last === undefined) {
     const why = state('Unknown', 'NotReported', 'it has applied no commit yet');
     return notDeployed(why, why);

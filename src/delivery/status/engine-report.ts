@@ -44,6 +44,8 @@ export interface EngineReport {
   /** The commit that the engine applied last, by its report. */
   readonly applied: Oid | undefined;
   readonly attempt: SyncAttempt | undefined;
+  /** Commits that the engine applied, perhaps in part, after `applied` and before `attempt`: without success, so that they do not count as applied. */
+  readonly since?: readonly Oid[];
   /** Of what is applied. */
   readonly healthy: DeploymentState;
   /** True while the engine works, so that `healthy` concerns an intermediate state; an earlier health of equal content holds meanwhile. */

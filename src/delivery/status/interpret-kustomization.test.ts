@@ -100,6 +100,21 @@ test('while a failed object is tried again with another revision, the failure is
   expect(retried(B)).toMatchObject({ attempt: { commit: B, outcome: 'Applied' }, healthy: { status: 'False' } });
 });
 
+test('revisions in the history that were applied after the last success are reported, whatever is attempted now', () => {
+  const entry = (revision: string, lastReconciledStatus: string) => ({
+    lastReconciledStatus,
+    metadata: { revision: at(revision) },
+  });
+  const history = [entry(B, 'HealthCheckFailed'), entry(A, 'HealthCheckFailed'), entry(A, 'ReconciliationSucceeded')];
+  const since = (ready: 'True' | 'Unknown', entries: object[]) =>
+    interpretKustomization(kustomization([ready, 'x'], { history: entries }))?.since;
+  expect(since('Unknown', history)).toEqual([B]);
+  // The success is no longer in the history.
+  expect(since('Unknown', [entry(B, 'ReconciliationFailed')])).toEqual([B]);
+  expect(since('Unknown', history.toReversed())).toBeUndefined();
+  expect(since('True', history)).toBeUndefined();
+});
+
 test('a dependency that is not ready is no failure', () => {
   const value = kustomization(['False', 'DependencyNotReady', 'infra is not ready'], { lastAttemptedRevision: at(B) });
   expect(interpretKustomization(value)).toMatchObject({ attempt: { outcome: 'Syncing' }, isWorking: true });

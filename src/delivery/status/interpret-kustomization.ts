@@ -1,6 +1,10 @@
 import { z } from 'zod';
+import type { Oid } from '../../git/git-repository.ts';
 import { type DeploymentState, type EngineReport, problemReport, type SyncAttempt, state } from './engine-report.ts';
 import { commitInFluxRevision, engineText, sourcePath } from './engine-values.ts';
+
+/** The status of an attempt in `history`. */
+const SUCCEEDED = 'ReconciliationSucceeded';
 
 const text = z.string().optional().catch(undefined);
 
@@ -56,7 +60,8 @@ type FluxCondition = z.output<typeof condition>;
  *
  * - `lastAppliedRevision` is set after a successful application, which with `wait` or health checks includes the health;
  *   `lastAttemptedRevision` at the begin of an attempt. So an attempted revision that is not applied with `Ready` False failed, except
- *   with the reason HealthCheckFailed: then it was applied, and is not healthy.
+ *   with the reason HealthCheckFailed: then it was applied, and is not healthy. `history` has the revisions that were applied after
+ *   `lastAppliedRevision` without success: the cluster has their content, whatever was attempted later.
  * - `Ready` stays False while a failed object is tried again, with another revision too: a failure counts for the attempted revision only
  *   once `history` names that revision.
  * - `observedGeneration` must equal `metadata.generation`, or the status concerns an earlier spec.
@@ -101,7 +106,8 @@ function report(object: string, path: string, { spec, status }: Kustomization, r
     spec.wait === true || (spec.healthChecks?.length ?? 0) > 0 || (spec.healthCheckExprs?.length ?? 0) > 0;
   const attempt = (outcome: SyncAttempt['outcome'], why = message): SyncAttempt | undefined =>
     attempted === undefined ? undefined : { commit: attempted, outcome, message: why };
-  const common = { object, path };
+  const since = appliedSince(status);
+  const common = { object, path, ...(since.length === 0 ? {} : { since }) };
   if (stalled !== undefined) {
     const why = engineText(stalled.message ?? stalled.reason ?? '');
     const failed = attempt('Failed', why);
@@ -113,7 +119,8 @@ function report(object: string, path: string, { spec, status }: Kustomization, r
     if (applied === undefined || attempted !== applied)
       return { ...common, applied, attempt: attempt('Syncing'), healthy: progressing(message), isWorking: true };
     const healthy = checksHealth ? healthOf(healthCondition) : notChecked();
-    return { ...common, applied, attempt: attempt('Applied'), healthy, isWorking: false };
+    // The last attempt is the success, whatever came before it.
+    return { object, path, applied, attempt: attempt('Applied'), healthy, isWorking: false };
   }
   const isRetrying = conditions.some(({ type, status: value }) => type === 'Reconciling' && value === 'True');
   const last = status?.history?.find((one) => one.metadata.revision === status.lastAttemptedRevision);
@@ -148,6 +155,17 @@ function report(object: string, path: string, { spec, status }: Kustomization, r
     (healthCondition.message ?? '').startsWith(`Running health checks for revision ${status.lastAttemptedRevision} `);
   const healthy = progressing(message);
   return { ...common, applied, attempt: attempt(isChecking ? 'Applied' : 'Syncing'), healthy, isWorking: true };
+}
+
+/** The commits of `history`, the newest first, that were applied after the last success; all of them if that one is no longer in it. */
+function appliedSince(status: Kustomization['status']): Oid[] {
+  const { history = [], lastAppliedRevision } = status ?? {};
+  const success = history.findIndex(
+    (one) => one.lastReconciledStatus === SUCCEEDED && one.metadata.revision === lastAppliedRevision,
+  );
+  const later = (success < 0 ? history : history.slice(0, success)).map((one) => one.metadata.revision);
+  const commits = later.flatMap((one) => (one === lastAppliedRevision ? [] : (commitInFluxRevision(one) ?? [])));
+  return [...new Set(commits)];
 }
 
 /** An attempt that failed on the commit that was applied before contradicts it: the cluster may have changed. */
