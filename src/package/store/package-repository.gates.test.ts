@@ -145,6 +145,21 @@ describe('gates', () => {
     await git.close();
   });
 
+  test('a push is not recorded of a draft that was published meanwhile', async () => {
+    await using scratch = await scratchRepository();
+    const { store, repository } = await scratch.open();
+    const git = await openRepository(scratch.path);
+    const time = scratch.clock.now();
+    await commitFiles(git, { 'shop/Kptfile': KPTFILE }, time, { branch: 'drafts/shop/v1', from: 'refs/heads/main' });
+    await repository.refresh();
+    const name = 'packages.shop.v1';
+    await store.update(name, { action: 'propose' }, anna);
+    await store.update(name, { action: 'approve' }, anna);
+    const published = await scratch.git('for-each-ref');
+    await store.change(name, { recordPush: true }, robot);
+    expect(await scratch.git('for-each-ref')).toBe(published);
+  });
+
   test('conditions of a recorded push are not bound to the content of the next push', async () => {
     await using scratch = await scratchRepository();
     const { store, repository } = await scratch.open();

@@ -10,7 +10,7 @@ import { issueVerdict, syncVerdicts } from '../../model/gates/verdict.ts';
 import { bindsContent, type EffectivePolicy } from '../../model/policy/policy.ts';
 import { formatCommitMessage } from '../../model/record/commit-message.ts';
 import { type Contributor, type RevisionRecord, withContributor } from '../../model/record/record.ts';
-import { isPlaceholder, type PackageRevision } from '../../model/revision/package-revision.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../../model/revision/package-revision.ts';
 import type { Rendering } from '../ports/renderer.ts';
 import { type RepositoryContext, signatures, type WritePlan, writeRecord } from '../ports/repository-context.ts';
 import { currentRecord } from '../records/record-at-tip.ts';
@@ -171,6 +171,8 @@ function revokesVerdict(before: RevisionRecord, after: RevisionRecord): boolean 
 
 /** Only issued and withdrawn conditions must be recorded; the rest of a push is in Git already. */
 function needsRecording(revision: PackageRevision, atTip: RevisionRecord): boolean {
+  // Its statement is in the publication: it was a draft when the caller read it.
+  if (isPublished(revision)) return false;
   const known = revision.record?.verdicts;
   // Since then the Git host reported who pushed.
   if (revision.record?.commit === revision.commit && atTip !== revision.record) return true;
