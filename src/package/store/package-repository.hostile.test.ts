@@ -83,6 +83,19 @@ describe('what cannot be read', () => {
   });
 });
 
+test('packages stay as they were read last while their repository has no refs at all', async () => {
+  await using scratch = await scratchRepository();
+  const { store, repository } = await scratch.open();
+  const name = await published(store);
+  const refs = (await scratch.git('for-each-ref', '--format=%(refname) %(objectname)')).split('\n');
+  for (const ref of refs) await scratch.git('update-ref', '-d', ref.split(' ')[0] ?? '');
+  expect(await outcomeOf(repository.refresh())).toMatch(/^Unavailable: packages has no branches and tags any more/);
+  expect(store.get(name).lifecycle).toBe('Published');
+  for (const ref of refs) await scratch.git('update-ref', ...ref.split(' '));
+  await repository.refresh();
+  expect(store.get(name).lifecycle).toBe('Published');
+});
+
 describe('a Kptfile with more gates and conditions than allowed', () => {
   const HEAD = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\n';
   const lines = (count: number, line: (index: number) => string) =>

@@ -313,7 +313,9 @@ export class TrackedRefs implements WriteTarget {
   async #readRefs(fetched?: ShownStates): Promise<IndexChange[]> {
     const { git, layout, index, shown } = this.#options;
     this.#raise();
-    const changes = index.diff(await git.listRefs(watchedPrefixes(layout)));
+    const refs = await git.listRefs(watchedPrefixes(layout));
+    const changes = index.diff(refs);
+    if (refs.length === 0 && changes.length > 0) throw emptiedError(this.#options.repository);
     await shown?.prepare(changes, fetched);
     return this.#index(changes);
   }
@@ -356,4 +358,12 @@ function asFailureOfRemote(error: unknown): unknown {
   const isOfServer = ['Unauthenticated', 'NotFound', 'Refused'].some((code) => isSluiceError(error, code as ErrorCode));
   if (!isOfServer || !isSluiceError(error)) return error;
   return new SluiceError('Unavailable', error.message, { cause: error, details: error.details });
+}
+
+/** No user deletes each branch and tag one by one: the repository was replaced, and its packages must not look deleted. */
+function emptiedError(repository: string): SluiceError {
+  return new SluiceError(
+    'Unavailable',
+    `${repository} has no branches and tags any more: it was emptied or replaced, and its packages stay as they were read last. Restore it; or delete its Repository object, and register it again`,
+  );
 }
