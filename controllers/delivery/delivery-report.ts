@@ -19,6 +19,8 @@ export interface DeliveryReport {
   readonly reason: 'Delivered' | 'Partial' | 'PruneHeld' | 'Suspended' | 'TargetIsPackages' | 'BranchMissing' | 'Error';
   readonly message: string;
   readonly packages?: readonly DeliveredPackage[];
+  /** Of `packages`. */
+  readonly digest?: string;
   readonly lastCommit?: string | undefined;
   /** Rollbacks that are removed from the status. */
   readonly endedRollbacks?: readonly Rollback[];
@@ -70,9 +72,10 @@ export function reportOf(
     compareText(packageKey(a), packageKey(b)),
   );
   // After a crash between a commit and its report the branch has everything, at its head. The objects of packages may show it already.
-  const isKnown = status?.lastCommit !== undefined && packagesDigest(packages) === status.packagesDigest;
+  const digest = packagesDigest(packages);
+  const isKnown = status?.lastCommit !== undefined && digest === status.packagesDigest;
   const common = {
-    ...{ packages, lastCommit: commit ?? (isKnown ? status.lastCommit : head) },
+    ...{ packages, digest, lastCommit: commit ?? (isKnown ? status.lastCommit : head) },
     endedRollbacks: wanted.endedRollbacks,
     blocked: result.refused.filter(isAlert).map(describe),
     drifted,
@@ -141,7 +144,7 @@ export function targetStatusAfter(
 ): TargetStatus | undefined {
   const { generation } = target.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const { reason, message, packages, lastCommit, blocked, drifted } = report;
+  const { reason, message, packages, digest, lastCommit, blocked, drifted } = report;
   const isReady = reason === 'Delivered' ? ('True' as const) : ('False' as const);
   const ready = { type: 'Ready', status: isReady, reason, message, ...observed };
   const withReady = setCondition(target.status?.conditions, ready, now);
@@ -155,7 +158,7 @@ export function targetStatusAfter(
     conditions: [...conditions],
     ...(packages === undefined
       ? listed && { packages: listed }
-      : { packageCount: packages.length, packagesDigest: packagesDigest(packages) }),
+      : { packageCount: packages.length, packagesDigest: digest }),
     ...(lastCommit === undefined ? {} : { lastCommit }),
   };
   const status = withoutRollbacks(reported, report.endedRollbacks ?? [], 'a later revision is published', now);

@@ -17,7 +17,6 @@ import type { Client } from '../../src/resource/client/client.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { type PackageDelivery, packageDeliveryKind } from '../../src/resource/kinds/sluice/package-delivery.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
-import { sameValue } from '../../src/resource/object/same-value.ts';
 
 export interface DeliveredWriterOptions {
   readonly client: Client;
@@ -157,10 +156,13 @@ function isAsWanted(
   { revision, commit, tree }: DeliveredPackage,
   folder: string,
 ): boolean {
-  const { deliveredAt: _, ...status } = object.status ?? {};
+  const { status } = object;
   return (
-    isOwnedBy(object, metadata.uid) &&
+    status?.revision === revision &&
+    status.commit === commit &&
+    status.tree === tree &&
+    status.folder === folder &&
     object.metadata.labels?.[TARGET_LABEL] === targetLabelValue(metadata.name) &&
-    sameValue(status, { revision, commit, tree, folder })
+    isOwnedBy(object, metadata.uid)
   );
 }

@@ -81,7 +81,7 @@ test('the objects of delivered packages are shown, guarded, completed after a ki
   );
   expect(rows[0]?.cells.slice(1, 5)).toEqual(['edge', 'net/upf', 1, upf?.status?.commit.slice(0, 12)]);
 
-  // A user with the role `edit` reads them, and no more.
+  // A user with the role `admin` of the namespace reads them, and no more.
   const binding = {
     metadata: { name: 'eve' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
@@ -102,14 +102,14 @@ test('the objects of delivered packages are shown, guarded, completed after a ki
 
   // Killed as soon as the branch has the next delivery.
   const before = head();
+  const commits = () => Number(cli.git('site.git', 'rev-list', '--count', 'main'));
+  const count = commits();
   await publish('dns');
   await expect.poll(head, { interval: 1 }).not.toBe(before);
   await running.end('SIGKILL');
   running = await start();
   await recorded(running, ['dns', 'net/upf', 'web']);
-  expect(Number(cli.git('site.git', 'rev-list', '--count', 'main')), 'no further commit').toBe(
-    Number(cli.git('site.git', 'rev-list', '--count', head())),
-  );
+  expect(commits(), 'one commit for one delivery').toBe(count + 1);
   expect(await running.end()).toBe(0);
 
   const listed = await asEarlierVersion();

@@ -96,9 +96,7 @@ export function deliveredCount(status: DeliveryTarget['status']): number {
 
 /** A text that is the same for the same packages, in this order. */
 export function packagesDigest(packages: readonly DeliveredPackage[]): string {
-  const hash = createHash('sha256');
-  for (const one of packages) hash.update(`${JSON.stringify([packageKey(one), one.revision, one.commit, one.tree])}\n`);
-  return hash.digest('hex');
+  return digestOf(JSON.stringify(packages.map((one) => [packageKey(one), one.revision, one.commit, one.tree])));
 }
 
 function digestOf(text: string): string {

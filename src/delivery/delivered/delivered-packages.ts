@@ -50,9 +50,9 @@ export class DeliveredPackages {
     const members = this.#byTarget.get(targetKey(metadata.namespace, metadata.name));
     if (members === undefined) return [];
     if (members.list?.uid === metadata.uid && members.list !== undefined) return members.list.packages;
-    const packages = [...members.byPackage.values()]
-      .flatMap((object) => (isOwnedBy(object, metadata.uid) ? (deliveredIn(object) ?? []) : []))
-      .sort((a, b) => compareText(packageKey(a), packageKey(b)));
+    const packages = [...members.byPackage]
+      .sort(([a], [b]) => compareText(a, b))
+      .flatMap(([, object]) => (isOwnedBy(object, metadata.uid) ? (deliveredIn(object) ?? []) : []));
     members.list = { uid: metadata.uid, packages };
     return packages;
   }
