@@ -185,3 +185,14 @@ describe('the list that earlier versions wrote into the status', () => {
     expect(await objects()).toHaveLength(1);
   });
 });
+
+test('a new directory and another selection change the objects', async () => {
+  await publish(world, 'web');
+  await publish(world, 'db');
+  await reconcile();
+  const target = await world.client.get(deliveryTargetKind, KEY);
+  const spec = { ...target.spec, selector: { packages: ['db'] }, git: { ...target.spec.git, directory: 'other' } };
+  await world.client.update(deliveryTargetKind, { ...target, spec });
+  await reconcile();
+  expect(await objects()).toMatchObject([{ spec: { package: 'db' }, status: { folder: 'other/db' } }]);
+});
