@@ -2,6 +2,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource, watchKind } from '../../src/controller/source.ts';
+import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
 import { deliveredOf } from '../../src/delivery/delivered/list-delivered.ts';
 import { normalizeDirectory } from '../../src/delivery/path-rules.ts';
@@ -115,11 +116,12 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       if (target === undefined || target.metadata.deletionTimestamp !== undefined) return forget(keyText(key));
       if (target.spec.engine === undefined) {
         await forget(keyText(key));
-        await write(target, () => undefined);
+        await write(target, [], () => undefined);
         return undefined;
       }
-      const { evaluated, reports, retryAfterMs } = await evaluate(target, signal);
-      await write(target, (before) =>
+      const packages = await deliveredOf(client, options.delivered, target);
+      const { evaluated, reports, retryAfterMs } = await evaluate(target, packages, signal);
+      await write(target, packages, (before) =>
         targetDeployment(evaluated, {
           ...{
             delivered: deliveredState(target),
@@ -143,13 +145,13 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
 
   async function evaluate(
     target: Stored<DeliveryTarget>,
+    packages: readonly DeliveredPackage[],
     signal: AbortSignal,
   ): Promise<{
     readonly evaluated: readonly EvaluatedPackage[];
     readonly reports: readonly EngineReport[];
     readonly retryAfterMs?: number | undefined;
   }> {
-    const packages = await deliveredOf(client, options.delivered, target);
     let branch: Promise<BranchTrees> | undefined;
     try {
       const { status, known, confirmed } = await follow(target, signal);
@@ -223,6 +225,7 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
   /** Writes the part of the status, and records events about what became different. */
   async function write(
     target: Stored<DeliveryTarget>,
+    packages: readonly DeliveredPackage[],
     next: (before: TargetDeployment | undefined) => TargetDeployment | undefined,
   ): Promise<void> {
     let deployment: TargetDeployment | undefined;
@@ -239,7 +242,7 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
     const before = written.status?.deployment;
     recordTransitions(recorder, target, before, deployment, isSameDelivery);
     const repositories = store.repositories().filter(({ namespace }) => namespace === target.metadata.namespace);
-    recordHealthChanges(recorder, repositories, target, before, deployment);
+    recordHealthChanges(recorder, repositories, target, packages, before, deployment);
   }
 }
 

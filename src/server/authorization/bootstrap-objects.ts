@@ -72,7 +72,7 @@ const ADMIN: readonly PolicyRule[] = [
 ];
 
 /** Without it a preview and the deployments of a revision have nothing but the names of the targets of their namespace. */
-const READ_TARGETS = rule('sluice.dev', ['deliverytargets'], READ);
+const READ_TARGETS = rule('sluice.dev', ['deliverytargets', 'packagedeliveries'], READ);
 
 const INFO_PATHS = ['/healthz', '/livez', '/readyz', '/version', '/version/'];
 const DISCOVERY_PATHS = [...INFO_PATHS, '/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'];
