@@ -153,12 +153,13 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);
         },
       }),
-    'deployment-status': () => deploymentStatusController({ client, store, clock, dataFolder, git, sources, delivered }),
+    'deployment-status': () =>
+      deploymentStatusController({ client, store, clock, dataFolder, git, sources, delivered }),
     'sync-trigger': () =>
       syncTriggerController({ client, clock, post, changedFolders, openCluster: sources.openCluster }),
     notification: () => notificationController({ client, clock, post }),
     rollback: () => rollbackController({ client, store, clock, dataFolder, git, delivered }),
-    dora: () => doraController({ client, store, clock, dataFolder, git }),
+    dora: () => doraController({ client, store, clock, dataFolder, git, delivered }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

@@ -12,7 +12,7 @@ import { packageKey } from '../../../../src/delivery/selection/select-revisions.
 import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
 import type { PackageDelivery } from '../../../../src/resource/kinds/sluice/package-delivery.ts';
 import { eventually } from '../../../support/api/eventually.ts';
-import { KubeApi } from '../../../support/api/kube-api.ts';
+import { KubeApi, type KubeObject } from '../../../support/api/kube-api.ts';
 import { RunningUp } from '../../../support/api/running-up.ts';
 import { emptyRepository } from '../../../support/git/empty-repository.ts';
 import { git as runGit } from '../../../support/git/git-cli.ts';
