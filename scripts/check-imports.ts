@@ -138,7 +138,18 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['pipeline', 'worker', 'renderer'],
   ],
-  'src/delivery': ['.', 'yaml', 'selection', 'tree', 'render', 'status', 'status/sources', 'rollback', 'dora'],
+  'src/delivery': [
+    '.',
+    'yaml',
+    'selection',
+    'delivered',
+    'tree',
+    'render',
+    'status',
+    'status/sources',
+    'rollback',
+    'dora',
+  ],
   'src/server': [
     ...[
       'certificates',

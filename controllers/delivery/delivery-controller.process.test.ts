@@ -281,11 +281,11 @@ describe('delivery controller, rare cases', () => {
     await create({ selector: { repositorySelector: { matchLabels: { team: 'a' } } }, git }, 'core');
     await reconcile('edge');
     await reconcile('core');
-    expect((await statusOf(world, 'edge')).status?.packages?.map((one) => one.package)).toEqual(['web']);
-    expect((await statusOf(world, 'core')).status?.packages).toEqual([]);
+    expect((await statusOf(world, 'edge')).packages.map((one) => one.package)).toEqual(['web']);
+    expect((await statusOf(world, 'core')).packages).toEqual([]);
     await world.client.patch(repositoryKind, { name: 'apps' }, { metadata: { labels: { team: 'a' } } });
     await reconcile('core');
-    expect((await statusOf(world, 'core')).status?.packages).toHaveLength(2);
+    expect((await statusOf(world, 'core')).packages).toHaveLength(2);
   });
 
   const _commitOnTop = (message: string) => gitCli(site, ['commit-tree', '-p', 'main', '-m', message, 'main^{tree}']);

@@ -1,6 +1,7 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
 import { normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
@@ -41,6 +42,8 @@ import { controllerMirror } from './target-mirror.ts';
 import type { TargetObjects } from './target-objects.ts';
 import { targetSources } from './target-sources.ts';
 import { WantedRevisions } from './wanted-revisions.ts';
+import { withoutPackageList } from './without-package-list.ts';
+import { DeliveredWriter } from './write-delivered.ts';
 import { writeTargetStatus } from './write-target-status.ts';
 
 export const DELIVERY_ACTOR = 'controller:delivery';
@@ -58,6 +61,8 @@ export interface DeliveryOptions {
   readonly resync?: number;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
+  /** The objects of delivered packages, from an informer. Default: they are listed for each reconciliation. */
+  readonly delivered?: DeliveredPackages;
   /** Called after each commit with the folders that it changed, from the root of the repository of the target. */
   readonly onCommit?: (target: Stored<DeliveryTarget>, folders: readonly string[]) => void;
   /** Receives which packages ship which objects. */
@@ -80,6 +85,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   const signers = new Signers(client, clock);
   const wantedRevisions = new WantedRevisions(options.buildPackage, options.built);
   const marks = new KnownMarks();
+  const writer = new DeliveredWriter({ client, clock, delivered: options.delivered });
   const maintainer = new Maintainer({ clock, interval: 6 * 3_600_000, budget: undefined });
 
   return {
@@ -94,12 +100,16 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       // Within the reconciliation and not before it, so that the manager is not idle while a delivery is about to begin.
       if (window > 0) await sleep(clock, window, signal);
       signal.throwIfAborted();
-      const target = await client.find(deliveryTargetKind, key);
-      if (target === undefined || target.metadata.deletionTimestamp !== undefined) return forget(key);
+      const found = await client.find(deliveryTargetKind, key);
+      if (found === undefined || found.metadata.deletionTimestamp !== undefined) return forget(key);
+      let target = found;
       try {
+        target = await withoutPackageList(client, writer, found, signal);
         const message = 'spec.suspend is set; nothing is delivered';
         const report =
           target.spec.suspend === true ? ({ reason: 'Suspended', message } as const) : await deliver(target, signal);
+        // Before the status, which then counts these packages: a reader may see some of them early, but never misses one.
+        if (report.packages !== undefined) await writer.write(target, report.packages, signal);
         await write(target, report);
         return { requeueAfter: resync, reason: 'the next check of the branch of the target' };
       } catch (error) {
@@ -178,14 +188,15 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const readable = new Set(repositories.map((one) => one.repository));
     const unreadable = new Set(folders.flatMap(({ repository }) => (readable.has(repository) ? [] : repository)));
     const objects = repositoryObjects.filter(({ metadata }) => metadata.namespace === target.metadata.namespace);
-    let wanted = await wantedRevisions.of(target, repositories, objects, folders);
+    const known = (await writer.read(target)).of(target);
+    let wanted = await wantedRevisions.of(target, known, repositories, objects, folders);
     await options.targetObjects?.set(target, wanted.chosen);
     let result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
     if (result.missing.length > 0) {
       wanted = await wantedRevisions.load(target, wanted, result.missing, repositories);
       result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
     }
-    const differing = head.oid === undefined ? [] : deliveredBefore(result.packages, folders, target.status);
+    const differing = head.oid === undefined ? [] : deliveredBefore(result.packages, folders, known);
     const drifts = head.oid === undefined ? [] : await findDrift(branch.git, head.oid, settings.name, differing);
     const driftTexts = await describeDrifts(branch.git, present, result.edits, drifts, target.spec.render);
     const isKept = target.spec.drift === 'Report' && drifts.length > 0;
@@ -213,7 +224,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const driftTopics = isKept ? driftTexts.map(({ key }) => `drift ${key}`) : [];
     events.forget(keyOf(target), new Set(['commit', ...driftTopics, ...result.refused.map(packageKey)]));
     const drifted = { folders: isKept ? drifts.length : 0, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
-    return reportOf(target.status, { result, wanted, folders, unreadable, commit, head: head.oid, drifted });
+    return reportOf(target.status, known, { result, wanted, folders, unreadable, commit, head: head.oid, drifted });
   }
 
   /** Packs the loose objects that deliveries leave behind; no other part does. */

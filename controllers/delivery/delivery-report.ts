@@ -1,3 +1,4 @@
+import { type DeliveredPackage, packagesDigest } from '../../src/delivery/delivered/delivered-package.ts';
 import type { Rollback } from '../../src/delivery/delivery-target.ts';
 import { compareText, joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import { withoutRollbacks } from '../../src/delivery/rollback/rollback-status.ts';
@@ -17,7 +18,9 @@ type TargetStatus = NonNullable<DeliveryTarget['status']>;
 export interface DeliveryReport {
   readonly reason: 'Delivered' | 'Partial' | 'PruneHeld' | 'Suspended' | 'TargetIsPackages' | 'BranchMissing' | 'Error';
   readonly message: string;
-  readonly packages?: TargetStatus['packages'];
+  readonly packages?: readonly DeliveredPackage[];
+  /** Of `packages`. */
+  readonly digest?: string;
   readonly lastCommit?: string | undefined;
   /** Rollbacks that are removed from the status. */
   readonly endedRollbacks?: readonly Rollback[];
@@ -54,7 +57,12 @@ export interface DeliveryOutcome {
 
 const MAX_MESSAGE_CHARACTERS = 2000;
 
-export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutcome): DeliveryReport {
+/** `before` are the packages that were delivered so far. */
+export function reportOf(
+  status: TargetStatus | undefined,
+  before: readonly DeliveredPackage[],
+  outcome: DeliveryOutcome,
+): DeliveryReport {
   const { result, wanted, unreadable, commit, head, drifted } = outcome;
   const delivered = result.packages.map(({ repository, package: path, revision }) => {
     const from = wanted.chosen.get(packageKey({ repository, package: path }));
@@ -63,10 +71,11 @@ export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutc
   const packages = [...delivered, ...remainingPackages(before, outcome)].sort((a, b) =>
     compareText(packageKey(a), packageKey(b)),
   );
-  // After a crash between a commit and its report the branch has everything, at its head.
-  const isKnown = before?.lastCommit !== undefined && sameValue(packages, before.packages);
+  // After a crash between a commit and its report the branch has everything, at its head. The objects of packages may show it already.
+  const digest = packagesDigest(packages);
+  const isKnown = status?.lastCommit !== undefined && digest === status.packagesDigest;
   const common = {
-    ...{ packages, lastCommit: commit ?? (isKnown ? before.lastCommit : head) },
+    ...{ packages, digest, lastCommit: commit ?? (isKnown ? status.lastCommit : head) },
     endedRollbacks: wanted.endedRollbacks,
     blocked: result.refused.filter(isAlert).map(describe),
     drifted,
@@ -89,11 +98,11 @@ export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutc
  * publication is left.
  */
 function remainingPackages(
-  before: TargetStatus | undefined,
+  before: readonly DeliveredPackage[],
   { result, folders }: DeliveryOutcome,
-): NonNullable<TargetStatus['packages']> {
+): readonly DeliveredPackage[] {
   const folderOf = new Map(folders.map((folder) => [packageKey(folder), folder]));
-  const knownOf = new Map((before?.packages ?? []).map((one) => [packageKey(one), one]));
+  const knownOf = new Map(before.map((one) => [packageKey(one), one]));
   return result.refused.flatMap((refusal) => {
     const key = packageKey(refusal);
     const { repository, package: path } = refusal;
@@ -135,17 +144,21 @@ export function targetStatusAfter(
 ): TargetStatus | undefined {
   const { generation } = target.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const { reason, message, packages, lastCommit, blocked, drifted } = report;
+  const { reason, message, packages, digest, lastCommit, blocked, drifted } = report;
   const isReady = reason === 'Delivered' ? ('True' as const) : ('False' as const);
   const ready = { type: 'Ready', status: isReady, reason, message, ...observed };
   const withReady = setCondition(target.status?.conditions, ready, now);
   const withBlocked = withBlockedCondition(withReady, blocked, observed, now);
   const conditions = withDriftedCondition(withBlocked, drifted, observed, now);
+  // The list of earlier versions; it is removed once there are objects for it.
+  const { packages: listed, ...present } = target.status ?? {};
   const reported = {
-    ...target.status,
+    ...present,
     ...observed,
     conditions: [...conditions],
-    ...(packages === undefined ? {} : { packages }),
+    ...(packages === undefined
+      ? listed && { packages: listed }
+      : { packageCount: packages.length, packagesDigest: digest }),
     ...(lastCommit === undefined ? {} : { lastCommit }),
   };
   const status = withoutRollbacks(reported, report.endedRollbacks ?? [], 'a later revision is published', now);

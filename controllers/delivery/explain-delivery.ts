@@ -1,4 +1,5 @@
 import { conditionsOf } from '../../kptfile-schema/index.ts';
+import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
 import { joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
@@ -37,6 +38,7 @@ export interface DeliveryExplainerOptions {
   readonly store: RevisionStore;
   readonly repositories: () => readonly Stored<Repository>[];
   readonly targets: () => readonly Stored<DeliveryTarget>[];
+  readonly delivered: DeliveredPackages;
   /** For the credentials of targets. */
   readonly client: Client;
   readonly network: GitNetwork;
@@ -88,7 +90,8 @@ async function explainDelivery(
   // Targets are explained in parallel, so that one that does not respond does not delay the others.
   const explained = await Promise.all(
     selecting.map(async (target) => {
-      const explanation = withDeployment(await explainTarget(part, revision, target, signal), revision, target);
+      const explained = await explainTarget(part, revision, target, signal);
+      const explanation = withDeployment(explained, revision, target, part.delivered);
       const notes = await targetNotes(part.client, target, revision, signal);
       return notes.length === 0 ? explanation : { ...explanation, notes };
     }),
@@ -198,11 +201,11 @@ function repushOf(
   { reason, revision: number }: PackageRefusal,
   part: DeliveryExplainerOptions,
   explained: PackageRevision,
-  { status }: Stored<DeliveryTarget>,
+  target: Stored<DeliveryTarget>,
 ): string {
   const { key, path } = explained;
   if (reason !== 'OutOfBandRemoval') return '';
-  const last = status?.packages?.find((one) => one.repository === key.repository && one.package === key.package);
+  const last = part.delivered.find(target, key);
   if (last === undefined || last.commit === '' || last.revision !== number) return '';
   const publication = { path, revision: last.revision, commit: last.commit };
   return `; ${repushText(part.store.repositoryOf(explained), publication, part.dataFolder)}`;
@@ -223,11 +226,11 @@ async function selectionOf(
     const row = { repository, package: path, revision };
     return outOfBand === undefined ? row : { ...row, outOfBand };
   });
-  const status = target.status?.packages?.find((one) => one.repository === repository && one.package === path);
-  const present = last?.revision ?? status?.revision;
+  const recorded = part.delivered.find(target, explained.key);
+  const present = last?.revision ?? recorded?.revision;
   // The branch went back, for example to a backup.
   const reported =
-    status !== undefined && present !== undefined && status.revision > present ? status.revision : undefined;
+    recorded !== undefined && present !== undefined && recorded.revision > present ? recorded.revision : undefined;
   const revision = reported ?? present;
   const delivered =
     present === undefined
@@ -237,7 +240,7 @@ async function selectionOf(
           ...(reported === undefined ? {} : { reported }),
         };
   const isGone = revision !== undefined && !rows.some((row) => row.revision === revision);
-  const commit = status?.revision === revision && status?.commit !== '' ? status?.commit : undefined;
+  const commit = recorded?.revision === revision && recorded?.commit !== '' ? recorded?.commit : undefined;
   const isDeleted =
     isGone && (await wasDeleted(part.store.repositoryOf(explained), { package: path, revision }, commit));
   return selectRevisions(settingsOf(target), published, {

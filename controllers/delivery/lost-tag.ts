@@ -1,3 +1,4 @@
+import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { localPath } from '../../src/git/open/open-location.ts';
 import type { Explainer } from '../../src/package/api/explain/explainer.ts';
@@ -18,6 +19,7 @@ const MAX_NUMBERS = 1000;
 export interface LostTagOptions {
   readonly store: Pick<RevisionStore, 'repositories' | 'repositoryOf'>;
   readonly targets: () => readonly DeliveryTarget[];
+  readonly delivered: DeliveredPackages;
   readonly dataFolder: string;
 }
 
@@ -84,14 +86,15 @@ async function lostPublication(
 /** The record of a target about a published revision whose tag is missing; undefined if no target has one. */
 export async function lostTag(
   { namespace, name }: { readonly namespace: string; readonly name: string },
-  { store, targets, dataFolder }: LostTagOptions,
+  { store, targets, delivered, dataFolder }: LostTagOptions,
 ): Promise<string | undefined> {
   for (const repository of store.repositories()) {
     if (repository.namespace !== namespace) continue;
     const { git, layout } = repository;
-    for (const { metadata, status } of targets()) {
+    for (const target of targets()) {
+      const { metadata } = target;
       if (metadata.namespace !== namespace) continue;
-      for (const one of status?.packages ?? []) {
+      for (const one of delivered.of(target)) {
         const isOfName = one.repository === repository.repository && name.startsWith(`${packageName(one)}.`);
         if (!isOfName || one.commit === '' || hasRevision(repository, one.package, one.revision)) continue;
         const workspace = await workspaceOf(git, one.commit);

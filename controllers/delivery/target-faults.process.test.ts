@@ -142,11 +142,11 @@ describe('faults of the repository of a target', () => {
     renameSync(site, away);
     await publishNext(world, web, 'w2', '2');
     await expect(controller.reconcile(KEY, CONTEXT)).rejects.toMatchObject({ name: 'SluiceError' });
-    const { reason, message, status } = await statusOf(world);
+    const { reason, message, packages } = await statusOf(world);
     expect(reason).toBe('Error');
     expect(message).toContain('site.git');
     // What was delivered stays known.
-    expect(status?.packages).toMatchObject([{ package: 'web', revision: 1 }]);
+    expect(packages).toMatchObject([{ package: 'web', revision: 1 }]);
     renameSync(away, site);
     await controller.reconcile(KEY, CONTEXT);
     expect([value('web'), (await statusOf(world)).reason]).toEqual(['2', 'Delivered']);
@@ -191,7 +191,7 @@ describe('faults of the repository of a target', () => {
     setHead(backup);
     await controller.reconcile(KEY, CONTEXT);
     expect([tree(), gitCli(site, ['rev-parse', 'main^'])]).toEqual([delivered, backup]);
-    expect((await statusOf(world)).status?.packages).toMatchObject([{ package: 'web', revision: 2 }]);
+    expect((await statusOf(world)).packages).toMatchObject([{ package: 'web', revision: 2 }]);
   });
 
   test('an older backup does not make a lost revision forgotten: a lower one is not taken for the newest', async () => {
@@ -202,7 +202,7 @@ describe('faults of the repository of a target', () => {
     const backup = head();
     const second = await publishNext(world, web, 'w2', '2');
     await controller.reconcile(KEY, CONTEXT);
-    const { status } = await statusOf(world);
+    const { packages } = await statusOf(world);
     // The host was restored as a whole: the tag of the second revision is lost too.
     setHead(backup);
     const repository = world.store.repository('apps');
@@ -215,9 +215,9 @@ describe('faults of the repository of a target', () => {
       const after = await statusOf(world);
       expect(after).toMatchObject({ reason: 'Partial', message: expect.stringContaining('OutOfBandRemoval') });
       expect(after.message).toContain('v2 is missing in repository apps');
-      expect(after.status?.packages).toEqual(status?.packages);
+      expect(after.packages).toEqual(packages);
     }
-    gitCli(join(dirname(site), 'apps.git'), ['update-ref', 'refs/tags/web/v2', status?.packages?.[0]?.commit ?? '']);
+    gitCli(join(dirname(site), 'apps.git'), ['update-ref', 'refs/tags/web/v2', packages[0]?.commit ?? '']);
     await repository.refresh();
     await controller.reconcile(KEY, CONTEXT);
     expect([value('web'), (await statusOf(world)).reason]).toEqual(['2', 'Delivered']);
@@ -269,9 +269,9 @@ describe('faults of the repository of a target', () => {
     expect(subjects.filter((subject) => subject.includes('web'))).toHaveLength(5);
     expect(gitCli(site, ['rev-list', '--min-parents=2', '--count', 'main'])).toBe('0');
     expect(filesOf(site)).toHaveLength(4);
-    const { status, reason } = await statusOf(world);
+    const { packages, reason } = await statusOf(world);
     expect(reason).toBe('Delivered');
-    expect(status?.packages).toMatchObject([{ package: 'db' }, { package: 'web', revision: 5 }]);
+    expect(packages).toMatchObject([{ package: 'db' }, { package: 'web', revision: 5 }]);
   });
 
   test('a second server with another key neither repeats nor reverts what the first one delivers', async () => {
@@ -369,10 +369,10 @@ test(
         await publishNext(world, web, 'w2', '2');
         for (let attempt = 0; attempt < 3; attempt += 1) {
           await expect(controller.reconcile(KEY, CONTEXT)).rejects.toMatchObject({ code: 'Unavailable' });
-          const { reason, message, status } = await statusOf(world);
+          const { reason, message, packages } = await statusOf(world);
           expect(reason).toBe('Error');
           expect(message).toContain('The disk of the Git host is full: free space there');
-          expect(status?.packages).toMatchObject([{ package: 'web', revision: 1 }]);
+          expect(packages).toMatchObject([{ package: 'web', revision: 1 }]);
           expect(gitCli(site, ['rev-parse', 'main'])).toBe(before);
         }
         rmSync(filler);

@@ -1,4 +1,5 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
+import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import type { Rollback } from '../../src/delivery/delivery-target.ts';
 import type { DeliveryRefusal } from '../../src/delivery/refusal.ts';
 import { type BuildPackage, packageBuilder } from '../../src/delivery/render/build-package.ts';
@@ -72,9 +73,10 @@ export class WantedRevisions {
     this.#built = built;
   }
 
-  /** `folders` are those that the target wrote earlier. */
+  /** `folders` are those that the target wrote earlier, `known` the packages that are recorded as delivered. */
   async of(
     { spec, status }: DeliveryTarget,
+    known: readonly DeliveredPackage[],
     repositories: readonly PackageRepository[],
     objects: readonly Repository[],
     folders: readonly FolderOwner[],
@@ -99,12 +101,12 @@ export class WantedRevisions {
     const draft = focus?.draft;
     if (draft !== undefined && mayHold(draft.row.key))
       candidates.push({ ...choiceOf(draft.row), revision: draft.revision });
-    const delivered = deliveredBefore(folders, status?.packages ?? []);
+    const delivered = deliveredBefore(folders, known);
     for (const [key, { repository, package: path }] of delivered) {
       const isKnown = byName.has(repository) && mayHold({ repository, package: path, workspace: '' });
       if (!isKnown) delivered.delete(key);
     }
-    const deleted = await deletedOf(delivered, byName, status?.packages ?? []);
+    const deleted = await deletedOf(delivered, byName, known);
     const settings = { ...spec, ...(status?.rollbacks === undefined ? {} : { rollbacks: status.rollbacks }) };
     const facts = { delivered, isSelected, isDeleted: (one: DeliveredRevision) => deleted.has(packageKey(one)) };
     const { chosen, blocked } = await runInSlices(selectInSteps(settings, candidates, facts));
@@ -224,10 +226,10 @@ function areLabelsKnown(
   return isOwn && mark.sequence <= statement.sequence;
 }
 
-/** By package: the revision in the branch, or in the status where a user removed the folder. */
+/** By package: the revision in the branch, or the recorded one where a user removed the folder. */
 function deliveredBefore(
   folders: readonly FolderOwner[],
-  packages: NonNullable<NonNullable<DeliveryTarget['status']>['packages']>,
+  packages: readonly DeliveredPackage[],
 ): Map<string, DeliveredRevision> {
   const delivered = new Map<string, DeliveredRevision>();
   for (const { repository, package: path, revision } of packages)
@@ -245,7 +247,7 @@ function deliveredBefore(
 async function deletedOf(
   delivered: ReadonlyMap<string, DeliveredRevision>,
   repositories: ReadonlyMap<string, PackageRepository>,
-  packages: NonNullable<NonNullable<DeliveryTarget['status']>['packages']>,
+  packages: readonly DeliveredPackage[],
 ): Promise<Set<string>> {
   const commits = new Map(packages.map((one) => [`${packageKey(one)} ${one.revision}`, one.commit]));
   const deleted = new Set<string>();

@@ -11,7 +11,7 @@ import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-tar
 import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.ts';
 import { Registry } from '../../src/resource/storage/registry.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
-import { CONTEXT, controllerOn, publish, publishNext } from '../../test/support/delivery.ts';
+import { CONTEXT, controllerOn, publish, publishNext, statusOf } from '../../test/support/delivery.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { deploymentStatusController } from './deployment-controller.ts';
@@ -62,7 +62,7 @@ function controllerWith(
     },
     recorder: world.recorder('controller:deployment-status'),
   });
-  const ends = (controller.sources ?? []).slice(1).map((source) =>
+  const ends = (controller.sources ?? []).slice(2).map((source) =>
     source.start({
       enqueue: () => undefined,
       informer: () => {
@@ -192,7 +192,7 @@ describe('read-back of Flux', () => {
     });
     await report({ applied: head() });
     await becomes('synced', 'status', 'True');
-    expect((await target()).status?.packages?.[0]?.revision).toBe(2);
+    expect((await statusOf(world)).packages[0]?.revision).toBe(2);
   });
 
   test('a commit of another writer, and a squash, do not matter; a change in a folder of the target does', async () => {
@@ -262,7 +262,7 @@ describe('read-back of Flux', () => {
     await world.client.update(deliveryTargetKind, { ...rest, spec: without });
     await reconcile();
     expect(await deployment()).toBeUndefined();
-    expect((await target()).status?.packages).toHaveLength(1);
+    expect((await statusOf(world)).packages).toHaveLength(1);
   });
 
   test('a clock that jumps moves no time back', async () => {

@@ -2,6 +2,9 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { triggerSource, watchKind } from '../../src/controller/source.ts';
+import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
+import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
+import { deliveredOf } from '../../src/delivery/delivered/list-delivered.ts';
 import { normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import type { ConfirmedHealth } from '../../src/delivery/status/deployment-state.ts';
 import type {
@@ -28,6 +31,7 @@ import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kind
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
+import { deliveredSource } from '../delivery/delivered-source.ts';
 import { controllerMirror } from '../delivery/target-mirror.ts';
 import { writeTargetStatus } from '../delivery/write-target-status.ts';
 import { BranchTrees, isKnown, type KnownTrees, knownTrees, treeLookup } from './branch-trees.ts';
@@ -44,6 +48,8 @@ export interface DeploymentStatusOptions {
   /** The same as that of the delivery controller, whose mirrors this one reads. */
   readonly dataFolder: string;
   readonly sources: DeploymentSources;
+  /** The objects of delivered packages, from an informer. Default: they are listed for each evaluation. */
+  readonly delivered?: DeliveredPackages;
   readonly git?: RepositoryOptions;
   /** Milliseconds within which reports about a target are evaluated together. Default 250. */
   readonly window?: number;
@@ -88,6 +94,7 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
           !sameValue(deliveryOf(event.object), deliveryOf(event.old)),
         map: ({ object }) => [keyOf(object)],
       }),
+      deliveredSource({ clock, quietMs: window, map: (target) => [target] }),
       triggerSource((enqueue) => {
         wake = enqueue;
         isStopping = false;
@@ -109,11 +116,12 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       if (target === undefined || target.metadata.deletionTimestamp !== undefined) return forget(keyText(key));
       if (target.spec.engine === undefined) {
         await forget(keyText(key));
-        await write(target, () => undefined);
+        await write(target, [], () => undefined);
         return undefined;
       }
-      const { evaluated, reports, retryAfterMs } = await evaluate(target, signal);
-      await write(target, (before) =>
+      const packages = await deliveredOf(client, options.delivered, target);
+      const { evaluated, reports, retryAfterMs } = await evaluate(target, packages, signal);
+      await write(target, packages, (before) =>
         targetDeployment(evaluated, {
           ...{
             delivered: deliveredState(target),
@@ -137,6 +145,7 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
 
   async function evaluate(
     target: Stored<DeliveryTarget>,
+    packages: readonly DeliveredPackage[],
     signal: AbortSignal,
   ): Promise<{
     readonly evaluated: readonly EvaluatedPackage[];
@@ -159,20 +168,20 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       const lastCommit = target.status?.lastCommit;
       if (lastCommit === undefined) {
         const none = state('Unknown', 'NotReported', 'Sluice has not delivered to the target yet');
-        return { evaluated: allPackages(target, none), reports, retryAfterMs };
+        return { evaluated: allPackages(packages, none), reports, retryAfterMs };
       }
-      const packages = reportedPackages(target, reports);
-      const wanted = wantedTrees(packages, lastCommit);
+      const reported = reportedPackages(target, packages, reports);
+      const wanted = wantedTrees(reported, lastCommit);
       if (!isKnown(known, directory, wanted, clock.now())) await (await openBranch()).read(wanted, clock.now(), signal);
       const treeAt = treeLookup(known, directory);
-      const evaluated = evaluatePackages(packages, { lastCommit, treeAt, now: clock.now(), confirmed });
+      const evaluated = evaluatePackages(reported, { lastCommit, treeAt, now: clock.now(), confirmed });
       return { evaluated, reports, retryAfterMs };
     } catch (error) {
       if (signal.aborted || isStopping) throw error;
       const message = engineText(messageOf(error));
       // A wrong setting is no outage, but the reader of the status needs the message in any case.
       const reason = isSluiceError(error, 'InvalidInput') ? 'NotReported' : 'Unreachable';
-      return { evaluated: allPackages(target, state('Unknown', reason, message)), reports: [] };
+      return { evaluated: allPackages(packages, state('Unknown', reason, message)), reports: [] };
     } finally {
       const opened = await branch?.catch(() => undefined);
       await opened?.close();
@@ -216,6 +225,7 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
   /** Writes the part of the status, and records events about what became different. */
   async function write(
     target: Stored<DeliveryTarget>,
+    packages: readonly DeliveredPackage[],
     next: (before: TargetDeployment | undefined) => TargetDeployment | undefined,
   ): Promise<void> {
     let deployment: TargetDeployment | undefined;
@@ -232,13 +242,18 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
     const before = written.status?.deployment;
     recordTransitions(recorder, target, before, deployment, isSameDelivery);
     const repositories = store.repositories().filter(({ namespace }) => namespace === target.metadata.namespace);
-    recordHealthChanges(recorder, repositories, target, before, deployment);
+    recordHealthChanges(recorder, repositories, target, packages, before, deployment);
   }
 }
 
 /** What a delivery changes in a status. */
 function deliveryOf({ status }: DeliveryTarget): unknown {
-  return [status?.lastCommit, status?.packages, findCondition(status?.conditions, 'Ready')?.reason];
+  return [
+    status?.lastCommit,
+    status?.packages,
+    status?.packagesDigest,
+    findCondition(status?.conditions, 'Ready')?.reason,
+  ];
 }
 
 function deliveredState({ status }: DeliveryTarget) {

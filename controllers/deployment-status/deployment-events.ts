@@ -1,4 +1,5 @@
 import type { EventRecorder, EventType } from '../../src/controller/event-recorder.ts';
+import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import { deploymentOf, type TargetDeployment, type TimedState } from '../../src/delivery/status/target-deployment.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
@@ -29,12 +30,13 @@ const MAX_REVISIONS = 50;
 export function recordHealthChanges(
   recorder: Pick<EventRecorder, 'record'>,
   repositories: Parameters<typeof recordOnRevisions>[1],
-  { metadata, status }: Stored<DeliveryTarget>,
+  { metadata }: Stored<DeliveryTarget>,
+  packages: readonly DeliveredPackage[],
   before: TargetDeployment | undefined,
   now: TargetDeployment,
 ): void {
   if (before === undefined) return;
-  const changed = (status?.packages ?? []).flatMap((name) => {
+  const changed = packages.flatMap((name) => {
     const { healthy } = deploymentOf(now, name);
     if (healthy.status === 'Unknown' || healthy.status === deploymentOf(before, name).healthy.status) return [];
     return [{ name, healthy, isWarning: healthy.status === 'False' }];

@@ -1,3 +1,4 @@
+import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import { joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import { packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import { type ConfirmedHealth, deploymentState, type TreeAt } from '../../src/delivery/status/deployment-state.ts';
@@ -5,8 +6,6 @@ import { type DeploymentState, type EngineReport, state } from '../../src/delive
 import type { EvaluatedPackage } from '../../src/delivery/status/target-deployment.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
-
-type DeliveredPackage = NonNullable<NonNullable<DeliveryTarget['status']>['packages']>[number];
 
 /** Reports by the folder that they deploy. */
 export class ReportsByPath {
@@ -34,12 +33,13 @@ export interface ReportedPackage {
 }
 
 export function reportedPackages(
-  { spec, status }: DeliveryTarget,
+  { spec }: DeliveryTarget,
+  packages: readonly DeliveredPackage[],
   reports: readonly EngineReport[],
 ): ReportedPackage[] {
   const directory = normalizeDirectory(spec.git.directory);
   const byPath = new ReportsByPath(reports);
-  return (status?.packages ?? []).map((delivered) => {
+  return packages.map((delivered) => {
     const folder = joinPath(directory, delivered.package);
     return { delivered, folder, reports: byPath.covering(folder) };
   });
@@ -98,8 +98,8 @@ export function evaluatePackages(
 }
 
 /** All packages in one state, where there are no reports. */
-export function allPackages({ status }: DeliveryTarget, all: DeploymentState): EvaluatedPackage[] {
-  return (status?.packages ?? []).map(({ repository, package: path }) => ({
+export function allPackages(packages: readonly DeliveredPackage[], all: DeploymentState): EvaluatedPackage[] {
+  return packages.map(({ repository, package: path }) => ({
     ...{ repository, package: path, synced: all, healthy: all },
   }));
 }

@@ -1,4 +1,4 @@
-import { deliveredPackage } from '../../src/delivery/status/revision-deployments.ts';
+import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
 import { currentDeployment, deploymentOf } from '../../src/delivery/status/target-deployment.ts';
 import type { DeliveryExplanation } from '../../src/package/model/revision/explanation.ts';
 import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
@@ -9,11 +9,11 @@ export function withDeployment(
   explanation: DeliveryExplanation,
   { key, revision }: PackageRevision,
   target: DeliveryTarget,
+  delivered: DeliveredPackages,
 ): DeliveryExplanation {
   const deployment = currentDeployment(target);
   const isReported = explanation.state === 'Delivered' || explanation.state === 'Held';
-  if (!isReported || deployment === undefined || deliveredPackage(target, key)?.revision !== revision)
-    return explanation;
+  if (!isReported || deployment === undefined || delivered.find(target, key)?.revision !== revision) return explanation;
   const { synced, healthy } = deploymentOf(deployment, key);
   return { ...explanation, deployment: { synced: { ...synced }, healthy: { ...healthy } } };
 }

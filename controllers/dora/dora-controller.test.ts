@@ -62,7 +62,7 @@ beforeEach(async () => {
   results = [];
   ends = [
     doraResults.subscribe((result) => results.push(result)),
-    ...(controllers.readBack.sources ?? []).slice(1).map((source) =>
+    ...(controllers.readBack.sources ?? []).slice(2).map((source) =>
       source.start({
         enqueue: () => undefined,
         informer: () => {

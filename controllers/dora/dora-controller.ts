@@ -1,6 +1,8 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { toObject, watchKind } from '../../src/controller/source.ts';
+import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
+import { deliveredOf } from '../../src/delivery/delivered/list-delivered.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
 import { type Change, emptyHistory, type TargetHistory, timeOf } from '../../src/delivery/dora/change.ts';
 import { type NewResults, newResults } from '../../src/delivery/dora/new-results.ts';
@@ -19,6 +21,7 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
+import { deliveredSource } from '../delivery/delivered-source.ts';
 import { controllerMirror } from '../delivery/target-mirror.ts';
 import { writeTargetStatus } from '../delivery/write-target-status.ts';
 import { knownRevisions } from './known-revisions.ts';
@@ -33,6 +36,8 @@ export interface DoraOptions {
   /** The same as that of the delivery controller, whose mirrors this one reads. */
   readonly dataFolder: string;
   readonly git?: RepositoryOptions;
+  /** The objects of delivered packages, from an informer. Default: they are listed for each reconciliation. */
+  readonly delivered?: DeliveredPackages;
 }
 
 interface MeasuredTarget {
@@ -63,6 +68,7 @@ export function doraController(options: DoraOptions): ControllerOptions {
           !sameValue(factsOf(event.object), factsOf(event.old)),
         map: toObject,
       }),
+      deliveredSource({ clock, map: (target) => [target] }),
     ],
     maxConcurrentReconciles: 4,
     reconcileTimeoutMs: 60_000,
@@ -77,6 +83,7 @@ export function doraController(options: DoraOptions): ControllerOptions {
       }
       const { lastCommit, history } = target.status ?? {};
       if (lastCommit === undefined) return undefined;
+      const packages = await deliveredOf(client, options.delivered, target);
       const before = history ?? emptyHistory(Date.parse(target.metadata.creationTimestamp), clock.now());
       const read = before.commit === lastCommit ? NOTHING : await deliveriesOf(target, lastCommit, before);
       if (read === undefined)
@@ -94,7 +101,7 @@ export function doraController(options: DoraOptions): ControllerOptions {
         added = recorded.added;
         const delivered = { ...recorded.history, commit: lastCommit, ...completenessOf(recorded.history, read) };
         const described = recordFacts(delivered, known.factsOf);
-        next = recordHealth(described, status, status.packages ?? [], clock.now());
+        next = recordHealth(described, status, packages, clock.now());
         return sameValue(next, history) ? undefined : { ...status, history: next };
       });
       if (written !== undefined)
@@ -138,5 +145,5 @@ function completenessOf(history: TargetHistory, { events, end }: ReadDeliveries)
 
 /** What changes of a target depend on in its status. */
 function factsOf({ status }: DeliveryTarget): unknown {
-  return [status?.lastCommit, status?.packages, status?.deployment, status?.rollbacks];
+  return [status?.lastCommit, status?.packages, status?.packagesDigest, status?.deployment, status?.rollbacks];
 }

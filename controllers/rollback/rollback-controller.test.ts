@@ -2,6 +2,7 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { deliveredOf } from '../../src/delivery/delivered/list-delivered.ts';
 import { state } from '../../src/delivery/status/engine-report.ts';
 import { targetDeployment } from '../../src/delivery/status/target-deployment.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
@@ -46,7 +47,8 @@ const present = () => gitCli(site, ['show', 'main:web/cm.yaml']);
 
 async function report([synced, healthy]: readonly [ReturnType<typeof state>, ReturnType<typeof state>]): Promise<void> {
   const now = await target();
-  const { packages = [], lastCommit, deployment: before } = now.status ?? {};
+  const { lastCommit, deployment: before } = now.status ?? {};
+  const packages = await deliveredOf(world.client, undefined, now);
   const evaluated = packages.map((one) => ({ ...one, synced, healthy }));
   const deployment = targetDeployment(evaluated, {
     ...{ delivered: state('True', 'Synced', ''), commit: lastCommit, objects: [], before, now: clock.now() },
@@ -92,7 +94,7 @@ test('a revision that stays unhealthy is replaced by the one before, until the n
   });
   await deliver();
   expect(present()).toContain('one');
-  expect((await target()).status?.packages).toMatchObject([{ revision: 1 }]);
+  expect(await deliveredOf(world.client, undefined, await target())).toMatchObject([{ revision: 1 }]);
   // The earlier revision fails too: the target stays with it.
   await report(DEGRADED);
   await decide();

@@ -3,6 +3,8 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { toObject, watchKind } from '../../src/controller/source.ts';
+import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
+import { deliveredOf } from '../../src/delivery/delivered/list-delivered.ts';
 import { type Rollback, settingsOf } from '../../src/delivery/delivery-target.ts';
 import {
   type DueRollback,
@@ -27,6 +29,7 @@ import type { Client } from '../../src/resource/client/client.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
+import { deliveredSource } from '../delivery/delivered-source.ts';
 import { packageHistory } from '../delivery/delivery-history.ts';
 import { controllerMirror } from '../delivery/target-mirror.ts';
 import { writeTargetStatus } from '../delivery/write-target-status.ts';
@@ -41,6 +44,8 @@ export interface RollbackOptions {
   readonly client: Client;
   readonly store: Pick<RevisionStore, 'repositories'>;
   readonly clock: Clock;
+  /** The objects of delivered packages, from an informer. Default: they are listed for each decision. */
+  readonly delivered?: DeliveredPackages;
   /** The same as that of the delivery controller, whose mirrors this one reads. */
   readonly dataFolder: string;
   readonly git?: RepositoryOptions;
@@ -68,6 +73,7 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
           (event.type === 'update' && !sameValue(factsOf(event.object), factsOf(event.old))),
         map: toObject,
       }),
+      deliveredSource({ clock, map: (target) => [target] }),
     ],
     maxConcurrentReconciles: 4,
     reconcileTimeoutMs: 60_000,
@@ -85,7 +91,8 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
       const ended = target.status?.rollbacks?.filter((one) => isResumed(resumed, one)) ?? [];
       // The new status wakes this controller again.
       if (ended.length > 0) return resume(target, ended);
-      const { observations, due, nextMs } = decideRollbacks(target, observed.get(keyText(key)) ?? new Map(), {
+      const packages = await deliveredOf(client, options.delivered, target);
+      const { observations, due, nextMs } = decideRollbacks(target, packages, observed.get(keyText(key)) ?? new Map(), {
         monotonicMs: monotonic(),
         highestOf: (name) => highestOf(rowsOf(target, name)),
       });
@@ -198,5 +205,5 @@ function highestOf(rows: readonly PackageRevision[]): number | undefined {
 
 /** What a decision depends on in a status. */
 function factsOf({ status }: DeliveryTarget): unknown {
-  return [status?.lastCommit, status?.packages, status?.deployment, status?.rollbacks];
+  return [status?.lastCommit, status?.packages, status?.packagesDigest, status?.deployment, status?.rollbacks];
 }

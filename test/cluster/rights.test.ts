@@ -25,6 +25,7 @@ const ACCOUNT = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/sluice`;
 const REVISIONS = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
 const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories';
 const TARGETS = '/apis/sluice.dev/v1alpha1/namespaces/default/deliverytargets';
+const DELIVERIES = '/apis/sluice.dev/v1alpha1/namespaces/default/packagedeliveries';
 const NOTIFICATIONS = '/apis/sluice.dev/v1alpha1/namespaces/default/notifications';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/sluice';
 const CREDENTIALS = { username: 'sluice', password: 'secret' };
@@ -214,6 +215,16 @@ describe('the rights of deploy', skipFor(missing !== '' && missing), () => {
     await eventually(
       async () => delivered(),
       (files) => files.includes('shop'),
+    );
+    // Objects of packages are changed with the directory, and deleted with what the target no longer selects.
+    const change = { spec: { selector: { packages: ['shop'] }, git: { ...repo('east'), directory: 'clusters' } } };
+    expect((await installation.admin.patch(`${TARGETS}/east`, change)).status).toBe(200);
+    await eventually(
+      () => installation.admin.list(DELIVERIES),
+      ({ body: { items } }) => {
+        const folders = items.map(({ status }) => (status as { readonly folder?: string }).folder);
+        return folders.join() === 'clusters/shop';
+      },
     );
     await eventually(broken, (counts) => counts.some((count) => count > 1));
     expect(await standby.stop()).toBe(0);

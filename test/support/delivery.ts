@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type DeliveryOptions, deliveryController } from '../../controllers/delivery/delivery-controller.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { deliveredOf } from '../../src/delivery/delivered/list-delivered.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
@@ -57,9 +58,11 @@ export async function remove(world: Fixture, name: string): Promise<void> {
 }
 
 export async function statusOf(world: Fixture, name = 'edge') {
-  const { status } = await world.client.get(deliveryTargetKind, { name });
+  const target = await world.client.get(deliveryTargetKind, { name });
+  const { status } = target;
   const ready = findCondition(status?.conditions, 'Ready');
-  return { status, reason: ready?.reason, message: ready?.message ?? '' };
+  const packages = await deliveredOf(world.client, undefined, target);
+  return { status, packages, reason: ready?.reason, message: ready?.message ?? '' };
 }
 
 export function filesOf(path: string, branch = 'main'): string[] {

@@ -72,8 +72,8 @@ test('with Report a change stays and is reported until it is reverted; other pac
   expect(condition?.message).toContain('another writer changed 1 folder, which stays so; publish a new revision');
   expect(condition?.message).toContain('+  value: "by hand"\n');
   expect(condition?.message).toContain('+++ b/clusters/edge/web/more.yaml\n');
-  const { status } = await statusOf(world);
-  expect(status?.packages).toMatchObject([{ package: 'web', revision: 1 }]);
+  const { packages } = await statusOf(world);
+  expect(packages).toMatchObject([{ package: 'web', revision: 1 }]);
 
   await publish(world, 'db');
   await reconcile();
@@ -198,5 +198,5 @@ test('a crash between the commit and the status is no change by another writer',
   await reconcile();
   expect(show(FILE)).toContain('value: "2"');
   expect(await drifted()).toBeUndefined();
-  expect((await statusOf(world)).status?.packages).toMatchObject([{ revision: 2 }]);
+  expect((await statusOf(world)).packages).toMatchObject([{ revision: 2 }]);
 });

@@ -1,9 +1,9 @@
+import type { DeliveredPackage } from '../../../src/delivery/delivered/delivered-package.ts';
 import { packageKey } from '../../../src/delivery/selection/select-revisions.ts';
 import type { PackageState } from '../../../src/delivery/tree/desired.ts';
 import type { FolderOwner } from '../../../src/delivery/tree/kustomization.ts';
 import { readMessage, readTarget } from '../../../src/delivery/tree/trailers.ts';
 import type { GitRepository, Oid, Signature } from '../../../src/git/git-repository.ts';
-import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery-target.ts';
 
 /** A package whose folder another writer changed after its delivery. */
 export interface Drift {
@@ -12,16 +12,19 @@ export interface Drift {
   readonly change: { readonly commit: Oid; readonly author: Signature } | undefined;
 }
 
-/** The differing folders that the target delivered in their present revision before: the others have an update to come. */
+/**
+ * The differing folders that the target delivered in their present revision before: the others have an update to come. `known` are the
+ * packages that Sluice recorded as delivered.
+ */
 export function deliveredBefore(
   packages: readonly PackageState[],
   folders: readonly FolderOwner[],
-  status: DeliveryTarget['status'],
+  known: readonly DeliveredPackage[],
 ): PackageState[] {
   const changed = packages.filter((one) => one.changed);
   if (changed.length === 0) return [];
   const delivered = new Set<string>();
-  for (const one of [...folders, ...(status?.packages ?? [])]) delivered.add(`${packageKey(one)} ${one.revision}`);
+  for (const one of [...folders, ...known]) delivered.add(`${packageKey(one)} ${one.revision}`);
   return changed.filter((one) => delivered.has(`${packageKey(one)} ${one.revision}`));
 }
 

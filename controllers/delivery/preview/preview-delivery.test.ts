@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../../src/controller/controller.ts';
+import { DeliveredPackages } from '../../../src/delivery/delivered/delivered-packages.ts';
 import { packageBuilder } from '../../../src/delivery/render/build-package.ts';
 import { KeyedMutex } from '../../../src/foundation/concurrency/mutex.ts';
 import { ManualClock } from '../../../src/foundation/time/manual-clock.ts';
@@ -12,6 +13,7 @@ import { DEFAULT_NETWORK } from '../../../src/git/network/git-network.ts';
 import type { RevisionPreview } from '../../../src/package/model/revision/revision-readings.ts';
 import { repositoryKind } from '../../../src/resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../../src/resource/kinds/sluice/delivery-target.ts';
+import { packageDeliveryKind } from '../../../src/resource/kinds/sluice/package-delivery.ts';
 import { corpusMissing, corpusPackages } from '../../../test/support/corpus.ts';
 import { CONTEXT, configMap, controllerOn, publish, type TargetSpec } from '../../../test/support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../../../test/support/fixture.ts';
@@ -55,6 +57,7 @@ async function preview(
     mirrorOf: ({ metadata }) => join(world.folder, 'previews', metadata.name),
     repositories: () => repositories.items,
     targets: () => targets.items,
+    delivered: DeliveredPackages.from((await world.client.list(packageDeliveryKind)).items),
   });
   return previews.preview(world.store.get(revision), target, { mayReadTarget, signal: undefined });
 }

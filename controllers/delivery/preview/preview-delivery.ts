@@ -125,11 +125,11 @@ export class DeliveryPreviews {
   #concerned(revision: PackageRevision): readonly Stored<DeliveryTarget>[] {
     const { repository: repositoryName, package: path } = revision.key;
     const repository = this.#repository(revision);
-    return this.#options.targets().filter(({ metadata, spec, status }) => {
-      if (metadata.namespace !== revision.namespace) return false;
-      const isDelivered = ({ repository, package: other }: { repository: string; package: string }) =>
-        repository === repositoryName && other === path;
-      return selects(spec.selector, revision, repository) || (status?.packages ?? []).some(isDelivered);
+    return this.#options.targets().filter((target) => {
+      if (target.metadata.namespace !== revision.namespace) return false;
+      const isDelivered =
+        this.#options.delivered.find(target, { repository: repositoryName, package: path }) !== undefined;
+      return isDelivered || selects(target.spec.selector, revision, repository);
     });
   }
 
@@ -225,7 +225,8 @@ export class DeliveryPreviews {
     const objects = repositoryObjects().filter(({ metadata }) => metadata.namespace === namespace);
     const key = packageKey(revision.key);
     const focus: PackageFocus = isPublished(revision) ? { key } : { key, draft: { row: revision, revision: number } };
-    let wanted = await this.#wanted.of(target, repositories, objects, folders, focus);
+    const known = this.#options.delivered.of(target);
+    let wanted = await this.#wanted.of(target, known, repositories, objects, folders, focus);
     let result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
     if (result.missing.length > 0) {
       wanted = await this.#wanted.load(target, wanted, result.missing, repositories);
@@ -233,7 +234,7 @@ export class DeliveryPreviews {
     }
     if (target.spec.drift === 'Report' && head !== undefined && isPublished(revision)) {
       // Without a new publication, a changed folder stays.
-      const differing = deliveredBefore(result.packages, folders, target.status);
+      const differing = deliveredBefore(result.packages, folders, known);
       const kept = new Set(
         (await findDrift(branch.git, head, settings.name, differing)).map(({ of }) => packageKey(of)),
       );

@@ -108,7 +108,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     buildPackage: session.buildPackage,
     requiredGates,
   });
-  const healthy = healthyResolver({ store, targets: () => readers.targets.list(), requiredGates });
+  const { delivered } = readers;
+  const healthy = healthyResolver({ store, targets: () => readers.targets.list(), delivered, clock, requiredGates });
   const resolvers = [ipam.resolver, deliverable.resolver, healthy.resolver, ...choice.resolvers];
   const applicableResolversOf = ({ revision, content }: RevisionEvaluation) =>
     revision.kptfile === undefined ? [] : applicableResolvers(resolvers, subjectOf(revision, content), true);
@@ -146,18 +147,19 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     approval: () => approvalController({ client, store, clock, applicableResolvers: applicableResolversOf }),
     delivery: () =>
       deliveryController({
-        ...{ client, store, clock, dataFolder, git },
+        ...{ client, store, clock, dataFolder, git, delivered },
         ...{ targetObjects: session.targetObjects, buildPackage: session.buildPackage },
         onCommit: (target, folders) => {
           if (target.spec.engine?.trigger?.type === 'Annotation') changedFolders.add(keyOf(target), folders);
         },
       }),
-    'deployment-status': () => deploymentStatusController({ client, store, clock, dataFolder, git, sources }),
+    'deployment-status': () =>
+      deploymentStatusController({ client, store, clock, dataFolder, git, sources, delivered }),
     'sync-trigger': () =>
       syncTriggerController({ client, clock, post, changedFolders, openCluster: sources.openCluster }),
     notification: () => notificationController({ client, clock, post }),
-    rollback: () => rollbackController({ client, store, clock, dataFolder, git }),
-    dora: () => doraController({ client, store, clock, dataFolder, git }),
+    rollback: () => rollbackController({ client, store, clock, dataFolder, git, delivered }),
+    dora: () => doraController({ client, store, clock, dataFolder, git, delivered }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

@@ -1,5 +1,6 @@
 import type { Manager } from '../../controller/manager.ts';
 import { ObjectReader } from '../../controller/object-reader.ts';
+import { DeliveredPackages } from '../../delivery/delivered/delivered-packages.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import type { Client } from '../../resource/client/client.ts';
@@ -7,6 +8,7 @@ import { secretKind } from '../../resource/kinds/core/secret.ts';
 import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { functionPolicyKind } from '../../resource/kinds/sluice/function-policy.ts';
+import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
 import { packagePolicyKind } from '../../resource/kinds/sluice/package-policy.ts';
 import { type KubernetesObject, keyOf, type ObjectKey } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
@@ -35,6 +37,9 @@ export class ObjectReaders {
   /** The ConfigMaps with the people of Repositories. */
   readonly lists;
   readonly targets;
+  readonly deliveries;
+  /** The packages that targets deliver, from the objects of `deliveries`. */
+  readonly delivered = new DeliveredPackages();
   readonly signingSecret;
   /** For `sharingRepositories`. */
   readonly sharing: RepositoryReader;
@@ -59,6 +64,8 @@ export class ObjectReaders {
     this.functionPolicies = reader(functionPolicyKind);
     this.lists = new NamedLists({ ...common, repositories: this.repositories.informer });
     this.targets = reader(deliveryTargetKind);
+    this.deliveries = reader(packageDeliveryKind);
+    this.delivered.follow(this.deliveries.informer);
     this.signingSecret =
       signingSecret === undefined
         ? undefined
@@ -83,7 +90,8 @@ export class ObjectReaders {
 
   /**
    * Resolves when reads return everything that was acknowledged before the call and that decisions about packages of this Repository depend
-   * on. Rejects with Unavailable or Timeout if that cannot be established.
+   * on. What targets deliver is not read again: that would be a list of thousands of objects for each decision, and only the controller of
+   * deliveries writes it. Rejects with Unavailable or Timeout if that cannot be established.
    */
   async refresh(repository: ObjectKey): Promise<void> {
     const { repositories, targets, signingSecret } = this;
@@ -121,11 +129,12 @@ export class ObjectReaders {
     manager.share(this.policies.informer);
     manager.share(this.functionPolicies.informer);
     manager.share(this.targets.informer);
+    manager.share(this.deliveries.informer);
   }
 
   #all(): Pick<ObjectReader<KubernetesObject>, 'start' | 'stop'>[] {
-    const { repositories, policies, functionPolicies, targets, signingSecret } = this;
-    const always = [repositories, policies, functionPolicies, targets];
+    const { repositories, policies, functionPolicies, targets, deliveries, signingSecret } = this;
+    const always = [repositories, policies, functionPolicies, targets, deliveries];
     return signingSecret === undefined ? always : [...always, signingSecret];
   }
 }

@@ -171,7 +171,7 @@ export class Session {
         await deliverability.prepare(revision, files);
         const message = describeRefusal(deliverability.check(revision, files));
         if (message !== undefined) return { type: DELIVERABLE_TYPE, message };
-        return unhealthyProblem(revision, this.readers.targets.listIn(revision.namespace));
+        return unhealthyProblem(revision, this.readers.targets.listIn(revision.namespace), this.readers.delivered);
       },
     });
     this.registry = new Registry();
@@ -184,7 +184,8 @@ export class Session {
       alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
       explain: (context, key) => this.explain(context, key),
       preview: (context, revision, target) => this.preview(context, revision, target),
-      deployments: (revision) => deploymentsOf(revision, this.readers.targets.listIn(revision.namespace)),
+      deployments: (revision) =>
+        deploymentsOf(revision, this.readers.targets.listIn(revision.namespace), this.readers.delivered),
       ...this.#memory,
     });
     this.#revisions = revisions.table;
@@ -308,6 +309,7 @@ export class Session {
       mirrorOf: (target) => targetMirror(this.folder, target),
       repositories: () => this.readers.repositories.list(),
       targets: () => this.readers.targets.list(),
+      delivered: this.readers.delivered,
     };
   }
 

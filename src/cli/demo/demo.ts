@@ -9,6 +9,7 @@ import { aborted } from '../../app/service/until-stopped.ts';
 import { applyConfig, readConfig } from '../../app/session/apply-config.ts';
 import type { Session } from '../../app/session/session.ts';
 import { signingChoice } from '../../app/trust/signing-choice.ts';
+import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';
 import { commandLine } from '../../foundation/text/command-line.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { hostedFolder } from '../../package/store/open-package-repository.ts';
@@ -108,8 +109,11 @@ async function printOutcome(running: Running, options: DataOptions, invocation: 
 async function printDelivered(session: Session, { terminal }: Invocation): Promise<void> {
   const { items } = await session.client.list(deliveryTargetKind);
   terminal.line('Delivered:');
-  for (const { metadata, spec, status } of items) {
-    const packages = (status?.packages ?? []).map((one) => `${one.package} v${one.revision}`);
+  for (const target of items) {
+    const { metadata, spec, status } = target;
+    const packages = (await deliveredOf(session.client, undefined, target)).map(
+      (one) => `${one.package} v${one.revision}`,
+    );
     const commit = status?.lastCommit === undefined ? 'nothing' : `commit ${status.lastCommit.slice(0, 12)}`;
     const what = packages.length === 0 ? '' : `: ${packages.join(', ')}`;
     terminal.line(`  ${printable(metadata.name)}  ${commit} on ${printable(spec.git.branch)}${printable(what)}`);

@@ -1,3 +1,4 @@
+import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { nearMisses } from '../../foundation/text/near-misses.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
@@ -37,9 +38,11 @@ export function targetGet(
     }
     const isEach = options.packages === true || options.unhealthy === true;
     const columns = isEach ? PACKAGE_COLUMNS : TARGET_COLUMNS;
-    const rows = isEach
-      ? targets.flatMap((target) => packageRows(target, now, ({ isGood }) => options.unhealthy !== true || !isGood))
-      : targets.map((target) => targetRow(target, now));
+    const isShown = ({ isGood }: { readonly isGood: boolean }) => options.unhealthy !== true || !isGood;
+    const rows: string[][] = [];
+    for (const target of targets)
+      if (isEach) rows.push(...packageRows(target, await deliveredOf(access.client, undefined, target), now, isShown));
+      else rows.push(targetRow(target, now));
     if (rows.length === 0) terminal.note(targets.length === 0 ? 'No targets found' : 'No packages found');
     else terminal.out.write(table(columns, rows, { headers, paint: paintStates(terminal, columns) }));
     return 0;

@@ -1,3 +1,4 @@
+import { type DeliveredPackage, deliveredCount } from '../../delivery/delivered/delivered-package.ts';
 import { rollbackText } from '../../delivery/rollback/rollback-status.ts';
 import { packageKey } from '../../delivery/selection/select-revisions.ts';
 import { deploymentMessage } from '../../delivery/status/revision-deployments.ts';
@@ -24,7 +25,7 @@ export function targetRow({ metadata, spec, status }: DeliveryTarget, now: numbe
   const missing = spec.engine === undefined ? 'no spec.engine' : 'not read yet';
   return [
     metadata.name,
-    String(status?.packages?.length ?? 0),
+    String(deliveredCount(status)),
     delivered,
     deployment?.synced.status ?? '-',
     deployment?.healthy.status ?? '-',
@@ -36,10 +37,10 @@ export function targetRow({ metadata, spec, status }: DeliveryTarget, now: numbe
 /** One line for each package of a target. */
 export function packageRows(
   { metadata, status }: DeliveryTarget,
+  packages: readonly DeliveredPackage[],
   now: number,
   isShown: (state: { readonly isGood: boolean }) => boolean,
 ): string[][] {
-  const { packages = [] } = status ?? {};
   const deployment = currentDeployment({ status });
   const rollbackOf = new Map((status?.rollbacks ?? []).map((one) => [packageKey(one), rollbackText(one)]));
   return packages.flatMap((one) => {

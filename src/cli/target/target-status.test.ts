@@ -3,9 +3,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { dataFolder } from '../../app/data/data-folder.ts';
 import { ObjectSet } from '../../app/data/object-set.ts';
+import { packageDeliveryOf } from '../../delivery/delivered/delivered-package.ts';
 import { targetDeployment } from '../../delivery/status/target-deployment.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
+import { keyOf } from '../../resource/object/object.ts';
 import { completeNames } from '../completion/complete-names.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
@@ -47,7 +50,13 @@ async function report(upf: typeof good | typeof bad, commit = COMMIT): Promise<v
     const deployment = targetDeployment(states, {
       ...{ delivered: good, commit, objects: [], before: undefined, now: Date.now() },
     });
-    await client.updateStatus(deliveryTargetKind, { ...target, status: { lastCommit: COMMIT, packages, deployment } });
+    for (const one of packages) {
+      const object = packageDeliveryOf(target, one, one.package, new Date().toISOString());
+      if ((await client.find(packageDeliveryKind, keyOf(object))) === undefined)
+        await client.create(packageDeliveryKind, object);
+    }
+    const status = { lastCommit: COMMIT, packageCount: packages.length, deployment };
+    await client.updateStatus(deliveryTargetKind, { ...target, status });
   } finally {
     await objects.close();
   }

@@ -1,5 +1,6 @@
 import { untilStopped } from '../../app/service/until-stopped.ts';
 import { Informer } from '../../controller/informer.ts';
+import { deliveredCount } from '../../delivery/delivered/delivered-package.ts';
 import { currentDeployment } from '../../delivery/status/target-deployment.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
@@ -56,12 +57,7 @@ async function follow(
   let last = '';
   const print = (target: DeliveryTarget) => {
     const { status } = target;
-    const shown = JSON.stringify([
-      status?.lastCommit,
-      status?.deployment,
-      status?.packages?.length,
-      status?.conditions,
-    ]);
+    const shown = JSON.stringify([status?.lastCommit, status?.deployment, deliveredCount(status), status?.conditions]);
     if (shown === last) return;
     last = shown;
     if (output === 'json') terminal.line(JSON.stringify(target));

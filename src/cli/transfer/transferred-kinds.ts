@@ -18,10 +18,11 @@ import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { clusterRoleKind, roleKind } from '../../resource/kinds/rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/rbac/role-binding.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 
-/** Programs write them again: events, locks, and what Porch derives from packages. */
-const RECREATED: readonly Kind[] = [eventKind, leaseKind, packageRevKind];
+/** Programs write them again: events, locks, what Porch derives from packages, and what targets deliver. */
+const RECREATED: readonly Kind[] = [eventKind, leaseKind, packageRevKind, packageDeliveryKind];
 /** Others depend on them: namespaces, definitions, credentials and rights. */
 const FIRST: readonly Kind[] = [
   ...[namespaceKind, customResourceDefinitionKind, secretKind, configMapKind, serviceAccountKind, serviceKind],

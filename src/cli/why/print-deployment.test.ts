@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { withDeployment } from '../../../controllers/deployment-status/explain-deployment.ts';
+import { deliveredBy, storedTarget } from '../../../test/support/delivered.ts';
 import { targetDeployment } from '../../delivery/status/target-deployment.ts';
 import type { Explanation } from '../../package/model/revision/explanation.ts';
 import type { PackageRevision } from '../../package/model/revision/package-revision.ts';
@@ -25,13 +26,14 @@ const deployment = targetDeployment(
     ...{ before: undefined, now: NOW - 180_000 },
   },
 );
-const target = {
+const target = storedTarget({
   ...deliveryTargetKind.complete({
     metadata: { name: 'edge-east' },
     spec: { selector: {}, git: { repo: 'file:///site.git' } },
   }),
-  status: { packages, lastCommit: 'c', deployment },
-};
+  status: { packageCount: 1, lastCommit: 'c', deployment },
+});
+const packagesOf = deliveredBy([target, packages]);
 const delivered = {
   target: 'edge-east',
   state: 'Delivered',
@@ -62,7 +64,7 @@ test('why prints when a revision was delivered, and what the engine reports of i
     ...{
       resolvers: [],
       next: [],
-      delivery: [{ ...withDeployment(delivered, revision(2), target), notes: ['drifted: \u001b[31mx'] }],
+      delivery: [{ ...withDeployment(delivered, revision(2), target, packagesOf), notes: ['drifted: \u001b[31mx'] }],
     },
   } satisfies Explanation;
   printExplanation(new Terminal(out, out, { NO_COLOR: '1' }), explanation, NOW);
@@ -75,9 +77,9 @@ test('why prints when a revision was delivered, and what the engine reports of i
 });
 
 test('a report about another revision or an earlier delivery is left out', () => {
-  expect(withDeployment(delivered, revision(1), target)).toBe(delivered);
+  expect(withDeployment(delivered, revision(1), target, packagesOf)).toBe(delivered);
   const later = { ...target, status: { ...target.status, lastCommit: 'd' } };
-  expect(withDeployment(delivered, revision(2), later)).toBe(delivered);
+  expect(withDeployment(delivered, revision(2), later, packagesOf)).toBe(delivered);
   const other = { target: 'edge-east', state: 'NotDelivered', message: 'x' };
-  expect(withDeployment(other, revision(2), target)).toBe(other);
+  expect(withDeployment(other, revision(2), target, packagesOf)).toBe(other);
 });

@@ -122,13 +122,14 @@ test('property: a rollback follows from the last delivery alone, once, to an ear
         });
         const target = {
           ...complete,
-          status: {
-            ...{ lastCommit: `d${commits}`, rollbacks, deployment },
-            packages: [{ ...PACKAGE, revision, commit: `c${revision}`, tree: 't' }],
-          },
+          status: { lastCommit: `d${commits}`, rollbacks, deployment },
         };
+        const packages = [{ ...PACKAGE, revision, commit: `c${revision}`, tree: 't' }];
         const highest = Math.max(...published.keys());
-        const decision = decideRollbacks(target, observations, { monotonicMs: monotonic, highestOf: () => highest });
+        const decision = decideRollbacks(target, packages, observations, {
+          monotonicMs: monotonic,
+          highestOf: () => highest,
+        });
         observations = decision.observations;
         for (const due of decision.due) {
           expect(isFailing(), 'only a failure of the delivered content').toBe(true);
@@ -146,9 +147,14 @@ test('property: a rollback follows from the last delivery alone, once, to an ear
           expect(published.get(found.to), 'one that counts').toBe(true);
           isRolledBackDelivery = true;
           rollbacks = [{ ...PACKAGE, from: revision, to: found.to, time: '2026-01-01T00:00:00Z', reason: 'Degraded' }];
-          const before = decideRollbacks({ ...target, status: { ...target.status, rollbacks } }, observations, {
-            ...{ monotonicMs: monotonic + 10 * LIMIT_MS, highestOf: () => highest },
-          });
+          const before = decideRollbacks(
+            { ...target, status: { ...target.status, rollbacks } },
+            packages,
+            observations,
+            {
+              ...{ monotonicMs: monotonic + 10 * LIMIT_MS, highestOf: () => highest },
+            },
+          );
           expect(before.due, 'none while there is one').toEqual([]);
         }
       }

@@ -1,5 +1,6 @@
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
+import type { DeliveredPackage } from '../delivered/delivered-package.ts';
 import { packageKey } from '../selection/select-revisions.ts';
 import {
   currentDeployment,
@@ -7,8 +8,6 @@ import {
   type PackageName,
   type TimedDeployment,
 } from '../status/target-deployment.ts';
-
-export type DeliveredPackage = NonNullable<NonNullable<DeliveryTarget['status']>['packages']>[number];
 
 /**
  * Milliseconds after a delivery within which a package has to become unhealthy: a revision that was healthy before is not the cause of a
@@ -60,6 +59,7 @@ const NOTHING: RollbackDecision = { observations: new Map(), due: [], nextMs: un
  */
 export function decideRollbacks(
   { spec, status }: Pick<DeliveryTarget, 'spec' | 'status'>,
+  packages: readonly DeliveredPackage[],
   before: Observations,
   { monotonicMs, highestOf }: DecisionContext,
 ): RollbackDecision {
@@ -72,7 +72,7 @@ export function decideRollbacks(
   const observations = new Map<string, Observation>();
   const due: DueRollback[] = [];
   let nextMs: number | undefined;
-  for (const delivered of status?.packages ?? []) {
+  for (const delivered of packages) {
     const state = deploymentOf(deployment, delivered);
     const key = packageKey(delivered);
     if (!isFailing(state) || excluded.has(key) || highestOf(delivered) !== delivered.revision) continue;

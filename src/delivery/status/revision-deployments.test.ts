@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { deliveredBy, storedTarget } from '../../../test/support/delivered.ts';
 import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { deploymentMessage, deploymentsOf } from './revision-deployments.ts';
 import { statusCounts, targetDeployment } from './target-deployment.ts';
@@ -32,7 +33,11 @@ function target(
     before: undefined,
     now: NOW,
   });
-  return { ...object, status: { packages: delivered, ...(isReadBack ? { deployment } : {}) } };
+  const made = storedTarget({
+    ...object,
+    status: { packageCount: delivered.length, ...(isReadBack ? { deployment } : {}) },
+  });
+  return [made, delivered] as const;
 }
 
 const revision = (path: string, number: number) => ({
@@ -53,7 +58,13 @@ test('a revision has the targets of its namespace that deliver it, and not those
     target('east', 'other', [['web', 1, good]]),
   ];
   const since = new Date(NOW).toISOString();
-  expect(deploymentsOf(revision('web', 1), targets)).toEqual([
+  const read = (path: string, number: number) =>
+    deploymentsOf(
+      revision(path, number),
+      targets.map(([one]) => one),
+      deliveredBy(...targets),
+    );
+  expect(read('web', 1)).toEqual([
     {
       target: 'east',
       delivered: 'True',
@@ -64,11 +75,9 @@ test('a revision has the targets of its namespace that deliver it, and not those
     },
     { target: 'plain', delivered: 'True', synced: 'Unknown', healthy: 'Unknown' },
   ]);
-  expect(deploymentsOf(revision('db', 1), targets)).toEqual([
-    { target: 'east', delivered: 'True', synced: 'True', healthy: 'True', since },
-  ]);
-  expect(deploymentsOf(revision('web', 3), targets)).toEqual([]);
-  expect(deploymentsOf(revision('web', 0), targets)).toEqual([]);
+  expect(read('db', 1)).toEqual([{ target: 'east', delivered: 'True', synced: 'True', healthy: 'True', since }]);
+  expect(read('web', 3)).toEqual([]);
+  expect(read('web', 0)).toEqual([]);
 });
 
 test('with thousands of different states those beyond the limit are not known, and never healthy', () => {
@@ -89,18 +98,26 @@ test('with thousands of different states those beyond the limit are not known, a
   expect(deployment.healthy.message).toContain('1500 of 3000 packages are healthy');
   // An object of a cluster has at most 1.5 MB.
   expect(JSON.stringify(deployment).length).toBeLessThan(600_000);
-  const packages = names.map((path) => ({ repository: 'apps', package: path, revision: 1, commit: '', tree: '' }));
-  expect(statusCounts({ status: { packages, deployment } }, 'healthy')).toEqual({
+  const packageCount = names.length;
+  expect(statusCounts({ status: { packageCount, deployment } }, 'healthy')).toEqual({
     True: 1500,
     False: 1000,
     Unknown: 500,
   });
-  expect(statusCounts({ status: { packages, deployment } }, 'synced')).toEqual({ True: 2500, False: 0, Unknown: 500 });
-  expect(statusCounts({ status: { packages, deployment, lastCommit: 'next' } }, 'synced')).toMatchObject({
+  expect(statusCounts({ status: { packageCount, deployment } }, 'synced')).toEqual({
+    True: 2500,
+    False: 0,
+    Unknown: 500,
+  });
+  expect(statusCounts({ status: { packageCount, deployment, lastCommit: 'next' } }, 'synced')).toMatchObject({
     Unknown: 3000,
   });
-  const base = target('east', 'default', [['p2999', 1, bad]]);
-  const [one] = deploymentsOf(revision('p2999', 1), [{ ...base, status: { ...base.status, deployment } }]);
+  const [base, packages] = target('east', 'default', [['p2999', 1, bad]]);
+  const [one] = deploymentsOf(
+    revision('p2999', 1),
+    [{ ...base, status: { ...base.status, deployment } }],
+    deliveredBy([base, packages]),
+  );
   expect(one).toMatchObject({ healthy: expect.not.stringMatching('True') });
 });
 

@@ -2,36 +2,20 @@ import type { PackageRevision } from '../../package/model/revision/package-revis
 import type { RevisionDeployment } from '../../resource/kinds/porch/package-revision.ts';
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
-import { packageKey } from '../selection/select-revisions.ts';
+import type { DeliveredPackages } from '../delivered/delivered-packages.ts';
 import { currentDeployment, deploymentOf, type TimedDeployment } from './target-deployment.ts';
-
-type Status = NonNullable<DeliveryTarget['status']>;
-type DeliveredPackage = NonNullable<Status['packages']>[number];
-
-/** Packages by status; the objects of readers are frozen, and replaced when they change. */
-const indexes = new WeakMap<Status, ReadonlyMap<string, DeliveredPackage>>();
-
-/** The package that a target delivers, in the revision that it delivers it in. */
-export function deliveredPackage(
-  { status }: Pick<DeliveryTarget, 'status'>,
-  key: { readonly repository: string; readonly package: string },
-): DeliveredPackage | undefined {
-  if (status?.packages === undefined) return undefined;
-  const index = indexes.get(status) ?? new Map(status.packages.map((one) => [packageKey(one), one]));
-  indexes.set(status, index);
-  return index.get(packageKey(key));
-}
 
 /** The targets that deliver a revision, and what their engines report. */
 export function deploymentsOf(
   { key, revision, namespace }: Pick<PackageRevision, 'key' | 'revision' | 'namespace'>,
   targets: readonly DeliveryTarget[],
+  delivered: DeliveredPackages,
 ): RevisionDeployment[] {
   if (revision < 1) return [];
   return targets
     .flatMap((target): RevisionDeployment[] => {
       if ((target.metadata.namespace ?? DEFAULT_NAMESPACE) !== namespace) return [];
-      if (deliveredPackage(target, key)?.revision !== revision) return [];
+      if (delivered.find(target, key)?.revision !== revision) return [];
       const deployment = currentDeployment(target);
       const name = target.metadata.name;
       if (deployment === undefined) return [{ target: name, delivered: 'True', synced: 'Unknown', healthy: 'Unknown' }];

@@ -1,4 +1,5 @@
 import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import { deliveredCount } from '../delivered/delivered-package.ts';
 import { packageKey } from '../selection/select-revisions.ts';
 import type { PackageDeployment } from './deployment-state.ts';
 import { type DeploymentState, state } from './engine-report.ts';
@@ -196,12 +197,12 @@ export function statusCounts(
   condition: 'synced' | 'healthy',
 ): Readonly<Record<TimedState['status'], number>> {
   const counts = { True: 0, False: 0, Unknown: 0 };
-  const { packages = [] } = status ?? {};
+  const total = deliveredCount(status);
   const deployment = currentDeployment({ status });
-  if (deployment === undefined) return { ...counts, Unknown: packages.length };
+  if (deployment === undefined) return { ...counts, Unknown: total };
   const { packages: listed = [], unlisted, common } = deployment;
   for (const one of listed) counts[one[condition].status] += 1;
   counts.Unknown += unlisted?.count ?? 0;
-  counts[common[condition].status] += Math.max(0, packages.length - listed.length - (unlisted?.count ?? 0));
+  counts[common[condition].status] += Math.max(0, total - listed.length - (unlisted?.count ?? 0));
   return counts;
 }

@@ -20,6 +20,7 @@ import { clusterRoleBindingKind, roleBindingKind } from './rbac/role-binding.ts'
 import { deliveryTargetKind } from './sluice/delivery-target.ts';
 import { functionPolicyKind } from './sluice/function-policy.ts';
 import { notificationKind } from './sluice/notification.ts';
+import { packageDeliveryKind } from './sluice/package-delivery.ts';
 import { packagePolicyKind } from './sluice/package-policy.ts';
 
 /** Kinds whose objects are kept as they are written, in contrast to those that are derived from Git. */
@@ -27,6 +28,7 @@ export const OBJECT_KINDS: readonly Kind[] = [
   namespaceKind,
   repositoryKind,
   deliveryTargetKind,
+  packageDeliveryKind,
   packagePolicyKind,
   functionPolicyKind,
   notificationKind,

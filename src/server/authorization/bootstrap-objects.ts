@@ -16,7 +16,7 @@ const PACKAGES = ['packagerevisions', 'packagerevisionresources', 'packages'];
 const PACKAGE_READINGS = ['diff', 'explain', 'history', 'preview'].map((name) => `packagerevisions/${name}`);
 const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = [
   ['config.porch.kpt.dev', ['repositories']],
-  ['sluice.dev', ['deliverytargets', 'notifications', 'packagepolicies']],
+  ['sluice.dev', ['deliverytargets', 'notifications', 'packagedeliveries', 'packagepolicies']],
   ['ipam.resource.nephio.org', ['ipclaims', 'ipprefixes', 'networkinstances']],
 ];
 
@@ -44,9 +44,9 @@ const ISSUE_CONDITIONS = rule('porch.kpt.dev', ['packagerevisions/status'], ['pa
 
 /**
  * Policies decide who may approve; they select repositories by label, and an annotation of a repository switches its gates off. Therefore
- * users who work on packages change neither.
+ * users who work on packages change neither. What targets deliver is a record of Sluice itself, which no role may change.
  */
-const GUARDED = ['packagepolicies', 'repositories'];
+const GUARDED = ['packagedeliveries', 'packagepolicies', 'repositories'];
 const EDITABLE = PACKAGE_RULES.map(
   ([group, resources]) => [group, resources.filter((resource) => !GUARDED.includes(resource))] as const,
 );
@@ -72,7 +72,7 @@ const ADMIN: readonly PolicyRule[] = [
 ];
 
 /** Without it a preview and the deployments of a revision have nothing but the names of the targets of their namespace. */
-const READ_TARGETS = rule('sluice.dev', ['deliverytargets'], READ);
+const READ_TARGETS = rule('sluice.dev', ['deliverytargets', 'packagedeliveries'], READ);
 
 const INFO_PATHS = ['/healthz', '/livez', '/readyz', '/version', '/version/'];
 const DISCOVERY_PATHS = [...INFO_PATHS, '/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'];

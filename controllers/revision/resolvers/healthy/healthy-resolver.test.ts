@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
+import type { DeliveredPackage } from '../../../../src/delivery/delivered/delivered-package.ts';
 import { targetDeployment } from '../../../../src/delivery/status/target-deployment.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { Stored } from '../../../../src/resource/object/object.ts';
+import { deliveredBy, storedTarget } from '../../../../test/support/delivered.ts';
 import { type Fixture, fixture } from '../../../../test/support/fixture.ts';
 import { revisionController } from '../../revision-controller.ts';
 import { healthyResolver, unhealthyProblem } from './healthy-resolver.ts';
@@ -11,11 +14,13 @@ const good = { status: 'True', reason: 'Synced', message: '' } as const;
 const bad = { status: 'False', reason: 'Degraded', message: 'x' } as const;
 
 let world: Fixture;
-let targets: DeliveryTarget[];
+let targets: Stored<DeliveryTarget>[];
+let deliveredPackages: readonly DeliveredPackage[];
 beforeEach(async () => {
   world = await fixture();
   await world.register('apps');
   targets = [];
+  deliveredPackages = [];
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
@@ -40,18 +45,25 @@ function statusOf(states: Readonly<Record<string, typeof good | typeof bad>>, ev
     before: undefined,
     now: 0,
   });
-  return { packages, lastCommit: 'c', deployment };
+  deliveredPackages = packages;
+  return { packageCount: packages.length, lastCommit: 'c', deployment };
 }
 
-function target(status?: DeliveryTarget['status'], engine: object | null = { type: 'Flux' }): DeliveryTarget {
+function target(status?: DeliveryTarget['status'], engine: object | null = { type: 'Flux' }): Stored<DeliveryTarget> {
   const spec = { selector: {}, git: { repo: 'file:///site.git' }, ...(engine === null ? {} : { engine }) };
-  const object = deliveryTargetKind.complete({ metadata: { name: 'core', namespace: 'default' }, spec } as never);
+  const object = storedTarget(
+    deliveryTargetKind.complete({ metadata: { name: 'core', namespace: 'default' }, spec } as never),
+  );
   return status === undefined ? object : { ...object, status };
 }
 
+const delivered = () => deliveredBy(...targets.map((one) => [one, deliveredPackages] as const));
+
 async function reconcile(name: string): Promise<void> {
   const { client, store, clock } = world;
-  const { resolver, sources } = healthyResolver({ store, targets: () => targets, requiredGates: () => [] });
+  const { resolver, sources } = healthyResolver({
+    ...{ store, clock, targets: () => targets, delivered: delivered(), requiredGates: () => [] },
+  });
   const recorder = world.recorder('controller:revision');
   const controller = revisionController({ ...{ client, store, clock, recorder, sources }, resolvers: [resolver] });
   await controller.reconcile({ namespace: 'default', name }, { signal: new AbortController().signal, failures: 0 });
@@ -103,9 +115,9 @@ test('an approval notices a target that became unhealthy a moment ago', async ()
   const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile() });
   targets = [target(statusOf({ amf: good }))];
   await reconcile(name);
-  expect(unhealthyProblem(world.store.get(name), targets)).toBeUndefined();
+  expect(unhealthyProblem(world.store.get(name), targets, delivered())).toBeUndefined();
   targets = [target(statusOf({ amf: bad }))];
-  expect(unhealthyProblem(world.store.get(name), targets)).toMatchObject({ type: TYPE });
+  expect(unhealthyProblem(world.store.get(name), targets, delivered())).toMatchObject({ type: TYPE });
 });
 
 test('a package without such a gate gets no condition, and loses one whose gate is gone', async () => {

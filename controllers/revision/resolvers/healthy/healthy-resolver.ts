@@ -1,10 +1,13 @@
 import { conditionsOf, gatesOf, type Kptfile } from '../../../../kptfile-schema/index.ts';
 import { type Source, watchKind } from '../../../../src/controller/source.ts';
+import type { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
+import type { Clock } from '../../../../src/foundation/time/clock.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import type { Resolver } from '../../../../src/package/plan/ports/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
-import { DEFAULT_NAMESPACE, type ObjectKey } from '../../../../src/resource/object/object.ts';
+import { DEFAULT_NAMESPACE, keyOf, type ObjectKey } from '../../../../src/resource/object/object.ts';
+import { deliveredSource } from '../../../delivery/delivered-source.ts';
 import {
   HEALTHY_TYPES,
   healthCondition,
@@ -18,6 +21,10 @@ export interface HealthyOptions {
   readonly store: Pick<RevisionStore, 'list'>;
   /** All DeliveryTargets. */
   readonly targets: () => readonly DeliveryTarget[];
+  readonly delivered: DeliveredPackages;
+  readonly clock: Clock;
+  /** See `deliveredSource`. */
+  readonly quietMs?: number;
   /** Condition types that policies require of a revision. */
   readonly requiredGates: (revision: PackageRevision) => readonly string[];
 }
@@ -29,7 +36,8 @@ export interface Healthy {
 }
 
 /** Settles conditions on the health of targets, which gate a package until what it depends on runs; see README.md. */
-export function healthyResolver({ store, targets, requiredGates }: HealthyOptions): Healthy {
+export function healthyResolver(options: HealthyOptions): Healthy {
+  const { store, targets, delivered, requiredGates, clock, quietMs } = options;
   const gatesIn = (revision: PackageRevision, kptfile: Kptfile) =>
     [...new Set([...gatesOf(kptfile), ...requiredGates(revision)])].filter(isHealthyType);
 
@@ -43,16 +51,15 @@ export function healthyResolver({ store, targets, requiredGates }: HealthyOption
       const gates = gatesIn(revision, kptfile);
       const wanted = wantedPackages(kptfile, revision.record);
       return {
-        conditions: gates.map((type) => healthCondition(type, targets(), revision.namespace, wanted)),
+        conditions: gates.map((type) => healthCondition(type, targets(), revision.namespace, wanted, delivered)),
         withdraw: [...conditions.keys()].filter((type) => isHealthyType(type) && !gates.includes(type)),
       };
     },
   };
 
   /** A gate of a policy has its condition since the first run. */
-  const concerned = ({ metadata }: DeliveryTarget): ObjectKey[] => {
-    const type = healthyType(metadata.name);
-    const namespace = metadata.namespace ?? DEFAULT_NAMESPACE;
+  const concerned = ({ name: target, namespace = DEFAULT_NAMESPACE }: ObjectKey): ObjectKey[] => {
+    const type = healthyType(target);
     return [...store.list({ lifecycle: 'Draft' }), ...store.list({ lifecycle: 'Proposed' })]
       .filter(
         ({ kptfile, namespace: own }) =>
@@ -67,7 +74,13 @@ export function healthyResolver({ store, targets, requiredGates }: HealthyOption
     sources: [
       watchKind(deliveryTargetKind, {
         predicate: (event) => event.type !== 'update' || healthKey(event.object) !== healthKey(event.old),
-        map: ({ object }) => concerned(object),
+        map: ({ object }) => concerned(keyOf(object)),
+      }),
+      deliveredSource({
+        ...{ clock, map: concerned },
+        ...(quietMs === undefined ? {} : { quietMs }),
+        // A condition names packages, and not their revisions.
+        predicate: ({ type }) => type !== 'update',
       }),
     ],
   };
@@ -77,12 +90,13 @@ export function healthyResolver({ store, targets, requiredGates }: HealthyOption
 export function unhealthyProblem(
   { kptfile, record, namespace }: PackageRevision,
   targets: readonly DeliveryTarget[],
+  delivered: DeliveredPackages,
 ): { readonly type: string; readonly message: string } | undefined {
   if (kptfile === undefined) return undefined;
   const wanted = wantedPackages(kptfile, record);
   for (const [type, condition] of conditionsOf(kptfile)) {
     if (!isHealthyType(type) || condition.status !== 'True') continue;
-    const { status, message = '' } = healthCondition(type, targets, namespace, wanted);
+    const { status, message = '' } = healthCondition(type, targets, namespace, wanted, delivered);
     if (status !== 'True') return { type, message };
   }
   return undefined;

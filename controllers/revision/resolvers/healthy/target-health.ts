@@ -1,5 +1,6 @@
 import type { Kptfile } from '../../../../kptfile-schema/index.ts';
-import { deliveredPackage } from '../../../../src/delivery/status/revision-deployments.ts';
+import { deliveredCount } from '../../../../src/delivery/delivered/delivered-package.ts';
+import type { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
 import { currentDeployment, deploymentOf } from '../../../../src/delivery/status/target-deployment.ts';
 import type { IssuedCondition } from '../../../../src/package/model/gates/verdict.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
@@ -41,6 +42,7 @@ export function healthCondition(
   targets: readonly DeliveryTarget[],
   namespace: string | undefined,
   wanted: readonly string[],
+  delivered: DeliveredPackages,
 ): IssuedCondition {
   const name = type.slice(PREFIX.length);
   const target = targets.find(
@@ -59,10 +61,10 @@ export function healthCondition(
     return condition('Unknown', 'Stale', `the health of target ${name} is not read since its last delivery`);
   const states = wanted.length === 0 ? [deployment.healthy] : [];
   for (const path of wanted) {
-    const found = (target.status?.packages ?? []).find(
-      (one) => one.package === path || `${one.repository}/${one.package}` === path,
-    );
-    if (found === undefined || deliveredPackage(target, found) === undefined)
+    const found = delivered
+      .of(target)
+      .find((one) => one.package === path || `${one.repository}/${one.package}` === path);
+    if (found === undefined)
       return condition('False', 'NotDelivered', `target ${name} does not deliver package ${path}`);
     states.push(deploymentOf(deployment, found).healthy);
   }
@@ -93,6 +95,6 @@ export function healthKey(target: DeliveryTarget): string {
     part(deployment?.healthy),
     part(deployment?.common.healthy),
     deployment?.packages?.map((one) => [one.repository, one.package, ...part(one.healthy)]),
-    target.status?.packages?.length,
+    deliveredCount(target.status),
   ]);
 }

@@ -105,7 +105,17 @@ export const deliveryTargetKind = defineKind({
       conditions: conditionsSchema.optional(),
       observedGeneration: observedGenerationSchema,
       lastCommit: z.string().optional().describe('ID of the commit that was last delivered.'),
-      packages: z.array(deliveredPackage).optional().describe('Packages in the last delivered commit.'),
+      packageCount: z.int().optional().describe('Number of packages in the last delivered commit.'),
+      packagesDigest: z
+        .string()
+        .optional()
+        .describe('SHA-256 of the packages in the last delivered commit, which are objects of kind PackageDelivery.'),
+      packages: z
+        .array(deliveredPackage)
+        .optional()
+        .describe(
+          'Deprecated: written by earlier versions, and replaced by objects of kind PackageDelivery. While it is present, it counts instead of them.',
+        ),
       deployment: targetDeploymentSchema.optional(),
       history: targetHistorySchema.optional(),
       rollbacks: z
@@ -127,7 +137,12 @@ export const deliveryTargetKind = defineKind({
       jsonPath: '.spec.git.directory',
       value: (object) => object.spec.git.directory,
     },
-    { name: 'Packages', type: 'integer', value: (object) => object.status?.packages?.length },
+    {
+      name: 'Packages',
+      type: 'integer',
+      jsonPath: '.status.packageCount',
+      value: ({ status }) => status?.packages?.length ?? status?.packageCount,
+    },
     READY_COLUMN,
     {
       name: 'Synced',

@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../object/object.ts';
 import type { KindIdentity } from '../../schema/kind-identity.ts';
 import { resourceName } from './object-rules.ts';
 
-/** Maximum size of all objects of one namespace; its events have a quota of the same size. */
+/** Maximum size of all objects of one namespace; its events and its PackageDeliveries each have a quota of the same size. */
 export interface QuotaLimits {
   readonly objects: number;
   /** About as many as the objects have as JSON. All of them are kept in memory. */
@@ -14,7 +14,7 @@ export const DEFAULT_QUOTA: QuotaLimits = { objects: 50_000, bytes: 256 * 1024 *
 
 export interface QuotaUsage {
   readonly namespace: string;
-  readonly resource: 'objects' | 'events';
+  readonly resource: 'objects' | 'events' | 'packagedeliveries';
   readonly objects: number;
   readonly bytes: number;
 }
@@ -84,8 +84,9 @@ export class NamespaceQuota {
   }
 }
 
-/** Sluice writes events itself, and they must not keep a user from creating other objects. */
+/** Sluice writes these itself, and they must not keep a user from creating other objects. */
 function resourceOf({ group, plural }: KindIdentity): QuotaUsage['resource'] {
+  if (group === 'sluice.dev' && plural === 'packagedeliveries') return 'packagedeliveries';
   return group === '' && plural === 'events' ? 'events' : 'objects';
 }
 

@@ -1,6 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import {
+  deliveredIn,
+  packagesDigest,
+  TARGET_LABEL,
+  targetLabelValue,
+} from '../../../../src/delivery/delivered/delivered-package.ts';
+import { compareText } from '../../../../src/delivery/path-rules.ts';
+import { packageKey } from '../../../../src/delivery/selection/select-revisions.ts';
+import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import type { PackageDelivery } from '../../../../src/resource/kinds/sluice/package-delivery.ts';
 import { eventually } from '../../../support/api/eventually.ts';
 import { KubeApi, type KubeObject } from '../../../support/api/kube-api.ts';
 import { RunningUp } from '../../../support/api/running-up.ts';
@@ -16,6 +26,7 @@ import { playNodes } from './play-nodes.ts';
 const KINDS = {
   Repository: ['config.porch.kpt.dev/v1alpha1', 'repositories'],
   DeliveryTarget: ['sluice.dev/v1alpha1', 'deliverytargets'],
+  PackageDelivery: ['sluice.dev/v1alpha1', 'packagedeliveries'],
   Secret: ['v1', 'secrets'],
 } as const;
 
@@ -122,20 +133,23 @@ export class GitOpsWorld implements AsyncDisposable {
   /** Waits until a target has delivered exactly these packages, as `<package> v<revision>`. Returns the commit. */
   async delivered(name: string, packages: readonly string[]): Promise<string> {
     const wanted = packages.toSorted().join();
-    const ofStatus = ({ body }: { readonly body: KubeObject }) => body.status as TargetStatus | undefined;
-    const answer = await eventually(
-      () => this.sluice.api.get(`${collectionOf('DeliveryTarget')}/${name}`),
-      (one) => {
-        const { packages: there = [] } = ofStatus(one) ?? {};
-        return (
-          there
-            .map((each) => `${each.package} v${each.revision}`)
-            .toSorted()
-            .join() === wanted
-        );
+    const selector = encodeURIComponent(`${TARGET_LABEL}=${targetLabelValue(name)}`);
+    const { status } = await eventually(
+      async () => {
+        const { body } = await this.sluice.api.list(`${collectionOf('PackageDelivery')}?labelSelector=${selector}`);
+        const there = body.items.flatMap((one) => deliveredIn(one as unknown as PackageDelivery) ?? []);
+        const target = await this.sluice.api.get(`${collectionOf('DeliveryTarget')}/${name}`);
+        return { there, status: target.body.status as DeliveryTarget['status'] };
       },
+      ({ there, status }) =>
+        there
+          .map((each) => `${each.package} v${each.revision}`)
+          .toSorted()
+          .join() === wanted &&
+        // The status follows the objects.
+        status?.packagesDigest === packagesDigest(there.sort((a, b) => compareText(packageKey(a), packageKey(b)))),
     );
-    return ofStatus(answer)?.lastCommit ?? '';
+    return status?.lastCommit ?? '';
   }
 
   /** The commit of the branch of a place. */
@@ -175,11 +189,6 @@ export class GitOpsWorld implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
-}
-
-interface TargetStatus {
-  readonly lastCommit?: string;
-  readonly packages?: readonly { readonly package: string; readonly revision: number }[];
 }
 
 function collectionOf(kind: keyof typeof KINDS): string {

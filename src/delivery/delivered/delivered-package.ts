@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
+import { type PackageDelivery, packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
+import { DEFAULT_NAMESPACE, type Stored } from '../../resource/object/object.ts';
+import { packageKey } from '../selection/select-revisions.ts';
+
+/** A package in the last delivered commit of a target. */
+export interface DeliveredPackage {
+  readonly repository: string;
+  /** Path of the package in its repository. */
+  readonly package: string;
+  readonly revision: number;
+  /** Of the revision; empty if it is not known. */
+  readonly commit: string;
+  /** The tree with the manifests; empty if it is not known. */
+  readonly tree: string;
+}
+
+/** Label of the objects of a target; see `targetLabelValue`. */
+export const TARGET_LABEL = 'sluice.dev/target';
+
+const MAX_LABEL_CHARACTERS = 63;
+/** 64 bits: a label only selects candidates, whose spec is compared. */
+const LABEL_DIGEST_CHARACTERS = 16;
+/** 128 bits: names of packages come from users, who could search for two with one digest. */
+const NAME_DIGEST_CHARACTERS = 32;
+/** Readable part of a name. */
+const MAX_READABLE_CHARACTERS = 200;
+
+/** The value of the label for a target: its name, or the beginning of a name that is too long for a label and a digest. */
+export function targetLabelValue(target: string): string {
+  if (target.length <= MAX_LABEL_CHARACTERS) return target;
+  const start = trimEnd(target.slice(0, MAX_LABEL_CHARACTERS - LABEL_DIGEST_CHARACTERS - 1));
+  return `${start}-${digestOf(target).slice(0, LABEL_DIGEST_CHARACTERS)}`;
+}
+
+/** The name of the object of a package: a DNS sub-domain. The digest alone distinguishes packages; the rest is for readers. */
+export function packageDeliveryName(target: string, { repository, package: path }: PackageDelivery['spec']): string {
+  const slug = path
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+  const readable = [target, slug]
+    .filter((part) => part !== '')
+    .join('.')
+    .slice(0, MAX_READABLE_CHARACTERS);
+  const digest = digestOf(JSON.stringify([target, repository, path]));
+  return `${trimEnd(readable)}-${digest.slice(0, NAME_DIGEST_CHARACTERS)}`;
+}
+
+/** Cuts what may not precede a dash in a DNS label. */
+function trimEnd(text: string): string {
+  return text.replace(/[-.]+$/, '');
+}
+
+/** The object of a package. `deliveredAt` stays while the same revision is delivered. */
+export function packageDeliveryOf(
+  { metadata }: Stored<DeliveryTarget>,
+  { repository, package: path, revision, commit, tree }: DeliveredPackage,
+  folder: string,
+  deliveredAt: string,
+): PackageDelivery {
+  const { apiVersion, kind } = packageDeliveryKind;
+  const spec = { target: metadata.name, repository, package: path };
+  // The group is that of the target.
+  const owner = { apiVersion, kind: 'DeliveryTarget', name: metadata.name, uid: metadata.uid, controller: true };
+  return {
+    ...{ apiVersion, kind },
+    metadata: {
+      name: packageDeliveryName(metadata.name, spec),
+      namespace: metadata.namespace ?? DEFAULT_NAMESPACE,
+      labels: { [TARGET_LABEL]: targetLabelValue(metadata.name) },
+      ownerReferences: [owner],
+    },
+    spec,
+    status: { revision, commit, tree, folder, deliveredAt },
+  };
+}
+
+/** True if the object belongs to this target, and not to an earlier one with its name. */
+export function isOwnedBy({ metadata }: PackageDelivery, uid: string | undefined): boolean {
+  return metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) === true;
+}
+
+/** What an object records; undefined for an object without a revision. */
+export function deliveredIn({ spec, status }: PackageDelivery): DeliveredPackage | undefined {
+  if (status === undefined) return undefined;
+  const { revision, commit, tree } = status;
+  return { repository: spec.repository, package: spec.package, revision, commit, tree };
+}
+
+/** The number of packages in the last delivered commit of a target. */
+export function deliveredCount(status: DeliveryTarget['status']): number {
+  return status?.packages?.length ?? status?.packageCount ?? 0;
+}
+
+/** A text that is the same for the same packages, in this order. */
+export function packagesDigest(packages: readonly DeliveredPackage[]): string {
+  return digestOf(JSON.stringify(packages.map((one) => [packageKey(one), one.revision, one.commit, one.tree])));
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
