@@ -1,3 +1,5 @@
+import { isSluiceError, messageOf } from '../foundation/sluice-error.ts';
+
 /** Reasons why a package is not delivered; docs/delivery.md explains each of them. */
 export type RefusalReason =
   | 'AmbiguousFolder'
@@ -32,4 +34,12 @@ export class PackageRefused extends Error {
     this.name = 'PackageRefused';
     this.reason = reason;
   }
+}
+
+/** The refusal of one package by any error, so that unforeseen content does not stop the packages beside it. */
+export function refusalOf(error: unknown): DeliveryRefusal {
+  if (error instanceof PackageRefused) return { reason: error.reason, message: error.message };
+  if (isSluiceError(error, 'LimitExceeded')) return { reason: 'TooLarge', message: error.message };
+  if (isSluiceError(error)) return { reason: 'RenderFailed', message: error.message };
+  return { reason: 'InvalidManifest', message: `cannot make manifests of the package: ${messageOf(error)}` };
 }

@@ -1,7 +1,7 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { type FolderProgramOptions, runOnFolder } from '../../function/external/folder-program.ts';
 import { pathProblem } from '../path-rules.ts';
-import { type DeliveryRefusal, PackageRefused } from '../refusal.ts';
+import { PackageRefused, refusalOf } from '../refusal.ts';
 import { MAX_PACKAGE_BYTES, type ManifestsOutcome, manifestsOf } from '../tree/manifests.ts';
 import { checkKustomizations } from './check-kustomization.ts';
 import { passThrough } from './passthrough.ts';
@@ -34,9 +34,9 @@ export function isBuiltFromFiles(files: ReadonlyMap<string, Uint8Array>, render:
 
 /** As `BuildPackage`, for packages of which `isBuiltFromFiles` is true. */
 export function buildFromFiles(files: ReadonlyMap<string, Uint8Array>, render: RenderMode = 'none'): ManifestsOutcome {
-  const { file } = render === 'passthrough' ? kindOfPackage(files) : {};
-  if (file === undefined) return manifestsOf(files);
   try {
+    const { file } = render === 'passthrough' ? kindOfPackage(files) : {};
+    if (file === undefined) return manifestsOf(files);
     return { manifests: passThrough(files, file) };
   } catch (error) {
     return { refused: refusalOf(error) };
@@ -65,7 +65,9 @@ export function packageBuilder(programs: RenderPrograms): BuildPackage {
         );
       return manifestsOf(new Map([[RENDERED, new TextEncoder().encode(text)]]));
     } catch (error) {
-      const isTemporary = isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable');
+      // An error of the system, such as a full disk, says nothing about the package.
+      const isExpected = error instanceof PackageRefused || isSluiceError(error);
+      const isTemporary = !isExpected || isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable');
       return { refused: refusalOf(error), ...(isTemporary ? { isTemporary } : {}) };
     }
   };
@@ -101,13 +103,6 @@ async function runProgram(
 /** Neither program reads them, and a chart would contain them as files. */
 function withoutKptfiles(files: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {
   return new Map([...files].filter(([path]) => path !== 'Kptfile' && !path.endsWith('/Kptfile')));
-}
-
-function refusalOf(error: unknown): DeliveryRefusal {
-  if (error instanceof PackageRefused) return { reason: error.reason, message: error.message };
-  if (isSluiceError(error, 'LimitExceeded')) return { reason: 'TooLarge', message: error.message };
-  if (isSluiceError(error)) return { reason: 'RenderFailed', message: error.message };
-  throw error;
 }
 
 /** One line without the temporary folder, whose name differs each time. */

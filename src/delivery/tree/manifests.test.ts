@@ -350,3 +350,27 @@ describe('real packages', () => {
     return new Map(paths.map((path) => [path.slice(folder.length + 1), readFileSync(path)]));
   }
 });
+
+test('merge keys cost what their distinct sources have, and beyond a budget the package is refused', () => {
+  const keys = Array.from({ length: 1000 }, (_, index) => `  k${index}: v`).join('\n');
+  const sources = (count: number) => Array.from({ length: count }, () => '*a').join(',');
+  const map = (count: number) =>
+    `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: &a\n${keys}\nx: {<<: [${sources(count)}]}\n`;
+  expect(run({ 'a.yaml': map(1000) })).toHaveProperty(['a.yaml']);
+  const distinct = `${map(1)}${Array.from({ length: 110 }, (_, index) => `x${index}: {<<: *a}`).join('\n')}\n`;
+  expect(run({ 'a.yaml': distinct })).toBe(
+    'InvalidManifest: a.yaml:1104: merge keys "<<" copy more than 100000 entries',
+  );
+});
+
+test('an unexpected error is a refusal of this package alone', () => {
+  class Broken extends Map<string, Uint8Array> {
+    override get(): never {
+      throw new RangeError('Maximum call stack size exceeded');
+    }
+  }
+  expect(manifestsOf(new Broken([['a.yaml', new Uint8Array()]])).refused).toEqual({
+    reason: 'InvalidManifest',
+    message: 'cannot make manifests of the package: Maximum call stack size exceeded',
+  });
+});

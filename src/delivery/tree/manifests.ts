@@ -1,5 +1,5 @@
 import { compareText, joinPath, pathProblem } from '../path-rules.ts';
-import { type DeliveryRefusal, PackageRefused } from '../refusal.ts';
+import { type DeliveryRefusal, PackageRefused, refusalOf } from '../refusal.ts';
 import { readYaml, type YamlDocument, YamlProblem } from '../yaml/read-yaml.ts';
 import { Unwritable, writeYaml } from '../yaml/write-yaml.ts';
 import { isSequence, textAt, valueAt } from '../yaml/yaml-value.ts';
@@ -43,8 +43,7 @@ export function manifestsOf(files: ReadonlyMap<string, Uint8Array>): ManifestsOu
   try {
     return { manifests: build(files) };
   } catch (error) {
-    if (error instanceof PackageRefused) return { refused: { reason: error.reason, message: error.message } };
-    throw error;
+    return { refused: refusalOf(error) };
   }
 }
 

@@ -31,6 +31,8 @@ export interface YamlDocument {
 const MAX_DEPTH = 200;
 /** Characters of the longest key that YAML readers must accept. */
 const MAX_KEY_CHARACTERS = 1000;
+/** Entries that the merge keys of a text may visit: 200 KB of "<<: [*a, *b]" would otherwise take minutes. */
+const MAX_MERGED_ENTRIES = 100_000;
 
 /**
  * Reads the documents of a YAML (or JSON) text, without empty ones. Aliases are replaced by their values and merge keys are
@@ -47,14 +49,19 @@ export function readYaml(text: string): YamlDocument[] {
     logLevel: 'silent',
   });
   const documents: YamlDocument[] = [];
+  const merges = { left: MAX_MERGED_ENTRIES };
   for (const document of Array.isArray(parsed) ? parsed : []) {
-    const value = readDocument(document, lines);
+    const value = readDocument(document, lines, merges);
     if (value !== undefined) documents.push(value);
   }
   return documents;
 }
 
-function readDocument(document: Document.Parsed, lines: LineCounter): YamlDocument | undefined {
+function readDocument(
+  document: Document.Parsed,
+  lines: LineCounter,
+  merges: { left: number },
+): YamlDocument | undefined {
   const error = document.errors[0];
   if (error !== undefined) {
     const deep = error.message.includes('call stack');
@@ -66,15 +73,18 @@ function readDocument(document: Document.Parsed, lines: LineCounter): YamlDocume
   if (document.directives.yaml.explicit === true && document.directives.yaml.version !== '1.2')
     throw new YamlProblem(line, `%YAML ${document.directives.yaml.version} is not supported: remove the directive`);
   if (isScalar(contents) && contents.type === 'PLAIN' && contents.source === '') return undefined;
-  return { value: new Reader(lines).read(contents, 0), line };
+  return { value: new Reader(lines, merges).read(contents, 0), line };
 }
 
 class Reader {
   readonly #lines: LineCounter;
+  readonly #merges: { left: number };
   readonly #anchors = new Map<string, Value>();
 
-  constructor(lines: LineCounter) {
+  /** `merges` is the number of entries that merge keys may still visit. */
+  constructor(lines: LineCounter, merges: { left: number }) {
     this.#lines = lines;
+    this.#merges = merges;
   }
 
   read(node: unknown, depth: number): Value {
@@ -102,20 +112,26 @@ class Reader {
   #mapping(node: YAMLMap, depth: number, line: number): Mapping {
     this.#checkTag(node.tag, line, ['map']);
     const entries: Mapping['entries'] = new Map();
-    const merged: Mapping[] = [];
+    // A set, since a source that is named again changes nothing.
+    const merged = new Set<Mapping>();
     for (const pair of node.items as Pair[]) {
       const key = this.#key(pair.key, line);
       const value = this.read(pair.value, depth + 1);
       if (key.plain && key.text === '<<') {
-        merged.push(...this.#mergeSources(value, this.#lineOf(pair.key)));
+        this.#addMergeSources(value, merged, this.#lineOf(pair.key));
         continue;
       }
       if (entries.has(key.text))
         throw new YamlProblem(this.#lineOf(pair.key) || line, `key ${JSON.stringify(key.text)} is duplicated`);
       entries.set(key.text, { key, value });
     }
-    for (const source of merged)
+    for (const source of merged) {
+      // An empty source counts too.
+      this.#merges.left -= source.entries.size + 1;
+      if (this.#merges.left < 0)
+        throw new YamlProblem(line, `merge keys "<<" copy more than ${MAX_MERGED_ENTRIES} entries`);
       for (const [key, entry] of source.entries) if (!entries.has(key)) entries.set(key, entry);
+    }
     return { entries, line };
   }
 
@@ -129,12 +145,11 @@ class Reader {
     return key;
   }
 
-  #mergeSources(value: Value, line: number): Mapping[] {
-    const sources = isSequence(value) ? value : [value];
-    return sources.map((source) => {
+  #addMergeSources(value: Value, sources: Set<Mapping>, line: number): void {
+    for (const source of isSequence(value) ? value : [value]) {
       if (!isMapping(source)) throw new YamlProblem(line, 'merge key "<<" needs a mapping');
-      return source;
-    });
+      sources.add(source);
+    }
   }
 
   #scalar(node: YamlScalar, line: number): Scalar {
