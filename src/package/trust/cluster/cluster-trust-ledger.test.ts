@@ -349,6 +349,19 @@ describe('ClusterTrustLedger', () => {
     expect(standby.shownOf('r2')).toEqual({});
   });
 
+  test('a process that is forgotten among later ones shows nothing more', async () => {
+    const { lead } = cluster();
+    const first = await lead(1);
+    for (let epoch = 2; epoch < 70; epoch += 1) {
+      const next = await lead(epoch);
+      next.advanceShown('r1', `${epoch}`);
+      await next.flushed();
+    }
+    await first.refresh();
+    expect(() => first.advanceShown('r1', 'a')).toThrow('too many others have begun since');
+    expect(Object.keys(first.shownOf('r1'))).toHaveLength(64);
+  });
+
   test('writes changes of one moment together, and nothing for what changes nothing', async () => {
     const { lead, objects, clock } = cluster();
     const ledger = await lead(1);

@@ -1,6 +1,6 @@
 import { mapLimited } from '../../../foundation/concurrency/map-limited.ts';
 import { retryConflicts } from '../../../foundation/concurrency/retry-conflicts.ts';
-import { isSluiceError, unlessMissing } from '../../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError, unlessMissing } from '../../../foundation/sluice-error.ts';
 import { type Clock, systemClock } from '../../../foundation/time/clock.ts';
 import { configMapKind } from '../../../resource/kinds/core/config-map.ts';
 import type { Stored } from '../../../resource/object/object.ts';
@@ -186,7 +186,13 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     if (shownBy === undefined) return undefined;
     const present = this.shownOf(repository);
     const number = (present[shownBy]?.number ?? 0) + 1;
-    this.#shown.set(repository, joinStates(present, { [shownBy]: { number, refs } }));
+    const states = joinStates(present, { [shownBy]: { number, refs } });
+    if (states[shownBy] === undefined)
+      throw new SluiceError(
+        'Unavailable',
+        'nothing more is shown by this process: too many others have begun since; restart it',
+      );
+    this.#shown.set(repository, states);
     this.#wait(shownName(this.#options.name, repository), { shown: repository });
     return { [shownBy]: number };
   }

@@ -12,8 +12,8 @@ export type ShownStates = Readonly<Record<string, ShownState>>;
 /** Numbers of the states that a mirror contains, by process. */
 export type ContainedStates = Readonly<Record<string, number>>;
 
-/** Processes that are remembered for one repository: those of the last terms. */
-const MAX_WRITERS = 8;
+/** Processes that are remembered for one repository: those of the last terms. Each term adds one, and has some 60 bytes. */
+const MAX_WRITERS = 64;
 
 /** The later state of each process. */
 export function joinStates(one: ShownStates, other: ShownStates): ShownStates {
