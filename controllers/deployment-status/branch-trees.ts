@@ -1,6 +1,7 @@
 import { joinPath } from '../../src/delivery/path-rules.ts';
-import type { TreeAt } from '../../src/delivery/status/deployment-state.ts';
+import type { DeploymentContext, TreeAt } from '../../src/delivery/status/deployment-state.ts';
 import { isWithin } from '../../src/delivery/status/engine-values.ts';
+import { includesFolder, KUSTOMIZATION_NAMES, listedPaths } from '../../src/delivery/status/included-folders.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { GitRemote, GitRepository, Oid } from '../../src/git/git-repository.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';
@@ -13,6 +14,9 @@ const MAX_UNKNOWN_RETRY_MS = 1_800_000;
 const MAX_UNKNOWN_COMMITS = 1000;
 const MAX_COMMITS = 10_000;
 const MAX_FOLDERS = 200_000;
+const MAX_KUSTOMIZATIONS = 10_000;
+/** Bytes of a kustomization; a larger one counts as empty. */
+const MAX_KUSTOMIZATION_BYTES = 1024 * 1024;
 const FETCHED_REF = 'refs/sluice/read-back';
 
 interface UnknownCommit {
@@ -28,6 +32,8 @@ export interface KnownTrees {
   /** The tree of a folder by the tree of the directory, a space and its path in it; null if there is none. */
   readonly folders: LruCache<string, Oid | null>;
   readonly unknown: LruCache<Oid, UnknownCommit>;
+  /** What the kustomization of a folder lists, by `kustomizationKey`; null if there is none. */
+  readonly kustomizations: LruCache<string, ReadonlySet<string> | null>;
 }
 
 export function knownTrees(): KnownTrees {
@@ -35,6 +41,7 @@ export function knownTrees(): KnownTrees {
     directories: new LruCache({ maxEntries: MAX_COMMITS }),
     folders: new LruCache({ maxEntries: MAX_FOLDERS }),
     unknown: new LruCache({ maxEntries: MAX_UNKNOWN_COMMITS }),
+    kustomizations: new LruCache({ maxEntries: MAX_KUSTOMIZATIONS }),
   };
 }
 
@@ -113,6 +120,25 @@ export class BranchTrees {
     }
   }
 
+  /** Reads the kustomizations of folders at commits that the mirror has. */
+  async readKustomizations(wanted: readonly UnreadKustomization[]): Promise<void> {
+    const names = wanted.flatMap(({ commit, folder }) =>
+      KUSTOMIZATION_NAMES.map((name) => `${commit}:${joinPath(folder, name)}`),
+    );
+    const stats = await this.#git.statObjects(names);
+    for (const [index, { commit, folder }] of wanted.entries()) {
+      const at = index * KUSTOMIZATION_NAMES.length;
+      const stat = stats.slice(at, at + KUSTOMIZATION_NAMES.length).find((one) => one?.type === 'blob');
+      const isRead = stat !== undefined && stat.size <= MAX_KUSTOMIZATION_BYTES;
+      const [blob] = isRead ? await this.#git.readObjects([stat.oid]) : [];
+      const text = blob === undefined ? '' : new TextDecoder().decode(blob.data);
+      this.#known.kustomizations.set(
+        kustomizationKey(commit, folder),
+        stat === undefined ? null : listedPaths(folder, text),
+      );
+    }
+  }
+
   close(): Promise<void> {
     return this.#git.close();
   }
@@ -185,6 +211,32 @@ export function treeLookup({ directories, folders }: KnownTrees, directory: stri
     if (tree === undefined) return 'unknown';
     return tree === null ? 'absent' : (folders.get(folderKey(tree, insideOf(directory, folder))) ?? 'absent');
   };
+}
+
+export interface UnreadKustomization {
+  readonly commit: Oid;
+  readonly folder: string;
+}
+
+/**
+ * Whether objects of engines deploy folders, by the kustomizations that were read. `unread` gets the ones that have to be read to know it;
+ * until then the folder does not count as deployed.
+ */
+export function folderLookup(
+  { kustomizations }: KnownTrees,
+  unread: Map<string, UnreadKustomization>,
+): NonNullable<DeploymentContext['includes']> {
+  return ({ path, subfolders }, commit, folder) => {
+    const listed = (one: string) => kustomizations.get(kustomizationKey(commit, one));
+    const result = includesFolder(listed, path, folder, subfolders === 'Found');
+    if (typeof result === 'boolean') return result;
+    unread.set(kustomizationKey(commit, result.unread), { commit, folder: result.unread });
+    return false;
+  };
+}
+
+function kustomizationKey(commit: Oid, folder: string): string {
+  return `${commit} ${folder}`;
 }
 
 function folderKey(tree: Oid, inside: string): string {

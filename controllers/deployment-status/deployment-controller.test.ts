@@ -209,6 +209,26 @@ describe('read-back of Flux', () => {
     expect((await world.events('edge')).at(-1)).toMatch(/^OutOfSync: /);
   });
 
+  test('a kustomization above the folder has to list it, itself or by another one', async () => {
+    await publish(world, 'web');
+    await createTarget();
+    await deliver();
+    const pushed = (entries: string, more = {}) =>
+      world.push(site, { 'clusters/kustomization.yaml': `resources: [${entries}]\n`, ...more });
+    for (const [entries, reason] of [
+      ['other', 'NotReported'],
+      ['edge/web', 'Synced'],
+      ['edge', 'NotReported'],
+    ] as const) {
+      await report({ applied: await pushed(entries), path: 'clusters' });
+      await becomes('synced', 'reason', reason);
+    }
+    expect((await deployment())?.healthy).toMatchObject({ status: 'Unknown', reason: 'NotReported' });
+    const applied = await pushed('edge', { 'clusters/edge/kustomization.yaml': 'resources: [./web/]\n' });
+    await report({ applied, path: 'clusters' });
+    await becomes('healthy', 'status', 'True');
+  });
+
   test('an old revision after a new one, an unknown commit and nonsense are never healthy', async () => {
     const name = await publish(world, 'web');
     await createTarget();

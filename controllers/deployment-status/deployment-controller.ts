@@ -34,9 +34,17 @@ import { sameValue } from '../../src/resource/object/same-value.ts';
 import { deliveredSource } from '../delivery/delivered-source.ts';
 import { controllerMirror } from '../delivery/target-mirror.ts';
 import { writeTargetStatus } from '../delivery/write-target-status.ts';
-import { BranchTrees, isKnown, type KnownTrees, knownTrees, treeLookup } from './branch-trees.ts';
+import {
+  BranchTrees,
+  folderLookup,
+  isKnown,
+  type KnownTrees,
+  knownTrees,
+  treeLookup,
+  type UnreadKustomization,
+} from './branch-trees.ts';
 import { recordHealthChanges, recordTransitions } from './deployment-events.ts';
-import { allPackages, evaluatePackages, reportedPackages, wantedTrees } from './evaluate-target.ts';
+import { allPackages, evaluatePackages, lookUpFolders, reportedPackages, wantedTrees } from './evaluate-target.ts';
 
 export const DEPLOYMENT_STATUS_ACTOR = 'controller:deployment-status';
 
@@ -62,6 +70,8 @@ export interface DeploymentStatusOptions {
 /** Commits of the branch that sources by commit are read for. */
 const MAX_COMMITS = 50;
 const MAX_OBJECTS = 20;
+/** Kustomizations that list each other, from the path of an engine's object to a package. */
+const MAX_KUSTOMIZATION_LEVELS = 20;
 
 /** What is kept of a target between reconciliations; it may be dropped at any time. */
 interface FollowedTarget {
@@ -174,7 +184,16 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       const wanted = wantedTrees(reported, lastCommit);
       if (!isKnown(known, directory, wanted, clock.now())) await (await openBranch()).read(wanted, clock.now(), signal);
       const treeAt = treeLookup(known, directory);
-      const evaluated = evaluatePackages(reported, { lastCommit, treeAt, now: clock.now(), confirmed });
+      const unread = new Map<string, UnreadKustomization>();
+      const includes = folderLookup(known, unread);
+      // Each round reads one level of kustomizations that list others.
+      for (let level = 0; level < MAX_KUSTOMIZATION_LEVELS; level += 1) {
+        lookUpFolders(reported, treeAt, includes);
+        if (unread.size === 0) break;
+        await (await openBranch()).readKustomizations([...unread.values()]);
+        unread.clear();
+      }
+      const evaluated = evaluatePackages(reported, { lastCommit, treeAt, includes, now: clock.now(), confirmed });
       return { evaluated, reports, retryAfterMs };
     } catch (error) {
       if (signal.aborted || isStopping) throw error;

@@ -1,7 +1,12 @@
 import type { DeliveredPackage } from '../../src/delivery/delivered/delivered-package.ts';
 import { joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import { packageKey } from '../../src/delivery/selection/select-revisions.ts';
-import { type ConfirmedHealth, deploymentState, type TreeAt } from '../../src/delivery/status/deployment-state.ts';
+import {
+  type ConfirmedHealth,
+  type DeploymentContext,
+  deploymentState,
+  type TreeAt,
+} from '../../src/delivery/status/deployment-state.ts';
 import { type DeploymentState, type EngineReport, state } from '../../src/delivery/status/engine-report.ts';
 import type { EvaluatedPackage } from '../../src/delivery/status/target-deployment.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
@@ -15,12 +20,18 @@ export class ReportsByPath {
     this.#byPath = Map.groupBy(reports, ({ path }) => path);
   }
 
-  /** The reports of the innermost folder that contains this one. The cost is the depth of the folder. */
+  /**
+   * The reports of the innermost folder that contains this one, apart from objects that deploy no folder below their path, unless there are
+   * only such. The cost is the depth of the folder.
+   */
   covering(folder: string): readonly EngineReport[] {
+    let others: readonly EngineReport[] = [];
     for (let path = folder; ; path = path.slice(0, Math.max(path.lastIndexOf('/'), 0))) {
-      const reports = this.#byPath.get(path);
-      if (reports !== undefined) return reports;
-      if (path === '') return [];
+      const reports = this.#byPath.get(path) ?? [];
+      const including = path === folder ? reports : reports.filter(({ subfolders }) => subfolders !== 'None');
+      if (including.length > 0) return including;
+      if (others.length === 0) others = reports;
+      if (path === '') return others;
     }
   }
 }
@@ -61,17 +72,34 @@ export function wantedTrees(packages: readonly ReportedPackage[], lastCommit: Oi
   return wanted;
 }
 
+type Includes = NonNullable<DeploymentContext['includes']>;
+
+/** Looks up each folder that the evaluation needs, so that `includes` shows what has to be read for it. */
+export function lookUpFolders(packages: readonly ReportedPackage[], treeAt: TreeAt, includes: Includes): void {
+  for (const { folder, reports } of packages)
+    for (const report of reports) {
+      const { path, subfolders, applied, attempt, since = [] } = report;
+      if (path === folder || subfolders === undefined || subfolders === 'None') continue;
+      for (const commit of new Set([applied, attempt?.commit, ...since])) {
+        if (commit === undefined) continue;
+        const tree = treeAt(commit, folder);
+        if (tree !== 'unknown' && tree !== 'absent') includes(report, commit, folder);
+      }
+    }
+}
+
 /** The state of each package; `confirmed` is kept for the next evaluation. */
 export function evaluatePackages(
   packages: readonly ReportedPackage[],
   options: {
     readonly lastCommit: Oid;
     readonly treeAt: TreeAt;
+    readonly includes: Includes;
     readonly now: number;
     readonly confirmed: Map<string, ConfirmedHealth>;
   },
 ): EvaluatedPackage[] {
-  const { lastCommit, treeAt, now, confirmed } = options;
+  const { lastCommit, treeAt, includes, now, confirmed } = options;
   const there = new Set(packages.map(({ delivered }) => packageKey(delivered)));
   for (const key of confirmed.keys()) if (!there.has(key)) confirmed.delete(key);
   return packages.map(({ delivered, folder, reports }) => {
@@ -90,7 +118,7 @@ export function evaluatePackages(
       return { repository, package: path, synced: why, healthy: why };
     }
     const key = packageKey(delivered);
-    const result = deploymentState({ folder, tree }, reports, { treeAt, now, confirmed: confirmed.get(key) });
+    const result = deploymentState({ folder, tree }, reports, { treeAt, includes, now, confirmed: confirmed.get(key) });
     if (result.confirmed === undefined) confirmed.delete(key);
     else confirmed.set(key, result.confirmed);
     return { repository, package: path, synced: result.synced, healthy: result.healthy };

@@ -23,7 +23,11 @@ function addInit(target: Command, invocation: Invocation, finish: Finish): void 
     .option('--branch <branch>', 'branch of the target (default: main)')
     .option('--directory <folder>', 'folder of the packages in the repository (default: /)')
     .option('--engine-namespace <name>', 'namespace of the engine (default: argocd or flux-system)')
-    .option('--nested', 'packages have paths with slashes (default: as the status of the target shows)')
+    .option(
+      '--nested',
+      'Argo CD: find packages by their kustomization.yaml at any depth (default, unless render is passthrough)',
+    )
+    .option('--no-nested', 'Argo CD: each folder of the directory is a package, whatever files it has')
     .option('--no-prune', 'keep objects in the cluster that are no longer in Git')
     .option('--project <name>', 'Argo CD: project of the Applications', 'default')
     .option(

@@ -13,8 +13,8 @@ export interface SyncedPlace {
   readonly prune: boolean;
   /** True if the target keeps an empty folder of a removed package. */
   readonly keepsEmptyFolders: boolean;
-  /** True if a path of a package has a slash: folders of packages are at several depths. */
-  readonly isNested: boolean;
+  /** True if packages are delivered as they are, so that they can have kustomizations inside, or none: each folder of the directory is one. */
+  readonly isFlat: boolean;
 }
 
 export interface ArgoCdOptions {
@@ -41,20 +41,21 @@ export interface PrintedObject {
 
 /** One ApplicationSet that makes an Application of each package folder. */
 export function argoCdObjects(place: SyncedPlace, { project, destination, wave }: ArgoCdOptions): PrintedObject[] {
-  const { name, repo, branch, directory, namespace, prune, keepsEmptyFolders, isNested } = place;
+  const { name, repo, branch, directory, namespace, prune, keepsEmptyFolders, isFlat } = place;
   const prefix = directory === '' ? '' : `${directory}/`;
   const source = { repoURL: repo, revision: branch };
-  const git = isNested
-    ? { ...source, files: [{ path: `${prefix}**/kustomization.yaml` }] }
-    : { ...source, directories: [{ path: `${prefix}*` }] };
-  const inDirectory = prefix === '' ? '' : ` | trimPrefix "${prefix}"`;
+  const git = isFlat
+    ? { ...source, directories: [{ path: `${prefix}*` }] }
+    : { ...source, files: [{ path: `${prefix}**/kustomization.yaml` }] };
   const annotations = wave === undefined ? {} : { annotations: { 'argocd.argoproj.io/sync-wave': String(wave) } };
   const comment = [
     `Argo CD syncs every package of target ${name}: an Application for each folder below ${directory === '' ? 'the root' : directory}.`,
     `Credentials: a Secret in namespace ${namespace} with the label argocd.argoproj.io/secret-type: repository,`,
     'or "argocd repo add". An object that needs the definition of another package is retried until it is there.',
     'Namespaces are set in the manifests; destination.namespace would only fill in missing ones.',
-    ...(isNested ? ['Packages have paths with slashes, so folders are found by their kustomization.yaml.'] : []),
+    isFlat
+      ? 'Each folder of the directory is a package; folders further below have no Application.'
+      : 'Folders are found by their kustomization.yaml, at any depth.',
     prune
       ? 'Objects that are no longer in Git are deleted; an Application that is removed deletes its objects.'
       : 'Objects that are no longer in Git stay in the cluster (--no-prune).',
@@ -67,7 +68,7 @@ export function argoCdObjects(place: SyncedPlace, { project, destination, wave }
     },
     template: {
       metadata: {
-        name: `${name}-{{ .path.path${inDirectory} | replace "/" "-" | normalize }}`,
+        name: applicationName(name, prefix),
         labels: { 'sluice.dev/target': name },
         annotations: {
           // Without it, fields that the cluster adds to some kinds count as differences for ever.
@@ -91,6 +92,22 @@ export function argoCdObjects(place: SyncedPlace, { project, destination, wave }
   };
   const metadata = { name, namespace, ...annotations };
   return [{ comment, object: { apiVersion: 'argoproj.io/v1alpha1', kind: 'ApplicationSet', metadata, spec } }];
+}
+
+/**
+ * The template of the name of an Application: the path of the package where that is a name, else with a hash of the path. Without it
+ * `net/upf` and `net-upf` would have one name, and Argo CD syncs none of a set with a name twice. A path that ends as if it had a hash
+ * gets one too, so that it is not the name of another path.
+ */
+function applicationName(name: string, prefix: string): string {
+  const path = `.path.path${prefix === '' ? '' : ` | trimPrefix "${prefix}"`}`;
+  return [
+    `{{ $path := ${path} }}`,
+    // A name has 253 characters at most, and ends in a letter or digit.
+    '{{ $name := $path | replace "/" "-" | normalize | trunc 180 | trimAll "-." }}',
+    `${name}-{{ $name }}`,
+    '{{ if or (ne $name $path) (regexMatch "-[0-9a-f]{8}$" $path) }}-{{ $path | sha256sum | trunc 8 }}{{ end }}',
+  ].join('');
 }
 
 /** A GitRepository, and one Kustomization for all packages. */

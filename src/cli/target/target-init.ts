@@ -1,5 +1,3 @@
-import type { DeliveredPackage } from '../../delivery/delivered/delivered-package.ts';
-import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';
 import { normalizeDirectory } from '../../delivery/path-rules.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { isOnThisMachine } from '../../git/open/open-location.ts';
@@ -38,15 +36,13 @@ export async function targetInit(
 ): Promise<CommandResult> {
   const { terminal } = invocation;
   const { target: name } = options;
-  const read =
+  const target =
     name === undefined
       ? undefined
-      : await inAccess(options, invocation, async ({ client, namespace }) => {
-          const target = await client.get(deliveryTargetKind, { namespace, name });
-          return { target, delivered: await deliveredOf(client, undefined, target) };
-        });
-  const target = read?.target;
-  const place = placeOf(engine, options, target, read?.delivered ?? []);
+      : await inAccess(options, invocation, ({ client, namespace }) =>
+          client.get(deliveryTargetKind, { namespace, name }),
+        );
+  const place = placeOf(engine, options, target);
   if (isOnThisMachine(place.repo))
     terminal.note(
       `${terminal.style('yellow', 'warning:', terminal.err)} ${printable(`a cluster cannot read ${place.repo}; name the address of the repository as the cluster reaches it with --repo`)}`,
@@ -68,7 +64,6 @@ function placeOf(
   engine: 'argocd' | 'flux',
   options: TargetInitOptions,
   target: DeliveryTarget | undefined,
-  delivered: readonly DeliveredPackage[],
 ): SyncedPlace {
   const git = target?.spec.git;
   const name = options.name ?? target?.metadata.name;
@@ -86,7 +81,7 @@ function placeOf(
     namespace: options.engineNamespace ?? ENGINE_NAMESPACES[engine],
     prune: options.prune,
     keepsEmptyFolders: target?.spec.onRemoval === 'empty',
-    isNested: options.nested === true || delivered.some((one) => one.package.includes('/')),
+    isFlat: options.nested === undefined ? target?.spec.render === 'passthrough' : !options.nested,
   };
 }
 

@@ -59,6 +59,26 @@ test('an attempt counts for the packages that it changes, and not for those whos
   });
 });
 
+test('an object above the folder that does not include it supports no statement, however synced and healthy', () => {
+  const notReported = {
+    status: 'Unknown',
+    reason: 'NotReported',
+    message: expect.stringContaining('sluice target init'),
+  };
+  const none = report({ applied: C1, attempt: { commit: C1, outcome: 'Applied', message: '' }, subfolders: 'None' });
+  expect(evaluate([none], { [C1]: 'new' })).toMatchObject({ synced: notReported, healthy: notReported });
+  expect(evaluate([{ ...none, path: 'edge/web' }], { [C1]: 'new' }).synced.status).toBe('True');
+  const listed = { ...none, subfolders: 'Listed' as const };
+  const by = (commits: readonly string[]) => ({
+    includes: (_: EngineReport, commit: string) => commits.includes(commit),
+  });
+  expect(evaluate([listed], { [C1]: 'new' }, by([]))).toMatchObject({ synced: notReported, healthy: notReported });
+  expect(evaluate([listed], { [C1]: 'new' }, by([C1])).healthy.status).toBe('True');
+  // The commit that lists the folder is applied now.
+  const next = { ...listed, attempt: { commit: C2, outcome: 'Syncing' as const, message: '' } };
+  expect(evaluate([next], { [C1]: 'new', [C2]: 'new' }, by([C2])).synced.reason).toBe('Syncing');
+});
+
 test('an earlier application of the delivered content does not count after other content was applied', () => {
   const known = { [C1]: 'new', [C2]: 'failed', [C3]: 'new' };
   const tried = (outcome: 'Applied' | 'Failed' | 'Syncing', commit = C2) =>

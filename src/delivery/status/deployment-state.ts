@@ -33,6 +33,8 @@ export interface PackageDeployment {
 
 export interface DeploymentContext {
   readonly treeAt: TreeAt;
+  /** Whether the object of a report, whose `subfolders` is Listed or Found, deploys a folder below its path at a commit. Default: it does. */
+  readonly includes?: (report: EngineReport, commit: Oid, folder: string) => boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly confirmed?: ConfirmedHealth | undefined;
@@ -50,6 +52,13 @@ const UNDEPLOYED = state(
   'Unknown',
   'NotReported',
   'no object of the engine deploys the folder; "sluice target init" prints one that does',
+);
+
+/** An object reports success also without any manifest of the folder. */
+const NOT_INCLUDED = state(
+  'Unknown',
+  'NotReported',
+  'its path is above the folder, and what it deploys does not include the folder; apply what "sluice target init" prints again',
 );
 
 /**
@@ -81,14 +90,21 @@ export function deploymentState(
 function stateByReport(
   { folder, tree }: DeliveredFolder,
   report: EngineReport,
-  { treeAt, now, confirmed }: DeploymentContext,
+  { treeAt, includes = () => true, now, confirmed }: DeploymentContext,
 ): PackageDeployment {
   const { object, applied, attempt, since = [], problem } = report;
   const named = ({ status, reason, message }: DeploymentState) =>
     state(status, reason, message === '' ? object : `${object}: ${message}`);
   if (problem !== undefined)
     return { synced: named(problem.synced), healthy: named(problem.healthy), confirmed: undefined };
-  const treeOf = (commit: Oid | undefined) => (commit === undefined ? undefined : treeAt(commit, folder));
+  const isBelow = report.path !== folder;
+  if (isBelow && report.subfolders === 'None')
+    return { synced: named(NOT_INCLUDED), healthy: named(NOT_INCLUDED), confirmed: undefined };
+  const treeOf = (commit: Oid | undefined) => {
+    const found = commit === undefined ? undefined : treeAt(commit, folder);
+    if (commit === undefined || found === 'unknown' || found === 'absent') return found;
+    return !isBelow || report.subfolders === undefined || includes(report, commit, folder) ? found : 'excluded';
+  };
   const [appliedTree, attemptTree] = [treeOf(applied), treeOf(attempt?.commit)];
   const isAttempted = attempt !== undefined && attemptTree === tree;
   const notDeployed = (synced: DeploymentState, healthy: DeploymentState): PackageDeployment => ({
@@ -141,6 +157,7 @@ function stateByReport(
     const why = state('Unknown', 'NotReported', 'it has applied no commit yet');
     return notDeployed(why, why);
   }
+  if (appliedTree === 'excluded' || attemptTree === 'excluded') return notDeployed(NOT_INCLUDED, NOT_INCLUDED);
   const why = `its last commit ${shortOf(last)} has other content than what was delivered`;
   return notDeployed(state('False', 'OutOfSync', why), stale(why));
 }

@@ -39,6 +39,11 @@ export interface EngineReport {
   readonly object: string;
   /** The folder that it deploys, from the root of the repository; empty for the root. */
   readonly path: string;
+  /**
+   * Which folders below `path` it deploys: none; those that kustomizations list, from that of `path` on; or also, without a kustomization in
+   * `path`, those that a search finds. All if undefined.
+   */
+  readonly subfolders?: 'None' | 'Listed' | 'Found';
   /** Set if nothing of the report can be trusted, or the engine does nothing: both states. */
   readonly problem?: { readonly synced: DeploymentState; readonly healthy: DeploymentState };
   /** The commit that the engine applied last, by its report. */

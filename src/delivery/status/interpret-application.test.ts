@@ -170,6 +170,27 @@ test('of several sources the one of the target counts', () => {
   expect(interpretApplication(value, { ...options, isSource: () => false })?.problem).toBeDefined();
 });
 
+test.each([
+  ['Kustomize', {}, 'Listed'],
+  ['Directory', {}, 'None'],
+  [undefined, {}, 'None'],
+  ['Helm', { recurse: true }, 'None'],
+  ['Directory', { recurse: true }, undefined],
+  ['Directory', { recurse: true, exclude: '{net/*}' }, 'None'],
+  ['Directory', { recurse: 'yes' }, 'None'],
+])('of folders below its path, a source of type %s with %j deploys: %s', (sourceType, directory, expected) => {
+  const source = { repoURL: 'https://git.example.com/edge.git', path: 'clusters/edge', directory };
+  expect(interpret(application({ sourceType }, { source }))?.subfolders).toBe(expected);
+  const multi = { source: undefined, sources: [{ path: 'x' }, source] };
+  const value = application(
+    { sourceTypes: ['Helm', sourceType], sync: { status: 'Synced', revisions: [A, B] } },
+    multi,
+  );
+  const isSource = ({ path }: { path?: string | undefined }) => path === 'clusters/edge';
+  if (sourceType !== undefined)
+    expect(interpretApplication(value, { now: NOW, healthSeenAt: NOW, isSource })?.subfolders).toBe(expected);
+});
+
 test.each([undefined, null, 7, [], {}, { metadata: { name: {} } }])('%j is no report', (value) => {
   expect(interpret(value)).toBeUndefined();
 });

@@ -19,7 +19,11 @@ const list = <Item extends z.ZodType>(item: Item) =>
     .transform((values) => (values ?? []).flatMap((value) => item.safeParse(value).data ?? []) as z.output<Item>[]);
 
 const revisionFields = { revision: text, revisions: list(z.string()) };
-const source = z.object({ repoURL: text, path: text, targetRevision: text });
+const flag = z.boolean().optional().catch(undefined);
+const source = z.object({
+  ...{ repoURL: text, path: text, targetRevision: text },
+  directory: z.object({ recurse: flag, include: text, exclude: text }).optional().catch(undefined),
+});
 export type ApplicationSource = z.output<typeof source>;
 
 /** Fields of another form than expected count as absent: one wrong field must not hide the others. */
@@ -34,6 +38,8 @@ const application = z.object({
         .catch(undefined),
       health: z.object({ status: text, message: text, lastTransitionTime: text }).optional().catch(undefined),
       reconciledAt: text,
+      sourceType: text,
+      sourceTypes: list(z.string()),
       operationState: z
         .object({
           phase: text,
@@ -85,6 +91,7 @@ export function sourcesOf(value: unknown): readonly ApplicationSource[] {
  *   content of the cluster only while `sync.status` is Synced.
  * - Comparison and health count only if `reconciledAt` is not before `operationState.finishedAt`; both are times of Argo CD.
  * - A condition whose type ends in `Error` is a failure; a SyncError is that of the commit of the last operation.
+ * - It deploys the files of its path, and no folder below: except with `directory.recurse`, or as a kustomization lists them.
  * - A health counts once it lasted five seconds. Suspended is progressing and no failure.
  *
  * Undefined for a value that is no such object.
@@ -113,7 +120,17 @@ export function interpretApplication(value: unknown, options: ApplicationOptions
     const message = engineText(errors.map(({ type, message: why }) => `${type}: ${why ?? ''}`).join('; '));
     return problemReport(object, path, state('False', 'Failed', message), state('False', 'Degraded', message));
   }
-  return report(object, path, status, (revisions) => revisionAt(revisions, isMulti ? found : undefined), options);
+  const subfolders = subfoldersOf(sources[found], isMulti ? status.sourceTypes[found] : status.sourceType);
+  const of = (revisions: Revisions | undefined) => revisionAt(revisions, isMulti ? found : undefined);
+  return { ...report(object, path, status, of, options), ...(subfolders === undefined ? {} : { subfolders }) };
+}
+
+/** A filter can leave out any file; what Helm and plug-ins read is not known. */
+function subfoldersOf(of: ApplicationSource | undefined, type: string | undefined): EngineReport['subfolders'] {
+  if (type === 'Kustomize') return 'Listed';
+  if (type !== undefined && type !== 'Directory') return 'None';
+  const { recurse, include = '', exclude = '' } = of?.directory ?? {};
+  return recurse === true && include === '' && exclude === '' ? undefined : 'None';
 }
 
 /** The commit of a source; a list has one for each of several sources. */

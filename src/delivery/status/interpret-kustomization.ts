@@ -107,7 +107,8 @@ function report(object: string, path: string, { spec, status }: Kustomization, r
   const attempt = (outcome: SyncAttempt['outcome'], why = message): SyncAttempt | undefined =>
     attempted === undefined ? undefined : { commit: attempted, outcome, message: why };
   const since = appliedSince(status);
-  const common = { object, path, ...(since.length === 0 ? {} : { since }) };
+  const place = { object, path, subfolders: 'Found' as const };
+  const common = { ...place, ...(since.length === 0 ? {} : { since }) };
   if (stalled !== undefined) {
     const why = engineText(stalled.message ?? stalled.reason ?? '');
     const failed = attempt('Failed', why);
@@ -120,7 +121,7 @@ function report(object: string, path: string, { spec, status }: Kustomization, r
       return { ...common, applied, attempt: attempt('Syncing'), healthy: progressing(message), isWorking: true };
     const healthy = checksHealth ? healthOf(healthCondition) : notChecked();
     // The last attempt is the success, whatever came before it.
-    return { object, path, applied, attempt: attempt('Applied'), healthy, isWorking: false };
+    return { ...place, applied, attempt: attempt('Applied'), healthy, isWorking: false };
   }
   const isRetrying = conditions.some(({ type, status: value }) => type === 'Reconciling' && value === 'True');
   const last = status?.history?.find((one) => one.metadata.revision === status.lastAttemptedRevision);

@@ -94,6 +94,22 @@ export function deliveryCases(of: () => Scenario): void {
     await site.gone(place, configMapPath('shop', 'backup'));
   });
 
+  test('packages whose paths differ in a slash only are both synced', async () => {
+    const site = of();
+    const place = await site.target('alike', ['net/upf', 'net-upf']);
+    await site.publish(place, 'net/upf', 'v1', { 'cm.yaml': configMap('slash', 'default', '1') }, ['net/upf v1']);
+    await site.synced(place, 'net/upf');
+    const both = ['net-upf v1', 'net/upf v1'];
+    await site.publish(place, 'net-upf', 'v1', { 'cm.yaml': configMap('dash', 'default', '1') }, both);
+    for (const [path, name] of [
+      ['net/upf', 'slash'],
+      ['net-upf', 'dash'],
+    ] as const) {
+      await site.synced(place, path);
+      expect(await site.data('default', name)).toEqual({ value: '1' });
+    }
+  });
+
   test('a package moves from one target to another', async () => {
     const site = of();
     const options = (color: string) => ({

@@ -73,7 +73,8 @@ export const applicationKind = engineKind(
   { group: 'argoproj.io', version: 'v1alpha1', kind: 'Application', plural: 'applications' },
   ({ spec, status }) => {
     const { source, sources } = fieldsOf(spec);
-    const { sync, health, reconciledAt, operationState, conditions, history, resources } = fieldsOf(status);
+    const { sync, health, reconciledAt, sourceType, sourceTypes, operationState, conditions, history, resources } =
+      fieldsOf(status);
     const operation = fieldsOf(operationState);
     return {
       spec: defined({
@@ -83,7 +84,7 @@ export const applicationKind = engineKind(
       status: defined({
         sync: pick(sync, 'status', 'revision', 'revisions'),
         health: pick(health, 'status', 'message', 'lastTransitionTime'),
-        reconciledAt: bounded(reconciledAt),
+        ...{ reconciledAt: bounded(reconciledAt), sourceType: bounded(sourceType), sourceTypes: bounded(sourceTypes) },
         operationState:
           operationState === undefined
             ? undefined
@@ -131,7 +132,7 @@ function badness(resource: unknown): number {
 }
 
 function sourceOf(source: unknown): unknown {
-  return pick(source, 'repoURL', 'path', 'targetRevision');
+  return pick(source, 'repoURL', 'path', 'targetRevision', 'directory');
 }
 
 function pick(value: unknown, ...names: readonly string[]): unknown {

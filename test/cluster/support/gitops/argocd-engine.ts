@@ -96,7 +96,7 @@ interface ApplicationSet extends KubeObject {
 function setOf({ name, url, directory }: DeliveredPlace): ApplicationSet {
   const place = {
     ...{ name, repo: url, branch: 'main', directory, namespace: ARGOCD_NAMESPACE },
-    ...{ prune: true, keepsEmptyFolders: true, isNested: true },
+    ...{ prune: true, keepsEmptyFolders: true, isFlat: false },
   };
   const [printed] = argoCdObjects(place, { project: 'default', destination: 'https://kubernetes.default.svc' });
   const set = printed?.object as unknown as ApplicationSet;

@@ -70,7 +70,7 @@ type SpecObject = KubeObject & { readonly spec: object };
 function objectsOf({ name, url, directory }: DeliveredPlace): readonly SpecObject[] {
   const place = {
     ...{ name, repo: url, branch: 'main', directory, namespace: FLUX_NAMESPACE },
-    ...{ prune: true, keepsEmptyFolders: true, isNested: true },
+    ...{ prune: true, keepsEmptyFolders: true, isFlat: false },
   };
   return fluxObjects(place, { dependsOn: [] }).map(({ object }) => object as unknown as SpecObject);
 }
