@@ -8,7 +8,7 @@ import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
 import { isAlert, packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import { ownersIn } from '../../src/delivery/tree/branch-view.ts';
 import { desiredInSteps } from '../../src/delivery/tree/desired.ts';
-import { messageOf } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
@@ -76,6 +76,8 @@ export interface DeliveryOptions {
 /** Maximum number of attempts on a branch with concurrent pushes, before the backoff of the queue applies. */
 const MAX_ATTEMPTS = 5;
 
+const TIMEOUT_MS = 60_000;
+
 /** Commits the manifests of published packages into the branches of delivery targets. */
 export function deliveryController(options: DeliveryOptions): ControllerOptions {
   const { store, clock, dataFolder, window = 200, resync = 300_000 } = options;
@@ -93,7 +95,9 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     sources: targetSources(),
     // Deliveries mostly wait, for the window and for remotes; one that hangs occupies a worker until its signal aborts.
     maxConcurrentReconciles: 64,
-    reconcileTimeoutMs: 60_000,
+    namespaceShare: { most: 16, mostFailing: 4 },
+    timeoutDelayMs: 120_000,
+    reconcileTimeoutMs: TIMEOUT_MS,
     baseDelayMs: 500,
     maxDelayMs: 300_000,
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
@@ -113,7 +117,10 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
         await write(target, report);
         return { requeueAfter: resync, reason: 'the next check of the branch of the target' };
       } catch (error) {
-        if (!signal.aborted) await write(target, { reason: 'Error', message: messageOf(error) });
+        const isTimeout = isSluiceError(signal.reason, 'Timeout');
+        const message = isTimeout ? describeTimeout(target) : messageOf(error);
+        // Without a report if the process ends.
+        if (!signal.aborted || isTimeout) await write(target, { reason: 'Error', message });
         throw error;
       }
     },
@@ -251,4 +258,8 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     if (written !== undefined && report.reason === 'Error')
       events.record(target, 'Warning', 'Error', report.message, 'error');
   }
+}
+
+function describeTimeout({ spec: { git } }: DeliveryTarget): string {
+  return `cannot deliver: ${git.repo} did not respond within ${TIMEOUT_MS / 1000} s; the delivery is retried with growing pauses`;
 }

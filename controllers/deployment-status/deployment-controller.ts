@@ -116,6 +116,7 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       }),
     ],
     maxConcurrentReconciles: 16,
+    namespaceShare: { most: 8, mostFailing: 2 },
     reconcileTimeoutMs: 60_000,
     baseDelayMs: 1_000,
     maxDelayMs: 300_000,

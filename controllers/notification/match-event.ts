@@ -13,7 +13,7 @@ export function matchingRules({ metadata, spec }: Stored<Notification>, event: S
   if (event.metadata.namespace !== metadata.namespace || involvedObject.kind === notificationKind.kind) return [];
   return spec.events.filter(
     (rule) =>
-      (rule.kinds === undefined || rule.kinds.includes(involvedObject.kind ?? '')) &&
+      (rule.kinds === undefined || rule.kinds.some((kind) => kind === involvedObject.kind)) &&
       (rule.types === undefined || rule.types.includes(type)) &&
       matchesPattern(rule.reasons, reason) &&
       matchesPattern(rule.names, involvedObject.name ?? ''),

@@ -385,3 +385,59 @@ test('the status of the delivered commit is set on the Git host, and the token g
   expect(other.received).toEqual([]);
   expect((await at.status('github'))?.lastError).toBeUndefined();
 });
+
+test('a missing Secret is reported before an event needs it, until it is there', async () => {
+  await using at = bench();
+  const webhook = { urlSecretRef: { name: 'slack' }, format: 'Slack' };
+  await at.notify('all', { webhook });
+  await at.manager.start();
+  const missing = await when(
+    () => at.status('all'),
+    (one) => one?.conditions !== undefined,
+  );
+  expect(missing?.conditions).toMatchObject([
+    {
+      ...{ type: 'Ready', status: 'False', reason: 'SecretUnusable' },
+      message:
+        'Secret default/slack, which spec.webhook.urlSecretRef refers to, does not exist; create it with the key url',
+    },
+  ]);
+  await at.secret('slack', { url: 'https://hooks.example' });
+  const now = await at.client.get(notificationKind, { name: 'all' });
+  await at.client.update(notificationKind, { ...now, spec: { ...now.spec, maxPerMinute: 20 } });
+  await when(
+    () => at.status('all'),
+    (one) => one?.conditions?.[0]?.status === 'True',
+  );
+});
+
+test('an unknown kind of objects is refused', async () => {
+  await using at = bench();
+  const refused = at.notify('all', { events: [{ kinds: ['DeliveryTargets'] }], webhook: { url: 'https://a.example' } });
+  await expect(refused).rejects.toThrow(/kinds/);
+});
+
+test('receivers that do not respond leave workers to the Notifications of other namespaces', async () => {
+  await using slow = await startReceiver(() => undefined);
+  await using receiver = await startReceiver();
+  await using at = bench({ timeoutMs: 60_000 });
+  for (let count = 0; count < 300; count += 1)
+    await at.client.create(notificationKind, {
+      metadata: { namespace: 'team', name: `n${count}` },
+      spec: { events: [{}], webhook: { url: slow.url } },
+    });
+  await at.notify('all', { webhook: { url: receiver.url } });
+  await at.manager.start();
+  await at.record('Delivered', '', { namespace: 'team' });
+  await when(
+    () => slow.received.length,
+    (length) => length === 16,
+  );
+  await at.record('Delivered');
+  await when(
+    () => receiver.received.length,
+    (length) => length === 1,
+  );
+  expect(slow.received.length).toBe(16);
+  await at.manager.stop(0);
+});

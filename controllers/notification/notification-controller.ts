@@ -22,6 +22,7 @@ import { type Progress, progressFields, progressOf, withDone, withEverythingBefo
 import { RateLimit } from './rate-limit.ts';
 import type { Attempt, Post } from './receiver.ts';
 import { redact } from './redact.ts';
+import { secretProblem } from './secret-value.ts';
 import { sendWebhook } from './send-webhook.ts';
 import { setCommitStatus } from './set-commit-status.ts';
 
@@ -46,8 +47,9 @@ export const notificationAttempts = measurement<{
   readonly count: number;
 }>('sluice:notification');
 
-/** Workers mostly wait for receivers; a slow receiver occupies one of them and no other. */
+/** Workers mostly wait for receivers; a slow receiver occupies one of them for the time of a request. */
 const MAX_CONCURRENT = 256;
+const MAX_CONCURRENT_PER_NAMESPACE = 16;
 /** Messages of one reconciliation; others follow in the next one. */
 const MAX_MESSAGES_AT_ONCE = 20;
 /** With the pauses below about half an hour. */
@@ -55,6 +57,12 @@ const MAX_ATTEMPTS = 12;
 const BASE_DELAY_MS = 1000;
 const MAX_DELAY_MS = 300_000;
 const MAX_ERROR_CHARACTERS = 500;
+
+/** Reason of a Notification whose receiver needs a Secret that cannot be used. */
+const UNUSABLE = 'SecretUnusable';
+const READY = { status: 'True', reason: 'Sending', message: '' } as const;
+/** Changes of Secrets are not watched. Milliseconds. */
+const SECRET_CHECK_MS = 60_000;
 
 /** What is kept of a Notification between reconciliations. */
 interface SenderState {
@@ -85,6 +93,7 @@ export function notificationController(options: NotificationOptions): Controller
     name: 'notification',
     sources: [feed.source],
     maxConcurrentReconciles: MAX_CONCURRENT,
+    namespaceShare: { most: MAX_CONCURRENT_PER_NAMESPACE, mostFailing: MAX_CONCURRENT_PER_NAMESPACE },
     reconcileTimeoutMs: 300_000,
     maxDelayMs: 60_000,
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
@@ -103,13 +112,24 @@ export function notificationController(options: NotificationOptions): Controller
           notification,
           feed.inNamespace(notification.metadata.namespace ?? DEFAULT_NAMESPACE),
           state.progress,
+          clock.now(),
         );
         state.progress = progress;
         if (dropped > 0) notification = await reportDropped(notification, state, dropped);
         const [next] = waiting;
         if (next === undefined) {
-          await write(notification, state, undefined, {});
-          return undefined;
+          const problem = await secretProblem(client, notification, signal);
+          if (problem !== undefined) await reportUnusable(notification, state, problem);
+          else
+            await write(
+              notification,
+              state,
+              isUsableAgain(notification) ? READY : undefined,
+              waitingField(notification, 0),
+            );
+          return problem === undefined
+            ? undefined
+            : { requeueAfter: SECRET_CHECK_MS, reason: 'the Secrets of the receiver' };
         }
         const now = clock.now();
         if (state.notBefore > now)
@@ -121,7 +141,7 @@ export function notificationController(options: NotificationOptions): Controller
         const pause = state.limit.take(notification.spec.maxPerMinute, now);
         if (pause > 0) return { requeueAfter: pause, reason: 'spec.maxPerMinute' };
         const attempt = await send(notification, next, signal);
-        notification = await settle(notification, state, next, attempt);
+        notification = await settle(notification, state, next, attempt, waiting.length);
       }
       return { requeueAfter: 0, reason: 'more events' };
     },
@@ -179,6 +199,7 @@ export function notificationController(options: NotificationOptions): Controller
     state: SenderState,
     pending: PendingEvent,
     attempt: Attempt,
+    waiting: number,
   ): Promise<Stored<Notification>> {
     const { status } = notification;
     const now = clock.now();
@@ -195,7 +216,7 @@ export function notificationController(options: NotificationOptions): Controller
       done();
       count(notification, 'sent');
       events.forget(keyOf(notification));
-      const fields = { sent: (status?.sent ?? 0) + 1, lastSent: new Date(now).toISOString() };
+      const fields = { waiting: waiting - 1, sent: (status?.sent ?? 0) + 1, lastSent: new Date(now).toISOString() };
       return write(notification, state, { status: 'True', reason: 'Sending', message: '' }, fields);
     }
     const { message } = attempt;
@@ -203,7 +224,10 @@ export function notificationController(options: NotificationOptions): Controller
     const isGivenUp = attempt.outcome === 'rejected' || state.attempts >= MAX_ATTEMPTS;
     const { reason, object } = messageOfEvent(pending.event);
     const about = `${reason} of ${object.kind} ${object.name}`;
-    const fields: Fields = { lastError: { time: new Date(now).toISOString(), event: about, message } };
+    const fields: Fields = {
+      waiting: isGivenUp ? waiting - 1 : waiting,
+      lastError: { time: new Date(now).toISOString(), event: about, message },
+    };
     if (isGivenUp) done();
     else {
       const delay = backoffDelay(state.attempts, { base: BASE_DELAY_MS, max: MAX_DELAY_MS, random });
@@ -221,6 +245,13 @@ export function notificationController(options: NotificationOptions): Controller
         ...(isGivenUp ? { failed: (status?.failed ?? 0) + 1 } : {}),
       },
     );
+  }
+
+  async function reportUnusable(notification: Stored<Notification>, state: SenderState, message: string) {
+    const ready = findCondition(notification.status?.conditions, 'Ready');
+    events.record(notification, 'Warning', UNUSABLE, message, 'secrets');
+    const isKnown = ready?.reason === UNUSABLE && ready.message === message;
+    if (!isKnown) await write(notification, state, { status: 'False', reason: UNUSABLE, message }, {});
   }
 
   async function reportDropped(
@@ -274,4 +305,13 @@ export function notificationController(options: NotificationOptions): Controller
 function count({ spec }: Notification, outcome: NotificationOutcome, number = 1): void {
   const receiver = spec.webhook?.format ?? 'CommitStatus';
   notificationAttempts.publish({ receiver, outcome, count: number });
+}
+
+function isUsableAgain({ status }: Stored<Notification>): boolean {
+  return findCondition(status?.conditions, 'Ready')?.reason === UNUSABLE;
+}
+
+/** Empty if the status has this number. */
+function waitingField({ status }: Stored<Notification>, waiting: number): Fields {
+  return (status?.waiting ?? 0) === waiting ? {} : { waiting };
 }

@@ -3,7 +3,7 @@ import type { Notification } from '../../src/resource/kinds/sluice/notification.
 import type { Stored } from '../../src/resource/object/object.ts';
 import { matchingRules } from './match-event.ts';
 import { occurredAt, occurrenceId } from './message.ts';
-import { isDone, type Progress, withEverythingBefore } from './progress.ts';
+import { isDone, LATE_MS, type Progress, withEverythingBefore } from './progress.ts';
 
 /** Events that wait for one receiver; older ones are dropped. */
 const MAX_WAITING = 200;
@@ -22,16 +22,21 @@ export interface PendingEvents {
   readonly progress: Progress;
 }
 
-/** The events that a Notification has still to send, and the progress without those that are too many. */
+/**
+ * The events that a Notification has still to send, and the progress without those that are too many. Clients write the times of events:
+ * the progress never passes `now`, and an event of the future waits, so that it is not the reason to drop others.
+ */
 export function pendingEvents(
   notification: Stored<Notification>,
   events: Iterable<Stored<Event>>,
   progress: Progress,
+  now: number,
 ): PendingEvents {
   const waiting: PendingEvent[] = [];
   for (const event of events) {
-    const at = occurredAt(event);
-    if (at < progress.until) continue;
+    const time = occurredAt(event);
+    const at = Math.min(time, now);
+    if (at < progress.until || time > now + LATE_MS) continue;
     const rules = matchingRules(notification, event);
     if (rules.length === 0) continue;
     const id = occurrenceId(event);

@@ -1,7 +1,7 @@
 import type { Notification } from '../../src/resource/kinds/sluice/notification.ts';
 
 /** An event can be written somewhat later than one with a later time. Milliseconds. */
-const LATE_MS = 60_000;
+export const LATE_MS = 60_000;
 const MAX_RECENT = 64;
 
 /** Which events are done. It is in the status of the Notification, so that a restart sends nothing twice. */
@@ -24,7 +24,7 @@ export function progressOf(status: Notification['status'], creationTimestamp: st
   const recent = (status?.recent ?? []).flatMap((text) => {
     const [time = '', id = ''] = text.split(' ');
     const at = Date.parse(time);
-    return Number.isNaN(at) ? [] : [{ at, id }];
+    return Number.isNaN(at) || at > now + LATE_MS ? [] : [{ at, id }];
   });
   // A clock that was set back must not silence the Notification until it has caught up.
   return { until: until > now + LATE_MS ? now : until, recent };

@@ -1,7 +1,9 @@
-import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { trimEndOf } from '../../src/foundation/text/trim-characters.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { secretKind, secretText } from '../../src/resource/kinds/core/secret.ts';
+import type { Notification } from '../../src/resource/kinds/sluice/notification.ts';
+import { DEFAULT_NAMESPACE, type Stored } from '../../src/resource/object/object.ts';
 
 /** Reads one value of a Secret in the namespace of the object that refers to it. Errors name the Secret and the key, never the value. */
 export async function secretValue(
@@ -17,4 +19,28 @@ export async function secretValue(
   const value = trimEndOf(secretText(secret, key) ?? '', '\r\n');
   if (value === '') throw new SluiceError('InvalidInput', `${where} has no value for the key ${key}; put it there`);
   return value;
+}
+
+/** Why a Secret that a Notification refers to cannot be used, before an event needs it; undefined if all can. */
+export async function secretProblem(
+  client: Client,
+  { metadata: { namespace = DEFAULT_NAMESPACE }, spec: { webhook, commitStatus } }: Stored<Notification>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const references = {
+    'webhook.urlSecretRef': webhook?.urlSecretRef,
+    'webhook.secretRef': webhook?.secretRef,
+    'webhook.caSecretRef': webhook?.caSecretRef,
+    'commitStatus.secretRef': commitStatus?.secretRef,
+  };
+  for (const [field, reference] of Object.entries(references)) {
+    if (reference === undefined) continue;
+    try {
+      await secretValue(client, namespace, reference, `which spec.${field} refers to`, signal);
+    } catch (error) {
+      if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'InvalidInput')) return error.message;
+      throw error;
+    }
+  }
+  return undefined;
 }

@@ -76,6 +76,7 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
       deliveredSource({ clock, map: (target) => [target] }),
     ],
     maxConcurrentReconciles: 4,
+    namespaceShare: { most: 2, mostFailing: 1 },
     reconcileTimeoutMs: 60_000,
     baseDelayMs: 1_000,
     maxDelayMs: 300_000,

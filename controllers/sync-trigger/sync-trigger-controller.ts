@@ -89,6 +89,7 @@ export function syncTriggerController(options: SyncTriggerOptions): ControllerOp
     sources: [source],
     // Attempts mostly wait for the network; one that hangs occupies a worker until its time is over.
     maxConcurrentReconciles: 64,
+    namespaceShare: { most: 16, mostFailing: 4 },
     reconcileTimeoutMs: 60_000,
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
       const id = keyText(key);

@@ -7,7 +7,7 @@ import { type SpanAttributes, traced } from '../foundation/tracing/traced.ts';
 import { keyText, type ObjectKey } from '../resource/object/object.ts';
 import { type ReconcileResult, type Reconciler, TerminalError } from './reconciler.ts';
 import type { Source, SourceContext } from './source.ts';
-import { type WaitingItem, WorkQueue, type WorkQueueMetrics } from './work-queue.ts';
+import { type WaitingItem, type WorkLimit, WorkQueue, type WorkQueueMetrics } from './work-queue.ts';
 
 export interface ControllerOptions<Request = ObjectKey> {
   /** Unique in a manager; used in messages and metrics. */
@@ -19,6 +19,12 @@ export interface ControllerOptions<Request = ObjectKey> {
   /** Default 1. One request is never reconciled twice at the same time. */
   readonly maxConcurrentReconciles?: number;
   /**
+   * How many workers the requests of one namespace may hold at the same time, and how many of these requests that failed last (their
+   * hosts may not respond), so that no namespace keeps the workers from all others. Failing requests of all namespaces together hold at
+   * most three quarters of the workers. For requests with a namespace. Default: no limit.
+   */
+  readonly namespaceShare?: { readonly most: number; readonly mostFailing: number };
+  /**
    * How many workers begin at once, and milliseconds between the beginnings of the others: items that are prioritized at the start of a
    * process then do not share the processors with all others. Default: all begin at once.
    */
@@ -27,6 +33,8 @@ export interface ControllerOptions<Request = ObjectKey> {
   readonly reconcileTimeoutMs?: number;
   /** Milliseconds after the first failure, doubling. Default 5. */
   readonly baseDelayMs?: number;
+  /** Milliseconds of the shortest pause after a reconciliation that took too long: the next one may hold a worker as long. Default 0. */
+  readonly timeoutDelayMs?: number;
   /** Milliseconds, default 1,000,000. */
   readonly maxDelayMs?: number;
 }
@@ -84,6 +92,24 @@ export interface FailingItem {
   readonly message: string;
 }
 
+const MAX_FAILING_PART = 0.75;
+
+function workLimits<Request>(
+  request: Request,
+  failures: number,
+  { namespaceShare, maxConcurrentReconciles = 1 }: ControllerOptions<Request>,
+): readonly WorkLimit[] {
+  if (namespaceShare === undefined) return [];
+  const { namespace = '' } = request as Partial<ObjectKey>;
+  const share = { name: `namespace ${namespace}`, most: namespaceShare.most };
+  if (failures === 0) return [share];
+  return [
+    { name: 'failing', most: Math.max(1, Math.floor(maxConcurrentReconciles * MAX_FAILING_PART)) },
+    { name: `failing in ${namespace}`, most: namespaceShare.mostFailing },
+    share,
+  ];
+}
+
 /** A queue, the sources that fill it, and workers that reconcile its items. */
 export class Controller<Request = ObjectKey> {
   readonly name: string;
@@ -109,6 +135,7 @@ export class Controller<Request = ObjectKey> {
       clock: host.clock,
       keyOf: this.#keyOf,
       onChange: host.onChange,
+      limitsOf: (request, failures) => workLimits(request, failures, options),
       onDequeue: (milliseconds) => queueWaits.publish({ controller: this.name, milliseconds }),
       ...(options.baseDelayMs === undefined ? {} : { baseDelayMs: options.baseDelayMs }),
       ...(options.maxDelayMs === undefined ? {} : { maxDelayMs: options.maxDelayMs }),
@@ -257,9 +284,14 @@ export class Controller<Request = ObjectKey> {
   #failed(request: Request, key: string, error: unknown, terminal: boolean): void {
     const message = messageOf(error);
     if (terminal) this.#queue.forget(request);
-    else this.#queue.addRateLimited(request, message, isSluiceError(error, 'PushRefused') ? REFUSED_DELAY_MS : 0);
+    else this.#queue.addRateLimited(request, message, this.#leastDelay(error));
     const failures = terminal ? 1 : this.#queue.failures(request);
     this.#failing.set(key, { controller: this.name, key, failures, message });
+  }
+
+  #leastDelay(error: unknown): number {
+    if (isSluiceError(error, 'PushRefused')) return REFUSED_DELAY_MS;
+    return isSluiceError(error, 'Timeout') ? (this.#options.timeoutDelayMs ?? 0) : 0;
   }
 
   async #track(work: (signal: AbortSignal) => Promise<void>): Promise<void> {

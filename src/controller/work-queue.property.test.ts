@@ -53,6 +53,71 @@ describe('WorkQueue', () => {
     expect(queue.metrics()).toMatchObject({ processing: 0, unfinishedMs: 0, longestMs: 0 });
   });
 
+  test('an item that exceeds a limit lets others pass, and is taken when one of its limit is done', async () => {
+    const { clock } = setUp();
+    const queue = new WorkQueue<string>({
+      ...{ clock, keyOf: (item) => item, baseDelayMs: 10 },
+      limitsOf: ([name = '']) => [{ name, most: 2 }],
+    });
+    for (const item of ['a1', 'a2', 'a3', 'a4', 'b1']) queue.add(item);
+    const taken = [await queue.take(), await queue.take(), await queue.take()];
+    expect(taken).toEqual(['a1', 'a2', 'b1']);
+    expect(queue.metrics()).toMatchObject({ depth: 2, processing: 3 });
+    const next = queue.take();
+    await settle();
+    queue.add('a3');
+    expect(queue.metrics().depth).toBe(2);
+    queue.prioritize('a4');
+    queue.done('a1');
+    expect(await next).toBe('a4');
+    for (const item of ['a2', 'a4', 'b1']) queue.done(item);
+    expect(await drain(queue)).toEqual(['a3']);
+    expect(queue.isQuiet()).toBe(true);
+  });
+
+  test('items with several limits are all processed, and no limit is exceeded', async () => {
+    const items = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.boolean()), { minLength: 1, maxLength: 25 });
+    await fc.assert(
+      fc.asyncProperty(
+        items,
+        fc.integer({ min: 1, max: 6 }),
+        fc.infiniteStream(fc.nat()),
+        async (all, workers, picks) => {
+          const { clock } = setUp();
+          const names = all.map(([namespace, fails], index) => ({ id: `${namespace}${index}`, namespace, fails }));
+          const limitsOf = ({ namespace, fails }: (typeof names)[number]) => [
+            ...(fails ? [{ name: 'failing', most: 2 }] : []),
+            ...(fails ? [{ name: `failing in ${namespace}`, most: 1 }] : []),
+            { name: namespace, most: 2 },
+          ];
+          const queue = new WorkQueue<(typeof names)[number]>({ clock, keyOf: ({ id }) => id, limitsOf });
+          const running: typeof names = [];
+          const done: string[] = [];
+          const take = () => void queue.take().then((item) => item !== undefined && running.push(item));
+          for (let count = 0; count < workers; count += 1) take();
+          for (const item of names) queue.add(item);
+          while (done.length < names.length) {
+            await Promise.resolve();
+            await Promise.resolve();
+            for (const { name, most } of names.flatMap(limitsOf))
+              expect(
+                running.filter((one) => limitsOf(one).some((limit) => limit.name === name)).length,
+              ).toBeLessThanOrEqual(most);
+            const [ended] = running.splice((picks.next().value ?? 0) % Math.max(1, running.length), 1);
+            // None runs though some are ready: one was forgotten.
+            if (ended === undefined) throw new Error(`only ${done.length} of ${names.length} were taken`);
+            done.push(ended.id);
+            queue.done(ended);
+            take();
+          }
+          expect(new Set(done).size).toBe(names.length);
+          queue.close();
+        },
+      ),
+      { numRuns: runs(200) },
+    );
+  });
+
   test('of two delays the earlier one applies, in either order', async () => {
     for (const delays of [
       [100, 50],

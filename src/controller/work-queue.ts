@@ -1,5 +1,11 @@
 import type { Clock } from '../foundation/time/clock.ts';
 
+/** At most `most` items that have a limit of this name are processed at the same time. */
+export interface WorkLimit {
+  readonly name: string;
+  readonly most: number;
+}
+
 export interface WorkQueueOptions<Item> {
   readonly clock: Clock;
   /** Returns a key that is equal for equal items. */
@@ -8,6 +14,8 @@ export interface WorkQueueOptions<Item> {
   readonly baseDelayMs?: number;
   /** The longest delay after failures, in milliseconds. Default 1,000,000. */
   readonly maxDelayMs?: number;
+  /** The limits of an item that has failed so many times in a row. An item that exceeds one lets others pass. Default: none. */
+  readonly limitsOf?: (item: Item, failures: number) => readonly WorkLimit[];
   /** Called with how many milliseconds an item was ready before a worker took it. */
   readonly onDequeue?: (waited: number) => void;
   /** Called after every change of the queue's state. */
@@ -43,6 +51,11 @@ export interface WorkQueueMetrics {
   readonly longestMs: number;
 }
 
+interface Ready<Item> {
+  readonly item: Item;
+  readonly since: number;
+}
+
 interface Waiting<Item> extends WaitingItem<Item> {
   readonly cancel: () => void;
 }
@@ -51,16 +64,23 @@ interface Waiting<Item> extends WaitingItem<Item> {
  * A work queue that contains each item once, like the one of client-go:
  * - an item that is ready or waits is not added twice; an item that is added while it is processed runs once more;
  * - one item is never processed twice at the same time;
- * - ready items are taken in the order in which they became ready, so no item starves another, save those that are prioritized;
+ * - ready items are taken in the order in which they became ready, so no item starves another, save those that are prioritized and those
+ *   that exceed a limit;
  * - of two delays for one item the earlier applies, and an immediate add ends the wait.
  */
 export class WorkQueue<Item> {
   readonly #options: WorkQueueOptions<Item>;
   readonly #baseDelay: number;
   readonly #maxDelay: number;
-  #ready = new Map<string, { readonly item: Item; readonly since: number }>();
-  /** When the work on each item began. */
-  readonly #processing = new Map<string, number>();
+  #ready = new Map<string, Ready<Item>>();
+  /** Ready items by the name of the limit that they would exceed. */
+  readonly #held = new Map<string, Map<string, Ready<Item>>>();
+  /** The name of that limit, by item. */
+  readonly #holds = new Map<string, string>();
+  /** The number of items being processed, by the name of the limit. */
+  readonly #occupied = new Map<string, number>();
+  /** When the work on each item began, and the limits that it occupies. */
+  readonly #processing = new Map<string, { readonly since: number; readonly limits: readonly WorkLimit[] }>();
   /** Added while being worked on. */
   readonly #again = new Map<string, Item>();
   readonly #waiting = new Map<string, Waiting<Item>>();
@@ -91,6 +111,11 @@ export class WorkQueue<Item> {
     const key = this.#options.keyOf(item);
     const ready = this.#ready.get(key);
     if (ready !== undefined) this.#ready = new Map([[key, ready], ...this.#ready]);
+    const name = this.#holds.get(key);
+    const held = name === undefined ? undefined : this.#held.get(name);
+    const one = held?.get(key);
+    if (name !== undefined && held !== undefined && one !== undefined)
+      this.#held.set(name, new Map([[key, one], ...held]));
   }
 
   /** Makes an item ready after `delay` milliseconds, unless it is ready sooner. */
@@ -133,9 +158,18 @@ export class WorkQueue<Item> {
   /** Reports that the work on an item has ended. */
   done(item: Item): void {
     const key = this.#options.keyOf(item);
-    if (!this.#processing.delete(key)) return;
+    const ended = this.#processing.get(key);
+    if (ended === undefined) return;
+    this.#processing.delete(key);
+    for (const { name } of ended.limits) {
+      const rest = (this.#occupied.get(name) ?? 0) - 1;
+      if (rest > 0) this.#occupied.set(name, rest);
+      else this.#occupied.delete(name);
+      this.#releaseOne(name);
+    }
     const again = this.#again.get(key);
     if (this.#again.delete(key) && again !== undefined) this.#makeReady(key, again);
+    else this.#handOut();
     this.#options.onChange?.();
   }
 
@@ -145,6 +179,8 @@ export class WorkQueue<Item> {
     for (const waiting of this.#waiting.values()) waiting.cancel();
     this.#waiting.clear();
     this.#ready.clear();
+    this.#held.clear();
+    this.#holds.clear();
     this.#again.clear();
     for (const taker of this.#takers.splice(0)) taker(undefined);
     this.#options.onChange?.();
@@ -155,7 +191,7 @@ export class WorkQueue<Item> {
    * neither do those that have failed `failureLimit` times or more in a row.
    */
   isQuiet(failureLimit = Number.POSITIVE_INFINITY): boolean {
-    if (this.#ready.size > 0 || this.#processing.size > 0) return false;
+    if (this.#ready.size > 0 || this.#holds.size > 0 || this.#processing.size > 0) return false;
     for (const [key, waiting] of this.#waiting)
       if (waiting.cause === 'backoff' && (this.#failures.get(key) ?? 0) < failureLimit) return false;
     return true;
@@ -170,11 +206,11 @@ export class WorkQueue<Item> {
 
   metrics(): WorkQueueMetrics {
     const now = this.#options.clock.now();
-    const ages = [...this.#processing.values()].map((since) => Math.max(0, now - since));
+    const ages = [...this.#processing.values()].map(({ since }) => Math.max(0, now - since));
     return {
       unfinishedMs: ages.reduce((sum, age) => sum + age, 0),
       longestMs: Math.max(0, ...ages),
-      depth: this.#ready.size,
+      depth: this.#ready.size + this.#holds.size,
       processing: this.#processing.size,
       waiting: this.#waiting.size,
       failing: this.#failures.size,
@@ -185,7 +221,7 @@ export class WorkQueue<Item> {
 
   #makeReady(key: string, item: Item): void {
     if (this.#processing.has(key)) this.#again.set(key, item);
-    else {
+    else if (!this.#holds.has(key)) {
       const since = this.#ready.get(key)?.since ?? this.#options.clock.now();
       this.#ready.set(key, { item, since });
       this.#handOut();
@@ -199,7 +235,7 @@ export class WorkQueue<Item> {
       this.add(item);
       return;
     }
-    if (this.#ready.has(key) || this.#again.has(key)) return;
+    if (this.#ready.has(key) || this.#holds.has(key) || this.#again.has(key)) return;
     const { clock } = this.#options;
     const due = clock.now() + delay;
     const old = this.#waiting.get(key);
@@ -233,14 +269,42 @@ export class WorkQueue<Item> {
   }
 
   #handOut(): void {
-    for (const [key, { item, since }] of this.#ready) {
-      const taker = this.#takers.shift();
-      if (taker === undefined) return;
+    // Items that are released meanwhile are appended, and so are visited too.
+    for (const [key, ready] of this.#ready) {
+      if (this.#takers.length === 0) return;
       this.#ready.delete(key);
+      const { item, since } = ready;
+      const limits = this.#options.limitsOf?.(item, this.failures(item)) ?? [];
+      const full = limits.find(({ name, most }) => (this.#occupied.get(name) ?? 0) >= most);
+      if (full !== undefined) {
+        this.#hold(key, ready, full.name);
+        // The item may have been released for one of the others, which has room for the next one then.
+        for (const { name, most } of limits) if ((this.#occupied.get(name) ?? 0) < most) this.#releaseOne(name);
+        continue;
+      }
+      for (const { name } of limits) this.#occupied.set(name, (this.#occupied.get(name) ?? 0) + 1);
       const now = this.#options.clock.now();
-      this.#processing.set(key, now);
+      this.#processing.set(key, { since: now, limits });
       this.#options.onDequeue?.(Math.max(0, now - since));
-      taker(item);
+      this.#takers.shift()?.(item);
     }
+  }
+
+  #hold(key: string, ready: Ready<Item>, name: string): void {
+    const held = this.#held.get(name) ?? new Map<string, Ready<Item>>();
+    this.#held.set(name, held.set(key, ready));
+    this.#holds.set(key, name);
+  }
+
+  /** Makes the first item that a limit holds ready again, behind those of others. */
+  #releaseOne(name: string): void {
+    const held = this.#held.get(name);
+    const [first] = held ?? [];
+    if (held === undefined || first === undefined) return;
+    const [key, ready] = first;
+    held.delete(key);
+    if (held.size === 0) this.#held.delete(name);
+    this.#holds.delete(key);
+    this.#ready.set(key, ready);
   }
 }

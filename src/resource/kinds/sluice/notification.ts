@@ -34,10 +34,10 @@ const pattern = z
 
 const rule = z.object({
   kinds: z
-    .array(z.string().min(1).max(63))
+    .array(z.enum(['DeliveryTarget', 'PackageRevision', 'Repository']))
     .max(MAX_NAMES)
     .optional()
-    .describe('Kinds of the objects, such as DeliveryTarget, PackageRevision and Repository. Defaults to all.'),
+    .describe('Kinds of the objects. Defaults to all.'),
   names: z
     .array(pattern)
     .max(MAX_NAMES)
@@ -142,6 +142,7 @@ export const notificationKind = defineKind({
       sent: z.int().optional().describe('Number of messages that the receiver accepted.'),
       failed: z.int().optional().describe('Number of events that were given up.'),
       dropped: z.int().optional().describe('Number of events that were dropped since too many waited.'),
+      waiting: z.int().optional().describe('Number of events that wait to be sent.'),
       lastSent: serverTimeSchema.describe('Time of the last message that the receiver accepted.'),
       lastError: z
         .object({
@@ -169,6 +170,7 @@ export const notificationKind = defineKind({
     READY_COLUMN,
     { name: 'Sent', type: 'integer', jsonPath: '.status.sent', value: (object) => object.status?.sent },
     { name: 'Failed', type: 'integer', jsonPath: '.status.failed', value: (object) => object.status?.failed },
+    { name: 'Waiting', type: 'integer', jsonPath: '.status.waiting', value: (object) => object.status?.waiting },
     {
       name: 'Last error',
       type: 'string',
