@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { blobIdOf } from '../../src/delivery/tree/branch-view.ts';
+import { blobIdOf } from '../../src/delivery/tree/desired-file.ts';
 import { manifestsOf } from '../../src/delivery/tree/manifests.ts';
 import { type BuildResult, BuiltFolders } from './built-folders.ts';
 

@@ -1,4 +1,4 @@
-import { blobIdOf, type DesiredFile } from '../../src/delivery/tree/branch-view.ts';
+import { blobIdOf, type DesiredFile } from '../../src/delivery/tree/desired-file.ts';
 import type { ManifestsOutcome } from '../../src/delivery/tree/manifests.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Oid } from '../../src/git/git-repository.ts';

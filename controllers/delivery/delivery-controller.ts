@@ -6,8 +6,7 @@ import { settingsOf } from '../../src/delivery/delivery-target.ts';
 import { normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
 import { isAlert, packageKey } from '../../src/delivery/selection/select-revisions.ts';
-import { ownersIn } from '../../src/delivery/tree/branch-view.ts';
-import { desiredInSteps } from '../../src/delivery/tree/desired.ts';
+import type { Desired } from '../../src/delivery/tree/desired-result.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
@@ -37,7 +36,8 @@ import {
 import { describeDrifts } from './drift/describe-drift.ts';
 import { deliveredBefore, findDrift } from './drift/find-drift.ts';
 import { packageRepositoryAt } from './package-branches.ts';
-import { isLostRace, KnownMarks, TargetBranch } from './target-branch.ts';
+import { isLostRace, TargetBranch } from './target-branch.ts';
+import { TargetMemories, type TargetMemory } from './target-memory.ts';
 import { controllerMirror } from './target-mirror.ts';
 import type { TargetObjects } from './target-objects.ts';
 import { targetSources } from './target-sources.ts';
@@ -76,7 +76,8 @@ export interface DeliveryOptions {
 /** Maximum number of attempts on a branch with concurrent pushes, before the backoff of the queue applies. */
 const MAX_ATTEMPTS = 5;
 
-const TIMEOUT_MS = 60_000;
+/** The first delivery of thousands of packages takes minutes on a busy machine. Requests to remotes have limits of their own. */
+const TIMEOUT_MS = 600_000;
 
 /** Commits the manifests of published packages into the branches of delivery targets. */
 export function deliveryController(options: DeliveryOptions): ControllerOptions {
@@ -86,7 +87,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   const events = new EventDeduplicator(recorder);
   const signers = new Signers(client, clock);
   const wantedRevisions = new WantedRevisions(options.buildPackage, options.built);
-  const marks = new KnownMarks();
+  const memories = new TargetMemories();
   const writer = new DeliveredWriter({ client, clock, delivered: options.delivered });
   const maintainer = new Maintainer({ clock, interval: 6 * 3_600_000, budget: undefined });
 
@@ -128,7 +129,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
 
   async function forget(key: ObjectKey): Promise<undefined> {
     events.forget(key);
-    marks.forget(key);
+    memories.forget(keyText(key));
     options.targetObjects?.forget({ metadata: key });
     await maintainer.forget(keyText(key), `target ${keyText(key)}`);
   }
@@ -156,7 +157,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     try {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          const report = await deliverOnce(target, items, branch, signal);
+          const report = await deliverWithMemory(target, items, branch, signal);
           await maintain(target, branch, signal);
           return report;
         } catch (error) {
@@ -169,10 +170,26 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     }
   }
 
+  async function deliverWithMemory(
+    target: Stored<DeliveryTarget>,
+    repositoryObjects: readonly Stored<Repository>[],
+    branch: TargetBranch,
+    signal: AbortSignal,
+  ): Promise<DeliveryReport> {
+    const key = keyText(keyOf(target));
+    const memory = memories.take(key);
+    try {
+      return await deliverOnce(target, repositoryObjects, branch, memory, signal);
+    } finally {
+      memories.put(key, memory);
+    }
+  }
+
   async function deliverOnce(
     target: Stored<DeliveryTarget>,
     repositoryObjects: readonly Stored<Repository>[],
     branch: TargetBranch,
+    memory: TargetMemory,
     signal: AbortSignal,
   ): Promise<DeliveryReport> {
     const { git } = target.spec;
@@ -181,40 +198,47 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       const message = `branch ${git.branch} does not exist in ${git.repo}; create it, or set spec.git.createBranch: true`;
       return { reason: 'BranchMissing', message };
     }
-    const present = await branch.present(head.oid, git.directory, marks.of(keyOf(target)));
+    const settings = settingsOf(target);
+    const files = await memory.files(branch.git, git.repo, head.oid, normalizeDirectory(git.directory));
     // Rights are granted by namespace, so packages of another one are not delivered. A repository without its main branch
     // reports nothing about its packages.
     const repositories = store
       .repositories()
       .filter(({ index, namespace }) => namespace === target.metadata.namespace && index.mainHead !== undefined);
-    const settings = settingsOf(target);
     // Only folders of this target: a folder of another target does not prove a delivery of this one.
-    const folders = [...ownersIn(present, normalizeDirectory(git.directory)).values()].filter(
-      (owner) => owner.target === settings.name,
-    );
+    const folders = [...files.owners.values()].filter((owner) => owner.target === settings.name);
     const readable = new Set(repositories.map((one) => one.repository));
-    const unreadable = new Set(folders.flatMap(({ repository }) => (readable.has(repository) ? [] : repository)));
+    const unreadable = new Set<string>();
+    for (const { repository } of folders) if (!readable.has(repository)) unreadable.add(repository);
     const objects = repositoryObjects.filter(({ metadata }) => metadata.namespace === target.metadata.namespace);
     const known = (await writer.read(target)).of(target);
-    let wanted = await wantedRevisions.of(target, known, repositories, objects, folders);
-    await options.targetObjects?.set(target, wanted.chosen);
-    let result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
-    if (result.missing.length > 0) {
-      wanted = await wantedRevisions.load(target, wanted, result.missing, repositories);
-      result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
-    }
+    const wanted = await memory.change(async () => {
+      const now = await wantedRevisions.of(target, known, repositories, objects, folders, { memory: memory.wanted });
+      await options.targetObjects?.set(target, now.chosen);
+      return now;
+    });
+    const tree = memory.desired(settings, files);
+    const update = (kept: ReadonlySet<string>): Promise<Desired> =>
+      memory.change(async () => {
+        const first = await runInSlices(tree.update(wanted.revisions, unreadable, kept));
+        if (first.missing.length === 0) return first;
+        await wantedRevisions.load(target, first.missing, repositories, memory.wanted);
+        return runInSlices(tree.update(wanted.revisions, unreadable, kept));
+      });
+    let result = await update(new Set());
     const differing = head.oid === undefined ? [] : deliveredBefore(result.packages, folders, known);
     const drifts = head.oid === undefined ? [] : await findDrift(branch.git, head.oid, settings.name, differing);
-    const driftTexts = await describeDrifts(branch.git, present, result.edits, drifts, target.spec.render);
+    const driftTexts = await describeDrifts(branch.git, files, result.edits, drifts, target.spec.render);
     const isKept = target.spec.drift === 'Report' && drifts.length > 0;
     if (isKept) {
       const kept = new Set(drifts.map(({ of }) => packageKey(of)));
-      result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable, kept));
+      result = await update(kept);
     }
     let commit: Oid | undefined;
     if (result.edits.size > 0) {
       const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };
       commit = await branch.commit(head.oid, result.edits, result.message, author, signal);
+      memory.committed(files, git.repo, commit, result.edits);
       events.record(target, 'Normal', 'Delivered', describeDelivery(commit, result), 'commit');
       const delivered = result.packages.filter(({ changed }) => changed);
       const message = `DeliveryTarget ${target.metadata.name}: commit ${commit}`;

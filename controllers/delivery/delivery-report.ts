@@ -3,7 +3,7 @@ import type { Rollback } from '../../src/delivery/delivery-target.ts';
 import { compareText, joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import { withoutRollbacks } from '../../src/delivery/rollback/rollback-status.ts';
 import { isAlert, type PackageRefusal, packageKey } from '../../src/delivery/selection/select-revisions.ts';
-import type { Desired } from '../../src/delivery/tree/desired.ts';
+import type { Desired } from '../../src/delivery/tree/desired-result.ts';
 import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
 import { readMessage } from '../../src/delivery/tree/trailers.ts';
 import type { Oid } from '../../src/git/git-repository.ts';

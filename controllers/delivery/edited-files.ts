@@ -1,4 +1,5 @@
-import { blobIdOf, type PresentFile } from '../../src/delivery/tree/branch-view.ts';
+import type { BranchFiles } from '../../src/delivery/tree/branch-files.ts';
+import { blobIdOf } from '../../src/delivery/tree/desired-file.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
 import type { ComparedFile, ComparedFiles } from '../../src/package/model/diff/compared-files.ts';
 
@@ -11,7 +12,7 @@ export interface EditedFiles {
 /** `present` is the branch that the edits are for; its contents are read only when a comparison needs them. */
 export async function editedFiles(
   git: GitRepository,
-  present: ReadonlyMap<string, PresentFile>,
+  present: BranchFiles,
   edits: ReadonlyMap<string, Uint8Array | null>,
 ): Promise<EditedFiles> {
   const before = [...edits.keys()].flatMap((path) => {

@@ -1,11 +1,5 @@
-import { joinPath } from '../../src/delivery/path-rules.ts';
-import type { PresentFile } from '../../src/delivery/tree/branch-view.ts';
-import { type FolderOwner, mayNameOwner, readOwner } from '../../src/delivery/tree/kustomization.ts';
-import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
-import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { RefConflictError } from '../../src/git/errors.ts';
 import type {
-  FileEntry,
   GitCredentials,
   GitRemote,
   GitRepository,
@@ -15,7 +9,6 @@ import type {
 } from '../../src/git/git-repository.ts';
 import { openLocation } from '../../src/git/open/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
-import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
 export interface TargetBranchOptions {
   readonly url: string;
@@ -29,35 +22,7 @@ export interface TargetBranchOptions {
   readonly git?: RepositoryOptions;
 }
 
-/** Larger lists are not Sluice's: it writes one line for each file of a package. */
-const MAX_LIST_BYTES = 1024 * 1024;
-/** Files below the directory of a target, its folders counted: some 150 MB while a delivery runs. */
-const MAX_FILES = 500_000;
-/** Lists that are read in one batch. */
-const LISTS_PER_READ = 1000;
-
-/**
- * The owner in each list, by the id of the list; null for lists of other tools. The lists in the branch are cached for the next
- * reconciliation.
- */
-type Marks = Map<Oid, FolderOwner | null>;
-
-/** The marks in the branch of each target. */
-export class KnownMarks {
-  readonly #byTarget = new Map<string, Marks>();
-
-  of(key: ObjectKey): Marks {
-    const known = this.#byTarget.get(keyText(key)) ?? new Map();
-    this.#byTarget.set(keyText(key), known);
-    return known;
-  }
-
-  forget(key: ObjectKey): void {
-    this.#byTarget.delete(keyText(key));
-  }
-}
-
-/** The branch of a target: reads its files, and commits on top of the commit that was read. */
+/** The branch of a target: commits on top of the commit that was read. */
 export class TargetBranch {
   readonly #git: GitRepository;
   readonly #remote: GitRemote | undefined;
@@ -102,51 +67,6 @@ export class TargetBranch {
 
   get git(): GitRepository {
     return this.#git;
-  }
-
-  /**
-   * The files below a directory at a commit, by path from the root: ids, and the owners of folders. `marks` has what was read earlier,
-   * and afterwards exactly the marks of this commit.
-   */
-  async present(head: Oid | undefined, directory: string, marks: Marks): Promise<Map<string, PresentFile>> {
-    const present = new Map<string, PresentFile>();
-    const top = directory === '/' ? '' : directory;
-    const [stat] = head === undefined ? [] : await this.#git.statObjects([`${head}:${top}`]);
-    if (stat?.type !== 'tree') return present;
-    const files = await this.#list(`${head}:${top}`, directory);
-    const lists = files.filter(({ path, mode }) => mayNameOwner(path) && mode.startsWith('100'));
-    await this.#readMarks([...new Set(lists.map(({ oid }) => oid))], marks);
-    const listPaths = new Set(lists.map(({ path }) => path));
-    await inSlices(files, ({ path, oid }) => {
-      const owner = listPaths.has(path) ? marks.get(oid) : undefined;
-      present.set(joinPath(top, path), owner == null ? { oid } : { oid, owner });
-    });
-    return present;
-  }
-
-  async #list(tree: string, directory: string): Promise<FileEntry[]> {
-    try {
-      return await this.#git.listFiles(tree, MAX_FILES);
-    } catch (error) {
-      if (!isSluiceError(error, 'LimitExceeded')) throw error;
-      const message = `directory ${directory} of the target contains more than ${MAX_FILES} files; divide its packages among targets with separate directories`;
-      throw new SluiceError('LimitExceeded', message, { cause: error });
-    }
-  }
-
-  /** Reads the lists that are not cached yet, and drops those that no longer exist. */
-  async #readMarks(oids: readonly Oid[], marks: Marks): Promise<void> {
-    const there = new Set(oids);
-    for (const oid of marks.keys()) if (!there.has(oid)) marks.delete(oid);
-    const unknown = oids.filter((oid) => !marks.has(oid));
-    for (let start = 0; start < unknown.length; start += LISTS_PER_READ) {
-      const part = unknown.slice(start, start + LISTS_PER_READ);
-      const sizes = await this.#git.statObjects(part);
-      const readable = part.filter((_, index) => (sizes[index]?.size ?? MAX_LIST_BYTES) < MAX_LIST_BYTES);
-      for (const oid of part) marks.set(oid, null);
-      for (const object of await this.#git.readObjects(readable))
-        if (object !== undefined) marks.set(object.oid, readOwner(object.data) ?? null);
-    }
   }
 
   /**

@@ -1,5 +1,4 @@
-import { packageKey } from '../../src/delivery/selection/select-revisions.ts';
-import type { DesiredRevision } from '../../src/delivery/tree/desired.ts';
+import type { DesiredRevision } from '../../src/delivery/tree/desired-result.ts';
 import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
 import { keyOf, keyText } from '../../src/resource/object/object.ts';
 
@@ -8,7 +7,7 @@ interface TargetName {
 }
 
 interface Shipped {
-  readonly sourceTree: string;
+  readonly of: DesiredRevision;
   readonly identities: readonly string[];
 }
 
@@ -46,40 +45,42 @@ export class TargetObjects {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Records the current objects of a target. The cost is proportional to its packages and the objects of those that changed. */
+  /**
+   * Records the current objects of a target; `chosen` has its packages by their keys. A revision that is the same object as before ships
+   * the same objects: it costs a comparison.
+   */
   async set(target: TargetName, chosen: ReadonlyMap<string, DesiredRevision>): Promise<void> {
     const key = keyText(keyOf(target));
     const known = this.#byTarget.get(key);
-    const packages = new Map<string, Shipped>();
+    const packages = known?.packages ?? new Map<string, Shipped>();
+    const changes = new Map<string, Shipped | undefined>();
+    await inSlices(chosen, ([name, revision]) => {
+      if (packages.get(name)?.of !== revision) changes.set(name, { of: revision, identities: identitiesOf(revision) });
+    });
+    if (packages.size + changes.size > chosen.size)
+      await inSlices(packages.keys(), (name) => {
+        if (!chosen.has(name)) changes.set(name, undefined);
+      });
     const objects = new Map<string, ShipperChange>();
     const change = (identity: string, edit: (shippers: readonly string[]) => readonly string[]) => {
       const before = objects.get(identity)?.before ?? known?.shippers.get(identity) ?? NONE;
       objects.set(identity, { before, after: edit(objects.get(identity)?.after ?? before) });
     };
-    await inSlices(chosen.values(), (revision) => {
-      const name = packageKey(revision);
-      const { sourceTree } = revision;
-      const old = known?.packages.get(name);
-      // Another way of rendering gives other objects of the same tree.
-      const objectCount = revision.built.manifests?.places.size ?? 0;
-      if (old?.sourceTree === sourceTree && old.identities.length === objectCount) {
-        packages.set(name, old);
-        return;
-      }
-      const identities = [...(revision.built.manifests?.places.keys() ?? [])];
-      packages.set(name, { sourceTree, identities });
-      for (const identity of old?.identities ?? []) change(identity, (shippers) => without(shippers, name));
-      for (const identity of identities) change(identity, (shippers) => [...shippers, name].sort());
-    });
-    await inSlices(known?.packages ?? [], ([name, { identities }]) => {
-      if (packages.has(name)) return;
-      for (const identity of identities) change(identity, (shippers) => without(shippers, name));
-    });
+    for (const [name, after] of changes) {
+      const before = packages.get(name);
+      if (before !== undefined && after !== undefined && isSame(before.identities, after.identities)) continue;
+      for (const identity of before?.identities ?? []) change(identity, (shippers) => without(shippers, name));
+      for (const identity of after?.identities ?? []) change(identity, (shippers) => [...shippers, name].sort());
+    }
     // Replaces all entries in one step: a check between two steps would see an incomplete state.
     const shippers = known?.shippers ?? new Map<string, readonly string[]>();
     for (const [identity, { after }] of objects) {
       if (after.length === 0) shippers.delete(identity);
       else shippers.set(identity, after);
+    }
+    for (const [name, after] of changes) {
+      if (after === undefined) packages.delete(name);
+      else packages.set(name, after);
     }
     this.#byTarget.set(key, { packages, shippers });
     const isFirst = known === undefined;
@@ -103,4 +104,12 @@ export class TargetObjects {
 
 function without(names: readonly string[], name: string): readonly string[] {
   return names.filter((other) => other !== name);
+}
+
+function identitiesOf({ built }: DesiredRevision): readonly string[] {
+  return [...(built?.manifests?.places.keys() ?? [])];
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((one, index) => one === b[index]);
 }

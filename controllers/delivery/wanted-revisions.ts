@@ -4,38 +4,25 @@ import type { Rollback } from '../../src/delivery/delivery-target.ts';
 import type { DeliveryRefusal } from '../../src/delivery/refusal.ts';
 import { type BuildPackage, packageBuilder } from '../../src/delivery/render/build-package.ts';
 import type { RenderMode } from '../../src/delivery/render/render-mode.ts';
-import {
-  type DeliveredRevision,
-  endedRollbacks,
-  type PackageRefusal,
-  type PublishedRevision,
-  packageKey,
-  selectInSteps,
-} from '../../src/delivery/selection/select-revisions.ts';
-import type { DesiredRevision } from '../../src/delivery/tree/desired.ts';
+import { type PackageRefusal, packageKey } from '../../src/delivery/selection/select-revisions.ts';
+import type { DesiredRevision } from '../../src/delivery/tree/desired-result.ts';
 import type { FolderOwner } from '../../src/delivery/tree/kustomization.ts';
 import type { GateVerdict } from '../../src/delivery/tree/trailers.ts';
-import { inSlices } from '../../src/foundation/concurrency/in-slices.ts';
+import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
-import { runInSlices } from '../../src/package/index/steps.ts';
-import type { RevisionKey } from '../../src/package/model/identity/identity.ts';
 import { publishedRecordOf } from '../../src/package/model/record/commit-message.ts';
 import { verdictsByType } from '../../src/package/model/record/record.ts';
-import { isPublished, type PackageRevision } from '../../src/package/model/revision/package-revision.ts';
+import type { PackageRevision } from '../../src/package/model/revision/package-revision.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
-import { selects } from '../../src/package/store/policy-objects.ts';
-import { DELETED } from '../../src/package/trust/ledger/trust-ledger.ts';
 import type { Repository } from '../../src/resource/kinds/porch/repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { type BuildResult, BuiltFolders } from './built-folders.ts';
-import { wasDeleted } from './deletion-proof.ts';
+import { type Choice, type SelectedPackage, SelectedPackages } from './selected-packages.ts';
 
 export interface WantedContent {
   /** The content of the branch. Blocked packages are included as refused, so that their folders stay. */
   readonly revisions: readonly DesiredRevision[];
-  /** Packages whose folders stay as they are, and why. */
-  readonly blocked: readonly PackageRefusal[];
   /** Those of `revisions` that are delivered, by package. */
   readonly chosen: ReadonlyMap<string, DesiredRevision>;
   /** Rollbacks of the status that publications have ended. */
@@ -50,22 +37,38 @@ export interface PackageFocus {
   readonly draft?: { readonly row: PackageRevision; readonly revision: number };
 }
 
-interface Choice extends PublishedRevision {
-  readonly row: PackageRevision;
+interface WantedPackage {
+  /** What it was made from. */
+  readonly from: Choice | PackageRefusal;
+  readonly revision: DesiredRevision;
+  /** False for a placeholder that keeps the folder. */
+  readonly isChosen: boolean;
+  /** True if another attempt to build it may succeed. */
+  readonly isTemporary: boolean;
 }
 
-/** Facts of a row that require its commit message, cached because each reconciliation needs them. */
-interface RowFacts {
-  readonly tree: Oid;
-  /** Digest of the approved content, if the approval contains it. */
-  readonly approved: string | undefined;
+/** What is kept of a target between reconciliations: an unchanged package is the same object in each of them. It may be dropped at any time. */
+export class WantedMemory {
+  readonly selected = new SelectedPackages();
+  readonly wanted = new Map<SelectedPackage, WantedPackage>();
+  readonly chosen = new Map<string, DesiredRevision>();
+  /** Packages to be built again. */
+  readonly temporary = new Set<SelectedPackage>();
+  /** Manifests that are held beside the cache, while a delivery runs. */
+  readonly held = new Map<DesiredRevision, BuildResult['outcome']>();
+
+  /** Leaves the manifests to the cache. */
+  release(): void {
+    this.held.clear();
+  }
 }
+
+/** Packages that are built at once: reading one from Git waits for several round trips. */
+const MAX_BUILDS = 8;
 
 /** The revisions that a target selects, with their manifests. Manifests depend on a tree alone and are built once. */
 export class WantedRevisions {
   readonly #built: BuiltFolders;
-  readonly #facts = new WeakMap<PackageRevision, RowFacts>();
-
   readonly #buildPackage: BuildPackage;
 
   constructor(buildPackage: BuildPackage = packageBuilder({}), built = new BuiltFolders()) {
@@ -73,78 +76,44 @@ export class WantedRevisions {
     this.#built = built;
   }
 
-  /** `folders` are those that the target wrote earlier, `known` the packages that are recorded as delivered. */
+  /**
+   * `folders` are those that the target wrote earlier, `known` the packages that are recorded as delivered; `memory` is that of the
+   * target.
+   */
   async of(
-    { spec, status }: DeliveryTarget,
+    target: DeliveryTarget,
     known: readonly DeliveredPackage[],
     repositories: readonly PackageRepository[],
     objects: readonly Repository[],
-    folders: readonly FolderOwner[],
-    focus?: PackageFocus,
+    folders: Iterable<FolderOwner>,
+    { memory = new WantedMemory(), focus }: { readonly memory?: WantedMemory; readonly focus?: PackageFocus } = {},
   ): Promise<WantedContent> {
-    const byName = new Map(repositories.map((repository) => [repository.repository, repository]));
-    const objectOf = new Map(objects.map((object) => [object.metadata.name, object]));
-    const { packageSelector, ...nameSelector } = spec.selector;
-    const mayHold = (key: RevisionKey) => selects(nameSelector, { key }, objectOf.get(key.repository));
-    const isSelected = ({ row }: Choice) => {
-      if (packageSelector === undefined) return true;
-      const repository = byName.get(row.key.repository);
-      if (row === focus?.draft?.row) return selects(spec.selector, row, objectOf.get(row.key.repository));
-      if (repository === undefined || !areLabelsKnown(row, repository)) return undefined;
-      return selects(spec.selector, row, objectOf.get(row.key.repository));
-    };
-    const candidates: Choice[] = [];
-    for (const { index } of repositories)
-      await inSlices(index.all(), (row) => {
-        if (isPublished(row) && row.revision > 0 && mayHold(row.key)) candidates.push(choiceOf(row));
-      });
-    const draft = focus?.draft;
-    if (draft !== undefined && mayHold(draft.row.key))
-      candidates.push({ ...choiceOf(draft.row), revision: draft.revision });
-    const delivered = deliveredBefore(folders, known);
-    for (const [key, { repository, package: path }] of delivered) {
-      const isKnown = byName.has(repository) && mayHold({ repository, package: path, workspace: '' });
-      if (!isKnown) delivered.delete(key);
-    }
-    const deleted = await deletedOf(delivered, byName, known);
-    const settings = { ...spec, ...(status?.rollbacks === undefined ? {} : { rollbacks: status.rollbacks }) };
-    const facts = { delivered, isSelected, isDeleted: (one: DeliveredRevision) => deleted.has(packageKey(one)) };
-    const { chosen, blocked } = await runInSlices(selectInSteps(settings, candidates, facts));
-    const ended = endedRollbacks(settings, (name) =>
-      byName.has(name.repository)
-        ? candidates.filter((one) => packageKey(one) === packageKey(name))
-        : [{ ...name, revision: 0 }],
-    );
-    const revisions: DesiredRevision[] = [];
-    const byPackage = new Map<string, DesiredRevision>();
-    for (const choice of chosen) {
-      const repository = byName.get(choice.repository);
-      if (repository === undefined) continue;
-      if (focus !== undefined && packageKey(choice) !== focus.key) {
-        revisions.push(toHold({ ...choice, ...NOT_IN_FOCUS }));
-        continue;
-      }
-      const { tree, approved } = this.#factsOf(choice.row);
-      const known = this.#built.get(builtKey(tree, choice.row, spec.render));
-      const { outcome, content } = known ?? (await this.#build(choice.row, tree, repository, spec.render));
-      const refused = spec.allowOutOfBand ? undefined : refuseChanged(choice.row, approved, content);
-      const revision = toDeliver(choice, repository, tree, refused === undefined ? outcome : { refused });
-      revisions.push(revision);
-      byPackage.set(packageKey(choice), revision);
-    }
-    for (const refused of blocked) revisions.push(toHold(refused));
-    return { revisions, blocked, chosen: byPackage, endedRollbacks: ended };
+    const { selected, wanted, chosen, temporary } = memory;
+    const evaluated = await selected.update({ target, known, repositories, objects, folders, draft: focus?.draft });
+    for (const one of wanted.keys()) if (one.isDropped) forget(memory, one);
+    const changed = new Set(temporary);
+    for (const one of evaluated) if (wanted.get(one)?.from !== (one.chosen ?? one.blocked)) changed.add(one);
+    temporary.clear();
+    await mapLimited([...changed], MAX_BUILDS, async (one) => {
+      const next = await this.#wantedOf(target, one, memory, focus);
+      forget(memory, one);
+      if (next === undefined) return;
+      wanted.set(one, next);
+      if (next.isChosen) chosen.set(one.key, next.revision);
+      if (next.isTemporary) temporary.add(one);
+    });
+    const revisions = Array.from(wanted.values(), ({ revision }) => revision);
+    return { revisions, chosen, endedRollbacks: selected.endedRollbacks(target) };
   }
 
-  /** The same with the contents of these revisions, which stay in memory as long as the caller references them. */
+  /** Loads the manifests of these revisions, which stay in memory until `memory` releases them. */
   async load(
     { spec }: Pick<DeliveryTarget, 'spec'>,
-    wanted: WantedContent,
     missing: readonly DesiredRevision[],
     repositories: readonly PackageRepository[],
-  ): Promise<WantedContent> {
-    const loaded = new Map<DesiredRevision, DesiredRevision>();
-    for (const revision of missing) {
+    memory: WantedMemory,
+  ): Promise<void> {
+    await mapLimited(missing, MAX_BUILDS, async (revision) => {
       const repository = repositories.find((one) => one.repository === revision.repository);
       const row = repository?.index.ofPackage(revision.package).find((one) => one.commit === revision.sourceCommit);
       // Deleted meanwhile, which wakes the controller again.
@@ -152,15 +121,40 @@ export class WantedRevisions {
         const name = `${packageKey(revision)} v${revision.revision}`;
         throw new SluiceError('Conflict', `${name} changed during its delivery; the delivery is retried`);
       }
-      const { outcome } = await this.#build(row, this.#factsOf(row).tree, repository, spec.render);
-      loaded.set(revision, { ...revision, built: outcome });
-    }
-    const next = (revision: DesiredRevision) => loaded.get(revision) ?? revision;
-    return {
-      ...wanted,
-      revisions: wanted.revisions.map(next),
-      chosen: new Map([...wanted.chosen].map(([key, revision]) => [key, next(revision)])),
-    };
+      const { outcome } = await this.#build(row, treeOf(row), repository, spec.render);
+      memory.held.set(revision, outcome);
+    });
+  }
+
+  async #wantedOf(
+    { spec }: DeliveryTarget,
+    { key, repository, chosen, blocked }: SelectedPackage,
+    { held }: WantedMemory,
+    focus: PackageFocus | undefined,
+  ): Promise<WantedPackage | undefined> {
+    const placeholder = { isChosen: false, isTemporary: false };
+    if (blocked !== undefined) return { from: blocked, revision: toHold(blocked), ...placeholder };
+    if (chosen === undefined) return undefined;
+    if (focus !== undefined && key !== focus.key)
+      return { from: chosen, revision: toHold({ ...chosen, ...NOT_IN_FOCUS }), ...placeholder };
+    const { row } = chosen;
+    const tree = treeOf(row);
+    const cacheKey = builtKey(tree, row, spec.render);
+    const { outcome, content } = this.#built.get(cacheKey) ?? (await this.#build(row, tree, repository, spec.render));
+    const refused = spec.allowOutOfBand
+      ? undefined
+      : refuseChanged(row, publishedRecordOf(row.tip.facts)?.content, content);
+    const kept = refused === undefined ? outcome : { refused };
+    const isRefused = kept.manifests === undefined;
+    // A refusal is small; manifests are left to the cache after the delivery.
+    const revision = toDeliver(chosen, repository, tree, isRefused ? always(kept) : this.#lookup(cacheKey, held));
+    if (!isRefused) held.set(revision, kept);
+    return { from: chosen, revision, isChosen: true, isTemporary: outcome.isTemporary === true };
+  }
+
+  /** In a function of its own, which holds no manifests. */
+  #lookup(cacheKey: string, held: WantedMemory['held']) {
+    return (revision: DesiredRevision) => held.get(revision) ?? this.#built.get(cacheKey)?.outcome;
   }
 
   async #build(
@@ -181,15 +175,25 @@ export class WantedRevisions {
     if (built.outcome.isTemporary !== true) this.#built.put(builtKey(tree, row, render), built);
     return built;
   }
+}
 
-  #factsOf(row: PackageRevision): RowFacts {
-    const known = this.#facts.get(row);
-    if (known !== undefined) return known;
-    const { tree = row.commit, facts } = row.tip;
-    const made = { tree, approved: publishedRecordOf(facts)?.content };
-    this.#facts.set(row, made);
-    return made;
-  }
+function forget({ wanted, chosen, held, temporary }: WantedMemory, one: SelectedPackage): void {
+  const known = wanted.get(one);
+  if (known === undefined) return;
+  wanted.delete(one);
+  temporary.delete(one);
+  held.delete(known.revision);
+  // Another package object may have taken its name.
+  if (chosen.get(one.key) === known.revision) chosen.delete(one.key);
+}
+
+/** In a function of its own too, since closures of one function hold all that one of them uses. */
+function always<Value>(value: Value): () => Value {
+  return () => value;
+}
+
+function treeOf({ tip, commit }: PackageRevision): Oid {
+  return tip.tree ?? commit;
 }
 
 /**
@@ -206,78 +210,19 @@ function refuseChanged(
   return { reason: 'OutOfBand', message: `the content of ${row.name} is not the content that was approved` };
 }
 
-/** False if labels that the revision has or had are in a record that does not count, or was removed. */
-function areLabelsKnown(
-  { path, key, record, recordDistrust, tip }: PackageRevision,
-  { trust }: PackageRepository,
-): boolean {
-  if (recordDistrust !== undefined) return false;
-  if (record !== undefined) return true;
-  const scope = { package: path, workspace: key.workspace };
-  const mark = trust.mark(scope);
-  if (mark === undefined || mark.digest === DELETED) return true;
-  // A publication makes earlier records obsolete. An adopted tag does not: a mark means that there was a record.
-  const signed = tip.facts.statement;
-  if (signed === undefined) return false;
-  const { statement } = signed;
-  // An operator can adopt a tag whose commit carries a statement about another revision.
-  const isOwn =
-    statement.repository === trust.repository && statement.package === path && statement.workspace === key.workspace;
-  return isOwn && mark.sequence <= statement.sequence;
-}
-
-/** By package: the revision in the branch, or the recorded one where a user removed the folder. */
-function deliveredBefore(
-  folders: readonly FolderOwner[],
-  packages: readonly DeliveredPackage[],
-): Map<string, DeliveredRevision> {
-  const delivered = new Map<string, DeliveredRevision>();
-  for (const { repository, package: path, revision } of packages)
-    delivered.set(packageKey({ repository, package: path }), { repository, package: path, revision, hasFolder: false });
-  for (const { repository, package: path, revision } of folders) {
-    const reported = delivered.get(packageKey({ repository, package: path }))?.revision ?? 0;
-    const common = { repository, package: path, hasFolder: true };
-    const known = revision === undefined ? common : { ...common, revision };
-    delivered.set(packageKey(common), revision !== undefined && reported > revision ? { ...known, reported } : known);
-  }
-  return delivered;
-}
-
-/** Keys of the packages whose delivered revision was deleted through Sluice. */
-async function deletedOf(
-  delivered: ReadonlyMap<string, DeliveredRevision>,
-  repositories: ReadonlyMap<string, PackageRepository>,
-  packages: readonly DeliveredPackage[],
-): Promise<Set<string>> {
-  const commits = new Map(packages.map((one) => [`${packageKey(one)} ${one.revision}`, one.commit]));
-  const deleted = new Set<string>();
-  for (const [key, { repository: name, package: path, revision: present, reported = 0 }] of delivered) {
-    const repository = repositories.get(name);
-    if (repository === undefined || present === undefined) continue;
-    const revision = Math.max(present, reported);
-    if (repository.index.ofPackage(path).some((row) => row.revision === revision)) continue;
-    const commit = commits.get(`${key} ${revision}`);
-    if (await wasDeleted(repository, { package: path, revision }, commit === '' ? undefined : commit)) deleted.add(key);
-  }
-  return deleted;
-}
-
-function choiceOf(row: PackageRevision): Choice {
-  const { key, revision, outOfBand } = row;
-  const common = { repository: key.repository, package: key.package, revision, commit: row.commit, row };
-  return outOfBand === undefined ? common : { ...common, outOfBand };
-}
-
 function toDeliver(
-  { row, outOfBand, ...choice }: Choice,
+  { row, outOfBand, repository: name, package: path, revision, commit }: Choice,
   repository: PackageRepository,
   sourceTree: Oid,
-  built: DesiredRevision['built'],
+  builtOf: (revision: DesiredRevision) => DesiredRevision['built'],
 ): DesiredRevision {
   return {
-    ...choice,
+    ...{ repository: name, package: path, revision },
     ...(outOfBand === undefined ? {} : { outOfBand: outOfBand.message }),
-    ...{ sourceCommit: row.commit, sourceTree, built },
+    ...{ sourceCommit: commit ?? row.commit, sourceTree },
+    get built() {
+      return builtOf(this);
+    },
     // This is computed only for revisions that are committed.
     get gates() {
       return verdictsOf(row, repository);

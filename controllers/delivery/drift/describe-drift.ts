@@ -1,6 +1,6 @@
 import type { RenderMode } from '../../../src/delivery/render/render-mode.ts';
 import { packageKey } from '../../../src/delivery/selection/select-revisions.ts';
-import type { PresentFile } from '../../../src/delivery/tree/branch-view.ts';
+import type { BranchFiles } from '../../../src/delivery/tree/branch-files.ts';
 import { readYaml, YamlProblem } from '../../../src/delivery/yaml/read-yaml.ts';
 import { isMapping, isSequence, textAt, type Value } from '../../../src/delivery/yaml/yaml-value.ts';
 import type { GitRepository } from '../../../src/git/git-repository.ts';
@@ -30,7 +30,7 @@ export interface DriftText {
  */
 export async function describeDrifts(
   git: GitRepository,
-  present: ReadonlyMap<string, PresentFile>,
+  present: BranchFiles,
   edits: ReadonlyMap<string, Uint8Array | null>,
   drifts: readonly Drift[],
   render: RenderMode | undefined,

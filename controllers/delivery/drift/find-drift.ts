@@ -1,6 +1,6 @@
 import type { DeliveredPackage } from '../../../src/delivery/delivered/delivered-package.ts';
 import { packageKey } from '../../../src/delivery/selection/select-revisions.ts';
-import type { PackageState } from '../../../src/delivery/tree/desired.ts';
+import type { PackageState } from '../../../src/delivery/tree/desired-result.ts';
 import type { FolderOwner } from '../../../src/delivery/tree/kustomization.ts';
 import { readMessage, readTarget } from '../../../src/delivery/tree/trailers.ts';
 import type { GitRepository, Oid, Signature } from '../../../src/git/git-repository.ts';
@@ -23,9 +23,13 @@ export function deliveredBefore(
 ): PackageState[] {
   const changed = packages.filter((one) => one.changed);
   if (changed.length === 0) return [];
-  const delivered = new Set<string>();
-  for (const one of [...folders, ...known]) delivered.add(`${packageKey(one)} ${one.revision}`);
-  return changed.filter((one) => delivered.has(`${packageKey(one)} ${one.revision}`));
+  // There can be many more folders than changed packages.
+  const found = new Set<PackageState>();
+  const byPath = Map.groupBy(changed, (one) => one.package);
+  for (const { repository, package: path, revision } of [...folders, ...known])
+    for (const one of byPath.get(path) ?? [])
+      if (one.repository === repository && one.revision === revision) found.add(one);
+  return changed.filter((one) => found.has(one));
 }
 
 /** Commits of a branch that are searched. A change is found soon after it is made, so it is mostly among the newest. */

@@ -1,8 +1,9 @@
 import { settingsOf } from '../../../src/delivery/delivery-target.ts';
 import { normalizeDirectory } from '../../../src/delivery/path-rules.ts';
 import { packageKey } from '../../../src/delivery/selection/select-revisions.ts';
-import { ownersIn, type PresentFile } from '../../../src/delivery/tree/branch-view.ts';
-import { type Desired, desiredInSteps } from '../../../src/delivery/tree/desired.ts';
+import type { BranchFiles } from '../../../src/delivery/tree/branch-files.ts';
+import type { Desired, DesiredRevision } from '../../../src/delivery/tree/desired-result.ts';
+import { DesiredTree } from '../../../src/delivery/tree/desired-tree.ts';
 import { mapLimited } from '../../../src/foundation/concurrency/map-limited.ts';
 import { Mutex } from '../../../src/foundation/concurrency/mutex.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../../src/foundation/sluice-error.ts';
@@ -22,8 +23,9 @@ import { deliveredBefore, findDrift } from '../drift/find-drift.ts';
 import { type EditedFiles, editedFiles } from '../edited-files.ts';
 import type { DeliveryExplainerOptions } from '../explain-delivery.ts';
 import { packageRepositoryAt } from '../package-branches.ts';
+import { readBranch } from '../read-branch.ts';
 import { TargetBranch } from '../target-branch.ts';
-import { type PackageFocus, WantedRevisions } from '../wanted-revisions.ts';
+import { type PackageFocus, WantedMemory, WantedRevisions } from '../wanted-revisions.ts';
 
 /** Targets of one preview. */
 const MAX_TARGETS = 100;
@@ -50,7 +52,7 @@ interface Outcome {
 interface BranchState {
   readonly branch: TargetBranch;
   readonly head: Oid | undefined;
-  readonly present: ReadonlyMap<string, PresentFile>;
+  readonly present: BranchFiles;
 }
 
 /** Computes what the publication of a revision commits to targets, as the delivery controller would, without writing. */
@@ -178,7 +180,7 @@ export class DeliveryPreviews {
         await branch.close();
         return refused('BranchMissing', `branch ${git.branch} does not exist in ${git.repo}`);
       }
-      const present = await branch.present(head.oid, git.directory, new Map());
+      const present = await readBranch(branch.git, head.oid, normalizeDirectory(git.directory));
       const { result, edits } = await this.#edits(revision, number, target, { present, branch, head: head.oid });
       const commit = head.oid === undefined ? {} : { commit: head.oid };
       const files = edits.size === 0 ? {} : { files: await editedFiles(branch.git, present, edits) };
@@ -217,20 +219,22 @@ export class DeliveryPreviews {
       .repositories()
       .filter((repository) => repository.namespace === namespace && repository.index.mainHead !== undefined);
     const settings = settingsOf(target);
-    const folders = [...ownersIn(present, normalizeDirectory(settings.directory)).values()].filter(
-      (owner) => owner.target === settings.name,
-    );
+    const folders = [...present.owners.values()].filter((owner) => owner.target === settings.name);
     const readable = new Set(repositories.map(({ repository }) => repository));
     const unreadable = new Set(folders.flatMap(({ repository }) => (readable.has(repository) ? [] : repository)));
     const objects = repositoryObjects().filter(({ metadata }) => metadata.namespace === namespace);
     const key = packageKey(revision.key);
     const focus: PackageFocus = isPublished(revision) ? { key } : { key, draft: { row: revision, revision: number } };
     const known = this.#options.delivered.of(target);
-    let wanted = await this.#wanted.of(target, known, repositories, objects, folders, focus);
-    let result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
+    const memory = new WantedMemory();
+    const { revisions } = await this.#wanted.of(target, known, repositories, objects, folders, { memory, focus });
+    const tree = new DesiredTree(settings, present);
+    const desired = (all: readonly DesiredRevision[], kept: ReadonlySet<string> = new Set()) =>
+      runInSlices(tree.update(all, unreadable, kept));
+    let result = await desired(revisions);
     if (result.missing.length > 0) {
-      wanted = await this.#wanted.load(target, wanted, result.missing, repositories);
-      result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
+      await this.#wanted.load(target, result.missing, repositories, memory);
+      result = await desired(revisions);
     }
     if (target.spec.drift === 'Report' && head !== undefined && isPublished(revision)) {
       // Without a new publication, a changed folder stays.
@@ -238,14 +242,14 @@ export class DeliveryPreviews {
       const kept = new Set(
         (await findDrift(branch.git, head, settings.name, differing)).map(({ of }) => packageKey(of)),
       );
-      result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable, kept));
+      result = await desired(revisions, kept);
     }
     // The edits that are due without it are not its own: folders of other packages that the target is about to remove.
     const { repository, package: path } = revision.key;
-    const others = wanted.revisions.filter((one) => packageKey(one) !== key);
+    const others = revisions.filter((one) => packageKey(one) !== key);
     const kept = { repository, package: path, revision: number, sourceCommit: '', sourceTree: '', gates: [] };
     const hold = { ...kept, built: { refused: { reason: 'Unverified', message: '' } } } as const;
-    const without = await runInSlices(desiredInSteps(settings, [...others, hold], present, unreadable));
+    const without = await desired([...others, hold]);
     const edits = new Map([...result.edits].filter(([file, data]) => !isSameEdit(data, without.edits.get(file))));
     return { result, edits };
   }

@@ -117,7 +117,7 @@ test('with passthrough the files are delivered as they are, with the owner in th
     }
     expect(readOwner(folder.get(buildFile) ?? Buffer.alloc(0))).toMatchObject({ package: 'net/web', revision: 2 });
     // A second delivery finds it in place.
-    const { blobIdOf } = await import('../tree/branch-view.ts');
+    const { blobIdOf } = await import('../tree/desired-file.ts');
     const present = new Map(
       [...edits].map(([path, data]) => [
         path,

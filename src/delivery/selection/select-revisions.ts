@@ -1,4 +1,3 @@
-import { runAtOnce } from '../../package/index/steps.ts';
 import type { Rollback, TargetSettings } from '../delivery-target.ts';
 import { compareText } from '../path-rules.ts';
 import type { DeliveryRefusal } from '../refusal.ts';
@@ -42,13 +41,16 @@ export interface RevisionSelection<Revision> {
   readonly blocked: readonly PackageRefusal[];
 }
 
-export interface SelectionFacts<Revision> {
-  /** By `packageKey`; only packages that the target may select by their name, from repositories that can be read. */
-  readonly delivered: ReadonlyMap<string, DeliveredRevision>;
+export interface PackageFacts<Revision> {
   /** Undefined if the answer depends on a record that does not count. */
   isSelected(revision: Revision): boolean | undefined;
   /** True if a missing revision was deleted through Sluice. Called for delivered revisions only. */
   isDeleted(revision: DeliveredRevision & { readonly revision: number }): boolean;
+}
+
+export interface SelectionFacts<Revision> extends PackageFacts<Revision> {
+  /** By `packageKey`; only packages that the target may select by their name, from repositories that can be read. */
+  readonly delivered: ReadonlyMap<string, DeliveredRevision>;
 }
 
 /**
@@ -64,23 +66,13 @@ export function selectRevisions<Revision extends PublishedRevision>(
   revisions: Iterable<Revision>,
   facts: SelectionFacts<Revision>,
 ): RevisionSelection<Revision> {
-  return runAtOnce(selectInSteps(target, revisions, facts));
-}
-
-/** As `selectRevisions`, with pauses. */
-export function* selectInSteps<Revision extends PublishedRevision>(
-  target: SelectionSettings,
-  revisions: Iterable<Revision>,
-  facts: SelectionFacts<Revision>,
-): Generator<void, RevisionSelection<Revision>> {
   const byPackage: Map<string, Revision[]> = Map.groupBy(revisions, packageKey);
   for (const key of facts.delivered.keys()) if (!byPackage.has(key)) byPackage.set(key, []);
   const chosen: Revision[] = [];
   const blocked: PackageRefusal[] = [];
   for (const [key, list] of [...byPackage].sort(([a], [b]) => compareText(a, b))) {
-    yield;
     list.sort((a, b) => b.revision - a.revision);
-    const choice = choose(target, list, facts.delivered.get(key), facts);
+    const choice = selectRevision(target, list, facts.delivered.get(key), facts);
     if (choice === undefined) continue;
     if ('refused' in choice) blocked.push(choice.refused);
     else chosen.push(choice.revision);
@@ -88,12 +80,15 @@ export function* selectInSteps<Revision extends PublishedRevision>(
   return { chosen, blocked };
 }
 
-/** `list` is sorted, the highest first. Undefined if the package is not selected, or was deleted. */
-function choose<Revision extends PublishedRevision>(
+/**
+ * Selects the revision of one package. `list` has its published revisions, the highest first. Undefined if the package is not selected, or
+ * was deleted.
+ */
+export function selectRevision<Revision extends PublishedRevision>(
   target: SelectionSettings,
   list: readonly Revision[],
   delivered: DeliveredRevision | undefined,
-  facts: SelectionFacts<Revision>,
+  facts: PackageFacts<Revision>,
 ): { readonly revision: Revision } | { readonly refused: PackageRefusal } | undefined {
   const [highest] = list;
   const of = highest ?? delivered;
@@ -186,7 +181,7 @@ export function endedRollbacks(
 function isLost<Revision extends PublishedRevision>(
   highest: Revision | undefined,
   delivered: DeliveredRevision | undefined,
-  facts: SelectionFacts<Revision>,
+  facts: PackageFacts<Revision>,
 ): delivered is DeliveredRevision & { readonly revision: number } {
   if (delivered?.revision === undefined) return false;
   const revision = lastOf({ ...delivered, revision: delivered.revision });

@@ -1,48 +1,24 @@
-import { createHash } from 'node:crypto';
-import { compareText, isInside, joinPath } from '../path-rules.ts';
-import { type FolderOwner, mayNameOwner, readOwner } from './kustomization.ts';
+import { isInside, joinPath } from '../path-rules.ts';
+import { type BranchFiles, parentOf } from './branch-files.ts';
+import { blobIdOf, type DesiredFile } from './desired-file.ts';
+import type { FolderOwner } from './kustomization.ts';
 
-/** A file in the branch of the target: its blob id, and for a build file its content, or the owner that it names. */
-export interface PresentFile {
-  readonly oid: string;
-  readonly data?: Uint8Array;
-  readonly owner?: FolderOwner;
-}
-
-/** A file whose content is not cached: its id suffices to find out whether the branch has it. */
-export interface UncachedFile {
-  readonly oid: string;
-}
-
-/** A file that a folder is to contain. */
-export type DesiredFile = Uint8Array | UncachedFile;
-
-/** The files of a target's branch, and the folders that this target wrote. */
+/** The branch of a target as this target sees it: which folders it may change, and how. */
 export class BranchView {
-  readonly #present: ReadonlyMap<string, PresentFile>;
-  readonly #sorted: readonly string[];
-  readonly #owners: ReadonlyMap<string, FolderOwner>;
-  readonly #directory: string;
+  readonly #files: BranchFiles;
   readonly #target: string;
   readonly #unreadable: ReadonlySet<string>;
 
-  constructor(
-    present: ReadonlyMap<string, PresentFile>,
-    directory: string,
-    target: string,
-    unreadable: ReadonlySet<string>,
-  ) {
-    this.#present = present;
-    this.#directory = directory;
+  constructor(files: BranchFiles, target: string, unreadable: ReadonlySet<string>) {
+    this.#files = files;
     this.#target = target;
     this.#unreadable = unreadable;
-    this.#sorted = [...present.keys()].sort(compareText);
-    this.#owners = ownersIn(present, directory);
   }
 
-  /** The folders that this target wrote and may change now, in order. */
-  ownFolders(): [string, FolderOwner][] {
-    return [...this.#owners].filter(([, owner]) => this.#isFree(owner));
+  /** The owner of a folder that this target wrote and may change now. */
+  ownFolder(folder: string): FolderOwner | undefined {
+    const owner = this.#files.owners.get(folder);
+    return owner !== undefined && this.#isFree(owner) ? owner : undefined;
   }
 
   /**
@@ -55,20 +31,23 @@ export class BranchView {
     edits: Map<string, Uint8Array | null>,
     spared: readonly string[] = [],
   ): 'same' | 'changed' | 'missing' {
-    const before = edits.size;
+    let isChanged = false;
     let isMissing = false;
-    for (const path of this.#below(folder)) {
+    for (const path of this.#files.below(folder)) {
       const isSpared = spared.some((other) => isInside(path, other));
-      if (!isSpared && !files.has(path.slice(folder.length + 1))) edits.set(path, null);
+      if (isSpared || files.has(path.slice(folder.length + 1))) continue;
+      edits.set(path, null);
+      isChanged = true;
     }
     for (const [path, data] of files) {
       const full = joinPath(folder, path);
-      if (this.#present.get(full)?.oid === blobIdOf(data)) continue;
+      if (this.#files.get(full)?.oid === blobIdOf(data)) continue;
       if (data instanceof Uint8Array) edits.set(full, data);
       else isMissing = true;
+      isChanged = true;
     }
     if (isMissing) return 'missing';
-    return edits.size > before ? 'changed' : 'same';
+    return isChanged ? 'changed' : 'same';
   }
 
   /**
@@ -76,13 +55,14 @@ export class BranchView {
    * folder that must stay; undefined if it may be written.
    */
   foreignReason(folder: string, wanted: { readonly repository: string; readonly package: string }): string | undefined {
-    for (let path = folder; path.length > this.#directory.length; path = parentOf(path)) {
-      if (this.#present.has(path)) return `${path} is a file`;
-      const owner = this.#owners.get(path);
+    const { directory, owners } = this.#files;
+    for (let path = folder; path.length > directory.length; path = parentOf(path)) {
+      if (this.#files.get(path) !== undefined) return `${path} is a file`;
+      const owner = owners.get(path);
       const isSame = path === folder && owner?.target === this.#target && owner.repository === wanted.repository;
       if (owner !== undefined && !isSame && !this.#isFree(owner)) return this.#describeOwner(path, owner);
     }
-    for (const path of this.#below(folder)) {
+    for (const path of this.#files.below(folder)) {
       const found = this.#ownerAround(path);
       if (found === undefined) return `${path} was not written by Sluice`;
       const [inner, owner] = found;
@@ -103,51 +83,11 @@ export class BranchView {
 
   /** The innermost folder of Sluice that contains a file. */
   #ownerAround(path: string): [string, FolderOwner] | undefined {
-    for (let folder = parentOf(path); folder.length > this.#directory.length; folder = parentOf(folder)) {
-      const owner = this.#owners.get(folder);
+    const { directory, owners } = this.#files;
+    for (let folder = parentOf(path); folder.length > directory.length; folder = parentOf(folder)) {
+      const owner = owners.get(folder);
       if (owner !== undefined) return [folder, owner];
     }
     return undefined;
   }
-
-  /** The files below a folder, in order. */
-  *#below(folder: string): Generator<string> {
-    const prefix = `${folder}/`;
-    let [low, high] = [0, this.#sorted.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#sorted[middle] ?? '') < prefix) low = middle + 1;
-      else high = middle;
-    }
-    for (let path = this.#sorted[low]; path?.startsWith(prefix); path = this.#sorted[++low]) yield path;
-  }
-}
-
-/** The folders below a target's directory that a target wrote, by path in order. */
-export function ownersIn(present: ReadonlyMap<string, PresentFile>, directory: string): Map<string, FolderOwner> {
-  const owners = new Map<string, FolderOwner>();
-  for (const [path, file] of present) {
-    if (!mayNameOwner(path)) continue;
-    const folder = parentOf(path);
-    const owner = file.owner ?? (file.data && readOwner(file.data));
-    // A mark must match its place: a folder that a user copied is not Sluice's.
-    if (owner !== undefined && folder === joinPath(directory, owner.package)) owners.set(folder, owner);
-  }
-  return new Map([...owners].sort(([a], [b]) => compareText(a, b)));
-}
-
-function parentOf(path: string): string {
-  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
-}
-
-const blobIds = new WeakMap<Uint8Array, string>();
-
-/** The id of a file in Git, computed once for each cached content. */
-export function blobIdOf(file: DesiredFile): string {
-  if (!(file instanceof Uint8Array)) return file.oid;
-  const known = blobIds.get(file);
-  if (known !== undefined) return known;
-  const oid = createHash('sha1').update(`blob ${file.length}\0`).update(file).digest('hex');
-  blobIds.set(file, oid);
-  return oid;
 }

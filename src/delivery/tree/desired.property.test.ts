@@ -8,8 +8,9 @@ import { describe, expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
 import { skipFor } from '../../../test/support/skip.ts';
 import type { TargetSettings } from '../delivery-target.ts';
-import type { PresentFile } from './branch-view.ts';
-import { type Desired, type DesiredRevision, desired, desiredInSteps } from './desired.ts';
+import type { PresentFile } from './branch-files.ts';
+import { desired, desiredInSteps } from './desired.ts';
+import type { Desired, DesiredRevision } from './desired-result.ts';
 import { manifestsOf } from './manifests.ts';
 import { readMessage } from './trailers.ts';
 

@@ -3,8 +3,13 @@ import type { Scalar } from '../yaml/yaml-value.ts';
 
 export const KUSTOMIZATION = 'kustomization.yaml';
 
-/** The files by which engines build a folder: the first line of one of them names its owner. */
-const OWNER_FILES: ReadonlySet<string> = new Set([KUSTOMIZATION, 'kustomization.yml', 'Kustomization', 'Chart.yaml']);
+/** The files by which engines build a folder: the first line of one of them names its owner; an earlier one takes precedence. */
+export const OWNER_FILES: ReadonlySet<string> = new Set([
+  'kustomization.yml',
+  KUSTOMIZATION,
+  'Kustomization',
+  'Chart.yaml',
+]);
 
 /** The owner of a folder: the target that writes it and the package that it contains. */
 export interface FolderOwner {

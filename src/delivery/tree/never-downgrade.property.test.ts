@@ -10,8 +10,9 @@ import {
   packageKey,
   selectRevisions,
 } from '../selection/select-revisions.ts';
-import { ownersIn, type PresentFile } from './branch-view.ts';
-import { type DesiredRevision, desired } from './desired.ts';
+import { BranchFiles, type PresentFile } from './branch-files.ts';
+import { desired } from './desired.ts';
+import type { DesiredRevision } from './desired-result.ts';
 import { manifestsOf } from './manifests.ts';
 
 /*
@@ -139,12 +140,12 @@ function desiredOf(revision: number, refused: { reason: string; message: string 
   const built =
     refused === undefined
       ? manifestsOf(new Map([['cm.yaml', new TextEncoder().encode(text)]]))
-      : { refused: refused as NonNullable<DesiredRevision['built']['refused']> };
+      : { refused: refused as NonNullable<NonNullable<DesiredRevision['built']>['refused']> };
   return { ...PACKAGE, revision, sourceCommit: 'c', sourceTree: 't', gates: [], built };
 }
 
 function heldBy({ branch }: World): number | undefined {
-  return [...ownersIn(branch, '').values()][0]?.revision;
+  return [...BranchFiles.of('', branch).owners.values()][0]?.revision;
 }
 
 function blobId(data: Uint8Array): string {

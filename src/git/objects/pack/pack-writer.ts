@@ -15,7 +15,10 @@ const TYPES: Readonly<Record<ObjectType, number>> = { commit: 1, tree: 2, blob: 
 const REF_DELTA = 7;
 const VERSION = 2;
 /** Speed matters more than size. */
-const LEVEL = { level: 1 };
+const LEVEL = 1;
+/** Bytes that compressed data of any length may exceed the data by, mostly. */
+const OVERHEAD_BYTES = 64;
+const MAX_CHUNK_BYTES = 64 * 1024;
 
 /** A pack, and where in it the entry of each object begins. */
 export interface WrittenPack {
@@ -39,13 +42,19 @@ export async function writePack(objects: readonly PackedObject[]): Promise<Writt
   await inSlices(objects, ({ type, data, base }) => {
     const delta = base === undefined ? undefined : spliceDelta(base.data, data);
     if (base !== undefined && delta !== undefined && delta.length < data.length / 2)
-      add(entryHeader(REF_DELTA, delta.length), Buffer.from(base.oid, 'hex'), deflateSync(delta, LEVEL));
-    else add(entryHeader(TYPES[type], data.length), deflateSync(data, LEVEL));
+      add(entryHeader(REF_DELTA, delta.length), Buffer.from(base.oid, 'hex'), compress(delta));
+    else add(entryHeader(TYPES[type], data.length), compress(data));
   });
   const hash = createHash('sha1');
   for (const part of parts) hash.update(part);
   parts.push(hash.digest());
   return { bytes: Buffer.concat(parts), offsets };
+}
+
+/** By default each result would hold 16 KiB of memory, also for a tree of one entry, and allocating that takes longer than compressing. */
+function compress(data: Uint8Array): Buffer {
+  const chunkSize = Math.min(data.length + OVERHEAD_BYTES, MAX_CHUNK_BYTES);
+  return deflateSync(data, { level: LEVEL, chunkSize });
 }
 
 /** Type and size: four bits of the size in the first byte, seven in each further one. */
