@@ -30,7 +30,7 @@ import { QUIET_WATCH_MS } from '../resource/watch/quiet-watch.ts';
 import type { Call, Connection, HttpResponse, Method } from './connection/connection.ts';
 import { impersonationHeaders, type RequestHeaders, reasonHeaders } from './connection/request-headers.ts';
 import { isUnknownAddress } from './connection/status-error.ts';
-import { MAX_PAGE_ITEMS, readList, readPage } from './read-list.ts';
+import { type ListLimits, MAX_PAGE_ITEMS, readList, readPage } from './read-list.ts';
 import { readObject } from './read-object.ts';
 import { collectionPath, objectPath, versionPath } from './resource-path.ts';
 import { selectionQuery, withQuery } from './selection-query.ts';
@@ -48,6 +48,10 @@ export interface HttpClientOptions {
   readonly impersonate?: Actor | undefined;
   /** See `WatchStreamOptions`. Default `QUIET_WATCH_MS`. */
   readonly silenceLimit?: number;
+  /** See `ListLimits`. Default: what fits into memory. */
+  readonly listLimits?: ListLimits;
+  /** The largest event of a watch that is read. Bytes. Default 64 MiB. */
+  readonly eventBytes?: number;
 }
 
 /** Options of a call that only a server over HTTP has. */
@@ -128,8 +132,11 @@ export class HttpClient implements Client {
   ): Promise<ListResult<T>> {
     const path = collectionPath(kind, options.namespace);
     const selection = selectionQuery(options);
-    return readList(kind, (page, isPage) =>
-      this.#json(kind, { method: 'GET', path: withQuery(path, { ...selection, ...page }), isPage }, options),
+    return readList(
+      kind,
+      (page, isPage) =>
+        this.#json(kind, { method: 'GET', path: withQuery(path, { ...selection, ...page }), isPage }, options),
+      this.#options.listLimits,
     );
   }
 
@@ -165,7 +172,7 @@ export class HttpClient implements Client {
       headers: this.#headers,
       signal: options.signal,
       silenceLimit,
-      eventBytes: MAX_EVENT_BYTES,
+      eventBytes: this.#options.eventBytes ?? MAX_EVENT_BYTES,
     });
     return this.#explained(kind, events);
   }

@@ -18,6 +18,16 @@ const MAX_ITEMS = 1_000_000;
 /** Of large objects a page has few. */
 const MAX_PAGES = 100_000;
 
+/** Of a server that need not be trusted: what it may make Sluice keep, and for how long it may occupy it. */
+export interface ListLimits {
+  readonly items: number;
+  readonly pages: number;
+  /** Of what the kind keeps of the objects, as JSON. */
+  readonly bytes: number;
+}
+
+const LIMITS: ListLimits = { items: MAX_ITEMS, pages: MAX_PAGES, bytes: Number.POSITIVE_INFINITY };
+
 /** Requests a page; LimitExceeded if the response has more bytes than a page may have or, unless `isPage`, any response. */
 type ReadPage = (query: Query, isPage: boolean) => Promise<unknown>;
 
@@ -26,17 +36,21 @@ type ReadPage = (query: Query, isPage: boolean) => Promise<unknown>;
  * If the server drops the list between two pages, it is read again once, in one page, which cannot expire half-way; in pages again if it is
  * too large for that.
  */
-export async function readList<T extends KubernetesObject>(kind: Kind<T>, read: ReadPage): Promise<ListResult<T>> {
+export async function readList<T extends KubernetesObject>(
+  kind: Kind<T>,
+  read: ReadPage,
+  limits: ListLimits = LIMITS,
+): Promise<ListResult<T>> {
   try {
-    return await readPages(kind, read, MAX_PAGE_ITEMS);
+    return await readPages(kind, read, MAX_PAGE_ITEMS, limits);
   } catch (error) {
     if (!isSluiceError(error, 'Expired')) throw error;
   }
   try {
-    return await readPages(kind, read, undefined);
+    return await readPages(kind, read, undefined, limits);
   } catch (error) {
     if (!isSluiceError(error, 'LimitExceeded')) throw error;
-    return await readPages(kind, read, MAX_PAGE_ITEMS);
+    return await readPages(kind, read, MAX_PAGE_ITEMS, limits);
   }
 }
 
@@ -45,12 +59,14 @@ async function readPages<T extends KubernetesObject>(
   kind: Kind<T>,
   read: ReadPage,
   firstLimit: number | undefined,
+  limits: ListLimits,
 ): Promise<ListResult<T>> {
   let limit = firstLimit;
   const items: Stored<T>[] = [];
   let version: string | undefined;
   let token: string | undefined;
-  for (let number = 0; number < MAX_PAGES && items.length <= MAX_ITEMS; number += 1) {
+  let bytes = 0;
+  for (let number = 0; number < limits.pages && items.length <= limits.items && bytes <= limits.bytes; number += 1) {
     let response: unknown;
     try {
       response = await read({ limit: limit?.toString(), continue: token }, limit !== 1);
@@ -60,7 +76,10 @@ async function readPages<T extends KubernetesObject>(
       continue;
     }
     const page = await readPage(kind, response);
-    for (const item of page.items) items.push(item);
+    for (const item of page.items) {
+      items.push(item);
+      if (limits.bytes !== Number.POSITIVE_INFINITY) bytes += JSON.stringify(item).length;
+    }
     version ??= page.resourceVersion;
     token = page.continue;
     if (token === undefined)
@@ -68,7 +87,7 @@ async function readPages<T extends KubernetesObject>(
   }
   throw new SluiceError(
     'LimitExceeded',
-    `the list of ${kind.plural} has more than ${MAX_ITEMS} objects or ${MAX_PAGES} pages; select fewer of them`,
+    `the list of ${kind.plural} has more than ${limits.items} objects or ${limits.pages} pages${bytes > limits.bytes ? `, or ${limits.bytes} bytes` : ''}; select fewer of them`,
   );
 }
 

@@ -137,6 +137,76 @@ describe('a cluster of a kubeconfig in a Secret', () => {
     expect(wire.connections).toBe(0);
   });
 
+  describe('whose server sends too much', () => {
+    const item = (name: string, more: object = {}) => ({
+      metadata: { name, namespace: 'flux-system', uid: 'u', resourceVersion: '1', ...more },
+      spec: { path: 'edge' },
+      status: { conditions: Array(20).fill({ type: 'Ready', status: 'x'.repeat(1024), message: 'y'.repeat(1024) }) },
+    });
+    const failure = async (status: { reports(of: ReturnType<typeof request>): Promise<unknown> }) =>
+      String(await status.reports(request()).then(String, (error) => error));
+
+    test('by endless pages is not read further', async () => {
+      await kubeconfig();
+      wire.handle = ({ query }, response) => {
+        const page = Number(query.get('continue') ?? 0) + 1;
+        const items = Array.from({ length: 60 }, (_, at) => item(`k${page}-${at}`));
+        sendJson(response, 200, { metadata: { resourceVersion: '1', continue: String(page) }, items });
+      };
+      const status = await open({ ...FLUX, name: undefined, selector: {} });
+      try {
+        expect(await failure(status)).toMatch(/33554432 bytes.*select fewer/);
+        const { length } = wire.received;
+        expect(length).toBeLessThan(40);
+        // It stays so, without another request.
+        expect(await failure(status)).toContain('select fewer');
+        expect(wire.received).toHaveLength(length);
+      } finally {
+        await status.close();
+      }
+    });
+
+    test('keeps no large label, and refuses a large name', async () => {
+      const large = { labels: { a: 'x'.repeat(3_000_000), ['k'.repeat(1_000_000)]: '' } };
+      const { object } = kustomizationKind.parse(item('edge', large));
+      expect(JSON.stringify(object).length).toBeLessThan(60_000);
+      await kubeconfig();
+      wire.handle = (_request, response) =>
+        sendJson(response, 200, { metadata: { resourceVersion: '1' }, items: [item('x'.repeat(1000))] });
+      const status = await open(FLUX);
+      try {
+        expect(await failure(status)).toContain('metadata.name of an object has more than 512 characters');
+      } finally {
+        await status.close();
+      }
+    });
+
+    test('by events ends the watch', async () => {
+      await kubeconfig();
+      let isClosed = false;
+      wire.handle = ({ query }, response) => {
+        if (query.get('watch') !== 'true')
+          return sendJson(response, 200, { metadata: { resourceVersion: '1' }, items: [] });
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.on('close', () => {
+          isClosed = true;
+        });
+        const { apiVersion, kind } = kustomizationKind;
+        for (let at = 0; at < 900; at += 1) {
+          const object = { apiVersion, kind, ...item(`k${at}`) };
+          response.write(`${JSON.stringify({ type: 'ADDED', object })}\n`);
+        }
+      };
+      const status = await open({ ...FLUX, name: undefined, selector: {} });
+      try {
+        await expect.poll(() => failure(status), { timeout: 10_000 }).toMatch(/more than 20000 .* bytes.*select fewer/);
+        await expect.poll(() => isClosed).toBe(true);
+      } finally {
+        await status.close();
+      }
+    });
+  });
+
   test('at a local address is refused unless the operator permits the host', async () => {
     await kubeconfig();
     await expect(open(FLUX, { hosts: new HostRules() })).rejects.toMatchObject({ code: 'Refused' });

@@ -29,7 +29,13 @@ export interface DeploymentSourcesOptions {
 }
 
 /** A watch of an engine is one of many requests; a cluster that does not respond must not occupy a worker for long. */
-const LIMITS = { headers: 15_000, body: 30_000, call: 30_000, responseBytes: 64 * 1024 * 1024 };
+const LIMITS = {
+  ...{ headers: 15_000, body: 30_000, call: 30_000 },
+  ...{ responseBytes: 16 * 1024 * 1024, pageBytes: 4 * 1024 * 1024 },
+};
+/** Any user who may write a target names the server, so that it must not decide how much Sluice keeps. */
+const LIST_LIMITS = { items: 20_000, pages: 5_000, bytes: 32 * 1024 * 1024 };
+const MAX_EVENT_BYTES = 4 * 1024 * 1024;
 
 /** A client for the cluster of the engine of a target. */
 interface OpenedCluster {
@@ -76,7 +82,11 @@ export function deploymentSources(options: DeploymentSourcesOptions): Deployment
     const access = checkedAccess(await accessFromText(text, `the kubeconfig in ${found.where}`, clock), network);
     const connection = new Connection(access, { clock, limits: LIMITS });
     return {
-      ...{ client: new HttpClient({ connection, face: 'controller' }), name: access.server },
+      client: new HttpClient({
+        ...{ connection, face: 'controller' },
+        ...{ listLimits: LIST_LIMITS, eventBytes: MAX_EVENT_BYTES },
+      }),
+      name: access.server,
       close: () => connection.close(),
     };
   };

@@ -1,11 +1,17 @@
 import { z } from 'zod';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { KubernetesObject } from '../../../resource/object/object.ts';
 import { defineKind } from '../../../resource/schema/define-kind.ts';
 import type { Kind } from '../../../resource/schema/kind.ts';
 
 /** Characters of a text that is kept of an engine's object. */
 const MAX_TEXT_CHARACTERS = 1024;
+/** Of names, and of the other fields of metadata: those of a real server have up to 253. */
+const MAX_NAME_CHARACTERS = 512;
 const MAX_LIST_ITEMS = 20;
+/** Levels of a reduced object. */
+const MAX_DEPTH = 6;
+const METADATA = ['name', 'namespace', 'uid', 'resourceVersion', 'generation', 'creationTimestamp'];
 const MAX_HISTORY = 5;
 /** Unhealthy objects that are kept of an Application; a message names three. */
 const MAX_RESOURCES = 5;
@@ -26,10 +32,16 @@ function engineKind(
   const kind = defineKind({ ...identity, description, fields }) as unknown as Kind<KubernetesObject>;
   const parse = (value: unknown) => {
     const object = fieldsOf(value);
-    const { name, namespace, uid, resourceVersion, generation, labels, creationTimestamp } = fieldsOf(object.metadata);
-    const metadata = { name, namespace, uid, resourceVersion, generation, labels, creationTimestamp };
+    const metadata = pick(object.metadata, ...METADATA, 'labels');
+    // A name that is cut could be that of another object, and a version that is cut is of no use. Not InvalidInput, which keeps the object.
+    for (const [field, text] of Object.entries(fieldsOf(metadata)))
+      if (typeof text === 'string' && text.length > MAX_NAME_CHARACTERS)
+        throw new SluiceError(
+          'LimitExceeded',
+          `metadata.${field} of an object has more than ${MAX_NAME_CHARACTERS} characters`,
+        );
     const { apiVersion } = kind;
-    const reduced = { apiVersion, kind: kind.kind, metadata: defined(metadata), ...reduce(object) };
+    const reduced = { apiVersion, kind: kind.kind, metadata, ...fieldsOf(bounded(reduce(object), MAX_DEPTH)) };
     return { object: reduced as unknown as KubernetesObject, unknownFields: [] };
   };
   return { ...kind, parse, complete: (input) => parse(input).object };
@@ -51,7 +63,7 @@ export const kustomizationKind = engineKind(
         ...{ observedGeneration, lastAppliedRevision: bounded(lastAppliedRevision) },
         lastAppliedOriginRevision: bounded(lastAppliedOriginRevision),
         lastAttemptedRevision: bounded(lastAttemptedRevision),
-        conditions: bounded(reported.conditions),
+        conditions: conditionsOf(reported.conditions),
         history: Array.isArray(reported.history)
           ? reported.history.slice(0, MAX_HISTORY).map((entry) => pick(entry, 'lastReconciledStatus', 'metadata'))
           : undefined,
@@ -92,7 +104,7 @@ export const applicationKind = engineKind(
                 ...fieldsOf(pick(operationState, 'phase', 'finishedAt', 'message')),
                 syncResult: pick(operation.syncResult, 'revision', 'revisions'),
               },
-        conditions: bounded(conditions),
+        conditions: conditionsOf(conditions),
         history: listOf(history)
           .slice(-1)
           .map((entry) => pick(entry, 'revision', 'revisions')),
@@ -131,6 +143,12 @@ function badness(resource: unknown): number {
   return status === 'Degraded' ? 0 : status === 'Missing' ? 1 : 2;
 }
 
+function conditionsOf(conditions: unknown): unknown {
+  if (!Array.isArray(conditions)) return undefined;
+  const fields = ['type', 'status', 'reason', 'message', 'observedGeneration'];
+  return conditions.slice(0, MAX_LIST_ITEMS).map((one) => pick(one, ...fields));
+}
+
 function sourceOf(source: unknown): unknown {
   return pick(source, 'repoURL', 'path', 'targetRevision', 'directory');
 }
@@ -156,7 +174,9 @@ function bounded(value: unknown, depth = 3): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth === 0) return undefined;
   if (Array.isArray(value)) return value.slice(0, MAX_LIST_ITEMS).map((item) => bounded(item, depth - 1));
-  const entries = Object.entries(value).slice(0, MAX_LIST_ITEMS);
+  const entries = Object.entries(value)
+    .filter(([name]) => name.length <= MAX_NAME_CHARACTERS)
+    .slice(0, MAX_LIST_ITEMS);
   return Object.fromEntries(entries.map(([name, inner]) => [name, bounded(inner, depth - 1)]));
 }
 

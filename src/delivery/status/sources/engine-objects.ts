@@ -1,5 +1,5 @@
 import { Informer } from '../../../controller/informer.ts';
-import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import type { Clock } from '../../../foundation/time/clock.ts';
 import type { Client } from '../../../resource/client/client.ts';
 import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery-target.ts';
@@ -11,6 +11,7 @@ import { interpretApplication, sourcesOf } from '../interpret-application.ts';
 import { interpretKustomization } from '../interpret-kustomization.ts';
 import { applicationKind, gitRepositoryKind, kustomizationKind } from './engine-kinds.ts';
 import { concernsDirectory, isGitRepositoryOf, isSourceOf } from './source-match.ts';
+import { StoreLimit, type StoreLimits } from './store-limit.ts';
 
 /** Milliseconds until the first list must be there. */
 const FIRST_LIST_MS = 15_000;
@@ -27,6 +28,8 @@ export interface EngineObjectsOptions {
   readonly cluster: string;
   readonly clock: Clock;
   readonly onChange: () => void;
+  /** For tests. */
+  readonly limits?: StoreLimits;
   /** Called when the reports are closed. */
   readonly onClose?: () => Promise<void>;
 }
@@ -52,6 +55,8 @@ export class EngineObjects implements DeploymentStatus {
   /** Rejects with the first failure of a connection. */
   readonly #failing = Promise.withResolvers<never>();
   #failure: { readonly error: unknown; readonly since: number } | undefined;
+  /** Set once there is too much to keep: nothing is read any more. */
+  #exceeded: SluiceError | undefined;
 
   constructor({ spec }: EngineTarget, options: EngineObjectsOptions) {
     if (spec.engine === undefined || spec.engine.type === 'CommitStatus')
@@ -84,6 +89,7 @@ export class EngineObjects implements DeploymentStatus {
 
   async reports({ signal }: ReportRequest): Promise<EngineReports> {
     const { clock } = this.#options;
+    if (this.#exceeded !== undefined) throw this.#unreachable(this.#exceeded);
     for (const informer of [this.#objects, this.#repositories])
       if (informer !== undefined) await this.#synced(informer, signal);
     const { since = clock.now(), error } = this.#failure ?? {};
@@ -114,10 +120,12 @@ export class EngineObjects implements DeploymentStatus {
   }
 
   #informer(kind: typeof kustomizationKind, selection: object): Informer<KubernetesObject> {
-    const { client, clock } = this.#options;
-    return new Informer({
+    const { client, clock, limits } = this.#options;
+    const informer = new Informer<KubernetesObject>({
       ...{ client, kind, selection, clock },
       onError: (error) => {
+        // The next list would be as long.
+        if (isSluiceError(error, 'LimitExceeded')) this.#end(error);
         const isFirst = this.#failure === undefined;
         this.#failure = { error, since: this.#failure?.since ?? clock.now() };
         this.#failing.reject(error);
@@ -129,6 +137,23 @@ export class EngineObjects implements DeploymentStatus {
         this.#options.onChange();
       },
     });
+    const limit = new StoreLimit(kind.plural, limits);
+    informer.addHandler(({ type, object }) => {
+      const exceeded = limit.set(keyText(keyOf(object)), type === 'delete' ? undefined : object);
+      if (exceeded !== undefined) this.#end(exceeded);
+    });
+    return informer;
+  }
+
+  /** Ends the watches, until the target or its kubeconfig changes. */
+  #end(error: SluiceError): void {
+    if (this.#exceeded !== undefined) return;
+    this.#exceeded = error;
+    this.#failing.reject(error);
+    this.#reports.clear();
+    // `close` reports what an end fails with.
+    for (const informer of [this.#objects, this.#repositories]) informer?.stop().catch(() => undefined);
+    this.#options.onChange();
   }
 
   /** Resolves once the first list is there; fails with the error of the list, or after a time. */
@@ -144,7 +169,7 @@ export class EngineObjects implements DeploymentStatus {
     try {
       await Promise.race([informer.whenSynced(), promise, this.#failing.promise]);
     } catch (error) {
-      throw this.#unreachable(this.#lastError ?? error);
+      throw this.#unreachable(this.#exceeded ?? this.#lastError ?? error);
     } finally {
       cancel();
       signal.removeEventListener('abort', abort);
@@ -159,6 +184,7 @@ export class EngineObjects implements DeploymentStatus {
   }
 
   #update(object: Stored): void {
+    if (this.#exceeded !== undefined) return;
     const key = keyText(keyOf(object));
     const report = this.#concerns(object) ? this.#interpret(object) : undefined;
     if (report === undefined) {
