@@ -1,6 +1,7 @@
 import type { DeploymentSources, DeploymentStatus } from '../../delivery/status/deployment-status.ts';
 import { CommitStatusReader } from '../../delivery/status/sources/commit-status-reader.ts';
 import { EngineObjects } from '../../delivery/status/sources/engine-objects.ts';
+import { SharedBytes } from '../../delivery/status/sources/store-limit.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Clock } from '../../foundation/time/clock.ts';
 import { checkedLookup } from '../../git/network/checked-lookup.ts';
@@ -50,6 +51,13 @@ export function deploymentSources(options: DeploymentSourcesOptions): Deployment
   openCluster(target: DeliveryTarget, signal: AbortSignal): Promise<OpenedCluster>;
 } {
   const { client, clock, network } = options;
+  const kept = new Map<string, SharedBytes>();
+
+  const sharedBy = ({ metadata: { namespace = DEFAULT_NAMESPACE } }: DeliveryTarget): SharedBytes => {
+    const shared = kept.get(namespace) ?? new SharedBytes();
+    kept.set(namespace, shared);
+    return shared;
+  };
 
   const secretOf = async ({ metadata, spec }: DeliveryTarget, signal: AbortSignal) => {
     const reference = spec.engine?.kubeconfigSecretRef;
@@ -105,7 +113,11 @@ export function deploymentSources(options: DeploymentSourcesOptions): Deployment
         return new CommitStatusReader(target, documents.read, () => documents.close());
       }
       const { client: engineClient, name, close } = await openCluster(target, signal);
-      return new EngineObjects(target, { client: engineClient, cluster: name, clock, onChange, onClose: close });
+      const shared = engine?.kubeconfigSecretRef === undefined ? undefined : sharedBy(target);
+      return new EngineObjects(target, {
+        ...{ client: engineClient, cluster: name, clock, onChange, onClose: close },
+        ...(shared === undefined ? {} : { shared }),
+      });
     },
   };
 }

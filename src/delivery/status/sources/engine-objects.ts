@@ -11,7 +11,7 @@ import { interpretApplication, sourcesOf } from '../interpret-application.ts';
 import { interpretKustomization } from '../interpret-kustomization.ts';
 import { applicationKind, gitRepositoryKind, kustomizationKind } from './engine-kinds.ts';
 import { concernsDirectory, isGitRepositoryOf, isSourceOf } from './source-match.ts';
-import { StoreLimit, type StoreLimits } from './store-limit.ts';
+import { type SharedBytes, StoreLimit } from './store-limit.ts';
 
 /** Milliseconds until the first list must be there. */
 const FIRST_LIST_MS = 15_000;
@@ -28,8 +28,8 @@ export interface EngineObjectsOptions {
   readonly cluster: string;
   readonly clock: Clock;
   readonly onChange: () => void;
-  /** For tests. */
-  readonly limits?: StoreLimits;
+  /** What the targets of a namespace keep of clusters that their users choose. */
+  readonly shared?: SharedBytes;
   /** Called when the reports are closed. */
   readonly onClose?: () => Promise<void>;
 }
@@ -51,6 +51,7 @@ export class EngineObjects implements DeploymentStatus {
   /** The sources of Kustomizations; only where these are found by their sources. */
   readonly #repositories: Informer<KubernetesObject> | undefined;
   readonly #reports = new Map<string, EngineReport>();
+  readonly #limits: StoreLimit[] = [];
   readonly #health = new Map<string, SeenHealth>();
   /** Rejects with the first failure of a connection. */
   readonly #failing = Promise.withResolvers<never>();
@@ -108,6 +109,7 @@ export class EngineObjects implements DeploymentStatus {
 
   async close(): Promise<void> {
     await Promise.all([this.#objects.stop(), this.#repositories?.stop()]);
+    for (const limit of this.#limits) limit.release();
     await this.#options.onClose?.();
   }
 
@@ -120,7 +122,7 @@ export class EngineObjects implements DeploymentStatus {
   }
 
   #informer(kind: typeof kustomizationKind, selection: object): Informer<KubernetesObject> {
-    const { client, clock, limits } = this.#options;
+    const { client, clock, shared } = this.#options;
     const informer = new Informer<KubernetesObject>({
       ...{ client, kind, selection, clock },
       onError: (error) => {
@@ -137,7 +139,8 @@ export class EngineObjects implements DeploymentStatus {
         this.#options.onChange();
       },
     });
-    const limit = new StoreLimit(kind.plural, limits);
+    const limit = new StoreLimit(kind.plural, shared);
+    this.#limits.push(limit);
     informer.addHandler(({ type, object }) => {
       const exceeded = limit.set(keyText(keyOf(object)), type === 'delete' ? undefined : object);
       if (exceeded !== undefined) this.#end(exceeded);
