@@ -165,7 +165,22 @@ test('rollbacks are shown, and resume ends those that are named', async () => {
     'apps/upf v2 failed, so v1 is delivered: Degraded',
   );
   const other = await cli.run('target', 'resume', 'edge-east', 'amf');
-  expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('there are rollbacks of apps/upf') });
+  expect(other).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('edge-east has no rollback of amf; there are rollbacks of apps/upf'),
+  });
+  const drifted = {
+    type: 'Drifted',
+    status: 'True',
+    reason: 'ChangedByOthers',
+    message: 'another writer\nsecond',
+  } as const;
+  await change((target) => ({
+    ...target,
+    status: { ...target.status, conditions: [...setCondition(target.status?.conditions, drifted, 0)] },
+  }));
+  const { stdout: drift } = await cli.run('target', 'get');
+  expect(drift).toContain('Drifted: another writer; apps/upf v2 failed');
   expect(await cli.run('target', 'resume', 'edge-east', 'upf')).toMatchObject({
     ...{ code: 0, stdout: 'apps/upf: v2 will be delivered again instead of v1\n' },
   });

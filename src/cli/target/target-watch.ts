@@ -90,7 +90,7 @@ async function follow(
     else {
       const [, packages, delivered, synced, healthy, , message = ''] = targetRow(target, clock.now());
       const time = new Date(clock.now()).toISOString().slice(11, 19);
-      const states = `${packages} packages, delivered ${delivered}, synced ${synced}, healthy ${healthy}`;
+      const states = `${packages} ${packages === '1' ? 'package' : 'packages'}, delivered ${delivered}, synced ${synced}, healthy ${healthy}`;
       terminal.line(printable(`${time}  ${states}${message === '' ? '' : `: ${message}`}`));
     }
   };
