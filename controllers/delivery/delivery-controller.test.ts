@@ -302,6 +302,7 @@ describe('delivery controller', () => {
       reason: 'BranchMissing',
       message: `branch live does not exist in ${site}; create it, or set spec.git.createBranch: true`,
     });
+    expect(await world.events('live')).toEqual([expect.stringMatching(/^BranchMissing: branch live does not exist/)]);
     await world.client.patch(deliveryTargetKind, { name: 'live' }, { spec: { git: { createBranch: true } } });
     await reconcile('live');
     expect(filesOf(site, 'live')).toEqual(['web/cm.yaml', 'web/kustomization.yaml']);

@@ -27,15 +27,17 @@ import { Maintainer } from '../repository/maintainer.ts';
 import { recordOnRevisions } from '../revision-events.ts';
 import type { BuiltFolders } from './built-folders.ts';
 import {
+  BLOCKING_REASONS,
   changedFolders,
   type DeliveryReport,
   describeDelivery,
   reportOf,
+  SUSPENDED,
   targetStatusAfter,
 } from './delivery-report.ts';
 import { describeDrifts } from './drift/describe-drift.ts';
 import { deliveredBefore, findDrift } from './drift/find-drift.ts';
-import { packageRepositoryAt } from './package-branches.ts';
+import { packageBranchText, packageRepositoryAt } from './package-branches.ts';
 import { isLostRace, TargetBranch } from './target-branch.ts';
 import { TargetMemories, type TargetMemory } from './target-memory.ts';
 import { controllerMirror } from './target-mirror.ts';
@@ -110,9 +112,10 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       let target = found;
       try {
         target = await withoutPackageList(client, writer, found, signal);
-        const message = 'spec.suspend is set; nothing is delivered';
         const report =
-          target.spec.suspend === true ? ({ reason: 'Suspended', message } as const) : await deliver(target, signal);
+          target.spec.suspend === true
+            ? ({ reason: 'Suspended', message: SUSPENDED } as const)
+            : await deliver(target, signal);
         // Before the status, which then counts these packages: a reader may see some of them early, but never misses one.
         if (report.packages !== undefined) await writer.write(target, report.packages, signal);
         await write(target, report);
@@ -139,8 +142,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const { items } = await client.list(repositoryKind);
     const registered = await packageRepositoryAt(git, items, target.metadata.namespace);
     if (registered !== undefined) {
-      const message = `branch ${git.branch} of ${git.repo} belongs to the packages of ${registered}; deliver into another branch or repository`;
-      return { reason: 'TargetIsPackages', message };
+      return { reason: 'TargetIsPackages', message: packageBranchText(git, registered) };
     }
     const credentials = credentialsOf(client, target, git.secretRef);
     const signer = signers.of(target);
@@ -279,8 +281,8 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const written = await writeTargetStatus(client, target, (current) =>
       targetStatusAfter(current, report, clock.now()),
     );
-    if (written !== undefined && report.reason === 'Error')
-      events.record(target, 'Warning', 'Error', report.message, 'error');
+    if (written !== undefined && BLOCKING_REASONS.has(report.reason))
+      events.record(target, 'Warning', report.reason, report.message, 'error');
   }
 }
 

@@ -55,6 +55,15 @@ export interface DeliveryOutcome {
   readonly drifted: DriftReport;
 }
 
+/** Of a target with spec.suspend. */
+export const SUSPENDED = 'nothing is changed while spec.suspend is set';
+/** States that end only by a change of the target or of its repository. */
+export const BLOCKING_REASONS: ReadonlySet<DeliveryReport['reason']> = new Set([
+  'BranchMissing',
+  'Error',
+  'TargetIsPackages',
+]);
+
 const MAX_MESSAGE_CHARACTERS = 2000;
 
 /** `before` are the packages that were delivered so far. */

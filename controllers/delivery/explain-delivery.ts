@@ -30,8 +30,9 @@ import { withDeployment } from '../deployment-status/explain-deployment.ts';
 import { DELIVERABLE_TYPE } from '../revision/resolvers/deliverable/deliverability.ts';
 import { wasDeleted } from './deletion-proof.ts';
 import { type LastDelivery, lastDelivery } from './delivery-history.ts';
+import { SUSPENDED } from './delivery-report.ts';
 import { repushText } from './lost-tag.ts';
-import { packageRepositoryAt } from './package-branches.ts';
+import { packageBranchText, packageRepositoryAt } from './package-branches.ts';
 import { targetNotes } from './target-notes.ts';
 
 export interface DeliveryExplainerOptions {
@@ -124,17 +125,17 @@ async function explainTarget(
   const settings = settingsOf(target);
   const { name } = settings;
   const notDelivered = (message: string): DeliveryExplanation => ({ target: name, state: 'NotDelivered', message });
-  if (target.spec.suspend === true) return notDelivered('the target is suspended (spec.suspend)');
   const registered = await packageRepositoryAt(target.spec.git, part.repositories(), revision.namespace);
   if (registered !== undefined) {
     const { repo, branch } = target.spec.git;
-    return notDelivered(`branch ${branch} of ${repo} belongs to the packages of ${registered}`);
+    return notDelivered(packageBranchText({ repo, branch }, registered));
   }
   const timeout = AbortSignal.timeout(part.timeoutMs);
   const signal = request === undefined ? timeout : AbortSignal.any([timeout, request]);
   const branch = await readBranch(part, revision, target, signal).catch((error: unknown) => ({
     problem: timeout.aborted ? `no answer within ${part.timeoutMs / 1000} s` : messageOf(error),
   }));
+  if (target.spec.suspend === true) return explainSuspended(revision, target, branch);
   const { chosen, blocked } = await selectionOf(part, revision, target, 'problem' in branch ? undefined : branch.last);
   const { git } = target.spec;
   const place = `branch ${git.branch} of ${git.repo}`;
@@ -147,10 +148,11 @@ async function explainTarget(
   const [choice] = chosen;
   if (choice !== undefined && choice.revision !== revision.revision) {
     const back = target.status?.rollbacks?.find((one) => packageKey(one) === packageKey(choice));
-    const isFailed = back?.from === revision.revision && back.to === choice.revision;
+    const isPinned = target.spec.pins?.some((one) => packageKey(one) === packageKey(choice)) === true;
+    const isFailed = !isPinned && back?.from === revision.revision && back.to === choice.revision;
     const message = isFailed
       ? `v${choice.revision} is delivered there again, since v${back.from} failed (${back.time}): ${back.reason}; publish another revision, or run: sluice target resume ${target.metadata.name}`
-      : `v${choice.revision} is delivered there`;
+      : `v${choice.revision} is delivered there${isPinned ? ', which spec.pins names' : ''}`;
     return { target: name, state: 'OtherRevision', message };
   }
   const content = await part.store.content(revisionId(revision));
@@ -174,6 +176,27 @@ async function explainTarget(
   const refusal = refusalIn(target, revision);
   if (refusal !== undefined) return notDelivered(`not on ${place}${before}; the target refuses it: ${refusal}`);
   return notDelivered(`not on ${place} yet${before}; "sluice up" delivers it next`);
+}
+
+/** What is on the branch stays; nothing is selected. */
+function explainSuspended(
+  { revision }: PackageRevision,
+  target: Stored<DeliveryTarget>,
+  branch: { readonly last: LastDelivery | undefined } | { readonly problem: string },
+): DeliveryExplanation {
+  const { name } = settingsOf(target);
+  if ('problem' in branch)
+    return { target: name, state: 'Unknown', message: `${SUSPENDED}; the target cannot be read: ${branch.problem}` };
+  const { last } = branch;
+  if (last?.revision !== revision) {
+    const other = last?.revision === undefined ? '' : `; v${last.revision} is delivered there`;
+    return { target: name, state: 'NotDelivered', message: `the target is suspended (spec.suspend)${other}` };
+  }
+  const { git } = target.spec;
+  return {
+    ...{ target: name, state: 'Delivered', commit: last.commit, at: timestamp(last.time) },
+    message: `on branch ${git.branch} of ${git.repo}; ${SUSPENDED}`,
+  };
 }
 
 /** The refusal of the package in the status of the target, which is truncated and has the refusals of all packages in one text. */

@@ -26,3 +26,11 @@ export async function packageRepositoryAt(
   }
   return isElsewhere ? 'a Repository of another namespace' : undefined;
 }
+
+/** Why a target does not deliver into a branch of packages, with the next step. */
+export function packageBranchText(
+  { repo, branch }: { readonly repo: string; readonly branch: string },
+  registered: string,
+): string {
+  return `branch ${branch} of ${repo} belongs to the packages of ${registered}; deliver into another branch or repository`;
+}

@@ -4,6 +4,7 @@ import { deploymentSources } from '../../src/app/controllers/deployment-sources.
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { DeploymentSources } from '../../src/delivery/status/deployment-status.ts';
 import { kustomizationKind } from '../../src/delivery/status/sources/engine-kinds.ts';
+import { deploymentOf } from '../../src/delivery/status/target-deployment.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { RegistryClient } from '../../src/resource/client/registry-client.ts';
@@ -131,6 +132,36 @@ async function report(
   if (present === undefined) await cluster.create(kustomizationKind, object);
   else await cluster.update(kustomizationKind, { ...present, ...object } as never);
 }
+
+test('with one Kustomization for all packages the failure of one does not count for those that were healthy before', async () => {
+  const web = await publish(world, 'web');
+  await publish(world, 'settings');
+  await createTarget();
+  await deliver();
+  await report({ applied: head() });
+  await becomes('healthy', 'status', 'True');
+  const healthyCommit = head();
+  await publishNext(world, web, 'w2', 'two');
+  await deliver();
+  const failed = ['False', 'HealthCheckFailed', 'Deployment/web status: Failed'] as const;
+  await report({ applied: healthyCommit, attempted: head(), ready: failed });
+  await becomes('healthy', 'status', 'False');
+  const states = async () => {
+    const now = await deployment();
+    if (now === undefined) throw new Error('no report');
+    return ['settings', 'web'].map((name) => deploymentOf(now, { repository: 'apps', package: name }));
+  };
+  expect(await states()).toMatchObject([
+    { healthy: { status: 'False' }, wasHealthy: true, isShared: true },
+    { healthy: { status: 'False' }, isShared: true },
+  ]);
+  expect((await states())[1]).not.toHaveProperty('wasHealthy');
+  // A restart keeps it.
+  stop();
+  readBack = controllerWith(cluster);
+  await reconcile();
+  expect((await states()).map(({ wasHealthy }) => wasHealthy)).toEqual([true, undefined]);
+});
 
 describe('read-back of Flux', () => {
   test('from the delivery over the application to a failure of the health, with events, and without needless writes', async () => {

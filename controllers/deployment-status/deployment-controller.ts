@@ -179,10 +179,11 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       const lastCommit = target.status?.lastCommit;
       if (lastCommit === undefined) {
         const none = state('Unknown', 'NotReported', 'Sluice has not delivered to the target yet');
-        return { evaluated: allPackages(packages, none), reports, retryAfterMs };
+        return { evaluated: allPackages(target, packages, none), reports, retryAfterMs };
       }
       const reported = reportedPackages(target, packages, reports);
-      const wanted = wantedTrees(reported, lastCommit);
+      const previousCommit = target.status?.deployment?.commit;
+      const wanted = wantedTrees(reported, lastCommit, previousCommit);
       if (!isKnown(known, directory, wanted, clock.now())) await (await openBranch()).read(wanted, clock.now(), signal);
       const treeAt = treeLookup(known, directory);
       const unread = new Map<string, UnreadKustomization>();
@@ -194,14 +195,16 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
         await (await openBranch()).readKustomizations([...unread.values()]);
         unread.clear();
       }
-      const evaluated = evaluatePackages(reported, { lastCommit, treeAt, includes, now: clock.now(), confirmed });
+      const evaluated = evaluatePackages(reported, {
+        ...{ lastCommit, previousCommit, treeAt, includes, now: clock.now(), confirmed },
+      });
       return { evaluated, reports, retryAfterMs };
     } catch (error) {
       if (signal.aborted || isStopping) throw error;
       const message = engineText(messageOf(error));
       // A wrong setting is no outage, but the reader of the status needs the message in any case.
       const reason = isSluiceError(error, 'InvalidInput') ? 'NotReported' : 'Unreachable';
-      return { evaluated: allPackages(packages, state('Unknown', reason, message)), reports: [] };
+      return { evaluated: allPackages(target, packages, state('Unknown', reason, message)), reports: [] };
     } finally {
       const opened = await branch?.catch(() => undefined);
       await opened?.close();

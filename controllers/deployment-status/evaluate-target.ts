@@ -56,8 +56,12 @@ export function reportedPackages(
   });
 }
 
-/** The folders to compare, by commit: those of the delivery, and those that engines report. */
-export function wantedTrees(packages: readonly ReportedPackage[], lastCommit: Oid): Map<Oid, Set<string>> {
+/** The folders to compare, by commit: those of the delivery and of the one that was evaluated before, and those that engines report. */
+export function wantedTrees(
+  packages: readonly ReportedPackage[],
+  lastCommit: Oid,
+  previousCommit?: Oid,
+): Map<Oid, Set<string>> {
   const wanted = new Map<Oid, Set<string>>();
   const add = (commit: Oid | undefined, folder: string) => {
     if (commit === undefined) return;
@@ -66,6 +70,7 @@ export function wantedTrees(packages: readonly ReportedPackage[], lastCommit: Oi
   };
   for (const { folder, reports } of packages) {
     add(lastCommit, folder);
+    add(previousCommit, folder);
     for (const { applied, attempt, since = [] } of reports)
       for (const commit of [applied, attempt?.commit, ...since]) add(commit, folder);
   }
@@ -93,13 +98,16 @@ export function evaluatePackages(
   packages: readonly ReportedPackage[],
   options: {
     readonly lastCommit: Oid;
+    /** Of the delivery that was evaluated before. */
+    readonly previousCommit?: Oid | undefined;
     readonly treeAt: TreeAt;
     readonly includes: Includes;
     readonly now: number;
     readonly confirmed: Map<string, ConfirmedHealth>;
   },
 ): EvaluatedPackage[] {
-  const { lastCommit, treeAt, includes, now, confirmed } = options;
+  const { lastCommit, previousCommit, treeAt, includes, now, confirmed } = options;
+  const shared = sharedReports(packages);
   const there = new Set(packages.map(({ delivered }) => packageKey(delivered)));
   for (const key of confirmed.keys()) if (!there.has(key)) confirmed.delete(key);
   return packages.map(({ delivered, folder, reports }) => {
@@ -121,13 +129,34 @@ export function evaluatePackages(
     const result = deploymentState({ folder, tree }, reports, { treeAt, includes, now, confirmed: confirmed.get(key) });
     if (result.confirmed === undefined) confirmed.delete(key);
     else confirmed.set(key, result.confirmed);
-    return { repository, package: path, synced: result.synced, healthy: result.healthy };
+    return {
+      ...{ repository, package: path, synced: result.synced, healthy: result.healthy },
+      isShared: reports.some((report) => shared.has(report)),
+      isUnchanged: previousCommit !== undefined && treeAt(previousCommit, folder) === tree,
+    };
   });
 }
 
+/** The reports that are about several packages. */
+function sharedReports(packages: readonly ReportedPackage[]): ReadonlySet<EngineReport> {
+  const known = new Set<EngineReport>();
+  const shared = new Set<EngineReport>();
+  for (const { reports } of packages)
+    for (const report of reports) {
+      if (known.has(report)) shared.add(report);
+      known.add(report);
+    }
+  return shared;
+}
+
 /** All packages in one state, where there are no reports. */
-export function allPackages(packages: readonly DeliveredPackage[], all: DeploymentState): EvaluatedPackage[] {
+export function allPackages(
+  { status }: DeliveryTarget,
+  packages: readonly DeliveredPackage[],
+  all: DeploymentState,
+): EvaluatedPackage[] {
+  const isUnchanged = status?.lastCommit !== undefined && status.deployment?.commit === status.lastCommit;
   return packages.map(({ repository, package: path }) => ({
-    ...{ repository, package: path, synced: all, healthy: all },
+    ...{ repository, package: path, synced: all, healthy: all, isUnchanged },
   }));
 }

@@ -111,6 +111,8 @@ test('a revision that stays unhealthy is replaced by the one before, until the n
   ]);
   const after = (await target()).status;
   expect(after?.rollbacks).toBeUndefined();
+  // The mark of the failed revision stays.
+  expect(after?.failedRevisions).toMatchObject([{ repository: 'apps', package: 'web', revision: 2 }]);
   expect(findCondition(after?.conditions, 'RolledBack')).toMatchObject({ status: 'False', reason: 'Ended' });
 });
 
@@ -123,6 +125,7 @@ test('a user ends a rollback by an annotation, and the revision is delivered aga
   await decide();
   const resumed = await target();
   expect(resumed.status?.rollbacks).toBeUndefined();
+  expect(resumed.status?.failedRevisions).toBeUndefined();
   await deliver();
   expect(present()).toContain('two');
   await report(DEGRADED);

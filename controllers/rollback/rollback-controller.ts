@@ -13,7 +13,7 @@ import {
   type Observations,
 } from '../../src/delivery/rollback/decide-rollbacks.ts';
 import { isResumed, RESUME_ANNOTATION } from '../../src/delivery/rollback/resume.ts';
-import { rollbackText, withoutRollbacks, withRollbacks } from '../../src/delivery/rollback/rollback-status.ts';
+import { rollbackText, withResumedRevisions, withRollbacks } from '../../src/delivery/rollback/rollback-status.ts';
 import { packageKey } from '../../src/delivery/selection/select-revisions.ts';
 import { engineText } from '../../src/delivery/status/engine-values.ts';
 import type { PackageName } from '../../src/delivery/status/target-deployment.ts';
@@ -189,7 +189,7 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
   /** Ends rollbacks that a user has named. */
   async function resume(target: Stored<DeliveryTarget>, ended: readonly Rollback[]): Promise<undefined> {
     const written = await writeTargetStatus(client, target, ({ status }) =>
-      status === undefined ? undefined : withoutRollbacks(status, ended, 'resumed by hand', clock.now()),
+      status === undefined ? undefined : withResumedRevisions(status, ended, clock.now()),
     );
     if (written === undefined) return;
     for (const one of ended) {

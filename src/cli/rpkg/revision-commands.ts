@@ -180,19 +180,22 @@ function addCreating(rpkg: Command, invocation: Invocation, finish: Finish): voi
     .command('revert')
     .description('create and propose a draft with the content that preceded a published revision')
     .argument('<name>', 'name of the published package revision to revert')
+    .option('--to <revision>', 'name or number (v3) of the published revision whose content is proposed')
     .option('--workspace <name>', 'name of the line of work (default: revert-<revision number>)')
     .option('--reason <text>', 'why; recorded with the proposal')
     .option('--dry-run', 'print what would be created; create nothing')
     .addHelpText(
       'after',
       `
-The content is that of the highest published revision below the named one. Later revisions are reverted too; a note names them. The draft
-is rendered and evaluated as any other, and another user approves it.`,
+The content is that of the revision that a target went back to, or of the highest published one below the named one that did not fail on a
+target; notes name those that are skipped. Later revisions are reverted too; a note names them. The draft is rendered and evaluated as any
+other, and another user approves it.`,
     );
   examples(
     withActor(withPlace(revert)),
     'sluice rpkg revert packages.web-shop.v3',
     'sluice rpkg revert packages.web-shop.v3 --reason "checkout fails since v3"',
+    'sluice rpkg revert packages.web-shop.v3 --to packages.web-shop.v1',
     'sluice rpkg revert packages.web-shop.v3 --workspace hotfix --dry-run',
   ).action(async (name, options) => {
     finish(await (await import('./rpkg-revert.ts')).rpkgRevert(name, options, invocation));

@@ -1,23 +1,24 @@
 import { revertReason } from '../../delivery/dora/revert-reason.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
-import type { Stored } from '../../resource/object/object.ts';
+import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import type { Access } from '../access/access.ts';
 import { commandFor } from '../access/command-for.ts';
 import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { ActorOptions, CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
+import { isPublished, namedSource, numberOf, type Revision, readableTargets, revertSource } from './revert-source.ts';
 import { createRevision } from './rpkg-create.ts';
 import { proposeRevision } from './rpkg-step.ts';
 
 export interface RevertOptions extends PlaceOptions, ActorOptions {
   readonly workspace?: string;
   readonly reason?: string;
+  /** The revision whose content is proposed. */
+  readonly to?: string;
   readonly dryRun?: boolean;
 }
 
-type Revision = Stored<PackageRevision>;
 type CommandText = (...words: string[]) => string;
 
 /** Later revisions that a note names. */
@@ -31,12 +32,21 @@ export function rpkgRevert(name: string, options: RevertOptions, invocation: Inv
     const reverted = await findRevision(access, name);
     const revisions = await revisionsOfPackage(access, reverted);
     const number = expectPublished(reverted, revisions, command);
-    const previous = predecessorOf(reverted, number, revisions, command);
+    const targets = await readableTargets(access);
+    const source =
+      options.to === undefined
+        ? revertSource(reverted, revisions, targets)
+        : namedSource(options.to, reverted, revisions, targets);
+    if (source === undefined) throw withoutPredecessor(name, number, command);
+    const previous = source.revision;
     const { repository, packageName } = reverted.spec;
     const workspace = options.workspace ?? `revert-${number}`;
     expectFree(workspace, revisions, command);
 
-    const later = revisions.filter((one) => isPublished(one) && numberOf(one) > number).map(versionOf);
+    for (const note of source.notes) terminal.note(`${options.to === undefined ? '' : 'warning: '}${printable(note)}`);
+    const later = revisions
+      .filter((one) => isPublished(one) && numberOf(one) > Math.max(number, numberOf(previous)))
+      .map(versionOf);
     if (later.length > 0) {
       const named = later.slice(0, MAX_NAMED).join(', ') + (later.length > MAX_NAMED ? ', …' : '');
       terminal.note(`the content of ${versionOf(previous)} also reverts what came after v${number}: ${named}`);
@@ -91,21 +101,18 @@ function expectPublished(
       latest === undefined ? 'it has no published revision' : `run: ${command('rpkg', 'revert', latest.metadata.name)}`;
     throw new SluiceError('Refused', `cannot revert ${name}: it is the main branch, not a published revision; ${next}`);
   }
+  const steps =
+    lifecycle === 'Proposed'
+      ? `to send it back, run: ${command('rpkg', 'reject', name)}; to discard it then`
+      : 'to discard it';
   throw new SluiceError(
     'Refused',
-    `cannot revert ${name}: it is a ${lifecycle} and was never published; to discard it, run: ${command('rpkg', 'del', name)}`,
+    `cannot revert ${name}: it is a ${lifecycle} and was never published; ${steps}, run: ${command('rpkg', 'del', name)}`,
   );
 }
 
-function predecessorOf(
-  { metadata: { name } }: Revision,
-  number: number,
-  revisions: readonly Revision[],
-  command: CommandText,
-): Revision {
-  const previous = revisions.findLast((one) => isPublished(one) && numberOf(one) < number);
-  if (previous !== undefined) return previous;
-  throw new SluiceError(
+function withoutPredecessor(name: string, number: number, command: CommandText): SluiceError {
+  return new SluiceError(
     'NotFound',
     `cannot revert ${name}: no published revision of the package precedes v${number}; to withdraw the package, run: ${command('rpkg', 'propose-delete', name)}`,
   );
@@ -127,14 +134,6 @@ function expectFree(workspace: string, revisions: readonly Revision[], command: 
     'AlreadyExists',
     `cannot create the draft: workspace ${workspace} exists already as ${name} (${lifecycle}); ${step}, or name another one with --workspace`,
   );
-}
-
-function isPublished({ spec: { lifecycle, revision = 0 } }: Revision): boolean {
-  return (lifecycle === 'Published' || lifecycle === 'DeletionProposed') && revision > 0;
-}
-
-function numberOf({ spec }: Revision): number {
-  return spec.revision ?? 0;
 }
 
 function versionOf(revision: Revision): string {

@@ -25,8 +25,8 @@ export function targetResume(
       if (ended.length === 0) {
         const known = rollbacks.map(packageKey).join(', ');
         const hint = known === '' ? 'it delivers its last revisions already' : `there are rollbacks of ${known}`;
-        const what = path === undefined ? 'no package' : `not ${path}`;
-        throw new SluiceError('NotFound', `cannot resume: target ${name} went back with ${what}; ${hint}`);
+        const what = path === undefined ? 'no rollback' : `no rollback of ${path}`;
+        throw new SluiceError('NotFound', `cannot resume: target ${name} has ${what}; ${hint}`);
       }
       const value = withResumed(target.metadata.annotations?.[RESUME_ANNOTATION], ended);
       const annotations = { ...target.metadata.annotations, [RESUME_ANNOTATION]: value };

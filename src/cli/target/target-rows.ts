@@ -20,6 +20,8 @@ export function targetRow({ metadata, spec, status }: DeliveryTarget, now: numbe
   const deployment = currentDeployment({ status });
   const delivered = deployment?.delivered.status ?? ready?.status ?? 'Unknown';
   const problem = ready?.status === 'True' || ready === undefined ? '' : `${ready.reason}: ${ready.message}`;
+  const drifted = findCondition(status?.conditions, 'Drifted');
+  const drift = drifted?.status === 'True' ? `Drifted: ${drifted.message.split('\n', 1)[0]}` : '';
   const rolledBack = (status?.rollbacks ?? []).slice(0, MAX_ROLLBACKS).map(rollbackText).join('; ');
   const report = deployment === undefined ? '' : deploymentMessage(deployment);
   const missing = spec.engine === undefined ? 'no spec.engine' : 'not read yet';
@@ -30,7 +32,7 @@ export function targetRow({ metadata, spec, status }: DeliveryTarget, now: numbe
     deployment?.synced.status ?? '-',
     deployment?.healthy.status ?? '-',
     deployment === undefined ? '' : age(latestOf(deployment), now),
-    [problem, rolledBack, deployment === undefined ? missing : report].filter((text) => text !== '').join('; '),
+    [problem, drift, rolledBack, deployment === undefined ? missing : report].filter((text) => text !== '').join('; '),
   ];
 }
 

@@ -32,18 +32,23 @@ export function addTargetGet(target: Command, invocation: Invocation, finish: Fi
 export function addTargetWatch(target: Command, invocation: Invocation, finish: Finish): void {
   const watch = target
     .command('watch')
-    .description('print each change of a target, or wait until it is synced or healthy')
+    .description('print each change of a target, or wait until it, or a package revision on it, is synced or healthy')
     .argument('<name>', 'name of the target')
     .addOption(new Option('--until <state>', 'end when the last delivery is so').choices(['synced', 'healthy']))
+    .option('--revision <name>', 'end when the target delivers this package revision, and it is as --until says')
     .option('--timeout <duration>', 'how long to wait, such as 10m (default: without limit)')
     .addHelpText(
       'after',
-      '\nThe exit code is 0 once the state of --until is reached, and 1 if it is not reached within --timeout.',
+      `
+--until counts once everything that the target selects is delivered (Ready is True for the present spec). With --revision only that package
+counts. The exit code is 0 once the state is reached, and 1 if it is not reached within --timeout, or if the target does not deliver the
+revision: it refuses it, is suspended, or has a pin, a rollback or a later revision of the package.`,
     );
   examples(
     withOutput(withPlace(watch), ['text', 'json']),
     'sluice target watch edge-east',
     'sluice target watch edge-east --until healthy --timeout 10m',
+    'sluice target watch edge-east --until healthy --revision packages.web-shop.v2 --timeout 10m',
   ).action(async (name, options) => {
     finish(await (await import('./target-watch.ts')).targetWatch(name, options, invocation));
   });

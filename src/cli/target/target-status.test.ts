@@ -8,6 +8,7 @@ import { targetDeployment } from '../../delivery/status/target-deployment.ts';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { packageDeliveryKind } from '../../resource/kinds/sluice/package-delivery.ts';
+import { setCondition } from '../../resource/object/condition.ts';
 import { keyOf } from '../../resource/object/object.ts';
 import { completeNames } from '../completion/complete-names.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
@@ -55,7 +56,16 @@ async function report(upf: typeof good | typeof bad, commit = COMMIT): Promise<v
       if ((await client.find(packageDeliveryKind, keyOf(object))) === undefined)
         await client.create(packageDeliveryKind, object);
     }
-    const status = { lastCommit: COMMIT, packageCount: packages.length, deployment };
+    const observedGeneration = target.metadata.generation ?? 0;
+    const ready = {
+      type: 'Ready',
+      status: 'True',
+      reason: 'Delivered',
+      message: '2 packages',
+      observedGeneration,
+    } as const;
+    const conditions = setCondition(undefined, ready, Date.now());
+    const status = { lastCommit: COMMIT, packageCount: packages.length, deployment, conditions: [...conditions] };
     await client.updateStatus(deliveryTargetKind, { ...target, status });
   } finally {
     await objects.close();
@@ -100,12 +110,42 @@ test('watch ends at the state, and with exit code 1 without it in time', async (
   const done = await cli.run('target', 'watch', 'edge-east', '--until', 'healthy', '-o', 'json');
   expect(done.code).toBe(0);
   expect(JSON.parse(done.stdout)).toMatchObject({ kind: 'DeliveryTarget' });
+  // What is healthy is not what the target selects.
+  await change((target) => ({
+    ...target,
+    status: {
+      ...target.status,
+      conditions: [...setCondition(undefined, { type: 'Ready', status: 'False', reason: 'Suspended', message: '' }, 0)],
+    },
+  }));
+  const suspended = await cli.run('target', 'watch', 'edge-east', '--until', 'healthy', '--timeout', '10ms');
+  expect(suspended).toMatchObject({ code: 1, stderr: expect.stringContaining('is not healthy within 10ms') });
+  expect(
+    await cli.run('target', 'watch', 'edge-east', '--until', 'healthy', '--revision', 'apps.upf.v2'),
+  ).toMatchObject({ code: 1, stderr: expect.stringContaining('package revision "apps.upf.v2" not found') });
   // A report about an earlier delivery does not count.
   await report(good, 'd'.repeat(40));
   const outdated = await cli.run('target', 'watch', 'edge-east', '--until', 'healthy', '--timeout', '10ms');
   expect(outdated.code).toBe(1);
   expect((await cli.run('target', 'watch', 'edge-west', '--until', 'synced')).stderr).toContain('set it first');
   expect((await cli.run('target', 'watch', 'edge-east', '--timeout', 'soon')).code).toBe(2);
+});
+
+test('watch waits for a revision that the target has to deliver', async () => {
+  await cli.run('repo', 'reg', cli.bare('apps.git'), '--name', 'apps');
+  await cli.run('rpkg', 'init', 'upf', '--repository', 'apps', '--workspace', 'w1');
+  const watch = () =>
+    cli.run('target', 'watch', 'edge-east', '--revision', 'apps.upf.w1', '--until', 'healthy', '--timeout', '300ms');
+  await report(good);
+  expect(await watch()).toMatchObject({ code: 1, stderr: expect.stringContaining('it is a Draft') });
+  await cli.run('rpkg', 'propose', 'apps.upf.w1');
+  expect((await cli.run('rpkg', 'approve', 'apps.upf.w1')).code).toBe(0);
+  expect(await watch()).toMatchObject({ code: 0 });
+  await report(bad);
+  expect(await watch()).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('apps.upf.w1 on target edge-east is not healthy within 300ms'),
+  });
 });
 
 test('rollbacks are shown, and resume ends those that are named', async () => {
@@ -125,7 +165,22 @@ test('rollbacks are shown, and resume ends those that are named', async () => {
     'apps/upf v2 failed, so v1 is delivered: Degraded',
   );
   const other = await cli.run('target', 'resume', 'edge-east', 'amf');
-  expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('there are rollbacks of apps/upf') });
+  expect(other).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('edge-east has no rollback of amf; there are rollbacks of apps/upf'),
+  });
+  const drifted = {
+    type: 'Drifted',
+    status: 'True',
+    reason: 'ChangedByOthers',
+    message: 'another writer\nsecond',
+  } as const;
+  await change((target) => ({
+    ...target,
+    status: { ...target.status, conditions: [...setCondition(target.status?.conditions, drifted, 0)] },
+  }));
+  const { stdout: drift } = await cli.run('target', 'get');
+  expect(drift).toContain('Drifted: another writer; apps/upf v2 failed');
   expect(await cli.run('target', 'resume', 'edge-east', 'upf')).toMatchObject({
     ...{ code: 0, stdout: 'apps/upf: v2 will be delivered again instead of v1\n' },
   });

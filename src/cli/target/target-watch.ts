@@ -1,24 +1,31 @@
 import { untilStopped } from '../../app/service/until-stopped.ts';
 import { Informer } from '../../controller/informer.ts';
-import { deliveredCount } from '../../delivery/delivered/delivered-package.ts';
-import { currentDeployment } from '../../delivery/status/target-deployment.ts';
+import { deliveredCount, packagesDigest } from '../../delivery/delivered/delivered-package.ts';
+import { deliveredOf } from '../../delivery/delivered/list-delivered.ts';
+import { packageKey } from '../../delivery/selection/select-revisions.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 import type { Access } from '../access/access.ts';
+import { findRevision } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
 import type { CommandResult, Invocation, PlaceOptions } from '../output/invocation.ts';
 import { printable } from '../output/printable.ts';
 import { expectTarget } from './target-get.ts';
+import { isReached, obstacleOf, type TargetGoal, type WantedRevision } from './target-goal.ts';
 import { targetRow } from './target-rows.ts';
 
 export interface TargetWatchOptions extends PlaceOptions {
   readonly output: 'text' | 'json';
   readonly until?: 'synced' | 'healthy';
   readonly timeout?: string;
+  /** Name of a package revision. */
+  readonly revision?: string;
 }
 
 const NOT_REACHED = 1;
+/** Milliseconds for which an obstacle has to last: the status can be about the revision before. */
+const OBSTACLE_LASTS_MS = 5_000;
 
 /** `sluice target watch` */
 export function targetWatch(name: string, options: TargetWatchOptions, invocation: Invocation): Promise<CommandResult> {
@@ -31,13 +38,15 @@ export function targetWatch(name: string, options: TargetWatchOptions, invocatio
     const { until } = options;
     if (until !== undefined && first.spec.engine === undefined)
       throw new SluiceError('InvalidInput', `target ${name} has no spec.engine, so nothing is read back; set it first`);
-    if (access.server === undefined && !isReached(first, until))
+    const wanted = options.revision === undefined ? undefined : await wantedRevision(access, options.revision);
+    const goal = { until, wanted };
+    if (access.server === undefined && (wanted !== undefined || !isReached(first, goal, undefined)))
       terminal.note(`no server runs on ${printable(access.where)}, so nothing changes; start "sluice up"`);
     const stop = untilStopped(() => undefined);
     const cancel =
       timeoutMs === undefined ? () => undefined : access.clock.schedule(timeoutMs, () => stop.stop('timeout'));
     try {
-      return await follow(access, name, options, invocation, stop.signal);
+      return await follow(access, name, options, goal, invocation, stop.signal);
     } finally {
       cancel();
       stop.release();
@@ -45,16 +54,33 @@ export function targetWatch(name: string, options: TargetWatchOptions, invocatio
   });
 }
 
+async function wantedRevision(access: Access, name: string): Promise<WantedRevision> {
+  const { spec } = await findRevision(access, name);
+  const { repository, packageName, lifecycle, revision = 0 } = spec;
+  if (revision < 1)
+    throw new SluiceError(
+      'Refused',
+      `cannot wait for ${name}: it is ${revision === -1 ? 'the main branch' : `a ${lifecycle}`}, and targets deliver published revisions; approve it first`,
+    );
+  return { name, repository, package: packageName, revision };
+}
+
 /** Prints a line for each change, until the state is reached or the signal aborts. */
 async function follow(
   { client, clock, namespace }: Access,
   name: string,
-  { until, output, timeout }: TargetWatchOptions,
+  { output, timeout }: TargetWatchOptions,
+  goal: TargetGoal,
   { terminal }: Invocation,
   signal: AbortSignal,
 ): Promise<CommandResult> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const { until, wanted } = goal;
+  const what = wanted === undefined ? `target ${name} is not` : `${printable(wanted.name)} on target ${name} is not`;
   let last = '';
+  let checked: Promise<void> = Promise.resolve();
+  let obstacle: string | undefined;
+  let cancelCheck: (() => void) | undefined;
   const print = (target: DeliveryTarget) => {
     const { status } = target;
     const shown = JSON.stringify([status?.lastCommit, status?.deployment, deliveredCount(status), status?.conditions]);
@@ -64,7 +90,7 @@ async function follow(
     else {
       const [, packages, delivered, synced, healthy, , message = ''] = targetRow(target, clock.now());
       const time = new Date(clock.now()).toISOString().slice(11, 19);
-      const states = `${packages} packages, delivered ${delivered}, synced ${synced}, healthy ${healthy}`;
+      const states = `${packages} ${packages === '1' ? 'package' : 'packages'}, delivered ${delivered}, synced ${synced}, healthy ${healthy}`;
       terminal.line(printable(`${time}  ${states}${message === '' ? '' : `: ${message}`}`));
     }
   };
@@ -80,15 +106,39 @@ async function follow(
       reject(new SluiceError('NotFound', `target ${name} was deleted`));
       return;
     }
-    print(event.object);
-    if (isReached(event.object, until)) resolve(0);
+    const target = event.object;
+    print(target);
+    if (wanted === undefined) {
+      if (isReached(target, goal, undefined)) resolve(0);
+      return;
+    }
+    checked = checked
+      .then(() => deliveredRevision(client, target, wanted))
+      .then((delivered) => check(target, wanted, delivered))
+      .catch(reject);
   });
+  const check = (target: DeliveryTarget, revision: WantedRevision, delivered: number | undefined) => {
+    if (isReached(target, goal, delivered)) resolve(0);
+    obstacle = obstacleOf(target, revision, delivered);
+    if (obstacle === undefined) return;
+    cancelCheck ??= clock.schedule(OBSTACLE_LASTS_MS, () => {
+      cancelCheck = undefined;
+      if (obstacle === undefined) return;
+      const why = `target ${name} does not deliver ${revision.name}: ${obstacle}`;
+      terminal.note(printable(`${why}; "sluice why ${revision.name}" shows the next step`));
+      resolve(NOT_REACHED);
+    });
+  };
   const end = () => {
-    if (signal.reason === 'timeout' && until !== undefined)
-      terminal.note(
-        `target ${name} is not ${until} within ${timeout}; "sluice target get ${name} --unhealthy" lists its packages`,
-      );
-    resolve(until === undefined ? 0 : NOT_REACHED);
+    const isWaiting = until !== undefined || wanted !== undefined;
+    if (signal.reason === 'timeout' && isWaiting) {
+      const next =
+        wanted === undefined
+          ? `"sluice target get ${name} --unhealthy" lists its packages`
+          : `"sluice why ${printable(wanted.name)}" shows the cause`;
+      terminal.note(`${what} ${until ?? 'delivered'} within ${timeout}; ${next}`);
+    }
+    resolve(isWaiting ? NOT_REACHED : 0);
   };
   signal.addEventListener('abort', end, { once: true });
   informer.start();
@@ -96,13 +146,19 @@ async function follow(
     return await promise;
   } finally {
     signal.removeEventListener('abort', end);
+    cancelCheck?.();
     await informer.stop();
   }
 }
 
-/** True if the last delivery is in the state; false without one to wait for. */
-function isReached(target: DeliveryTarget, until: 'synced' | 'healthy' | undefined): boolean {
-  const deployment = currentDeployment(target);
-  if (until === undefined || deployment === undefined) return false;
-  return deployment.synced.status === 'True' && (until === 'synced' || deployment.healthy.status === 'True');
+/** The revision of the package in the delivery that the status is about; undefined if there is none, or the objects are ahead of the status. */
+async function deliveredRevision(
+  client: Access['client'],
+  target: DeliveryTarget,
+  wanted: WantedRevision,
+): Promise<number | undefined> {
+  const packages = await deliveredOf(client, undefined, target);
+  const digest = target.status?.packagesDigest;
+  if (digest !== undefined && digest !== packagesDigest(packages)) return undefined;
+  return packages.find((one) => packageKey(one) === packageKey(wanted))?.revision;
 }

@@ -87,6 +87,33 @@ test('a delivery target on a branch of packages gets nothing', async () => {
   ]);
 });
 
+test('a suspended target keeps what it delivered, and a pin is named', async () => {
+  const target = (more: string) =>
+    `apiVersion: sluice.dev/v1alpha1\nkind: DeliveryTarget\nmetadata: {name: site}\nspec: {selector: {}, git: {repo: ${join(cli.folder, 'site.git')}}${more}}\n`;
+  cli.bare('site.git');
+  await register(target(''));
+  const name = await draft({ a: 'b' });
+  for (const step of ['propose', 'approve']) await cli.run('rpkg', step, name);
+  await up();
+  const deliveryOf = async (of: string) => {
+    const output = JSON.parse((await cli.run('why', of, '-o', 'json')).stdout) as WhyOutput;
+    return output.delivery;
+  };
+  await register(target(', suspend: true'));
+  expect(await deliveryOf(name)).toMatchObject([
+    { state: 'Delivered', message: expect.stringContaining('; nothing is changed while spec.suspend is set') },
+  ]);
+  await cli.run('rpkg', 'copy', name, '--workspace', 'w2');
+  for (const step of ['propose', 'approve']) await cli.run('rpkg', step, 'packages.web.w2');
+  expect(await deliveryOf('packages.web.w2')).toMatchObject([
+    { state: 'NotDelivered', message: 'the target is suspended (spec.suspend); v1 is delivered there' },
+  ]);
+  await register(target(', pins: [{repository: packages, package: web, revision: 1}]'));
+  expect(await deliveryOf('packages.web.w2')).toMatchObject([
+    { state: 'OtherRevision', message: 'v1 is delivered there, which spec.pins names' },
+  ]);
+});
+
 test('with gates: warn, approve prints the closed gates and why keeps reporting them', async () => {
   await cli.run('repo', 'reg', cli.bare('lax.git'), '--gates', 'warn');
   await register(

@@ -55,7 +55,8 @@ const NOTHING: RollbackDecision = { observations: new Map(), due: [], nextMs: un
 /**
  * The packages of a target that are due for a rollback. Only the highest revision of a package is rolled back, once: a package that has a
  * rollback or a pin is left as it is, so that a failure that the earlier revision shares does not lead further back. Time counts only
- * while Sluice observes the failure, so that neither a jump of the wall clock nor a pause of the process shortens it.
+ * while Sluice observes the failure, so that neither a jump of the wall clock nor a pause of the process shortens it. Of packages that share
+ * a report, only those count that were not healthy yet with the content that they have.
  */
 export function decideRollbacks(
   { spec, status }: Pick<DeliveryTarget, 'spec' | 'status'>,
@@ -75,7 +76,8 @@ export function decideRollbacks(
   for (const delivered of packages) {
     const state = deploymentOf(deployment, delivered);
     const key = packageKey(delivered);
-    if (!isFailing(state) || excluded.has(key) || highestOf(delivered) !== delivered.revision) continue;
+    if (!isFailing(state) || isProven(state) || excluded.has(key) || highestOf(delivered) !== delivered.revision)
+      continue;
     const { revision, commit } = delivered;
     const last = before.get(key);
     const isSame = last?.revision === revision && last.commit === commit && last.since <= monotonicMs;
@@ -90,6 +92,11 @@ export function decideRollbacks(
 
 function isFailing({ synced, healthy }: TimedDeployment): boolean {
   return healthy.status === 'False' && FAILING_HEALTH.has(healthy.reason) && DEPLOYED.has(synced.reason);
+}
+
+/** True if a report about several packages fails although this one was healthy with its content: another package is the cause. */
+function isProven({ isShared, wasHealthy }: TimedDeployment): boolean {
+  return isShared === true && wasHealthy === true;
 }
 
 /** A delivery or removal of a package in the history of a target's branch. */

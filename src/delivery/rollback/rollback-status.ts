@@ -4,11 +4,14 @@ import type { Rollback } from '../delivery-target.ts';
 import { packageKey } from '../selection/select-revisions.ts';
 
 type TargetStatus = NonNullable<DeliveryTarget['status']>;
+type FailedRevision = NonNullable<TargetStatus['failedRevisions']>[number];
 
 /** Condition of a target, set once it went back to an earlier revision of a package. */
 const ROLLED_BACK_CONDITION = 'RolledBack';
 /** Packages that the condition names. */
 const MAX_NAMED = 10;
+/** Failed revisions that a status keeps: those of the latest rollbacks. */
+const MAX_FAILED = 100;
 
 /** The status with further rollbacks; a package that has one keeps it. `now` in milliseconds since the epoch. */
 export function withRollbacks(status: TargetStatus, added: readonly Rollback[], now: number): TargetStatus {
@@ -17,7 +20,25 @@ export function withRollbacks(status: TargetStatus, added: readonly Rollback[], 
   const rollbacks = [...present, ...added.filter((one) => !known.has(packageKey(one)))].sort((a, b) =>
     packageKey(a) < packageKey(b) ? -1 : 1,
   );
-  return withCondition({ ...status, rollbacks }, '', now);
+  const failed = added.map(({ repository, package: path, from, time }) => ({
+    ...{ repository, package: path, revision: from, time },
+  }));
+  const isAgain = (one: FailedRevision) => failed.some((other) => isSameRevision(one, other));
+  const failedRevisions = [...(status.failedRevisions ?? []).filter((one) => !isAgain(one)), ...failed];
+  return withCondition({ ...status, rollbacks, failedRevisions: failedRevisions.slice(-MAX_FAILED) }, '', now);
+}
+
+/** The status after a user has ended rollbacks: their revisions do not count as failed any more. */
+export function withResumedRevisions(status: TargetStatus, ended: readonly Rollback[], now: number): TargetStatus {
+  const { failedRevisions = [], ...rest } = withoutRollbacks(status, ended, 'resumed by hand', now);
+  const isEnded = (one: FailedRevision) =>
+    ended.some((other) => isSameRevision(one, { ...other, revision: other.from }));
+  const left = failedRevisions.filter((one) => !isEnded(one));
+  return left.length === 0 ? rest : { ...rest, failedRevisions: left };
+}
+
+function isSameRevision(one: FailedRevision, other: Omit<FailedRevision, 'time'>): boolean {
+  return packageKey(one) === packageKey(other) && one.revision === other.revision;
 }
 
 /** The status without these rollbacks; `why` is for the condition once none is left. */

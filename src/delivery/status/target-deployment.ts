@@ -12,6 +12,10 @@ type ListedPackage = NonNullable<TargetDeployment['packages']>[number];
 export interface TimedDeployment {
   readonly synced: TimedState;
   readonly healthy: TimedState;
+  /** True if the engine reported this content as healthy before. Absent while it is healthy. */
+  readonly wasHealthy?: boolean | undefined;
+  /** True if the report is about other packages too. Absent while it is healthy. */
+  readonly isShared?: boolean | undefined;
 }
 
 export interface PackageName {
@@ -67,7 +71,12 @@ function laterOf(one: string, other: string): string {
 }
 
 /** A package with what was delivered of it, and its state. */
-export interface EvaluatedPackage extends PackageName, Pick<PackageDeployment, 'synced' | 'healthy'> {}
+export interface EvaluatedPackage extends PackageName, Pick<PackageDeployment, 'synced' | 'healthy'> {
+  /** True if an object of the engine that reports the package deploys others too. */
+  readonly isShared?: boolean;
+  /** True if the delivered content is that of the evaluation before. */
+  readonly isUnchanged?: boolean;
+}
 
 export interface TargetDeploymentOptions {
   readonly delivered: Untimed;
@@ -88,12 +97,14 @@ export function targetDeployment(
   { delivered, commit, objects, before, now }: TargetDeploymentOptions,
 ): TargetDeployment {
   const time = new Date(now).toISOString();
-  const listed: ListedPackage[] = packages.map(({ repository, package: path, synced, healthy }) => {
+  const listed: ListedPackage[] = packages.map((one) => {
+    const { repository, package: path, synced, healthy } = one;
     const previous = before && deploymentOf(before, { repository, package: path });
     return {
       ...{ repository, package: path },
       synced: timed(brief(synced), previous?.synced, time),
       healthy: timed(brief(healthy), previous?.healthy, time),
+      ...historyOf(one, previous),
     };
   });
   const groups = Map.groupBy(listed, textOf);
@@ -127,9 +138,19 @@ function brief({ status, reason, message }: DeploymentState): DeploymentState {
   return { status, reason, message: engineText(message, MAX_LISTED_MESSAGE_CHARACTERS) };
 }
 
-function textOf({ synced, healthy }: TimedDeployment): string {
+/** What decides whether an unhealthy package can be the cause of the failure that is reported. */
+function historyOf(
+  { healthy, isShared, isUnchanged }: EvaluatedPackage,
+  previous: TimedDeployment | undefined,
+): Pick<TimedDeployment, 'wasHealthy' | 'isShared'> {
+  if (healthy.status === 'True') return {};
+  const wasHealthy = isUnchanged === true && (previous?.healthy.status === 'True' || previous?.wasHealthy === true);
+  return { ...(wasHealthy ? { wasHealthy } : {}), ...(isShared === true ? { isShared } : {}) };
+}
+
+function textOf({ synced, healthy, wasHealthy, isShared }: TimedDeployment): string {
   const part = ({ status, reason, message }: TimedState) => [status, reason, message];
-  return JSON.stringify([part(synced), part(healthy)]);
+  return JSON.stringify([part(synced), part(healthy), wasHealthy === true, isShared === true]);
 }
 
 function timesOf({ synced, healthy }: TimedDeployment): string {
@@ -166,7 +187,13 @@ function commonOf(
     ...of(first),
     since: shared.map((one) => of(one).since).reduce(laterOf),
   });
-  return { synced: latest(({ synced }) => synced), healthy: latest(({ healthy }) => healthy) };
+  const { wasHealthy, isShared } = first;
+  return {
+    synced: latest(({ synced }) => synced),
+    healthy: latest(({ healthy }) => healthy),
+    ...(wasHealthy === undefined ? {} : { wasHealthy }),
+    ...(isShared === undefined ? {} : { isShared }),
+  };
 }
 
 const BADNESS = { False: 0, Unknown: 1, True: 2 } as const;

@@ -44,6 +44,8 @@ export interface Deliverability {
   readonly isProvisional: boolean;
   /** The refusal of the first target that refuses it; undefined if none does. */
   readonly refusal: DeliveryRefusal | undefined;
+  /** The refusals of `refusing`, in its order. */
+  readonly refusals: readonly DeliveryRefusal[];
 }
 
 const NO_PLACES: ReadonlyMap<string, string> = new Map();
@@ -150,6 +152,7 @@ export function createDeliverabilityCheck({
         places: placesOf(evaluated.map(({ outcome }) => outcome)),
         isProvisional: selecting.some((target) => packagesOf(target, '') === undefined),
         refusal: refusing[0]?.refusal,
+        refusals: refusing.flatMap(({ refusal }) => refusal ?? []),
       };
     },
     async prepare(revision, files, kptfile = revision.kptfile) {
@@ -171,10 +174,15 @@ function placesOf(outcomes: readonly (ManifestsOutcome | undefined)[]): Readonly
   return maps.length < 2 ? first : new Map(maps.flatMap((places) => [...places]));
 }
 
-/** One sentence for users. */
+/** For users: the targets that refuse the revision, by what they state; undefined if none does. */
 export function describeRefusal({
   refusing,
-  refusal,
-}: Pick<Deliverability, 'refusing' | 'refusal'>): string | undefined {
-  return refusal === undefined ? undefined : `${refusing.join(', ')} cannot deliver it: ${refusal.message}`;
+  refusals,
+}: Pick<Deliverability, 'refusing' | 'refusals'>): string | undefined {
+  const targetsOf = new Map<string, string[]>();
+  for (const [index, { message }] of refusals.entries())
+    targetsOf.set(message, [...(targetsOf.get(message) ?? []), refusing[index] ?? '']);
+  if (targetsOf.size === 0) return undefined;
+  const parts = [...targetsOf].map(([message, names]) => `${names.join(', ')} cannot deliver it: ${message}`);
+  return parts.join('; ');
 }

@@ -333,13 +333,21 @@ describe('several targets with different settings', () => {
     await using programs = await programFolder();
     const { name } = await world.draft('apps/web/w1', KUSTOMIZATION);
     const outcomes: unknown[] = [];
-    for (const modes of [['passthrough'], ['passthrough', 'none'], ['kustomize', 'passthrough']]) {
+    for (const modes of [
+      ['passthrough'],
+      ['passthrough', 'none'],
+      ['kustomize', 'passthrough'],
+      ['kustomize', 'none'],
+    ]) {
       targets = modes.map((render) => target(render, { render }));
       outcomes.push((await conditionOf(name))?.message ?? 'none');
     }
     expect(outcomes).toEqual([
       'none',
       expect.stringMatching(/^none cannot deliver it: kustomization\.yaml: cannot deliver the output/),
+      expect.stringMatching(
+        /^kustomize cannot deliver it: .*start it with --kustomize <path of the program>; none cannot deliver it: kustomization\.yaml/,
+      ),
       expect.stringMatching(/^kustomize cannot deliver it: .*start it with --kustomize <path of the program>$/),
     ]);
     const program = `${programs.path}/kustomize`;

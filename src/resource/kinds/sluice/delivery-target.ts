@@ -44,6 +44,13 @@ const rollback = z.object({
   commit: z.string().optional().describe('ID of the commit of the failed revision.'),
 });
 
+const failedRevision = z.object({
+  repository: z.string().describe('Name of the Repository object.'),
+  package: z.string().describe('Path of the package in the repository.'),
+  revision: z.int().describe('Number of the revision that failed.'),
+  time: z.string().meta({ format: 'date-time' }).describe('Time of the decision, in RFC 3339.'),
+});
+
 export const deliveryTargetKind = defineKind({
   group: 'sluice.dev',
   version: 'v1alpha1',
@@ -125,6 +132,10 @@ export const deliveryTargetKind = defineKind({
         .describe(
           'Packages whose last revision failed, so that an earlier one is delivered until the next publication or "sluice target resume".',
         ),
+      failedRevisions: z
+        .array(failedRevision)
+        .optional()
+        .describe('The latest revisions that the target went back from, also after later publications. At most 100.'),
     })
     .describe('Observed state of the delivery.'),
   printerColumns: [

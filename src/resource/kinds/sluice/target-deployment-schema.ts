@@ -13,6 +13,16 @@ const timedState = (description: string) =>
 
 const synced = timedState('Whether the engine applied the delivered content.');
 const healthy = timedState('Whether the engine reports the applied content as healthy.');
+const history = {
+  wasHealthy: z
+    .boolean()
+    .optional()
+    .describe('True if the engine reported this content as healthy before; only with a status other than True.'),
+  isShared: z
+    .boolean()
+    .optional()
+    .describe('True if the report is about other packages too; only with a status other than True.'),
+};
 
 /** What the engine of a target reports: of the target as a whole, and of the packages that differ from most of them. */
 export const targetDeploymentSchema = z
@@ -25,14 +35,14 @@ export const targetDeploymentSchema = z
     synced,
     healthy,
     common: z
-      .object({ synced, healthy })
+      .object({ synced, healthy, ...history })
       .describe('State of every package that is not listed in packages; since is the latest time of them.'),
     packages: z
       .array(
         z.object({
           repository: z.string().describe('Name of the Repository object.'),
           package: z.string().describe('Path of the package in the repository.'),
-          ...{ synced, healthy },
+          ...{ synced, healthy, ...history },
         }),
       )
       .optional()

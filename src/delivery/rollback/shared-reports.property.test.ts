@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ALL_RUNS, runs } from '../../../test/support/runs.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
+import { state } from '../status/engine-report.ts';
+import { type TargetDeployment, targetDeployment } from '../status/target-deployment.ts';
+import { decideRollbacks, type Observations } from './decide-rollbacks.ts';
+
+/*
+ * Random histories of the packages of a target that one object of the engine deploys, such as the Kustomization of "target init flux":
+ * each report is about all of them. Restarts of the process lose what it observed, not what the status has.
+ */
+
+const NAMES = ['db', 'settings', 'web'] as const;
+type Name = (typeof NAMES)[number];
+const GOOD = state('True', 'Healthy', '');
+const BAD = state('False', 'Degraded', '[Deployment/web status: Failed]');
+const PENDING = state('Unknown', 'Progressing', '');
+const LOST = state('Unknown', 'Unreachable', '');
+
+type Step =
+  | { readonly type: 'deliver'; readonly names: readonly Name[] }
+  | { readonly type: 'report'; readonly health: typeof GOOD }
+  | { readonly type: 'pass'; readonly minutes: number }
+  | { readonly type: 'restart' };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('deliver' as const), names: fc.subarray([...NAMES]) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant('report' as const),
+      health: fc.constantFrom(GOOD, BAD, BAD, PENDING, LOST),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('pass' as const), minutes: fc.nat(8) }) },
+  fc.constant<Step>({ type: 'restart' }),
+);
+
+function history(steps: readonly Step[], isShared: boolean): { readonly due: number; readonly spared: number } {
+  const revisions = new Map<Name, number>(NAMES.map((name) => [name, 1]));
+  const evaluatedAt = new Map<Name, number>();
+  // The oracle: the packages that were reported as healthy in their present revision.
+  const healthy = new Set<Name>();
+  let [monotonicMs, commits, due, spared] = [0, 1, 0, 0];
+  let deployment: TargetDeployment | undefined;
+  let observations: Observations = new Map();
+  for (const one of steps) {
+    if (one.type === 'deliver' && one.names.length > 0) {
+      commits += 1;
+      for (const name of one.names) {
+        revisions.set(name, (revisions.get(name) ?? 0) + 1);
+        healthy.delete(name);
+      }
+    } else if (one.type === 'report') {
+      const packages = NAMES.map((name) => ({
+        ...{ repository: 'apps', package: name, synced: state('True', 'Synced', ''), healthy: one.health, isShared },
+        isUnchanged: evaluatedAt.get(name) === revisions.get(name),
+      }));
+      for (const name of NAMES) evaluatedAt.set(name, revisions.get(name) ?? 0);
+      if (one.health === GOOD) for (const name of NAMES) healthy.add(name);
+      deployment = targetDeployment(packages, {
+        ...{ delivered: GOOD, commit: `d${commits}`, objects: [], before: deployment, now: monotonicMs },
+      });
+    } else if (one.type === 'pass') monotonicMs += one.minutes * 60_000;
+    else if (one.type === 'restart') observations = new Map();
+    const complete = deliveryTargetKind.complete({
+      metadata: { name: 'edge' },
+      spec: { selector: {}, git: { repo: 'file:///x.git' }, rollback: { unhealthyAfter: '10m' } },
+    });
+    const delivered = NAMES.map((name) => {
+      const revision = revisions.get(name) ?? 0;
+      return { repository: 'apps', package: name, revision, commit: `c${revision}`, tree: 't' };
+    });
+    const target = { ...complete, status: { lastCommit: `d${commits}`, deployment } };
+    const decision = decideRollbacks(target, delivered, observations, {
+      ...{ monotonicMs, highestOf: (name) => revisions.get(name.package as Name) },
+    });
+    observations = decision.observations;
+    const names = decision.due.map((found) => found.delivered.package as Name);
+    for (const name of names) {
+      due += 1;
+      if (isShared) expect(healthy.has(name), `${name} was healthy with its revision`).toBe(false);
+    }
+    if (names.length === 0) continue;
+    for (const name of NAMES) {
+      if (isShared) expect(names.includes(name), 'each other package counts').toBe(!healthy.has(name));
+      if (!names.includes(name)) spared += 1;
+    }
+  }
+  return { due, spared };
+}
+
+test('property: of packages that share a report only those are rolled back that were not healthy with their revision', () => {
+  let [due, spared] = [0, 0];
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const result = history(steps, true);
+      due += result.due;
+      spared += result.spared;
+    }),
+    { numRuns: runs(2000) },
+  );
+  if (ALL_RUNS)
+    expect([due > 0, spared > 0], 'the histories reach rollbacks, and packages that stay').toEqual([true, true]);
+});
+
+test('a package with a report of its own is rolled back although it was healthy for a while', () => {
+  const steps: Step[] = [
+    { type: 'report', health: PENDING },
+    { type: 'report', health: GOOD },
+    { type: 'report', health: BAD },
+    { type: 'pass', minutes: 11 },
+  ];
+  expect(history(steps, false).due).toBe(3);
+  expect(history(steps, true).due).toBe(0);
+});
