@@ -156,7 +156,7 @@ async function explainTarget(
     return { target: name, state: 'OtherRevision', message };
   }
   const content = await part.store.content(revisionId(revision));
-  const source = { files: content.files, package: revision.key.package };
+  const source = { files: content.files, package: revision.key.package, namespace: revision.namespace };
   const outcome = await part.buildPackage(source, target.spec.render);
   if (outcome.refused !== undefined) return notDelivered(outcome.refused.message);
   const [secret] = outcome.manifests.openSecrets;

@@ -166,7 +166,10 @@ export class WantedRevisions {
     let built: BuildResult;
     try {
       const { files, content } = await repository.content(row);
-      built = { outcome: await this.#buildPackage({ files, package: row.key.package }, render), content };
+      built = {
+        outcome: await this.#buildPackage({ files, package: row.key.package, namespace: row.namespace }, render),
+        content,
+      };
     } catch (error) {
       // A package that is too large is refused alone; any other error may be temporary.
       if (!isSluiceError(error, 'LimitExceeded')) throw error;

@@ -52,7 +52,7 @@ export interface RevisionControllerOptions {
   readonly sources?: readonly Source<ObjectKey>[];
   /** Milliseconds that one resolver may take. Default 60,000. */
   readonly resolverTimeout?: number;
-  /** Default 4. */
+  /** Default 8, of which one namespace holds at most half. */
   readonly maxConcurrentReconciles?: number;
   /** Default: a new recorder on `client`. */
   readonly recorder?: EventRecorder;
@@ -95,7 +95,9 @@ export function revisionController(options: RevisionControllerOptions): Controll
       }),
       ...external.map((source) => controller.waking(source)),
     ],
-    maxConcurrentReconciles: options.maxConcurrentReconciles ?? 4,
+    maxConcurrentReconciles: options.maxConcurrentReconciles ?? 8,
+    // Resolvers can wait for programs and hosts.
+    namespaceShare: { most: 4, mostFailing: 2 },
     maxDelayMs: 300_000,
   };
 }

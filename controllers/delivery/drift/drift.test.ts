@@ -42,6 +42,25 @@ const head = () => gitCli(site, ['rev-parse', 'main']);
 const drifted = async () => findCondition((await statusOf(world)).status?.conditions, 'Drifted');
 const driftEvents = async () => (await world.events('edge')).filter((event) => event.startsWith('Drifted'));
 
+test('trailers in the commit of another writer hide no change', async () => {
+  await publish(world, 'web');
+  await create({ drift: 'Report' });
+  await reconcile();
+  const delivery = gitCli(site, ['log', '-1', '--format=%B', 'main']);
+  for (const message of ['x\n\nSluice-Target: someone/else\n', delivery.replaceAll('web', 'other'), delivery]) {
+    await world.push(site, { [FILE]: configMap('web', message.slice(0, 9)) });
+    const isEmpty = message === delivery;
+    const made = gitCli(site, [
+      ...(isEmpty ? ['commit-tree', 'main^{tree}', '-p', 'main'] : ['commit-tree', 'main^{tree}', '-p', 'main^']),
+      ...['-m', message],
+    ]).trim();
+    gitCli(site, ['update-ref', 'refs/heads/main', made]);
+    await reconcile();
+    expect((await drifted())?.status, message).toBe('True');
+    expect(head()).toBe(made);
+  }
+});
+
 test('by default a change is repaired, and an event has its commit, its author and the difference', async () => {
   await publish(world, 'web');
   await create();

@@ -58,7 +58,13 @@ export async function findDrift(
     const writer = readTarget(commit.message);
     if (writer === target) {
       const { delivered, removed } = readMessage(commit.message);
-      for (const one of [...delivered, ...removed]) undecided.delete(packageKey(one));
+      const claimed = [...delivered, ...removed].flatMap((one) => undecided.get(packageKey(one)) ?? []);
+      comparisons -= 3 * claimed.length;
+      if (comparisons < 0) break;
+      // Any writer can write these trailers: they count for folders that the commit changed.
+      for (const of of await changedIn(git, next, parent, claimed)) undecided.delete(packageKey(of));
+      const remaining = claimed.filter((of) => !undecided.has(packageKey(of)));
+      for (const of of await changedIn(git, head, next, remaining)) drifts.push({ of, change: undefined });
     } else if (writer === undefined) {
       comparisons -= 2 * undecided.size;
       if (comparisons < 0) break;
@@ -67,7 +73,7 @@ export async function findDrift(
         drifts.push({ of, change: { commit: next, author: commit.author } });
       }
     }
-    // Another target writes other folders.
+    // Another target writes other folders; if not, the folder differs from the delivery that is found further down.
     next = parent;
   }
   // A folder that no commit contains was never delivered to this branch.
@@ -75,7 +81,7 @@ export async function findDrift(
   return [...drifts, ...[...undecided.values()].map((of) => ({ of, change: undefined }))];
 }
 
-/** The folders that differ between a commit and its parent. */
+/** The folders that differ between two commits. */
 async function changedIn(
   git: GitRepository,
   commit: Oid,

@@ -1,5 +1,6 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { programFolder } from '../../function/external/testing-programs.ts';
@@ -19,6 +20,21 @@ const build = (
   render: Parameters<ReturnType<typeof packageBuilder>>[1],
   programs: RenderPrograms = {},
 ) => packageBuilder(programs)({ files: filesOf(files), package: 'net/web' }, render);
+
+test('a package that takes too long is not rendered again for a while, and one namespace runs one program', async () => {
+  await using folder = await programFolder();
+  const log = join(folder.path, 'runs');
+  const program = join(folder.path, 'slow');
+  await folder.add('slow', `echo run >> ${log}\nexec /bin/sleep 30`);
+  const buildPackage = packageBuilder({ kustomize: { ...LIMITS, time: 100, program } });
+  const source = { files: filesOf(KUSTOMIZATION), package: 'net/web', namespace: 'a' };
+  const both = await Promise.all([buildPackage(source, 'kustomize'), buildPackage(source, 'kustomize')]);
+  expect(both.map(({ isTemporary }) => isTemporary)).toEqual([true, true]);
+  expect(both[1]?.refused?.message).toContain('it is tried again 5 minutes after that');
+  expect(readFileSync(log, 'utf8')).toBe('run\n');
+  await buildPackage({ ...source, files: filesOf({ ...KUSTOMIZATION, 'x.yaml': '' }) }, 'kustomize');
+  expect(readFileSync(log, 'utf8')).toBe('run\nrun\n');
+});
 
 test('a package that must be rendered is refused without the mode, without the program, and by the wrong mode', async () => {
   expect((await build(KUSTOMIZATION, undefined)).refused).toMatchObject({ reason: 'OwnBuildFile' });

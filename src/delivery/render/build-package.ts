@@ -1,9 +1,11 @@
+import { ShareLimiter } from '../../foundation/concurrency/share-limiter.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { type FolderProgramOptions, runOnFolder } from '../../function/external/folder-program.ts';
 import { pathProblem } from '../path-rules.ts';
 import { PackageRefused, refusalOf } from '../refusal.ts';
 import { MAX_PACKAGE_BYTES, type ManifestsOutcome, manifestsOf } from '../tree/manifests.ts';
 import { checkKustomizations } from './check-kustomization.ts';
+import { digestOf, KnownTimeouts } from './known-timeouts.ts';
 import { passThrough } from './passthrough.ts';
 import { kindOfPackage, type RenderMode } from './render-mode.ts';
 
@@ -17,10 +19,16 @@ export interface PackageToBuild {
   readonly files: ReadonlyMap<string, Uint8Array>;
   /** Path of the package in its repository; its last part is the name of the release of a chart. */
   readonly package: string;
+  /** The namespace of the package. Programs run for all namespaces in turns. Default: one that all such packages share. */
+  readonly namespace?: string;
 }
 
 export type BuildPackage = (source: PackageToBuild, render: RenderMode | undefined) => Promise<ManifestsOutcome>;
 
+/** Programs that run at once: the server needs the processors too. */
+const MAX_PROGRAMS = 2;
+const MAX_PROGRAMS_OF_NAMESPACE = 1;
+const MAX_WAITING_OF_NAMESPACE = 64;
 /** The file that rendered objects are delivered in. */
 const RENDERED = 'manifests.yaml';
 const MAX_ERROR_CHARACTERS = 600;
@@ -45,7 +53,13 @@ export function buildFromFiles(files: ReadonlyMap<string, Uint8Array>, render: R
 
 /** Creates the function that makes the manifests of packages for targets. */
 export function packageBuilder(programs: RenderPrograms): BuildPackage {
-  return async ({ files, package: path }, render = 'none') => {
+  const limiter = new ShareLimiter({
+    maxRunning: MAX_PROGRAMS,
+    maxRunningOfShare: MAX_PROGRAMS_OF_NAMESPACE,
+    maxWaitingOfShare: MAX_WAITING_OF_NAMESPACE,
+  });
+  const timeouts = new KnownTimeouts();
+  return async ({ files, package: path, namespace = '' }, render = 'none') => {
     if (isBuiltFromFiles(files, render)) return buildFromFiles(files, render);
     const program = render === 'helm' ? programs.helm : programs.kustomize;
     if (program === undefined) {
@@ -56,9 +70,21 @@ export function packageBuilder(programs: RenderPrograms): BuildPackage {
     try {
       if (render === 'kustomize') checkKustomizations(files);
       const source = withoutKptfiles(files);
-      const text = await runProgram(render, program, source, path);
+      const digest = digestOf(render, path, source);
+      const run = () =>
+        limiter.run(`namespace ${namespace}`, async () => {
+          // Another one that waited may have found it meanwhile.
+          timeouts.check(digest, program.clock.now());
+          try {
+            return await runProgram(render, program, source, path);
+          } catch (error) {
+            if (isSluiceError(error, 'Timeout')) timeouts.add(digest, error.message, program.clock.now());
+            throw error;
+          }
+        });
+      const text = await run();
       // Each rendering of random values would be another commit.
-      if (render === 'helm' && (await runProgram(render, program, source, path)) !== text)
+      if (render === 'helm' && (await run()) !== text)
         throw new PackageRefused(
           'RenderFailed',
           'helm renders other manifests each time; remove random values from the chart',

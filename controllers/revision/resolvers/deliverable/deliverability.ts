@@ -160,7 +160,10 @@ export function createDeliverabilityCheck({
         const known = outcomeOf(files, target);
         if (known !== undefined && known.isTemporary !== true) continue;
         const { render = 'none' } = target.spec;
-        const outcome = await buildPackage({ files, package: revision.key.package }, render);
+        const outcome = await buildPackage(
+          { files, package: revision.key.package, namespace: revision.namespace },
+          render,
+        );
         outcomesOf(files).set(render, outcome);
       }
     },
