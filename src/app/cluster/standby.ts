@@ -105,7 +105,7 @@ export function followLedger({
 }
 
 function writtenIn(store: RevisionStore, ids: ReadonlySet<string> | undefined) {
-  return store.repositories().filter(({ trust }) => ids === undefined || ids.has(trust.repository));
+  return store.repositories().filter(({ trust }) => ids === undefined || ids.has(trust.knownId));
 }
 
 function refusePush(): never {

@@ -91,13 +91,17 @@ export async function openRepositoryTrust(options: OpenTrustOptions): Promise<Op
 }
 
 function trustOf(
-  { server, layout, trustedKeys, problems, clock }: OpenTrustOptions,
+  { server, layout, address, trustedKeys, problems, clock }: OpenTrustOptions,
   repository: string,
   makeId?: () => Promise<string>,
 ): RepositoryTrust {
   const firstSequence = () => clock.now();
   const { branch } = layout;
-  return new RepositoryTrust({ ...server, repository, branch, trustedKeys, problems, writeId: makeId, firstSequence });
+  const canonical = canonicalAddressNow(address);
+  return new RepositoryTrust({
+    ...{ ...server, repository, branch, trustedKeys, problems, firstSequence },
+    ...{ writeId: makeId, address: canonical },
+  });
 }
 
 const COPY = 'this is a copy of the repository at';

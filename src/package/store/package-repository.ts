@@ -200,7 +200,8 @@ export class PackageRepository implements RepositoryContext {
    */
   async sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
     this.trust.reports.retry();
-    const changes = [...(await this.#refs.sync(scope, signal)), ...(await this.#signatures.followKeys())];
+    const again = this.trust.followId() ? await this.#refs.reassess() : [];
+    const changes = [...again, ...(await this.#refs.sync(scope, signal)), ...(await this.#signatures.followKeys())];
     this.#signatures.continue();
     return changes;
   }

@@ -266,3 +266,18 @@ test('a revocation keeps the heads of main branches up to which publications cou
   expect(trust.distrustOfSigner('old')).toBeUndefined();
   for (const signer of [null, undefined, 'foreign', 'own']) expect(trust.revocationOf(signer)).toBeUndefined();
 });
+
+test('a process that cannot write an id follows the one that another process has written', async () => {
+  const ledger = new MemoryTrustLedger();
+  const writeId = async () => 'own';
+  const trust = fakeTrust(ledger, 'address-1', { address: 'https://git.example.com/a', writeId });
+  expect(trust.followId()).toBe(false);
+  ledger.putRepository({ id: 'r2', address: 'https://git.example.com/b', mainHeads: {} });
+  ledger.putRepository({ id: 'r1', address: 'https://git.example.com/a', mainHeads: {} });
+  expect([trust.repository, trust.knownId]).toEqual(['address-1', 'r1']);
+  expect(trust.followId()).toBe(true);
+  expect(trust.repository).toBe('r1');
+  await trust.expectId();
+  expect(trust.repository).toBe('r1');
+  expect(trust.followId()).toBe(false);
+});

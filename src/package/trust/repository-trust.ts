@@ -43,6 +43,8 @@ export interface OwnStatementFact extends StatementFact {
 export interface RepositoryTrustOptions {
   /** The id of the repository, or its substitute as long as none could be written. */
   readonly repository: string;
+  /** Canonical address; needed with `writeId`. */
+  readonly address?: string | undefined;
   /** The main branch, of which the repository may have several in several registrations. */
   readonly branch: string;
   /** Writes the id where there is none yet, and returns it; throws why it cannot be written. */
@@ -88,6 +90,22 @@ export class RepositoryTrust {
   /** The id of the repository. */
   get repository(): string {
     return this.#repository;
+  }
+
+  /** The id under which the ledger knows the repository. A process that cannot write one has a substitute, until another has written it. */
+  get knownId(): string {
+    const { address, ledger } = this.#options;
+    if (this.#writeId === undefined || address === undefined) return this.#repository;
+    return ledger.repositoryAt(address)?.id ?? this.#repository;
+  }
+
+  /** Takes `knownId`; true if it is another one than before. Statements have to be evaluated again then. */
+  followId(): boolean {
+    const id = this.knownId;
+    if (id === this.#repository) return false;
+    this.#repository = id;
+    this.#writeId = undefined;
+    return true;
   }
 
   /** To be called before anything is signed. Throws why the repository has no id and cannot get one. */

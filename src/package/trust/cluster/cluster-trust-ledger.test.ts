@@ -349,6 +349,26 @@ describe('ClusterTrustLedger', () => {
     expect(standby.shownOf('r2')).toEqual({});
   });
 
+  test('states that an older copy of their object lacks are written again, and those of a deleted one', async () => {
+    const { lead, objects } = cluster();
+    const ledger = await lead(1);
+    ledger.advanceShown('r1', 'a');
+    await ledger.flushed();
+    const [object] = (await objects.list(context, { namespace: 'sluice' })).items;
+    if (object === undefined) throw new Error('there is no object');
+    ledger.advanceShown('r1', 'b');
+    await ledger.flushed();
+    const { metadata } = await objects.get(context, { namespace: 'sluice', name: object.metadata.name });
+    const restored = await objects.update(context, { ...object, metadata });
+    ledger.joinObjects([restored]);
+    await ledger.flushed();
+    expect((await lead(2)).shownOf('r1')).toMatchObject({ 1: { number: 2, refs: 'b' } });
+    await objects.delete(context, { namespace: 'sluice', name: object.metadata.name });
+    ledger.restoreObject(object.metadata.name);
+    await ledger.flushed();
+    expect((await lead(3)).shownOf('r1')).toMatchObject({ 1: { number: 2 } });
+  });
+
   test('a process that is forgotten among later ones shows nothing more', async () => {
     const { lead } = cluster();
     const first = await lead(1);

@@ -102,8 +102,11 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     const ledger = new ClusterTrustLedger(options);
     await ledger.#read(false);
     const { epoch } = options;
-    const epochs = [...ledger.#repositoryPlaces.values()].map((place) => place.epoch);
-    ledger.#epoch = typeof epoch === 'number' ? epoch : await epoch(Math.max(0, ...epochs));
+    let highest = 0;
+    for (const place of ledger.#repositoryPlaces.values()) highest = Math.max(highest, place.epoch);
+    for (const states of ledger.#shown.values())
+      for (const writer of Object.keys(states)) highest = Math.max(highest, Number(writer));
+    ledger.#epoch = typeof epoch === 'number' ? epoch : await epoch(highest);
     return ledger;
   }
 
@@ -123,7 +126,8 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
   /** Writes an object again that was deleted, with all that this process knows of it. */
   restoreObject(name: string): void {
     if (this.#options.readOnly === true || !this.#known.noteMissing(name)) return;
-    if (!this.#waiting.has(name)) this.#wait(name, { scopes: new Map() });
+    const shown = [...this.#shown.keys()].find((id) => shownName(this.#options.name, id) === name);
+    if (!this.#waiting.has(name)) this.#wait(name, shown === undefined ? { scopes: new Map() } : { shown });
   }
 
   /**
@@ -193,7 +197,7 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
         'nothing more is shown by this process: too many others have begun since; restart it',
       );
     this.#shown.set(repository, states);
-    this.#wait(shownName(this.#options.name, repository), { shown: repository });
+    this.#waitForShown(repository);
     return { [shownBy]: number };
   }
 
@@ -242,6 +246,8 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     if (content.part === 'shown') {
       const { id, states } = content.shown;
       const present = this.shownOf(id);
+      // As after a restore of an older object.
+      if (isLate && !hasStates(states, present)) this.#waitForShown(id);
       if (hasStates(present, states)) return;
       this.#shown.set(id, joinStates(present, states));
       this.noteWritten(id);
@@ -265,6 +271,10 @@ export class ClusterTrustLedger extends MemoryTrustLedger {
     const present = this.#waiting.get(name);
     const scopes = present !== undefined && 'scopes' in present ? present.scopes : new Map<string, StatementScope>();
     this.#wait(name, { scopes: scopes.set(JSON.stringify(scope), scope) });
+  }
+
+  #waitForShown(repository: string): void {
+    this.#wait(shownName(this.#options.name, repository), { shown: repository });
   }
 
   #wait(name: string, change: Change): void {

@@ -38,8 +38,10 @@ export function containsStates(contained: ContainedStates, refs: string, wanted:
   );
 }
 
-/** True if a process need not record that it shows these refs: it did, or the process that began last did. */
+/** True if a process need not record that it shows these refs: they are its last state, or it has none and they are that of the process before it. */
 export function isRecorded(states: ShownStates, refs: string, own: string | undefined): boolean {
+  const state = own === undefined ? undefined : states[own];
+  if (state !== undefined) return state.refs === refs;
   const [last] = Object.keys(states).sort((a, b) => Number(b) - Number(a));
-  return [own, last].some((writer) => writer !== undefined && states[writer]?.refs === refs);
+  return last !== undefined && states[last]?.refs === refs;
 }

@@ -58,10 +58,17 @@ export function fakeTrust(
     key = 'own',
     branch = 'main',
     firstSequence = () => 1,
-  }: { key?: string; branch?: string; firstSequence?: () => number } = {},
+    ...substitute
+  }: {
+    key?: string;
+    branch?: string;
+    firstSequence?: () => number;
+    address?: string;
+    writeId?: () => Promise<string>;
+  } = {},
 ): RepositoryTrust {
   return new RepositoryTrust({
-    ...{ repository, branch, ledger, firstSequence },
+    ...{ repository, branch, ledger, firstSequence, ...substitute },
     signer: () => ({ ...fakeKey(key), sign: async (payload) => fakeSignature(key, payload) }),
     verify: async (payload, signature) => fakeSigner(payload, signature),
     trustedKeys: () => new Map(ledger.keys().map((trusted) => [trusted.fingerprint, trusted])),
