@@ -336,8 +336,8 @@ describe('several targets with different settings', () => {
     for (const modes of [
       ['passthrough'],
       ['passthrough', 'none'],
-      ['kustomize', 'passthrough'],
       ['kustomize', 'none'],
+      ['kustomize', 'passthrough'],
     ]) {
       targets = modes.map((render) => target(render, { render }));
       outcomes.push((await conditionOf(name))?.message ?? 'none');
