@@ -18,6 +18,13 @@ function branch(...messages: readonly string[]) {
   return {
     head: `c${commits.length}`,
     git: {
+      // Each commit but those with "empty" in the message changes the folder.
+      statObjects: async (names: readonly string[]) =>
+        names.map((name) => {
+          const last = Number(name.slice(1, name.indexOf(':')));
+          const changes = messages.slice(0, last).filter((message) => !message.includes('empty'));
+          return { oid: `t${changes.length}`, type: 'tree' as const, size: 0 };
+        }),
       readCommit: async (oid: string) => commits.find((one) => one.oid === oid) ?? Promise.reject(new Error(oid)),
     },
   };
@@ -35,15 +42,22 @@ test('a package of another target in the same branch counts neither as last nor 
   expect(await lastDelivery(git, head, WEB, 'east')).toEqual({
     ...{ commit: 'c1', revision: 1, sourceCommit: 's1', time: 1000 },
   });
-  expect(await packageHistory(git, head, WEB, 'east')).toHaveLength(1);
+  expect(await packageHistory(git, head, WEB, 'east', 'web')).toHaveLength(1);
   expect(await lastDelivery(git, head, WEB, 'north')).toBeUndefined();
 });
 
 test('the history of a package ends at its removal', async () => {
   const { git, head } = branch(delivered('east', 1), removal, delivered('east', 2), delivered('east', 3));
-  const revisions = (await packageHistory(git, head, WEB, 'east')).map(({ revision }) => revision);
+  const revisions = (await packageHistory(git, head, WEB, 'east', 'web')).map(({ revision }) => revision);
   expect(revisions).toEqual([3, 2, undefined]);
   expect(await lastDelivery(git, 'c2', WEB, 'east')).toMatchObject({ commit: 'c2', revision: undefined });
+});
+
+test('an empty commit of another writer is no delivery and no removal', async () => {
+  const forged = [`empty\n\n${delivered('east', 1)}`, `empty\n\n${removal}`];
+  const { git, head } = branch(delivered('east', 1), delivered('east', 2), ...forged, delivered('east', 3));
+  const revisions = (await packageHistory(git, head, WEB, 'east', 'web')).map(({ revision }) => revision);
+  expect(revisions).toEqual([3, 2, 1]);
 });
 
 test('the walk ends at a known commit, at the first one, or after 1,000 commits', async () => {

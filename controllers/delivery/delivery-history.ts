@@ -44,16 +44,34 @@ export async function* deliveryCommits(
   return next === undefined ? 'first' : 'known';
 }
 
-/** The deliveries of a package by a target, the newest first, up to the last removal of the package. */
+/**
+ * The deliveries of a package by a target, the newest first, up to the last removal of the package. Any writer of the branch can write
+ * their trailers: a commit that does not change the folder of the package is none.
+ */
 export async function packageHistory(
-  git: Pick<GitRepository, 'readCommit'>,
+  git: Pick<GitRepository, 'readCommit' | 'statObjects'>,
   head: Oid,
   name: PackageName,
   target: string,
+  folder: string,
 ): Promise<LastDelivery[]> {
   const history: LastDelivery[] = [];
-  for await (const delivery of packageDeliveries(git, head, name, target)) history.push(delivery);
+  for await (const { parent, ...delivery } of packageDeliveries(git, head, name, target))
+    if (await hasChanged(git, delivery.commit, parent, folder)) {
+      history.push(delivery);
+      if (delivery.revision === undefined) break;
+    }
   return history;
+}
+
+async function hasChanged(
+  git: Pick<GitRepository, 'statObjects'>,
+  commit: Oid,
+  parent: Oid | undefined,
+  folder: string,
+): Promise<boolean> {
+  const [after, before] = await git.statObjects([`${commit}:${folder}`, `${parent ?? commit}:${folder}`]);
+  return parent === undefined ? after !== undefined : after?.oid !== before?.oid;
 }
 
 /** The newest delivery or removal of a package by a target. */
@@ -63,7 +81,7 @@ export async function lastDelivery(
   name: PackageName,
   target: string,
 ): Promise<LastDelivery | undefined> {
-  for await (const delivery of packageDeliveries(git, head, name, target)) return delivery;
+  for await (const { parent: _parent, ...delivery } of packageDeliveries(git, head, name, target)) return delivery;
   return undefined;
 }
 
@@ -72,14 +90,11 @@ async function* packageDeliveries(
   head: Oid,
   name: PackageName,
   target: string,
-): AsyncGenerator<LastDelivery> {
+): AsyncGenerator<LastDelivery & { readonly parent: Oid | undefined }> {
   const isWanted = (one: PackageName) => one.repository === name.repository && one.package === name.package;
-  for await (const { commit, time, delivered, removed } of deliveryCommits(git, head, target)) {
+  for await (const { commit, parent, time, delivered, removed } of deliveryCommits(git, head, target)) {
     const found = delivered.find(isWanted);
-    if (found !== undefined) yield { commit, time, revision: found.revision, sourceCommit: found.sourceCommit };
-    else if (removed.some(isWanted)) {
-      yield { commit, time, revision: undefined, sourceCommit: undefined };
-      return;
-    }
+    if (found !== undefined) yield { commit, parent, time, revision: found.revision, sourceCommit: found.sourceCommit };
+    else if (removed.some(isWanted)) yield { commit, parent, time, revision: undefined, sourceCommit: undefined };
   }
 }

@@ -6,6 +6,7 @@ import { toObject, watchKind } from '../../src/controller/source.ts';
 import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
 import { deliveredOf } from '../../src/delivery/delivered/list-delivered.ts';
 import { type Rollback, settingsOf } from '../../src/delivery/delivery-target.ts';
+import { joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import {
   type DueRollback,
   decideRollbacks,
@@ -159,7 +160,8 @@ export function rollbackController(options: RollbackOptions): ControllerOptions 
     try {
       for (const one of due) {
         const { repository, package: path, revision, commit } = one.delivered;
-        const history = await packageHistory(git, lastCommit, one.delivered, settingsOf(target).name);
+        const folder = joinPath(normalizeDirectory(place.directory), path);
+        const history = await packageHistory(git, lastCommit, one.delivered, settingsOf(target).name, folder);
         const facts = factsOfSearch(target, one, lastCommit);
         const found = earlierRevision(one, history, (number, sourceCommit) =>
           facts.rows.some(
