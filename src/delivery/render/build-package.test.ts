@@ -160,3 +160,42 @@ test('passthrough finds Secrets that are written in files', async () => {
   ]);
   expect(await secrets(KUSTOMIZATION)).toEqual([]);
 });
+
+test.each([
+  ['in other case', { 'kustomization.yaml': 'SecretGenerator: [{name: a, literals: [p=x]}]\n' }, 'the secretGenerator'],
+  [
+    'with an escape',
+    { 's.yaml': 'apiVersion: v1\n"kin\\x64": Secret\nmetadata: {name: s}\nstringData: {a: b}\n' },
+    'Secret s',
+  ],
+  [
+    'with a tag',
+    { 's.yaml': 'apiVersion: v1\nkind: !!str Secret\nmetadata: {name: s}\nstringData: {a: b}\n' },
+    'Secret s',
+  ],
+  [
+    'in a file of another name',
+    { 's.txt': 'apiVersion: v1\n"kind" : "Secret"\nmetadata: {name: s}\nstringData: {a: b}\n' },
+    'Secret s',
+  ],
+  [
+    'in JSON',
+    { 's.json': '{"apiVersion":"v1","kind":"Sec\\u0072et","metadata":{"name":"s"},"data":{"a":"Yg=="}}' },
+    'Secret s',
+  ],
+])('passthrough finds a Secret that is written %s', async (_, files, found) => {
+  const { manifests } = await build({ ...KUSTOMIZATION, ...files }, 'passthrough');
+  expect(manifests?.openSecrets).toEqual([expect.stringContaining(found)]);
+});
+
+test.each([
+  [{ 'kustomization.yaml': 'resources: ["https://evil.example/x.yaml"]\n' }, 'nothing is fetched'],
+  [{ 'base/kustomization.yaml': 'Bases: ["github.com/evil/base"]\n' }, 'nothing is fetched'],
+  [{ '.argocd-source.yaml': 'kustomize: {images: [a=b]}\n' }, 'Argo CD'],
+  [{ '.argocd-source-edge.yaml': 'helm: {}\n' }, 'Argo CD'],
+])('passthrough refuses what can change after the approval: %j', async (files, message) => {
+  expect((await build({ ...KUSTOMIZATION, ...files }, 'passthrough')).refused).toMatchObject({
+    reason: 'RemoteResource',
+    message: expect.stringContaining(message),
+  });
+});
