@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { programFolder } from '../../function/external/testing-programs.ts';
 import { desired } from '../tree/desired.ts';
-import { readOwner } from '../tree/kustomization.ts';
+import { markFile, readOwner } from '../tree/kustomization.ts';
 import { packageBuilder, type RenderPrograms } from './build-package.ts';
 
 const LIMITS = { time: 20_000, outputBytes: 1024 * 1024, memoryBytes: 256 * 1024 * 1024, clock: systemClock };
@@ -198,4 +198,15 @@ test.each([
     reason: 'RemoteResource',
     message: expect.stringContaining(message),
   });
+});
+
+test('passthrough refuses the mark of an owner below the root of a package', async () => {
+  const owner = { target: 'other', repository: 'apps', package: 'web' };
+  const marked = markFile(owner, Buffer.from('resources: []\n'));
+  const refused = {
+    reason: 'InvalidManifest',
+    message: expect.stringContaining('base/kustomization.yaml has the mark'),
+  };
+  const files = { ...KUSTOMIZATION, 'base/kustomization.yaml': Buffer.from(marked).toString() };
+  expect((await build(files, 'passthrough')).refused).toMatchObject(refused);
 });

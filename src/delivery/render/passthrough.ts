@@ -1,5 +1,6 @@
 import { pathProblem } from '../path-rules.ts';
 import { PackageRefused } from '../refusal.ts';
+import { readOwner } from '../tree/kustomization.ts';
 import { describeObject, isOpenSecret, objectsIn } from '../tree/manifest-object.ts';
 import { MAX_PACKAGE_BYTES, type Manifests } from '../tree/manifests.ts';
 import { readYaml, YamlProblem } from '../yaml/read-yaml.ts';
@@ -29,6 +30,11 @@ export function passThrough(files: ReadonlyMap<string, Uint8Array>, buildFile: s
     if (problem !== undefined) throw new PackageRefused('InvalidPath', `path ${JSON.stringify(path)} ${problem}`);
     if (ENGINE_SETTINGS.test(name))
       throw new PackageRefused('RemoteResource', `${path} changes what Argo CD renders; remove it from the package`);
+    if (path !== buildFile && readOwner(data) !== undefined)
+      throw new PackageRefused(
+        'InvalidManifest',
+        `${path} has the mark of a folder that Sluice delivered, which would give the folder another owner; remove its first line`,
+      );
     bytes += data.length;
     if (bytes > MAX_PACKAGE_BYTES)
       throw new PackageRefused(
