@@ -1,8 +1,6 @@
 import type { RenderMode } from '../../../src/delivery/render/render-mode.ts';
 import { packageKey } from '../../../src/delivery/selection/select-revisions.ts';
-
 import type { BranchFiles } from '../../../src/delivery/tree/branch-files.ts';
-
 import type { GitRepository } from '../../../src/git/git-repository.ts';
 import { fileChanges } from '../../../src/package/model/diff/file-diff.ts';
 import { editedFiles } from '../edited-files.ts';
