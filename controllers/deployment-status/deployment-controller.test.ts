@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { deploymentSources } from '../../src/app/controllers/deployment-sources.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { DeploymentSources } from '../../src/delivery/status/deployment-status.ts';
-import { kustomizationKind } from '../../src/delivery/status/sources/engine-kinds.ts';
+import { gitRepositoryKind, kustomizationKind } from '../../src/delivery/status/sources/engine-kinds.ts';
 import { deploymentOf } from '../../src/delivery/status/target-deployment.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
@@ -36,8 +36,10 @@ beforeEach(async () => {
   site = await world.bare('site');
   delivery = controllerOn(world);
   const registry = new Registry();
-  registry.register(new MemoryStorage(kustomizationKind, { clock, log: new EventLog({ clock }) }));
+  for (const kind of [kustomizationKind, gitRepositoryKind])
+    registry.register(new MemoryStorage(kind, { clock, log: new EventLog({ clock }) }));
   cluster = new RegistryClient(registry, { name: 'flux' }, 'controller');
+  await source('site', site);
   readBack = controllerWith(cluster);
 });
 afterEach(async () => {
@@ -108,11 +110,19 @@ interface Reported {
   readonly attempted?: string;
   readonly ready?: readonly [status: string, reason: string, message: string];
   readonly path?: string;
+  /** Name of the source. */
+  readonly from?: string;
+}
+
+/** A source of Kustomizations. */
+async function source(name: string, url: string): Promise<void> {
+  const spec = { url, ref: { branch: 'main' } };
+  await cluster.create(gitRepositoryKind, { metadata: { namespace: 'flux-system', name }, spec } as never);
 }
 
 /** What Flux would report. */
 async function report(
-  { applied, attempted = applied, ready, path = 'clusters/edge' }: Reported,
+  { applied, attempted = applied, ready, path = 'clusters/edge', from = 'site' }: Reported,
   name = 'edge',
 ): Promise<void> {
   const [status, reason, message] = ready ?? ['True', 'ReconciliationSucceeded', 'Applied'];
@@ -121,7 +131,7 @@ async function report(
   const present = await cluster.find(kustomizationKind, key);
   const object = {
     metadata: { ...key, ...present?.metadata },
-    spec: { path, wait: true },
+    spec: { path, wait: true, sourceRef: { kind: 'GitRepository', name: from } },
     status: {
       observedGeneration: present?.metadata.generation ?? 1,
       lastAppliedRevision: revision(applied),
@@ -164,6 +174,21 @@ test('with one Kustomization for all packages the failure of one does not count 
 });
 
 describe('read-back of Flux', () => {
+  test('shows no report about another repository, also of an object that the target names', async () => {
+    await publish(world, 'web');
+    await createTarget();
+    await deliver();
+    await source('other', 'https://git.example.com/other.git');
+    await report({ applied: head(), ready: ['False', 'Failed', 'secret of another tenant'], from: 'other' });
+    await reconcile();
+    expect(JSON.stringify(await deployment())).not.toContain('secret of another tenant');
+    expect(await deployment()).toMatchObject({ synced: { reason: 'NotReported' } });
+    await cluster.delete(kustomizationKind, { namespace: 'flux-system', name: 'edge' });
+    await report({ applied: head() });
+    await becomes('synced', 'status', 'True');
+    expect((await deployment())?.engine).toMatchObject({ settings: expect.stringContaining('Flux flux-system/edge') });
+  });
+
   test('from the delivery over the application to a failure of the health, with events, and without needless writes', async () => {
     const web = await publish(world, 'web');
     await createTarget();

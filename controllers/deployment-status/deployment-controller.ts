@@ -28,6 +28,7 @@ import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { describeEngine } from '../../src/resource/kinds/sluice/engine-settings.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { sameValue } from '../../src/resource/object/same-value.ts';
@@ -77,6 +78,8 @@ const MAX_KUSTOMIZATION_LEVELS = 20;
 interface FollowedTarget {
   /** The settings that the source was opened with. */
   readonly settings: string;
+  /** Of the Secret with the kubeconfig. */
+  readonly version: string;
   readonly status: DeploymentStatus;
   readonly known: KnownTrees;
   readonly confirmed: Map<string, ConfirmedHealth>;
@@ -125,17 +128,19 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       signal.throwIfAborted();
       const target = await client.find(deliveryTargetKind, key);
       if (target === undefined || target.metadata.deletionTimestamp !== undefined) return forget(keyText(key));
-      if (target.spec.engine === undefined) {
+      const { engine } = target.spec;
+      if (engine === undefined) {
         await forget(keyText(key));
         await write(target, [], () => undefined);
         return undefined;
       }
       const packages = await deliveredOf(client, options.delivered, target);
-      const { evaluated, reports, retryAfterMs } = await evaluate(target, packages, signal);
+      const { evaluated, reports, retryAfterMs, version } = await evaluate(target, packages, signal);
       await write(target, packages, (before) =>
         targetDeployment(evaluated, {
           ...{
             delivered: deliveredState(target),
+            engine: { settings: describeEngine(engine), version },
             commit: target.status?.lastCommit,
             objects: objectsOf(reports),
             before,
@@ -162,10 +167,12 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
     readonly evaluated: readonly EvaluatedPackage[];
     readonly reports: readonly EngineReport[];
     readonly retryAfterMs?: number | undefined;
+    /** See `DeploymentSources.versionOf`. */
+    readonly version: string;
   }> {
     let branch: Promise<BranchTrees> | undefined;
     try {
-      const { status, known, confirmed } = await follow(target, signal);
+      const { status, known, confirmed, version } = await follow(target, signal);
       const directory = normalizeDirectory(target.spec.git.directory);
       const openBranch = () => {
         branch ??= openTrees(target, directory, known);
@@ -179,7 +186,7 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       const lastCommit = target.status?.lastCommit;
       if (lastCommit === undefined) {
         const none = state('Unknown', 'NotReported', 'Sluice has not delivered to the target yet');
-        return { evaluated: allPackages(target, packages, none), reports, retryAfterMs };
+        return { evaluated: allPackages(target, packages, none), reports, retryAfterMs, version };
       }
       const reported = reportedPackages(target, packages, reports);
       const previousCommit = target.status?.deployment?.commit;
@@ -198,13 +205,13 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       const evaluated = evaluatePackages(reported, {
         ...{ lastCommit, previousCommit, treeAt, includes, now: clock.now(), confirmed },
       });
-      return { evaluated, reports, retryAfterMs };
+      return { evaluated, reports, retryAfterMs, version };
     } catch (error) {
       if (signal.aborted || isStopping) throw error;
       const message = engineText(messageOf(error));
       // A wrong setting is no outage, but the reader of the status needs the message in any case.
       const reason = isSluiceError(error, 'InvalidInput') ? 'NotReported' : 'Unreachable';
-      return { evaluated: allPackages(target, packages, state('Unknown', reason, message)), reports: [] };
+      return { evaluated: allPackages(target, packages, state('Unknown', reason, message)), reports: [], version: '' };
     } finally {
       const opened = await branch?.catch(() => undefined);
       await opened?.close();
@@ -215,7 +222,8 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
   async function follow(target: Stored<DeliveryTarget>, signal: AbortSignal): Promise<FollowedTarget> {
     const key = keyText(keyOf(target));
     const { engine, git } = target.spec;
-    const settings = JSON.stringify([target.metadata.uid, engine, git, await sources.versionOf(target, signal)]);
+    const version = await sources.versionOf(target, signal);
+    const settings = JSON.stringify([target.metadata.uid, engine, git, version]);
     const present = followed.get(key);
     if (present?.settings === settings) return present;
     await forget(key);
@@ -225,7 +233,7 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       await status.close();
       throw new SluiceError('Unavailable', 'the controller is stopping');
     }
-    const entry = { settings, status, known: knownTrees(), confirmed: new Map<string, ConfirmedHealth>() };
+    const entry = { settings, version, status, known: knownTrees(), confirmed: new Map<string, ConfirmedHealth>() };
     followed.set(key, entry);
     return entry;
   }

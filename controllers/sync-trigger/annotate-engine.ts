@@ -6,12 +6,17 @@ import {
   gitRepositoryKind,
   kustomizationKind,
 } from '../../src/delivery/status/sources/engine-kinds.ts';
-import { DEFAULT_NAMESPACES } from '../../src/delivery/status/sources/engine-objects.ts';
-import { concernsDirectory, isGitRepositoryOf, isSourceOf } from '../../src/delivery/status/sources/source-match.ts';
+import {
+  comparesSources,
+  concernsDirectory,
+  isGitRepositoryOf,
+  isSourceOf,
+} from '../../src/delivery/status/sources/source-match.ts';
 import { mapLimited } from '../../src/foundation/concurrency/map-limited.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
+import { engineNamespace } from '../../src/resource/kinds/sluice/engine-settings.ts';
 import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 import type { Kind } from '../../src/resource/schema/kind.ts';
 
@@ -43,19 +48,24 @@ export async function annotateEngine(
       'InvalidInput',
       'spec.engine.trigger.type Annotation needs spec.engine.type ArgoCD or Flux; use Webhook',
     );
-  const { namespace = DEFAULT_NAMESPACES[engine.type], name, selector } = engine;
+  const { name, selector } = engine;
+  const namespace = engineNamespace(engine) ?? '';
+  const isCompared = comparesSources(engine);
   const list = async (kind: Kind<KubernetesObject>, labelSelector: typeof selector) =>
     (await client.list(kind, { namespace, signal, ...(labelSelector === undefined ? {} : { labelSelector }) })).items;
+  /** The objects that the target names, or all. */
+  const named = async (kind: Kind<KubernetesObject>) =>
+    name === undefined ? list(kind, selector) : [await client.get(kind, { namespace, name }, { signal })];
 
   const ofArgo = async (): Promise<readonly Refresh[]> => {
     const annotations = { 'argocd.argoproj.io/refresh': 'normal' };
-    if (name !== undefined) return [{ kind: applicationKind, found: 1, keys: [{ namespace, name }], annotations }];
-    const all = await list(applicationKind, selector);
-    const own = all.filter(
+    if (name !== undefined && !isCompared)
+      return [{ kind: applicationKind, found: 1, keys: [{ namespace, name }], annotations }];
+    const own = (await named(applicationKind)).filter(
       (one) =>
-        selector !== undefined ||
-        sourcesOf(one).some((source) => isSourceOf(git, source) && concernsDirectory(git, source.path)),
+        !isCompared || sourcesOf(one).some((source) => isSourceOf(git, source) && concernsDirectory(git, source.path)),
     );
+    if (name !== undefined) return [{ kind: applicationKind, found: own.length, keys: own.map(keyOf), annotations }];
     const isChanged = folders === undefined ? () => true : concerns(folders);
     // A new package has no Application yet, and a removed one must lose its own.
     const sets = (await list(applicationSetKind, undefined).catch(noneIfUndefined)).filter((one) =>
@@ -73,16 +83,15 @@ export async function annotateEngine(
   };
   const ofFlux = async (): Promise<readonly Refresh[]> => {
     const annotations = { 'reconcile.fluxcd.io/requestedAt': new Date(now).toISOString() };
-    if (name === undefined && selector === undefined) {
-      const own = (await list(gitRepositoryKind, undefined)).filter((one) => isGitRepositoryOf(git, one));
-      return [{ kind: gitRepositoryKind, found: own.length, keys: own.map(keyOf), annotations }];
-    }
-    const kustomizations =
-      name === undefined
-        ? await list(kustomizationKind, selector)
-        : [await client.get(kustomizationKind, { namespace, name }, { signal })];
-    const keys = sourceKeys(kustomizations);
-    return [{ kind: gitRepositoryKind, found: keys.length, keys, annotations }];
+    const repositories = isCompared
+      ? (await list(gitRepositoryKind, undefined)).filter((one) => isGitRepositoryOf(git, one)).map(keyOf)
+      : undefined;
+    const refreshOf = (keys: readonly ObjectKey[]) => [
+      { kind: gitRepositoryKind, found: keys.length, keys, annotations },
+    ];
+    if (repositories !== undefined && name === undefined && selector === undefined) return refreshOf(repositories);
+    const own = repositories && new Set(repositories.map(keyText));
+    return refreshOf(sourceKeys(await named(kustomizationKind)).filter((key) => own?.has(keyText(key)) !== false));
   };
 
   const refreshes = engine.type === 'ArgoCD' ? await ofArgo() : await ofFlux();

@@ -139,7 +139,7 @@ test('a change of labels that ends the selection previews the removal of the fol
   await expectPreviewed(first.name);
   await world.push(site, {
     'clusters/edge/web/cm.yaml': configMap('web', 'by hand'),
-    'clusters/edge/web/x.yaml': 'a: b\n',
+    'clusters/edge/web/x.yaml': 'kind: X\na: b\n',
   });
   const second = await next(first.name, 'w2', { 'cm.yaml': configMap('web', '2') });
   const overwritten = await expectPreviewed(second);
@@ -180,6 +180,22 @@ test('every target that selects the package is previewed by its settings; one ca
   ]);
   expect((await preview(name, 'other')).targets).toMatchObject([{ target: 'other', state: 'NotSelected', files: [] }]);
   await expect(preview(name, 'nowhere')).rejects.toMatchObject({ code: 'NotFound' });
+});
+
+test('a file of the branch that may contain a Secret is named, and its content is not shown', async () => {
+  const secret = (value: string) =>
+    `apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: ${value}\n`;
+  await create({ allowSecrets: true });
+  const source = await publish(world, 'web', '1', { 'secret.yaml': secret('old') });
+  await reconcile();
+  const found = 'clusters/edge/web/secret.yaml';
+  await world.push(site, { [found]: secret('only-in-the-branch') });
+  const draft = await next(source, 'w2', { 'secret.yaml': secret('new'), 'cm.yaml': configMap('web2') });
+  const previewed = await preview(draft);
+  expect(JSON.stringify(previewed)).not.toContain('only-in-the-branch');
+  const files = previewed.targets[0]?.files ?? [];
+  expect(files.find(({ path }) => path === found)).toMatchObject({ hidden: true, patch: '' });
+  expect(files.some(({ hidden, patch }) => hidden === undefined && patch.includes('web2'))).toBe(true);
 });
 
 test('a target that the caller may not read shows nothing', async () => {

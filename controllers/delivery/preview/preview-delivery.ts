@@ -22,6 +22,7 @@ import { BuiltFolders } from '../built-folders.ts';
 import { deliveredBefore, findDrift } from '../drift/find-drift.ts';
 import { type EditedFiles, editedFiles } from '../edited-files.ts';
 import type { DeliveryExplainerOptions } from '../explain-delivery.ts';
+import { hiddenPaths } from '../hidden-paths.ts';
 import { packageRepositoryAt } from '../package-branches.ts';
 import { readBranch } from '../read-branch.ts';
 import { TargetBranch } from '../target-branch.ts';
@@ -77,12 +78,15 @@ export class DeliveryPreviews {
     const comparisons = new Mutex();
     const compare = ({ present, edited }: EditedFiles, signal: AbortSignal) =>
       comparisons.run(async () => {
+        // The branch is read with the credentials of the target; callers may be users who cannot read Secrets.
+        const hidden = await hiddenPaths(present);
         const changes = await fileChanges(present, edited, signal, { patchBytes, listBytes });
         for (const { patch, ...file } of changes.files) {
           patchBytes -= jsonBytes(patch);
           listBytes -= jsonBytes(file);
         }
-        return changes;
+        const files = changes.files.map((file) => (hidden.has(file.path) ? withoutText(file) : file));
+        return { ...changes, files };
       });
     const previews = await mapLimited(targets, MAX_CONCURRENT_TARGETS, (target) =>
       this.#guarded(target, caller, async (signal) => {
@@ -284,6 +288,10 @@ function stateOf(
 function isSameEdit(edit: Uint8Array | null, other: Uint8Array | null | undefined): boolean {
   if (edit === null || other === null) return edit === other;
   return other !== undefined && Buffer.compare(edit, other) === 0;
+}
+
+function withoutText({ truncated: _, ...file }: TargetPreview['files'][number]): TargetPreview['files'][number] {
+  return { ...file, hidden: true, patch: '' };
 }
 
 function jsonBytes(value: unknown): number {

@@ -95,9 +95,9 @@ test('of many Applications only those of changed folders are refreshed, and thos
   await annotate({ type: 'ArgoCD' }, new Set(['clusters/edge-gone']));
 });
 
-test('an Application that the target names is refreshed without a list', async () => {
+test('an Application that the target names in a cluster of its own is refreshed without a list', async () => {
   serve({});
-  await annotate({ type: 'ArgoCD', name: 'edge', namespace: 'gitops' });
+  await annotate({ type: 'ArgoCD', name: 'edge', namespace: 'gitops', kubeconfigSecretRef: { name: 'own' } });
   expect(wire.received.map(({ method, path }) => `${method} ${path}`)).toEqual([
     'PATCH /apis/argoproj.io/v1alpha1/namespaces/gitops/applications/edge',
   ]);
@@ -112,13 +112,24 @@ test('Flux fetches the GitRepositories of the target, which its Kustomizations f
     kustomizations: [object('edge', { sourceRef: { kind: 'GitRepository', name: 'named' } })],
   });
   await annotate({ type: 'Flux' });
-  await annotate({ type: 'Flux', selector: { matchLabels: { a: 'b' } } });
+  await annotate({ type: 'Flux', selector: { matchLabels: { a: 'b' } }, kubeconfigSecretRef: { name: 'own' } });
   const body = { metadata: { annotations: { 'reconcile.fluxcd.io/requestedAt': '2026-01-02T03:04:05.678Z' } } };
   const path = '/apis/source.toolkit.fluxcd.io/v1/namespaces/n/gitrepositories';
   expect(patches).toEqual([
     { path: `${path}/deploy`, body },
     { path: `${path}/named`, body },
   ]);
+});
+
+test('in the cluster of Sluice, nothing of another repository is refreshed, also where the target names it', async () => {
+  serve({
+    applications: [object('foreign', { source: { repoURL: 'https://git.example.com/other', path: 'clusters/edge' } })],
+    gitrepositories: [object('named', { url: 'https://git.example.com/other', ref: { branch: 'main' } })],
+    kustomizations: [object('edge', { sourceRef: { kind: 'GitRepository', name: 'named' } })],
+  });
+  for (const type of ['ArgoCD', 'Flux'])
+    await expect(annotate({ type, selector: {} })).rejects.toThrow(/of the target; check spec\.engine/);
+  expect(patches).toEqual([]);
 });
 
 test('an engine without an object of the target is an error with the next step', async () => {

@@ -102,7 +102,8 @@ export function deploymentSources(options: DeploymentSourcesOptions): Deployment
   return {
     openCluster,
     async versionOf(target, signal) {
-      return (await secretOf(target, signal))?.secret.metadata.resourceVersion ?? '';
+      const { uid, resourceVersion } = (await secretOf(target, signal))?.secret.metadata ?? {};
+      return uid === undefined ? '' : `${uid}/${resourceVersion}`;
     },
 
     async open(target, onChange, signal): Promise<DeploymentStatus> {

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
-import type { HostRules } from '../../git/network/host-rules.ts';
 import { packageRevisionKind } from '../../resource/kinds/porch/package-revision.ts';
 import { clusterRoleKind, roleKind } from '../../resource/kinds/rbac/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/rbac/role-binding.ts';
@@ -34,6 +33,7 @@ import type { RequestRecord } from '../../server/request/request-record.ts';
 import { accessReviews } from '../../server/reviews/access-reviews.ts';
 import { selfSubjectReview, tokenReview } from '../../server/reviews/identity-reviews.ts';
 import { rulesReview } from '../../server/reviews/rules-review.ts';
+import { policyGatesOf } from '../policies/policy-gates.ts';
 import type { Session } from '../session/session.ts';
 import { sluiceVersion } from '../sluice-version.ts';
 import type { ListenAddress } from './listen-address.ts';
@@ -113,7 +113,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
       warn('authentication', messageOf(error)),
     ),
     authorizer,
-    admit: admission(authorizer, session.network.hosts),
+    admit: admission(session, authorizer),
     decodeProtobuf: decodeKubernetesProtobuf,
     reviews: [
       ...accessReviews(authorizer),
@@ -211,8 +211,9 @@ async function lastPort(kubeconfig: string): Promise<number> {
 }
 
 /** Prevents users from granting rights that they do not have, and from using those of the server. */
-function admission(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
-  const restrict = restrictToOwnRights(authorizer, hosts);
+function admission({ network, objects }: Session, authorizer: RbacAuthorizer): Admission {
+  const client = objects.client({ name: 'sluice' });
+  const restrict = restrictToOwnRights(authorizer, network.hosts, () => policyGatesOf(client));
   return async (planned) => {
     await restrict(planned);
     const { user, operation, kind, object, old } = planned;

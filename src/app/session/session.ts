@@ -46,6 +46,7 @@ import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from '../functions/f
 import { renderPrograms } from '../functions/render-programs.ts';
 import { SessionRenderer } from '../functions/session-renderer.ts';
 import { ObjectReaders } from '../policies/object-readers.ts';
+import { policyOf } from '../policies/session-policy.ts';
 import { OnDemandRepositories } from '../repositories/on-demand-repositories.ts';
 import { OnDemandStorage, type RepositoriesOnDemand } from '../repositories/on-demand-storage.ts';
 import type { OpenFailure } from '../repositories/open-failure.ts';
@@ -171,7 +172,10 @@ export class Session {
         await deliverability.prepare(revision, files);
         const message = describeRefusal(deliverability.check(revision, files));
         if (message !== undefined) return { type: DELIVERABLE_TYPE, message };
-        return unhealthyProblem(revision, this.readers.targets.listIn(revision.namespace), this.readers.delivered);
+        const { requiredGates } = policyOf(this.readers, revision, revision.namespace);
+        const required = requiredGates.map(({ conditionType }) => conditionType);
+        const targets = this.readers.targets.listIn(revision.namespace);
+        return unhealthyProblem(revision, targets, this.readers.delivered, required);
       },
     });
     this.registry = new Registry();

@@ -40,6 +40,8 @@ function printPreview(terminal: Terminal, name: string, { revision, targets, omi
     for (const { patch } of files) printPatch(terminal, patch);
     if (target.state !== 'Changes') noteState(terminal, target, change);
     else if (message !== undefined) terminal.note(printable(`target ${target.target}: ${message}`));
+    for (const file of files.filter(({ hidden }) => hidden === true))
+      warn(terminal, `target ${target.target}: ${file.path} is not shown: the file in the branch may contain a Secret`);
     if (target.truncated === true) warnOfOmissions(terminal, target);
   }
   if (targets.length === 0) terminal.note(`no DeliveryTarget selects ${name}`);

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../foundation/time/clock.ts';
 import { programFolder } from '../../function/external/testing-programs.ts';
 import { desired } from '../tree/desired.ts';
-import { readOwner } from '../tree/kustomization.ts';
+import { markFile, readOwner } from '../tree/kustomization.ts';
 import { packageBuilder, type RenderPrograms } from './build-package.ts';
 
 const LIMITS = { time: 20_000, outputBytes: 1024 * 1024, memoryBytes: 256 * 1024 * 1024, clock: systemClock };
@@ -159,4 +159,54 @@ test('passthrough finds Secrets that are written in files', async () => {
     'the secretGenerator at kustomization.yaml',
   ]);
   expect(await secrets(KUSTOMIZATION)).toEqual([]);
+});
+
+test.each([
+  ['in other case', { 'kustomization.yaml': 'SecretGenerator: [{name: a, literals: [p=x]}]\n' }, 'the secretGenerator'],
+  [
+    'with an escape',
+    { 's.yaml': 'apiVersion: v1\n"kin\\x64": Secret\nmetadata: {name: s}\nstringData: {a: b}\n' },
+    'Secret s',
+  ],
+  [
+    'with a tag',
+    { 's.yaml': 'apiVersion: v1\nkind: !!str Secret\nmetadata: {name: s}\nstringData: {a: b}\n' },
+    'Secret s',
+  ],
+  [
+    'in a file of another name',
+    { 's.txt': 'apiVersion: v1\n"kind" : "Secret"\nmetadata: {name: s}\nstringData: {a: b}\n' },
+    'Secret s',
+  ],
+  [
+    'in JSON',
+    { 's.json': '{"apiVersion":"v1","kind":"Sec\\u0072et","metadata":{"name":"s"},"data":{"a":"Yg=="}}' },
+    'Secret s',
+  ],
+])('passthrough finds a Secret that is written %s', async (_, files, found) => {
+  const { manifests } = await build({ ...KUSTOMIZATION, ...files }, 'passthrough');
+  expect(manifests?.openSecrets).toEqual([expect.stringContaining(found)]);
+});
+
+test.each([
+  [{ 'kustomization.yaml': 'resources: ["https://evil.example/x.yaml"]\n' }, 'nothing is fetched'],
+  [{ 'base/kustomization.yaml': 'Bases: ["github.com/evil/base"]\n' }, 'nothing is fetched'],
+  [{ '.argocd-source.yaml': 'kustomize: {images: [a=b]}\n' }, 'Argo CD'],
+  [{ '.argocd-source-edge.yaml': 'helm: {}\n' }, 'Argo CD'],
+])('passthrough refuses what can change after the approval: %j', async (files, message) => {
+  expect((await build({ ...KUSTOMIZATION, ...files }, 'passthrough')).refused).toMatchObject({
+    reason: 'RemoteResource',
+    message: expect.stringContaining(message),
+  });
+});
+
+test('passthrough refuses the mark of an owner below the root of a package', async () => {
+  const owner = { target: 'other', repository: 'apps', package: 'web' };
+  const marked = markFile(owner, Buffer.from('resources: []\n'));
+  const refused = {
+    reason: 'InvalidManifest',
+    message: expect.stringContaining('base/kustomization.yaml has the mark'),
+  };
+  const files = { ...KUSTOMIZATION, 'base/kustomization.yaml': Buffer.from(marked).toString() };
+  expect((await build(files, 'passthrough')).refused).toMatchObject(refused);
 });

@@ -80,6 +80,8 @@ export interface EvaluatedPackage extends PackageName, Pick<PackageDeployment, '
 
 export interface TargetDeploymentOptions {
   readonly delivered: Untimed;
+  /** What the reports were read from. */
+  readonly engine?: TargetDeployment['engine'];
   /** Of the delivery. */
   readonly commit: string | undefined;
   readonly objects: TargetDeployment['objects'];
@@ -94,7 +96,7 @@ export interface TargetDeploymentOptions {
  */
 export function targetDeployment(
   packages: readonly EvaluatedPackage[],
-  { delivered, commit, objects, before, now }: TargetDeploymentOptions,
+  { delivered, engine, commit, objects, before, now }: TargetDeploymentOptions,
 ): TargetDeployment {
   const time = new Date(now).toISOString();
   const listed: ListedPackage[] = packages.map((one) => {
@@ -120,6 +122,7 @@ export function targetDeployment(
     timed(totalOf(listed, of, word), previous, time);
   return {
     ...(commit === undefined ? {} : { commit }),
+    ...(engine === undefined ? {} : { engine }),
     delivered: timed(delivered, before?.delivered, time),
     synced: total(({ synced }) => synced, 'synced', before?.synced),
     healthy: total(({ healthy }) => healthy, 'healthy', before?.healthy),

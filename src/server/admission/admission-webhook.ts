@@ -22,6 +22,7 @@ import type { PathHandler } from '../request/path-handler.ts';
 import { ArrivingBodies } from '../webhooks/arriving-bodies.ts';
 import { readThrough } from '../webhooks/read-through.ts';
 import { type AdmissionRequest, admissionResponse, readAdmissionReview } from './admission-review.ts';
+import type { PolicyGates } from './check-delivery-target.ts';
 import { checkSchema } from './check-schema.ts';
 import { OpenReviews } from './open-reviews.ts';
 import { restrictToOwnRights } from './restrict-to-own-rights.ts';
@@ -37,6 +38,8 @@ export interface AdmissionWebhookOptions {
   readonly authorizer: Authorizer;
   /** The Git hosts that the operator permits. */
   readonly hosts: HostRules;
+  /** Read at the time of the review. */
+  readonly policyGates: PolicyGates;
   readonly clock: Clock;
   /** Called with failures of the server itself. */
   readonly onError: (error: unknown, where: string) => void;
@@ -77,7 +80,7 @@ export class AdmissionWebhook {
   constructor(options: AdmissionWebhookOptions) {
     this.#options = options;
     this.#open = new OpenReviews(options.clock);
-    this.#restrict = restrictToOwnRights(options.authorizer, options.hosts);
+    this.#restrict = restrictToOwnRights(options.authorizer, options.hosts, options.policyGates);
   }
 
   readonly handle: PathHandler = async ({ path, query, request }) => {

@@ -14,25 +14,27 @@ const { authorizer } = authorizerOf(
   binding('a', 'admins', 'ClusterRole/admin', { kind: 'User', name: 'adam' }),
 );
 
-function target(spec: object): KubernetesObject {
+function target(spec: object, name: string): KubernetesObject {
   const { apiVersion, kind } = KIND;
   return {
     apiVersion,
     kind,
-    metadata: { name: 'east', namespace: 'a' },
+    metadata: { name, namespace: 'a' },
     spec: { git: { repo: REPO }, ...spec },
   } as never;
 }
 
-function check(name: string, spec: object, before?: object): Promise<void> {
-  const old = before === undefined ? undefined : (target(before) as never);
+function check(name: string, spec: object, before?: object, of = 'east'): Promise<void> {
+  const old = before === undefined ? undefined : (target(before, of) as never);
   const operation = old === undefined ? 'create' : 'update';
   return checkDeliveryTarget(
-    { user: user(name), kind: KIND, subResource: '', object: target(spec), old, operation },
+    { user: user(name), kind: KIND, subResource: '', object: target(spec, of), old, operation },
     authorizer,
+    async () => new Set(['sluice.dev/Healthy.gate']),
   );
 }
 
+const FLUX = { type: 'Flux' };
 const OTHER = { git: { repo: 'https://git.example.com/west.git' } };
 
 test.each<[string, object, object | undefined, string]>([
@@ -44,6 +46,15 @@ test.each<[string, object, object | undefined, string]>([
     { allowOutOfBand: true, selector: { packages: ['web'] } },
     'spec.allowOutOfBand delivers what',
   ],
+  ['names another engine', { engine: { ...FLUX, name: 'k' } }, { engine: FLUX }, 'spec.engine says whose reports'],
+  [
+    'names a kubeconfig',
+    { engine: { ...FLUX, kubeconfigSecretRef: { name: 'own', key: 'value' } } },
+    { engine: FLUX },
+    'spec.engine says whose reports',
+  ],
+  ['adds an engine', { engine: FLUX }, {}, 'spec.engine says whose reports'],
+  ['adds a rollback', { rollback: { unhealthyAfter: '1s' } }, {}, 'spec.rollback says when'],
   ['moves a target to another repository', OTHER, {}, 'spec.git.repo says which clusters get the packages'],
 ])('who may edit and not update Repositories is refused, who %s', async (_, after, before, why) => {
   await expect(check('edna', after, before)).rejects.toThrow(
@@ -60,4 +71,21 @@ test('editors write targets otherwise', async () => {
   await expect(check('edna', { suspend: true }, {})).resolves.toBeUndefined();
   await expect(check('edna', {}, { allowOutOfBand: true })).resolves.toBeUndefined();
   await expect(check('edna', { allowOutOfBand: true }, { allowOutOfBand: true })).resolves.toBeUndefined();
+});
+
+test('the trigger of an engine is no setting of the reports', async () => {
+  const trigger = { type: 'Webhook', url: 'https://flux.example.com/hook' };
+  await expect(check('edna', { engine: { ...FLUX, trigger } }, { engine: FLUX })).resolves.toBeUndefined();
+});
+
+test.each<[string, object, object | undefined]>([
+  ['creates it', { engine: FLUX }, undefined],
+  ['selects other packages', { selector: { packages: ['web'] } }, { selector: {} }],
+  ['delivers to another branch', { git: { repo: REPO, branch: 'other' } }, {}],
+])('a target whose health a policy requires takes the right from who %s', async (_, after, before) => {
+  const refused = 'forbidden: a policy requires sluice.dev/Healthy.gate';
+  await expect(check('edna', after, before, 'gate')).rejects.toThrow(refused);
+  await expect(check('adam', after, before, 'gate')).resolves.toBeUndefined();
+  await expect(check('edna', after, before)).resolves.toBeUndefined();
+  await expect(check('edna', { suspend: true }, {}, 'gate')).resolves.toBeUndefined();
 });

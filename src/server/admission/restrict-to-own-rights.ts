@@ -1,7 +1,8 @@
 import type { HostRules } from '../../git/network/host-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import type { Admission } from '../handlers/handler.ts';
-import { checkDeliveryTarget } from './check-delivery-target.ts';
+import { checkDeliveryTarget, type PolicyGates } from './check-delivery-target.ts';
+import { checkEngine } from './check-engine.ts';
 import { checkGitLocation } from './check-git-location.ts';
 import { checkReceivers } from './check-receivers.ts';
 import { checkUserKeys } from './check-user-keys.ts';
@@ -11,12 +12,13 @@ import { checkUserKeys } from './check-user-keys.ts';
  * decide by other objects what only a user who may update Repositories may decide. The embedded server and the admission webhook of a
  * cluster both apply exactly these. Rules on RBAC objects are not among them: a kube-apiserver has its own.
  */
-export function restrictToOwnRights(authorizer: Authorizer, hosts: HostRules): Admission {
+export function restrictToOwnRights(authorizer: Authorizer, hosts: HostRules, policyGates: PolicyGates): Admission {
   return async (planned) => {
     await checkUserKeys(planned, authorizer);
-    await checkDeliveryTarget(planned, authorizer);
+    await checkDeliveryTarget(planned, authorizer, policyGates);
     if (planned.operation === 'delete') return;
     await checkGitLocation(planned, authorizer, hosts);
     await checkReceivers(planned, authorizer, hosts);
+    await checkEngine(planned, authorizer);
   };
 }

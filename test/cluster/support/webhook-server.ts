@@ -1,3 +1,4 @@
+import { policyGatesOf } from '../../../src/app/policies/policy-gates.ts';
 import { systemClock } from '../../../src/foundation/time/clock.ts';
 import { HostRules } from '../../../src/git/network/host-rules.ts';
 import { findClusterAccess } from '../../../src/kubernetes/access/kubeconfig.ts';
@@ -59,7 +60,10 @@ export async function startWebhookServer(
   let reviews = 0;
   const { authenticator, admissionAuthorizer: authorizer } = access;
   const hosts = new HostRules(['127.0.0.1:3000']);
-  const { handle } = new AdmissionWebhook({ authenticator, authorizer, hosts, clock: systemClock, onError });
+  const { handle } = new AdmissionWebhook({
+    ...{ authenticator, authorizer, hosts, clock: systemClock, onError },
+    policyGates: () => policyGatesOf(client),
+  });
   const server = await startTestServer(
     {
       webhooks(request) {

@@ -3,6 +3,7 @@ import { conditionsOf } from '../../../../kptfile-schema/index.ts';
 import type { DeliveredPackage } from '../../../../src/delivery/delivered/delivered-package.ts';
 import { targetDeployment } from '../../../../src/delivery/status/target-deployment.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import { describeEngine } from '../../../../src/resource/kinds/sluice/engine-settings.ts';
 import type { Stored } from '../../../../src/resource/object/object.ts';
 import { deliveredBy, storedTarget } from '../../../../test/support/delivered.ts';
 import { type Fixture, fixture } from '../../../../test/support/fixture.ts';
@@ -11,16 +12,20 @@ import { healthyResolver, unhealthyProblem } from './healthy-resolver.ts';
 
 const TYPE = 'sluice.dev/Healthy.core';
 const good = { status: 'True', reason: 'Synced', message: '' } as const;
+const FLUX = { type: 'Flux' } as const;
 const bad = { status: 'False', reason: 'Degraded', message: 'x' } as const;
 
 let world: Fixture;
 let targets: Stored<DeliveryTarget>[];
 let deliveredPackages: readonly DeliveredPackage[];
+/** Gates of policies. */
+let required: string[];
 beforeEach(async () => {
   world = await fixture();
   await world.register('apps');
   targets = [];
   deliveredPackages = [];
+  required = [];
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
@@ -29,7 +34,7 @@ function kptfile(annotation = ''): string {
   return `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\n${annotations}info:\n  readinessGates:\n    - conditionType: ${TYPE}\n`;
 }
 
-function statusOf(states: Readonly<Record<string, typeof good | typeof bad>>, evaluated = 'c') {
+function statusOf(states: Readonly<Record<string, typeof good | typeof bad>>, evaluated = 'c', version = '') {
   const packages = Object.keys(states).map((path) => ({
     repository: 'apps',
     package: path,
@@ -39,6 +44,7 @@ function statusOf(states: Readonly<Record<string, typeof good | typeof bad>>, ev
   }));
   const each = packages.map((one) => ({ ...one, synced: good, healthy: states[one.package] ?? good }));
   const deployment = targetDeployment(each, {
+    engine: { settings: describeEngine(FLUX), version },
     delivered: good,
     commit: evaluated,
     objects: [],
@@ -49,7 +55,7 @@ function statusOf(states: Readonly<Record<string, typeof good | typeof bad>>, ev
   return { packageCount: packages.length, lastCommit: 'c', deployment };
 }
 
-function target(status?: DeliveryTarget['status'], engine: object | null = { type: 'Flux' }): Stored<DeliveryTarget> {
+function target(status?: DeliveryTarget['status'], engine: object | null = FLUX): Stored<DeliveryTarget> {
   const spec = { selector: {}, git: { repo: 'file:///site.git' }, ...(engine === null ? {} : { engine }) };
   const object = storedTarget(
     deliveryTargetKind.complete({ metadata: { name: 'core', namespace: 'default' }, spec } as never),
@@ -62,7 +68,7 @@ const delivered = () => deliveredBy(...targets.map((one) => [one, deliveredPacka
 async function reconcile(name: string): Promise<void> {
   const { client, store, clock } = world;
   const { resolver, sources } = healthyResolver({
-    ...{ store, clock, targets: () => targets, delivered: delivered(), requiredGates: () => [] },
+    ...{ store, clock, targets: () => targets, delivered: delivered(), requiredGates: () => required },
   });
   const recorder = world.recorder('controller:revision');
   const controller = revisionController({ ...{ client, store, clock, recorder, sources }, resolvers: [resolver] });
@@ -88,7 +94,10 @@ test('the condition follows the health of the target, with its source and time, 
   const verdict = record.verdicts.find(({ type }) => type === TYPE);
   expect(verdict).toMatchObject({
     by: 'resolver:healthy',
-    external: [{ source: 'DeliveryTarget default/core', value: 'Healthy', time: '1970-01-01T00:00:00.000Z' }],
+    external: [
+      { source: 'DeliveryTarget default/core', value: 'Healthy', time: '1970-01-01T00:00:00.000Z' },
+      { source: 'spec.engine', id: describeEngine(FLUX), value: 'without a kubeconfig' },
+    ],
   });
   const { commit } = world.store.get(name);
   await reconcile(name);
@@ -111,13 +120,41 @@ test('only the packages in the annotation count, and all of them must be deliver
   expect(await conditionOf(name)).toMatchObject({ status: 'False', reason: 'NotDelivered' });
 });
 
+test('the annotation does not weaken a gate that a policy requires', async () => {
+  required = [TYPE];
+  const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile('amf') });
+  targets = [target(statusOf({ amf: good, smf: bad }))];
+  expect(await conditionOf(name)).toMatchObject({ status: 'False', reason: 'Degraded' });
+  required = [];
+  expect(await conditionOf(name)).toMatchObject({ status: 'True' });
+  expect(unhealthyProblem(world.store.get(name), targets, delivered(), [])).toBeUndefined();
+  expect(unhealthyProblem(world.store.get(name), targets, delivered(), [TYPE])).toMatchObject({ type: TYPE });
+});
+
+test('a report of another engine opens nothing, and a changed engine or kubeconfig makes the verdict stale', async () => {
+  const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile() });
+  targets = [target(statusOf({ amf: good }))];
+  expect(await conditionOf(name)).toMatchObject({ status: 'True' });
+  targets = [target(statusOf({ amf: good }), { type: 'Flux', name: 'k', kubeconfigSecretRef: { name: 'own' } })];
+  expect(unhealthyProblem(world.store.get(name), targets, delivered(), [])).toMatchObject({ type: TYPE });
+  expect(await conditionOf(name)).toMatchObject({ status: 'Unknown', reason: 'Stale' });
+  targets = [target(statusOf({ amf: good }))];
+  expect(await conditionOf(name)).toMatchObject({ status: 'True' });
+  targets = [target(statusOf({ amf: good }, 'c', 'uid/7'))];
+  expect(unhealthyProblem(world.store.get(name), targets, delivered(), [])?.message).toContain(
+    'engine of the target has changed',
+  );
+  await reconcile(name);
+  expect(unhealthyProblem(world.store.get(name), targets, delivered(), [])).toBeUndefined();
+});
+
 test('an approval notices a target that became unhealthy a moment ago', async () => {
   const { name } = await world.draft('apps/web/w1', { Kptfile: kptfile() });
   targets = [target(statusOf({ amf: good }))];
   await reconcile(name);
-  expect(unhealthyProblem(world.store.get(name), targets, delivered())).toBeUndefined();
+  expect(unhealthyProblem(world.store.get(name), targets, delivered(), [])).toBeUndefined();
   targets = [target(statusOf({ amf: bad }))];
-  expect(unhealthyProblem(world.store.get(name), targets, delivered())).toMatchObject({ type: TYPE });
+  expect(unhealthyProblem(world.store.get(name), targets, delivered(), [])).toMatchObject({ type: TYPE });
 });
 
 test('a package without such a gate gets no condition, and loses one whose gate is gone', async () => {

@@ -2,17 +2,20 @@ import { conditionsOf, gatesOf, type Kptfile } from '../../../../kptfile-schema/
 import { type Source, watchKind } from '../../../../src/controller/source.ts';
 import type { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
 import type { Clock } from '../../../../src/foundation/time/clock.ts';
+import type { IssuedCondition } from '../../../../src/package/model/gates/verdict.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import type { Resolver } from '../../../../src/package/plan/ports/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import { healthyType } from '../../../../src/resource/kinds/sluice/engine-settings.ts';
 import { DEFAULT_NAMESPACE, keyOf, type ObjectKey } from '../../../../src/resource/object/object.ts';
+import { sameValue } from '../../../../src/resource/object/same-value.ts';
 import { deliveredSource } from '../../../delivery/delivered-source.ts';
 import {
+  ENGINE_SOURCE,
   HEALTHY_TYPES,
   healthCondition,
   healthKey,
-  healthyType,
   isHealthyType,
   wantedPackages,
 } from './target-health.ts';
@@ -48,10 +51,13 @@ export function healthyResolver(options: HealthyOptions): Healthy {
     applies: ({ conditions, revision, kptfile }) =>
       [...conditions.keys()].some(isHealthyType) || gatesIn(revision, kptfile).length > 0,
     resolve({ revision, kptfile, conditions }) {
+      const required = requiredGates(revision);
       const gates = gatesIn(revision, kptfile);
-      const wanted = wantedPackages(kptfile, revision.record);
       return {
-        conditions: gates.map((type) => healthCondition(type, targets(), revision.namespace, wanted, delivered)),
+        conditions: gates.map((type) => {
+          const wanted = wantedPackages(revision, required.includes(type));
+          return healthCondition(type, targets(), revision.namespace, wanted, delivered);
+        }),
         withdraw: [...conditions.keys()].filter((type) => isHealthyType(type) && !gates.includes(type)),
       };
     },
@@ -86,18 +92,31 @@ export function healthyResolver(options: HealthyOptions): Healthy {
   };
 }
 
+/** What names the engine in the basis of a verdict, without the time. */
+function engineFacts(external: IssuedCondition['external']): readonly (readonly string[])[] {
+  return (external ?? []).filter(({ source }) => source === ENGINE_SOURCE).map(({ id, value }) => [id, value]);
+}
+
 /** The reason why a condition that is True no longer is, at the moment of an approval; undefined if there is none. */
 export function unhealthyProblem(
-  { kptfile, record, namespace }: PackageRevision,
+  revision: PackageRevision,
   targets: readonly DeliveryTarget[],
   delivered: DeliveredPackages,
+  requiredGates: readonly string[],
 ): { readonly type: string; readonly message: string } | undefined {
+  const { kptfile, record, namespace } = revision;
   if (kptfile === undefined) return undefined;
-  const wanted = wantedPackages(kptfile, record);
   for (const [type, condition] of conditionsOf(kptfile)) {
     if (!isHealthyType(type) || condition.status !== 'True') continue;
-    const { status, message = '' } = healthCondition(type, targets, namespace, wanted, delivered);
-    if (status !== 'True') return { type, message };
+    const wanted = wantedPackages(revision, requiredGates.includes(type));
+    const present = healthCondition(type, targets, namespace, wanted, delivered);
+    if (present.status !== 'True') return { type, message: present.message ?? '' };
+    const verdict = record?.verdicts.find((one) => one.type === type);
+    if (!sameValue(engineFacts(verdict?.external), engineFacts(present.external)))
+      return {
+        type,
+        message: 'the engine of the target has changed since the condition was set; try again in a moment',
+      };
   }
   return undefined;
 }

@@ -1,32 +1,33 @@
-import type { Kptfile } from '../../../../kptfile-schema/index.ts';
 import { deliveredCount } from '../../../../src/delivery/delivered/delivered-package.ts';
 import type { DeliveredPackages } from '../../../../src/delivery/delivered/delivered-packages.ts';
 import { currentDeployment, deploymentOf } from '../../../../src/delivery/status/target-deployment.ts';
 import type { IssuedCondition } from '../../../../src/package/model/gates/verdict.ts';
 import type { PackageRevision } from '../../../../src/package/model/revision/package-revision.ts';
 import type { DeliveryTarget } from '../../../../src/resource/kinds/sluice/delivery-target.ts';
+import { describeEngine, HEALTHY_PREFIX } from '../../../../src/resource/kinds/sluice/engine-settings.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../../../src/resource/object/object.ts';
 
 /** Types of conditions on the health of a target: the prefix with the name of the target. */
 export const HEALTHY_TYPES = 'sluice.dev/Healthy.*';
-const PREFIX = 'sluice.dev/Healthy.';
 /** Annotation of a package: the packages of the target that must be healthy, in place of all, such as `core/amf, core/smf`. */
 export const HEALTHY_PACKAGES_ANNOTATION = 'sluice.dev/healthy-packages';
 const MAX_PACKAGES = 100;
+/** Of the external fact of a verdict that names the engine, and the version of the Secret by which it is read. */
+export const ENGINE_SOURCE = 'spec.engine';
 
 export function isHealthyType(type: string): boolean {
-  return type.startsWith(PREFIX) && type.length > PREFIX.length;
+  return type.startsWith(HEALTHY_PREFIX) && type.length > HEALTHY_PREFIX.length;
 }
 
-export function healthyType(target: string): string {
-  return `${PREFIX}${target}`;
-}
-
-/** A package without its repository, or `<repository>/<package>`. */
+/**
+ * A package without its repository, or `<repository>/<package>`; none for all packages. The annotation narrows the gates of the package
+ * itself only: its authors must not weaken a gate that a policy requires.
+ */
 export function wantedPackages(
-  kptfile: Pick<Kptfile, 'metadata'> | undefined,
-  record: PackageRevision['record'],
+  { kptfile, record }: Pick<PackageRevision, 'kptfile' | 'record'>,
+  isRequiredByPolicy: boolean,
 ): readonly string[] {
+  if (isRequiredByPolicy) return [];
   const text =
     kptfile?.metadata?.annotations?.[HEALTHY_PACKAGES_ANNOTATION] ?? record?.annotations?.[HEALTHY_PACKAGES_ANNOTATION];
   const names = (text ?? '').split(/[\s,]+/).filter((name) => name !== '');
@@ -44,7 +45,7 @@ export function healthCondition(
   wanted: readonly string[],
   delivered: DeliveredPackages,
 ): IssuedCondition {
-  const name = type.slice(PREFIX.length);
+  const name = type.slice(HEALTHY_PREFIX.length);
   const target = targets.find(
     ({ metadata }) =>
       metadata.name === name && (metadata.namespace ?? DEFAULT_NAMESPACE) === (namespace ?? DEFAULT_NAMESPACE),
@@ -59,6 +60,9 @@ export function healthCondition(
   const deployment = currentDeployment(target);
   if (deployment === undefined)
     return condition('Unknown', 'Stale', `the health of target ${name} is not read since its last delivery`);
+  const settings = describeEngine(target.spec.engine);
+  if (deployment.engine?.settings !== settings)
+    return condition('Unknown', 'Stale', `the health of target ${name} is not read from its present engine yet`);
   const states = wanted.length === 0 ? [deployment.healthy] : [];
   for (const path of wanted) {
     const found = delivered
@@ -77,6 +81,7 @@ export function healthCondition(
       .at(-1) ?? '';
   const external = [
     { source: `DeliveryTarget ${keyText(keyOf(target))}`, id: subject, value: worst?.reason ?? 'Healthy', time: since },
+    { source: ENGINE_SOURCE, id: settings, value: deployment.engine.version || 'without a kubeconfig', time: since },
   ];
   if (worst === undefined) return { ...condition('True', 'Healthy', `${subject} are healthy`), external };
   const next = `"sluice target get ${name} --unhealthy" lists what is not`;
@@ -91,7 +96,8 @@ export function healthKey(target: DeliveryTarget): string {
     state?.reason,
   ];
   return JSON.stringify([
-    target.spec.engine === undefined,
+    target.spec.engine && describeEngine(target.spec.engine),
+    deployment?.engine,
     part(deployment?.healthy),
     part(deployment?.common.healthy),
     deployment?.packages?.map((one) => [one.repository, one.package, ...part(one.healthy)]),

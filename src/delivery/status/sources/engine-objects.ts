@@ -3,6 +3,7 @@ import { isSluiceError, messageOf, SluiceError } from '../../../foundation/sluic
 import type { Clock } from '../../../foundation/time/clock.ts';
 import type { Client } from '../../../resource/client/client.ts';
 import type { DeliveryTarget } from '../../../resource/kinds/sluice/delivery-target.ts';
+import { engineNamespace } from '../../../resource/kinds/sluice/engine-settings.ts';
 import { type KubernetesObject, keyOf, keyText, type Stored } from '../../../resource/object/object.ts';
 import { sameValue } from '../../../resource/object/same-value.ts';
 import type { DeploymentStatus, EngineReports, ReportRequest } from '../deployment-status.ts';
@@ -10,16 +11,13 @@ import type { EngineReport } from '../engine-report.ts';
 import { interpretApplication, sourcesOf } from '../interpret-application.ts';
 import { interpretKustomization } from '../interpret-kustomization.ts';
 import { applicationKind, gitRepositoryKind, kustomizationKind } from './engine-kinds.ts';
-import { concernsDirectory, isGitRepositoryOf, isSourceOf } from './source-match.ts';
+import { comparesSources, concernsDirectory, isGitRepositoryOf, isSourceOf } from './source-match.ts';
 import { type SharedBytes, StoreLimit } from './store-limit.ts';
 
 /** Milliseconds until the first list must be there. */
 const FIRST_LIST_MS = 15_000;
 /** Milliseconds after which reports do not count any more while the connection fails. */
 const MAX_OUTAGE_MS = 60_000;
-
-/** Where the objects of an engine usually are. */
-export const DEFAULT_NAMESPACES = { ArgoCD: 'argocd', Flux: 'flux-system' } as const;
 
 export interface EngineObjectsOptions {
   /** Of the cluster of the engine. */
@@ -48,7 +46,7 @@ export class EngineObjects implements DeploymentStatus {
   readonly #engine: NonNullable<DeliveryTarget['spec']['engine']>;
   readonly #git: DeliveryTarget['spec']['git'];
   readonly #objects: Informer<KubernetesObject>;
-  /** The sources of Kustomizations; only where these are found by their sources. */
+  /** The sources of Kustomizations; only where sources are compared. */
   readonly #repositories: Informer<KubernetesObject> | undefined;
   readonly #reports = new Map<string, EngineReport>();
   readonly #limits: StoreLimit[] = [];
@@ -67,9 +65,10 @@ export class EngineObjects implements DeploymentStatus {
     this.#failing.promise.catch(() => undefined);
     this.#engine = spec.engine;
     this.#git = spec.git;
-    const { type, name, selector, namespace = DEFAULT_NAMESPACES[type] } = spec.engine;
+    const { type, name, selector } = spec.engine;
+    const namespace = engineNamespace(spec.engine);
     const selection = {
-      namespace,
+      ...(namespace === undefined ? {} : { namespace }),
       ...(name === undefined ? {} : { fieldSelector: `metadata.name=${name}` }),
       ...(selector === undefined ? {} : { labelSelector: selector }),
     };
@@ -78,8 +77,8 @@ export class EngineObjects implements DeploymentStatus {
       if (event.type === 'delete') this.#remove(keyText(keyOf(event.object)));
       else this.#update(event.object);
     });
-    if (type === 'Flux' && this.#findsBySource) {
-      this.#repositories = this.#informer(gitRepositoryKind, { namespace });
+    if (type === 'Flux' && comparesSources(spec.engine)) {
+      this.#repositories = this.#informer(gitRepositoryKind, namespace === undefined ? {} : { namespace });
       this.#repositories.addHandler(() => {
         for (const object of this.#objects.list()) this.#update(object);
       });
@@ -115,10 +114,6 @@ export class EngineObjects implements DeploymentStatus {
 
   get #lastError(): unknown {
     return this.#failure?.error;
-  }
-
-  get #findsBySource(): boolean {
-    return this.#engine.name === undefined && this.#engine.selector === undefined;
   }
 
   #informer(kind: typeof kustomizationKind, selection: object): Informer<KubernetesObject> {
@@ -204,9 +199,9 @@ export class EngineObjects implements DeploymentStatus {
     if (this.#reports.delete(key)) this.#options.onChange();
   }
 
-  /** True for an object that the target names, or whose source is the target. */
+  /** True for an object whose source is the target, or that the target names where sources are not compared. */
   #concerns(object: Stored): boolean {
-    if (!this.#findsBySource) return true;
+    if (!comparesSources(this.#engine)) return true;
     if (this.#engine.type === 'ArgoCD')
       return sourcesOf(object).some(
         (source) => isSourceOf(this.#git, source) && concernsDirectory(this.#git, source.path),

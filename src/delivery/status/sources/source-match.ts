@@ -5,6 +5,7 @@ import { isWithin, sourcePath } from '../engine-values.ts';
 import type { ApplicationSource } from '../interpret-application.ts';
 
 type TargetGit = DeliveryTarget['spec']['git'];
+type Engine = NonNullable<DeliveryTarget['spec']['engine']>;
 
 /** True for two addresses of one repository, whatever their protocols: engines often read over another one than Sluice writes. */
 export function isSameRepository(one: string, other: string): boolean {
@@ -24,6 +25,14 @@ function withoutProtocol(address: string): string {
 
 function isBranch(revision: string | undefined, branch: string): boolean {
   return revision === undefined || ['', 'HEAD', branch, `refs/heads/${branch}`].includes(revision);
+}
+
+/**
+ * False only where a target names objects in a cluster that it has a kubeconfig for. In the cluster of Sluice, objects are read and patched
+ * with the rights of Sluice, so that those of other repositories must not be.
+ */
+export function comparesSources({ name, selector, kubeconfigSecretRef }: Engine): boolean {
+  return kubeconfigSecretRef === undefined || (name === undefined && selector === undefined);
 }
 
 /** True for a source of an Application that is the repository and branch of a target. */

@@ -27,7 +27,13 @@ const changes = {
         change: z.string().describe('Added, Removed or Modified.'),
         binary: z.literal(true).exactOptional().describe('Set for a file that is not text.'),
         truncated: z.literal(true).exactOptional().describe('Set if the patch is left out because it is too large.'),
-        patch: z.string().describe('The difference in the form that git apply reads. Empty if truncated is set.'),
+        hidden: z
+          .literal(true)
+          .exactOptional()
+          .describe('Set if the patch is left out because the file in the branch of a target may contain a Secret.'),
+        patch: z
+          .string()
+          .describe('The difference in the form that git apply reads. Empty if truncated or hidden is set.'),
       }),
     )
     .describe('The files that differ, by path.'),

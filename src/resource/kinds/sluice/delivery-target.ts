@@ -10,13 +10,22 @@ import { packageSelectorSchema } from './package-selector.ts';
 import { targetDeploymentSchema } from './target-deployment-schema.ts';
 import { targetHistorySchema } from './target-history-schema.ts';
 
+/** Of the author of a commit, which has one line. */
+const WITHOUT_CONTROLS = /^[^\p{Cc}<>]*$/u;
+const NO_CONTROLS = 'must not contain control characters, < or >';
+
 const git = z.object({
   repo: gitAddressSchema,
   branch: branchSchema.default('main').describe('Branch that manifests are committed to.'),
   directory: directorySchema.prefault('/'),
   secretRef: secretRefSchema.optional(),
-  author: z.string().optional().describe('Author name of the commits.'),
-  email: z.string().optional().describe('Author email address of the commits.'),
+  author: z.string().max(256).regex(WITHOUT_CONTROLS, NO_CONTROLS).optional().describe('Author name of the commits.'),
+  email: z
+    .string()
+    .max(256)
+    .regex(WITHOUT_CONTROLS, NO_CONTROLS)
+    .optional()
+    .describe('Author email address of the commits.'),
   createBranch: z.boolean().optional().describe('If true, creates the branch if it does not exist.'),
 });
 

@@ -31,6 +31,13 @@ export const targetDeploymentSchema = z
       .string()
       .optional()
       .describe('The commit of the delivery that this is about; another one than lastCommit is outdated.'),
+    engine: z
+      .object({
+        settings: z.string().max(1024).describe('The engine by spec.engine, with the digest of its settings.'),
+        version: z.string().max(512).describe('UID and resource version of the Secret with the kubeconfig, if any.'),
+      })
+      .optional()
+      .describe('What the reports were read from; other settings than those of spec.engine are outdated.'),
     delivered: timedState('Whether everything that the target selects is committed to its branch.'),
     synced,
     healthy,
