@@ -5,7 +5,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { figuresOf } from '../../src/delivery/dora/figures.ts';
 import type { NewResults } from '../../src/delivery/dora/new-results.ts';
 import { revertReason } from '../../src/delivery/dora/revert-reason.ts';
-import { kustomizationKind } from '../../src/delivery/status/sources/engine-kinds.ts';
+import { gitRepositoryKind, kustomizationKind } from '../../src/delivery/status/sources/engine-kinds.ts';
 import { writeMessage } from '../../src/delivery/tree/trailers.ts';
 import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
@@ -44,8 +44,14 @@ beforeEach(async () => {
   await world.register('apps');
   site = await world.bare('site');
   const registry = new Registry();
-  registry.register(new MemoryStorage(kustomizationKind, { clock, log: new EventLog({ clock }) }));
+  for (const kind of [kustomizationKind, gitRepositoryKind])
+    registry.register(new MemoryStorage(kind, { clock, log: new EventLog({ clock }) }));
   cluster = new RegistryClient(registry, { name: 'flux' }, 'controller');
+  const source = { url: site, ref: { branch: 'main' } };
+  await cluster.create(gitRepositoryKind, {
+    metadata: { namespace: 'flux-system', name: 'site' },
+    spec: source,
+  } as never);
   const { client, store, folder } = world;
   const common = { client, store, clock, dataFolder: join(folder, 'data'), git: { network: DEFAULT_NETWORK } };
   const sources = deploymentSources({ client, clock, network: DEFAULT_NETWORK, cluster });
@@ -120,7 +126,7 @@ async function report(status: 'True' | 'False'): Promise<void> {
   const reason = status === 'True' ? 'ReconciliationSucceeded' : 'HealthCheckFailed';
   const object = {
     metadata: { ...key, ...present?.metadata },
-    spec: { path: 'clusters/edge', wait: true },
+    spec: { path: 'clusters/edge', wait: true, sourceRef: { kind: 'GitRepository', name: 'site' } },
     status: {
       observedGeneration: present?.metadata.generation ?? 1,
       ...{ lastAppliedRevision: revision, lastAttemptedRevision: revision },

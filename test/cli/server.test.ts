@@ -313,7 +313,7 @@ test('condition types are completed from a server whose kubeconfig is not that o
   await ok(cli.run('rpkg', 'condition', 'set', 'shared.gated.v1', 'example.com/Tested', 'True'));
   const line = ['rpkg', 'condition', 'set', 'shared.gated.v1', ''];
   expect(await completeNames('conditions', '', line, { KUBECONFIG: copy })).toEqual(['example.com/Tested']);
-  expect(await completeNames('targets', '', ['target', 'get', ''], { KUBECONFIG: copy })).toEqual([]);
+  expect(await completeNames('targets', '', ['target', 'get', ''], { KUBECONFIG: copy })).toEqual(['secret-site']);
 });
 
 test('while it runs, backups and tokens can be created, and nothing can be restored', async () => {
