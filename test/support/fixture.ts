@@ -34,6 +34,7 @@ const RESOLVERS: RequestContext = { actor: { name: 'controller:revision' }, face
 export interface Fixture extends AsyncDisposable {
   readonly folder: string;
   readonly clock: Clock;
+  readonly trust: ServerTrust;
   readonly store: RevisionStore;
   readonly registry: Registry;
   /** Asks as anna. */
@@ -104,6 +105,7 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
   const self: Fixture = {
     folder,
     clock,
+    trust,
     store,
     registry,
     client,

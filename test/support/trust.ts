@@ -25,8 +25,7 @@ export function newSigner(): StatementSigner {
 }
 
 /** A server of its own: a new key, and an empty ledger. */
-export function newServerTrust(signer = newSigner()): ServerTrust {
-  const ledger = new MemoryTrustLedger();
+export function newServerTrust(signer = newSigner(), ledger = new MemoryTrustLedger()): ServerTrust {
   const { fingerprint, publicKey } = signer;
   ledger.addKey({ fingerprint, publicKey, comment: 'test', origin: 'own', addedAt: '2026-01-01T00:00:00Z' });
   return { signer: () => signer, verify: verifySignature, ledger };
