@@ -66,7 +66,7 @@ async function failSecond(): Promise<string> {
   const first = await publish(world, 'web', 'one');
   await world.client.create(deliveryTargetKind, {
     metadata: { name: 'edge' },
-    spec: { selector: {}, git: { repo: site }, rollback: { unhealthyAfter: '10m' } } as never,
+    spec: { selector: {}, git: { repo: site }, engine: { type: 'Flux' }, rollback: { unhealthyAfter: '10m' } } as never,
   });
   await deliver();
   const second = await publishNext(world, first, 'w2', 'two');
@@ -149,7 +149,7 @@ test('a package without an earlier delivery stays, with an event', async () => {
   await publish(world, 'web', 'one');
   await world.client.create(deliveryTargetKind, {
     metadata: { name: 'edge' },
-    spec: { selector: {}, git: { repo: site }, rollback: { unhealthyAfter: '10m' } } as never,
+    spec: { selector: {}, git: { repo: site }, engine: { type: 'Flux' }, rollback: { unhealthyAfter: '10m' } } as never,
   });
   await deliver();
   await report(DEGRADED);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { durationSchema } from '../../object/duration.ts';
+import { clusterRules } from '../../schema/cluster-rule.ts';
 import { defineKind } from '../../schema/define-kind.ts';
 import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
@@ -13,6 +14,8 @@ import { targetHistorySchema } from './target-history-schema.ts';
 /** Of the author of a commit, which has one line. */
 const WITHOUT_CONTROLS = /^[^\p{Cc}<>]*$/u;
 const NO_CONTROLS = 'must not contain control characters, < or >';
+/** A rollback follows the reports of an engine. */
+const ROLLBACK_NEEDS_ENGINE = 'needs spec.engine, whose reports it follows';
 
 const git = z.object({
   repo: gitAddressSchema,
@@ -115,6 +118,11 @@ export const deliveryTargetKind = defineKind({
           'Policy for going back to the previous revision of a package. Without it, no revision is rolled back.',
         ),
     })
+    .refine(({ rollback, engine }) => rollback === undefined || engine !== undefined, {
+      message: ROLLBACK_NEEDS_ENGINE,
+      path: ['rollback'],
+    })
+    .meta(clusterRules(['!has(self.rollback) || has(self.engine)', `rollback ${ROLLBACK_NEEDS_ENGINE}`]))
     .describe('Desired deliveries.'),
   status: z
     .object({
