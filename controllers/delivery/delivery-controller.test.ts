@@ -120,6 +120,25 @@ describe('delivery controller', () => {
     expect((await statusOf(world)).reason).toBe('Delivered');
   });
 
+  test('a repository that is not registered is reported with one event; Ready is False if nothing else is selected', async () => {
+    await publish(world, 'web');
+    await create({ selector: { repositories: ['pakages'] } });
+    for (let round = 0; round < 2; round += 1) await reconcile();
+    const text = 'repository pakages is not registered in this namespace';
+    expect(await statusOf(world)).toMatchObject({
+      ...{ reason: 'RepositoryMissing', message: `0 packages are delivered; ${text}` },
+      status: { conditions: [{ type: 'Ready', status: 'False' }] },
+    });
+    expect(await world.events('edge')).toEqual([`RepositoryMissing: ${text}`]);
+    await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { selector: { repositories: ['apps', 'pakages'] } } });
+    await reconcile();
+    expect(await statusOf(world)).toMatchObject({
+      ...{ reason: 'Delivered', message: `1 package is delivered; ${text}` },
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    });
+    expect((await world.events('edge')).filter((one) => one.startsWith('RepositoryMissing'))).toHaveLength(1);
+  });
+
   test('a Secret is refused with one event, and the other packages are delivered', async () => {
     const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: hunter2\n';
     await publish(world, 'web', '1', { 'secret.yaml': secret });

@@ -34,6 +34,7 @@ import {
   reportOf,
   SUSPENDED,
   targetStatusAfter,
+  unregisteredText,
 } from './delivery-report.ts';
 import { describeDrifts } from './drift/describe-drift.ts';
 import { deliveredBefore, findDrift } from './drift/find-drift.ts';
@@ -213,6 +214,8 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const unreadable = new Set<string>();
     for (const { repository } of folders) if (!readable.has(repository)) unreadable.add(repository);
     const objects = repositoryObjects.filter(({ metadata }) => metadata.namespace === target.metadata.namespace);
+    const registered = new Set(objects.map(({ metadata }) => metadata.name));
+    const unregistered = [...new Set(target.spec.selector.repositories)].filter((name) => !registered.has(name));
     const known = (await writer.read(target)).of(target);
     const wanted = await memory.change(async () => {
       const now = await wantedRevisions.of(target, known, repositories, objects, folders, { memory: memory.wanted });
@@ -254,10 +257,15 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     }
     for (const { key, text } of driftTexts)
       events.record(target, 'Warning', 'Drifted', `${isKept ? 'kept' : 'repaired'}: ${text}`, `drift ${key}`);
+    if (unregistered.length > 0)
+      events.record(target, 'Warning', 'RepositoryMissing', unregisteredText(unregistered), 'repositories');
     const driftTopics = isKept ? driftTexts.map(({ key }) => `drift ${key}`) : [];
-    events.forget(keyOf(target), new Set(['commit', ...driftTopics, ...result.refused.map(packageKey)]));
+    const topics = ['commit', ...(unregistered.length > 0 ? ['repositories'] : []), ...driftTopics];
+    events.forget(keyOf(target), new Set([...topics, ...result.refused.map(packageKey)]));
     const drifted = { folders: isKept ? drifts.length : 0, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
-    return reportOf(target.status, known, { result, wanted, folders, unreadable, commit, head: head.oid, drifted });
+    return reportOf(target.status, known, {
+      ...{ result, wanted, folders, unreadable, unregistered, commit, head: head.oid, drifted },
+    });
   }
 
   /** Packs the loose objects that deliveries leave behind; no other part does. */

@@ -16,7 +16,15 @@ type TargetStatus = NonNullable<DeliveryTarget['status']>;
 
 /** The state of a target. `packages` and `lastCommit` keep their values where they are absent. */
 export interface DeliveryReport {
-  readonly reason: 'Delivered' | 'Partial' | 'PruneHeld' | 'Suspended' | 'TargetIsPackages' | 'BranchMissing' | 'Error';
+  readonly reason:
+    | 'Delivered'
+    | 'Partial'
+    | 'RepositoryMissing'
+    | 'PruneHeld'
+    | 'Suspended'
+    | 'TargetIsPackages'
+    | 'BranchMissing'
+    | 'Error';
   readonly message: string;
   readonly packages?: readonly DeliveredPackage[];
   /** Of `packages`. */
@@ -48,6 +56,8 @@ export interface DeliveryOutcome {
   readonly folders: readonly FolderOwner[];
   /** Repositories with folders in the branch, whose packages are unknown at present. */
   readonly unreadable: ReadonlySet<string>;
+  /** Names of spec.selector.repositories without a Repository object. */
+  readonly unregistered: readonly string[];
   /** The new commit; undefined if the branch had everything. */
   readonly commit: Oid | undefined;
   /** The commit of the branch before it. */
@@ -72,7 +82,7 @@ export function reportOf(
   before: readonly DeliveredPackage[],
   outcome: DeliveryOutcome,
 ): DeliveryReport {
-  const { result, wanted, unreadable, commit, head, drifted } = outcome;
+  const { result, wanted, unreadable, unregistered, commit, head, drifted } = outcome;
   const delivered = result.packages.map(({ repository, package: path, revision }) => {
     const from = wanted.chosen.get(packageKey({ repository, package: path }));
     return { repository, package: path, revision, commit: from?.sourceCommit ?? '', tree: from?.sourceTree ?? '' };
@@ -89,17 +99,28 @@ export function reportOf(
     blocked: result.refused.filter(isAlert).map(describe),
     drifted,
   };
+  const missing = unregistered.length === 0 ? '' : `; ${unregisteredText(unregistered)}`;
   if (result.pruneBlocked.length > 0) {
     const message = `no package is selected any more; set spec.allowPrune: true to remove ${result.pruneBlocked.join(', ')}`;
-    return { ...common, reason: 'PruneHeld', message: cut(message) };
+    return { ...common, reason: 'PruneHeld', message: cut(`${message}${missing}`) };
   }
   const summary = `${delivered.length} ${delivered.length === 1 ? 'package is' : 'packages are'} delivered`;
   const problems = result.refused.filter(({ reason }) => reason !== 'Unverified').map(describe);
   for (const name of unreadable) problems.push(`repository ${name} is not known or not ready, so its folders stay`);
-  if (problems.length > 0) return { ...common, reason: 'Partial', message: cut(`${summary}; ${problems.join('; ')}`) };
+  if (problems.length > 0)
+    return { ...common, reason: 'Partial', message: cut(`${summary}${missing}; ${problems.join('; ')}`) };
   const waiting = result.refused.length;
   const more = waiting === 0 ? '' : `; ${waiting} ${waiting === 1 ? 'waits' : 'wait'} for the check of signatures`;
-  return { ...common, reason: 'Delivered', message: `${summary}${more}` };
+  // A name with a typing error may be the only one; beside others, what exists is delivered completely.
+  const reason = missing !== '' && delivered.length === 0 && waiting === 0 ? 'RepositoryMissing' : 'Delivered';
+  return { ...common, reason, message: cut(`${summary}${more}${missing}`) };
+}
+
+/** Repositories that the selector of a target names, and that no object of its namespace registers. */
+export function unregisteredText(names: readonly string[]): string {
+  const [first = ''] = names;
+  if (names.length === 1) return `repository ${first} is not registered in this namespace`;
+  return `repositories ${names.join(', ')} are not registered in this namespace`;
 }
 
 /**
