@@ -331,14 +331,32 @@ describe('read-back of Flux', () => {
     await createTarget();
     await deliver();
     await reconcile();
-    expect((await deployment())?.synced).toMatchObject({ status: 'Unknown', reason: 'NotReported' });
+    expect((await deployment())?.synced).toMatchObject({ status: 'Unknown', reason: 'Unreachable' });
     expect((await deployment())?.synced.message).toContain('set spec.engine.kubeconfigSecretRef');
+    expect((await world.events('edge')).at(-1)).toMatch(/^Unreachable: .*spec\.engine\.kubeconfigSecretRef/);
     const { spec, ...rest } = await target();
     const { engine: _, ...without } = spec;
     await world.client.update(deliveryTargetKind, { ...rest, spec: without });
     await reconcile();
     expect(await deployment()).toBeUndefined();
     expect((await statusOf(world)).packages).toHaveLength(1);
+  });
+
+  test.each([
+    [{ name: 'nope' }, 'Kustomization flux-system/nope does not exist; check spec.engine.name'],
+    [{ name: 'edge', namespace: 'nope' }, 'Kustomization nope/edge does not exist'],
+    [{ namespace: 'nope' }, 'namespace nope has no Kustomization'],
+    [{ selector: { matchLabels: { a: 'b' } } }, 'no Kustomization in namespace flux-system matches spec.engine.selector'],
+    [{ name: 'edge' }, 'the source of Kustomization flux-system/edge is not the repository'],
+  ])('an engine with %j, which has no such object, is named', async (named, message) => {
+    await publish(world, 'web');
+    await createTarget({ type: 'Flux', ...named });
+    await deliver();
+    await source('other', 'https://git.example.com/other.git');
+    await report({ applied: head(), from: 'other' });
+    await reconcile();
+    expect((await deployment())?.synced).toMatchObject({ reason: 'NotReported' });
+    expect((await deployment())?.synced.message).toContain(message);
   });
 
   test('a clock that jumps moves no time back', async () => {

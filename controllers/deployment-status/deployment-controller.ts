@@ -19,7 +19,7 @@ import {
   type TargetDeployment,
   targetDeployment,
 } from '../../src/delivery/status/target-deployment.ts';
-import { isSluiceError, messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
+import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
@@ -182,12 +182,17 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
         commits: async () => (await openBranch()).newestCommits(MAX_COMMITS, signal),
         signal,
       });
-      const { reports, retryAfterMs } = read;
+      const { reports, retryAfterMs, absent } = read;
       const lastCommit = target.status?.lastCommit;
       if (lastCommit === undefined) {
         const none = state('Unknown', 'NotReported', 'Sluice has not delivered to the target yet');
         return { evaluated: allPackages(target, packages, none), reports, retryAfterMs, version };
       }
+      if (absent !== undefined)
+        return {
+          ...{ evaluated: allPackages(target, packages, state('Unknown', 'NotReported', absent)) },
+          ...{ reports, retryAfterMs, version },
+        };
       const reported = reportedPackages(target, packages, reports);
       const previousCommit = target.status?.deployment?.commit;
       const wanted = wantedTrees(reported, lastCommit, previousCommit);
@@ -209,9 +214,9 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
     } catch (error) {
       if (signal.aborted || isStopping) throw error;
       const message = engineText(messageOf(error));
-      // A wrong setting is no outage, but the reader of the status needs the message in any case.
-      const reason = isSluiceError(error, 'InvalidInput') ? 'NotReported' : 'Unreachable';
-      return { evaluated: allPackages(target, packages, state('Unknown', reason, message)), reports: [], version: '' };
+      // A wrong setting too: reports cannot be read, and the Warning event of this reason shows it.
+      const unreachable = state('Unknown', 'Unreachable', message);
+      return { evaluated: allPackages(target, packages, unreachable), reports: [], version: '' };
     } finally {
       const opened = await branch?.catch(() => undefined);
       await opened?.close();

@@ -119,6 +119,23 @@ describe('a cluster of a kubeconfig in a Secret', () => {
     }
   });
 
+  test('that may not read the sources of Flux is an error that begins with the next step', async () => {
+    await kubeconfig();
+    wire.handle = ({ path, query }, response) => {
+      if (path.endsWith('/gitrepositories')) sendStatus(response, 403, 'Forbidden', 'gitrepositories is forbidden');
+      else if (query.get('watch') === 'true') response.writeHead(200).flushHeaders();
+      else sendJson(response, 200, { kind: 'List', metadata: { resourceVersion: '1' }, items: [] });
+    };
+    const status = await open({ ...FLUX, name: undefined });
+    try {
+      await expect(status.reports(request())).rejects.toThrow(
+        /^grant list and watch on gitrepositories, or set spec\.engine\.name: cannot read the gitrepositories of /,
+      );
+    } finally {
+      await status.close();
+    }
+  });
+
   test.each([
     ['exec', { user: { exec: { command: 'sh' } } }],
     ['auth-provider', { user: { 'auth-provider': { name: 'x' } } }],

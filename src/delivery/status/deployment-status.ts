@@ -7,6 +7,8 @@ export interface EngineReports {
   readonly reports: readonly EngineReport[];
   /** Milliseconds after which they are to be read again although no change was noticed. */
   readonly retryAfterMs?: number | undefined;
+  /** Names the object that the target names and the engine does not have, with the next step. Only without reports. */
+  readonly absent?: string | undefined;
 }
 
 export interface ReportRequest {

@@ -54,6 +54,8 @@ export class EngineObjects implements DeploymentStatus {
   /** Rejects with the first failure of a connection. */
   readonly #failing = Promise.withResolvers<never>();
   #failure: { readonly error: unknown; readonly since: number } | undefined;
+  /** The kinds that could not be read, by the errors. */
+  readonly #kindOf = new WeakMap<Error, string>();
   /** Set once there is too much to keep: nothing is read any more. */
   #exceeded: SluiceError | undefined;
 
@@ -103,13 +105,33 @@ export class EngineObjects implements DeploymentStatus {
     }
     const reports = [...this.#reports.values()];
     const waits = reports.flatMap((report) => report.retryAfterMs ?? []);
-    return { reports, ...(waits.length === 0 ? {} : { retryAfterMs: Math.min(...waits) }) };
+    const absent = reports.length === 0 ? this.#absent() : undefined;
+    return {
+      ...{ reports, ...(waits.length === 0 ? {} : { retryAfterMs: Math.min(...waits) }) },
+      ...(absent === undefined ? {} : { absent }),
+    };
   }
 
   async close(): Promise<void> {
     await Promise.all([this.#objects.stop(), this.#repositories?.stop()]);
     for (const limit of this.#limits) limit.release();
     await this.#options.onClose?.();
+  }
+
+  /** What the settings of the target name, and is not there. */
+  #absent(): string | undefined {
+    const { name, namespace, selector } = this.#engine;
+    const { kind } = this.#objects.kind;
+    const place = engineNamespace(this.#engine) ?? '';
+    const found = this.#objects.list();
+    if (found.length === 0 && name !== undefined)
+      return `${kind} ${place}/${name} does not exist; check spec.engine.name and spec.engine.namespace`;
+    if (found.length === 0 && selector !== undefined)
+      return `no ${kind} in namespace ${place} matches spec.engine.selector; check it and spec.engine.namespace`;
+    if (found.length === 0 && namespace !== undefined)
+      return `namespace ${place} has no ${kind}; check spec.engine.namespace`;
+    if (found.length === 0 || name === undefined) return undefined;
+    return `the source of ${kind} ${place}/${name} is not the repository and branch of the target, or its path is outside the directory; check spec.engine.name`;
   }
 
   get #lastError(): unknown {
@@ -125,6 +147,7 @@ export class EngineObjects implements DeploymentStatus {
         if (isSluiceError(error, 'LimitExceeded')) this.#end(error);
         const isFirst = this.#failure === undefined;
         this.#failure = { error, since: this.#failure?.since ?? clock.now() };
+        if (error instanceof Error) this.#kindOf.set(error, kind.plural);
         this.#failing.reject(error);
         if (isFirst) this.#options.onChange();
       },
@@ -177,7 +200,12 @@ export class EngineObjects implements DeploymentStatus {
   #unreachable(error: unknown): SluiceError {
     const { cluster } = this.#options;
     const code = error instanceof SluiceError ? error.code : 'Unavailable';
-    const message = `cannot read the ${this.#objects.kind.plural} of ${cluster}: ${messageOf(error)}`;
+    const plural = (error instanceof Error ? this.#kindOf.get(error) : undefined) ?? this.#objects.kind.plural;
+    // Flux alone reads a second kind, and only to compare sources. The next step comes first: statuses and columns cut long messages.
+    const isSource = isSluiceError(error, 'Refused') && plural === this.#repositories?.kind.plural;
+    const byName = comparesSources({ ...this.#engine, name: 'x' }) ? '' : ', or set spec.engine.name';
+    const advice = isSource ? `grant list and watch on ${plural}${byName}: ` : '';
+    const message = `${advice}cannot read the ${plural} of ${cluster}: ${messageOf(error)}`;
     return new SluiceError(code, message, { cause: error });
   }
 
