@@ -1,7 +1,8 @@
+import { accessSync, constants, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { FunctionSettings } from '../../app/functions/function-settings.ts';
 import type { GitNetworkOptions } from '../../app/repositories/git-network.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 
 /** Options of the commands that run controllers. */
 export interface WorkOptions extends GitNetworkOptions {
@@ -26,10 +27,26 @@ export function functionsOf(options: WorkOptions): FunctionSettings {
     requireDigest: requireImageDigest === true,
     renderStatus: renderStatus === true,
     ...(defaultImagePrefix === undefined ? {} : { registry: registryOf(defaultImagePrefix) }),
-    ...(kustomize === undefined ? {} : { kustomize: resolve(kustomize) }),
-    ...(helm === undefined ? {} : { helm: resolve(helm) }),
+    ...(kustomize === undefined ? {} : { kustomize: programOf('kustomize', kustomize) }),
+    ...(helm === undefined ? {} : { helm: programOf('helm', helm) }),
     ...(functionPrograms === undefined ? {} : { programs: resolve(functionPrograms) }),
   };
+}
+
+/** At the start, and not when the first package needs it. */
+function programOf(name: 'kustomize' | 'helm', value: string): string {
+  const path = resolve(value);
+  try {
+    if (!statSync(path).isFile()) throw new Error('it is not a file');
+    accessSync(path, constants.X_OK);
+    return path;
+  } catch (cause) {
+    throw new SluiceError(
+      'InvalidInput',
+      `--${name} (or SLUICE_${name.toUpperCase()}): ${path} is not an executable file: ${messageOf(cause)}; give the path of the program, such as /usr/local/bin/${name}`,
+      { cause },
+    );
+  }
 }
 
 /** Porch's option of this name ends with a slash. */

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -40,8 +40,13 @@ test('a package that must be rendered is refused without the mode, without the p
   expect((await build(KUSTOMIZATION, undefined)).refused).toMatchObject({ reason: 'OwnBuildFile' });
   expect((await build(CHART, 'kustomize')).refused).toMatchObject({
     ...{ reason: 'OwnBuildFile' },
-    message: expect.stringContaining('set spec.render on the target'),
+    message: expect.stringContaining('set spec.render: helm on the target (now kustomize), render it'),
   });
+  expect((await build(KUSTOMIZATION, 'helm')).refused?.message).toContain(
+    'set spec.render: kustomize on the target (now helm)',
+  );
+  const nested = { 'cm.yaml': MAP, 'base/kustomization.yaml': 'resources: [a.yaml]\n' };
+  expect((await build(nested, 'kustomize')).refused?.message).toContain('spec.render applies to a file at the root');
   expect(await build(KUSTOMIZATION, 'kustomize')).toEqual({
     refused: {
       reason: 'RendererMissing',
@@ -52,6 +57,19 @@ test('a package that must be rendered is refused without the mode, without the p
   });
   const plain = await build({ 'cm.yaml': MAP }, 'helm');
   expect([...(plain.manifests?.files.keys() ?? [])]).toEqual(['cm.yaml']);
+});
+
+test('a program that is away, or whose interpreter is, is missing, and is tried again', async () => {
+  await using folder = await programFolder();
+  const broken = join(folder.path, 'broken');
+  writeFileSync(broken, '#!/nonexistent/shell\n', { mode: 0o755 });
+  for (const program of ['/nonexistent', broken])
+    expect(await build(KUSTOMIZATION, 'kustomize', { kustomize: { ...LIMITS, program } })).toMatchObject({
+      ...{
+        refused: { reason: 'RendererMissing', message: expect.stringContaining('name a program with --kustomize') },
+      },
+      isTemporary: true,
+    });
 });
 
 test('the program gets the files without the Kptfile, an empty PATH and a folder of its own, which is removed', async () => {
@@ -102,7 +120,7 @@ test('failures are reported in one line, without the folder; output and results 
     isTemporary: true,
   });
   const gone = await build(CHART, 'helm', { helm: { ...helm, program: `${programs.path}/none` } });
-  expect(gone.refused).toMatchObject({ reason: 'RenderFailed' });
+  expect(gone.refused).toMatchObject({ reason: 'RendererMissing' });
 });
 
 test('with passthrough the files are delivered as they are, with the owner in the first line of the build file', async () => {

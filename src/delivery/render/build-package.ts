@@ -1,6 +1,7 @@
 import { ShareLimiter } from '../../foundation/concurrency/share-limiter.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { type FolderProgramOptions, runOnFolder } from '../../function/external/folder-program.ts';
+import { isExecutable } from '../../function/external/locate-program.ts';
 import { pathProblem } from '../path-rules.ts';
 import { PackageRefused, refusalOf } from '../refusal.ts';
 import { MAX_PACKAGE_BYTES, type ManifestsOutcome, manifestsOf } from '../tree/manifests.ts';
@@ -44,7 +45,7 @@ export function isBuiltFromFiles(files: ReadonlyMap<string, Uint8Array>, render:
 export function buildFromFiles(files: ReadonlyMap<string, Uint8Array>, render: RenderMode = 'none'): ManifestsOutcome {
   try {
     const { file } = render === 'passthrough' ? kindOfPackage(files) : {};
-    if (file === undefined) return manifestsOf(files);
+    if (file === undefined) return manifestsOf(files, render);
     return { manifests: passThrough(files, file) };
   } catch (error) {
     return { refused: refusalOf(error) };
@@ -93,7 +94,9 @@ export function packageBuilder(programs: RenderPrograms): BuildPackage {
     } catch (error) {
       // An error of the system, such as a full disk, says nothing about the package.
       const isExpected = error instanceof PackageRefused || isSluiceError(error);
-      const isTemporary = !isExpected || isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable');
+      const isMissing = error instanceof PackageRefused && error.reason === 'RendererMissing';
+      const isTemporary =
+        !isExpected || isMissing || isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable');
       return { refused: refusalOf(error), ...(isTemporary ? { isTemporary } : {}) };
     }
   };
@@ -116,6 +119,7 @@ async function runProgram(
     const problem = pathProblem(name);
     if (problem !== undefined) throw new PackageRefused('InvalidPath', `path ${JSON.stringify(name)} ${problem}`);
   }
+  if (!(await isExecutable(program.program))) throw rendererMissing(render, `${program.program} is no executable file`);
   const limits = { ...program, outputBytes: MAX_PACKAGE_BYTES };
   const { exitCode, stdout, stderr } = await runOnFolder(limits, files, (folder) =>
     render === 'helm'
@@ -123,7 +127,14 @@ async function runProgram(
       : ['build', folder, '--load-restrictor', 'LoadRestrictionsRootOnly'],
   );
   if (exitCode === 0) return stdout;
+  // A script without its interpreter, for example: the program that sets the limits starts it.
+  if (/^prlimit: failed to execute /.test(stderr)) throw rendererMissing(render, shortened(stderr));
   throw new PackageRefused('RenderFailed', `${render} failed: ${shortened(stderr) || `exit code ${exitCode}`}`);
+}
+
+function rendererMissing(render: RenderMode, why: string): PackageRefused {
+  const message = `cannot render the package: ${why}; name a program with --${render} when the server starts`;
+  return new PackageRefused('RendererMissing', message);
 }
 
 /** Neither program reads them, and a chart would contain them as files. */

@@ -1,3 +1,4 @@
+import type { DeliveryTarget } from '../../resource/kinds/sluice/delivery-target.ts';
 import { compareText, joinPath, pathProblem } from '../path-rules.ts';
 import { type DeliveryRefusal, PackageRefused, refusalOf } from '../refusal.ts';
 import { readYaml, type YamlDocument, YamlProblem } from '../yaml/read-yaml.ts';
@@ -8,6 +9,8 @@ import { describeObject, identityOf, isOpenSecret, type ManifestObject, objectsI
 /** Limit of the bytes of YAML in a package, and of the characters that are written for it. */
 export const MAX_PACKAGE_BYTES = 4 * 1024 * 1024;
 const MAX_OBJECTS = 10_000;
+
+type RenderMode = NonNullable<DeliveryTarget['spec']['render']>;
 
 /** The parts of a package that are delivered to clusters. */
 export interface Manifests<File = Uint8Array> {
@@ -39,15 +42,15 @@ const BUILD_FILES = new Set(['kustomization.yaml', 'kustomization.yml', 'Kustomi
  * their items, JSON as `<file>.json.yaml`. Comments are dropped, since readers disagree on where some of them end. It depends on
  * the files alone, so a result may be cached by the id of their tree.
  */
-export function manifestsOf(files: ReadonlyMap<string, Uint8Array>): ManifestsOutcome {
+export function manifestsOf(files: ReadonlyMap<string, Uint8Array>, render: RenderMode = 'none'): ManifestsOutcome {
   try {
-    return { manifests: build(files) };
+    return { manifests: build(files, render) };
   } catch (error) {
     return { refused: refusalOf(error) };
   }
 }
 
-function build(files: ReadonlyMap<string, Uint8Array>): Manifests {
+function build(files: ReadonlyMap<string, Uint8Array>, render: RenderMode): Manifests {
   const paths = [...files.keys()].sort(compareText);
   for (const path of paths) {
     const problem = pathProblem(path);
@@ -66,7 +69,7 @@ function build(files: ReadonlyMap<string, Uint8Array>): Manifests {
   const room = { left: MAX_PACKAGE_BYTES };
   for (const path of paths) {
     if (BUILD_FILES.has(baseName(path))) {
-      checkBuildFile(path, read(path, files, size));
+      checkBuildFile(path, read(path, files, size), render);
       continue;
     }
     if (!/\.(?:ya?ml|json)$/.test(path) || functionConfigs.has(path)) continue;
@@ -99,13 +102,22 @@ function build(files: ReadonlyMap<string, Uint8Array>): Manifests {
 }
 
 /** The output of a kustomization or a chart differs from its files, so neither can be delivered or ignored. */
-function checkBuildFile(path: string, documents: readonly YamlDocument[]): void {
+function checkBuildFile(path: string, documents: readonly YamlDocument[], render: RenderMode): void {
   const isLocal = ({ value }: YamlDocument): boolean =>
     textAt(value, 'metadata', 'annotations', 'config.kubernetes.io/local-config') === 'true';
-  if (baseName(path) !== 'Chart.yaml' && documents.every(isLocal)) return;
+  const name = baseName(path);
+  const isChart = name === 'Chart.yaml';
+  if (!isChart && documents.every(isLocal)) return;
+  // The mode concerns the file at the root of a package alone.
+  const fitting = isChart ? 'helm' : 'kustomize';
+  const mode =
+    path === name && render !== fitting
+      ? `set spec.render: ${fitting} on the target (now ${render}), `
+      : 'spec.render applies to a file at the root of the package only; ';
+  const mark = isChart ? '' : ', or mark it with annotation config.kubernetes.io/local-config: "true"';
   throw new PackageRefused(
     'OwnBuildFile',
-    `${path}: cannot deliver the output of a ${baseName(path)}; set spec.render on the target (for a file at the root of the package), render it into plain manifests and remove it, or mark a kustomization with annotation config.kubernetes.io/local-config: "true"`,
+    `${path}: cannot deliver the output of a ${name}; ${mode}render it into plain manifests and remove it${mark}`,
   );
 }
 

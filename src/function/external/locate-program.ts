@@ -57,7 +57,8 @@ function candidates(name: string, allowed: AllowedPrograms): string[] {
     .map((folder) => join(folder, name));
 }
 
-async function isExecutable(path: string): Promise<boolean> {
+/** True for a file that this process may execute. */
+export async function isExecutable(path: string): Promise<boolean> {
   try {
     if (!(await stat(path)).isFile()) return false;
     await access(path, constants.X_OK);
