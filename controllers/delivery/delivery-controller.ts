@@ -26,6 +26,7 @@ import { EventDeduplicator } from '../event-deduplicator.ts';
 import { Maintainer } from '../repository/maintainer.ts';
 import { recordOnRevisions } from '../revision-events.ts';
 import type { BuiltFolders } from './built-folders.ts';
+import { namingDeletedOwners } from './deleted-owners.ts';
 import {
   BLOCKING_REASONS,
   changedFolders,
@@ -239,6 +240,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       const kept = new Set(drifts.map(({ of }) => packageKey(of)));
       result = await update(kept);
     }
+    result = { ...result, refused: await namingDeletedOwners(client, target, result.refused, signal) };
     let commit: Oid | undefined;
     if (result.edits.size > 0) {
       const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };

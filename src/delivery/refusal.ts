@@ -23,6 +23,8 @@ export interface DeliveryRefusal {
   readonly reason: RefusalReason;
   /** For users: names file and line where there is one, never the content of a Secret. */
   readonly message: string;
+  /** The target that the folder belongs to, of ForeignFolder. */
+  readonly otherTarget?: string;
 }
 
 /** Ends the processing of one package; the loop over packages catches it. */

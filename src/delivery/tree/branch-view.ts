@@ -3,6 +3,13 @@ import { type BranchFiles, parentOf } from './branch-files.ts';
 import { blobIdOf, type DesiredFile } from './desired-file.ts';
 import type { FolderOwner } from './kustomization.ts';
 
+/** Why a target must not write a folder. */
+interface ForeignReason {
+  readonly why: string;
+  /** The target that wrote it. */
+  readonly otherTarget?: string;
+}
+
 /** The branch of a target as this target sees it: which folders it may change, and how. */
 export class BranchView {
   readonly #files: BranchFiles;
@@ -54,17 +61,20 @@ export class BranchView {
    * Returns why this target must not write a folder: the folder contains, or is inside of, files of another owner or of a
    * folder that must stay; undefined if it may be written.
    */
-  foreignReason(folder: string, wanted: { readonly repository: string; readonly package: string }): string | undefined {
+  foreignReason(
+    folder: string,
+    wanted: { readonly repository: string; readonly package: string },
+  ): ForeignReason | undefined {
     const { directory, owners } = this.#files;
     for (let path = folder; path.length > directory.length; path = parentOf(path)) {
-      if (this.#files.get(path) !== undefined) return `${path} is a file`;
+      if (this.#files.get(path) !== undefined) return { why: `${path} is a file` };
       const owner = owners.get(path);
       const isSame = path === folder && owner?.target === this.#target && owner.repository === wanted.repository;
       if (owner !== undefined && !isSame && !this.#isFree(owner)) return this.#describeOwner(path, owner);
     }
     for (const path of this.#files.below(folder)) {
       const found = this.#ownerAround(path);
-      if (found === undefined) return `${path} was not written by Sluice`;
+      if (found === undefined) return { why: `${path} was not written by Sluice` };
       const [inner, owner] = found;
       if (inner !== folder && !this.#isFree(owner)) return this.#describeOwner(inner, owner);
     }
@@ -75,10 +85,10 @@ export class BranchView {
     return owner.target === this.#target && !this.#unreadable.has(owner.repository);
   }
 
-  #describeOwner(folder: string, owner: FolderOwner): string {
+  #describeOwner(folder: string, owner: FolderOwner): ForeignReason {
     const name = `${folder} was written for package ${owner.repository}/${owner.package}`;
-    if (owner.target !== this.#target) return `${name} of target ${owner.target}`;
-    return `${name}, whose repository cannot be read at present`;
+    if (owner.target !== this.#target) return { why: `${name} of target ${owner.target}`, otherTarget: owner.target };
+    return { why: `${name}, whose repository cannot be read at present` };
   }
 
   /** The innermost folder of Sluice that contains a file. */

@@ -27,10 +27,12 @@ export function manifestsToWrite(
       'UnencryptedSecret',
       `${secret} is not encrypted: seal or encrypt it, refer to an external Secret, or set allowSecrets: true on the target`,
     );
-  const why = branch.foreignReason(folder, revision);
-  if (why === undefined) return built;
+  const foreign = branch.foreignReason(folder, revision);
+  if (foreign === undefined) return built;
+  const { why, ...owner } = foreign;
   const advice = 'move it away or choose another directory';
-  return refusedFor('ForeignFolder', `folder ${folder} must not be written: ${why}; ${advice}`);
+  const { refused } = refusedFor('ForeignFolder', `folder ${folder} must not be written: ${why}; ${advice}`);
+  return { refused: { ...refused, ...owner } };
 }
 
 export function refusedFor(reason: DeliveryRefusal['reason'], message: string) {
