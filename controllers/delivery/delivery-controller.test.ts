@@ -130,7 +130,11 @@ describe('delivery controller', () => {
       status: { conditions: [{ type: 'Ready', status: 'False' }] },
     });
     expect(await world.events('edge')).toEqual([`RepositoryMissing: ${text}`]);
-    await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { selector: { repositories: ['apps', 'pakages'] } } });
+    await world.client.patch(
+      deliveryTargetKind,
+      { name: 'edge' },
+      { spec: { selector: { repositories: ['apps', 'pakages'] } } },
+    );
     await reconcile();
     expect(await statusOf(world)).toMatchObject({
       ...{ reason: 'Delivered', message: `1 package is delivered; ${text}` },

@@ -1,7 +1,6 @@
 import { conditionsOf } from '../../kptfile-schema/index.ts';
 import type { DeliveredPackages } from '../../src/delivery/delivered/delivered-packages.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
-import { joinPath, normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import type { BuildPackage } from '../../src/delivery/render/build-package.ts';
 import { type PackageRefusal, packageKey, selectRevisions } from '../../src/delivery/selection/select-revisions.ts';
 import type { KeyedMutex } from '../../src/foundation/concurrency/mutex.ts';
@@ -169,7 +168,7 @@ async function explainTarget(
   const { last } = branch;
   if (isThere) {
     const at = timestamp(branch.last?.time ?? 0);
-    const message = `on ${place}${driftOf(target, revision)}`;
+    const message = `on ${place}`;
     return { target: name, state: 'Delivered', commit: last?.commit ?? '', at, message };
   }
   const before = last?.revision === undefined ? '' : `; v${last.revision} was, in commit ${last.commit.slice(0, 12)}`;
@@ -207,16 +206,6 @@ function refusalIn({ status, metadata }: Stored<DeliveryTarget>, { key }: Packag
   if (ready.reason !== 'Partial') return ready.message;
   const own = ready.message.split('; ').find((part) => part.startsWith(`${packageKey(key)}: `));
   return own?.slice(packageKey(key).length + 2);
-}
-
-/** The change by another writer that the folder of the package keeps, as the status of the target has it, which names the first ones. */
-function driftOf({ status, spec, metadata }: Stored<DeliveryTarget>, { key }: PackageRevision): string {
-  const drifted = findCondition(status?.conditions, 'Drifted');
-  if (drifted?.status !== 'True') return '';
-  const folder = joinPath(normalizeDirectory(spec.git.directory), key.package);
-  const own = drifted.message?.split('\n').find((line) => line.startsWith(`${folder} (v`));
-  if (own === undefined) return '';
-  return `; ${own.replace(/:$/, '')}, and is kept so (spec.drift: Report); see condition Drifted of target ${metadata.name}`;
 }
 
 /** Returns how to restore a missing tag if the target has recorded its commit. */

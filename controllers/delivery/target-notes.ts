@@ -46,13 +46,16 @@ function rollbackNotes({ metadata, status }: Stored<DeliveryTarget>, { key, revi
 }
 
 /** A change that stays. */
-function driftNotes({ spec, status }: Stored<DeliveryTarget>, { key }: PackageRevision): string[] {
+function driftNotes({ spec, status, metadata }: Stored<DeliveryTarget>, { key }: PackageRevision): string[] {
   const drifted = findCondition(status?.conditions, 'Drifted');
   if (drifted?.status !== 'True') return [];
   const folder = joinPath(normalizeDirectory(spec.git.directory), key.package);
   const [summary = '', ...lines] = drifted.message.split('\n');
   const own = lines.find((line) => line.startsWith(`${folder} (v`));
-  if (own !== undefined) return [`drifted: ${own.replace(/:$/, '')}; the change is kept (spec.drift: Report)`];
+  if (own !== undefined)
+    return [
+      `drifted: ${own.replace(/:$/, '')}; the change is kept (spec.drift: Report); see condition Drifted of target ${metadata.name}`,
+    ];
   // The condition has room for some folders only.
   const described = lines.filter((line) => / \(v\d+\) was changed by /.test(line)).length;
   const total = Number(/changed (\d+) folder/.exec(summary)?.[1] ?? 0);

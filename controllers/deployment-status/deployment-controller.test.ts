@@ -346,7 +346,10 @@ describe('read-back of Flux', () => {
     [{ name: 'nope' }, 'Kustomization flux-system/nope does not exist; check spec.engine.name'],
     [{ name: 'edge', namespace: 'nope' }, 'Kustomization nope/edge does not exist'],
     [{ namespace: 'nope' }, 'namespace nope has no Kustomization'],
-    [{ selector: { matchLabels: { a: 'b' } } }, 'no Kustomization in namespace flux-system matches spec.engine.selector'],
+    [
+      { selector: { matchLabels: { a: 'b' } } },
+      'no Kustomization in namespace flux-system matches spec.engine.selector',
+    ],
     [{ name: 'edge' }, 'the source of Kustomization flux-system/edge is not the repository'],
   ])('an engine with %j, which has no such object, is named', async (named, message) => {
     await publish(world, 'web');

@@ -19,6 +19,7 @@ import type { DeliveryTarget } from '../../../src/resource/kinds/sluice/delivery
 import type { Stored } from '../../../src/resource/object/object.ts';
 import type { RequestContext } from '../../../src/resource/object/request-context.ts';
 import { BuiltFolders } from '../built-folders.ts';
+import { SUSPENDED } from '../delivery-report.ts';
 import { deliveredBefore, findDrift } from '../drift/find-drift.ts';
 import { type EditedFiles, editedFiles } from '../edited-files.ts';
 import type { DeliveryExplainerOptions } from '../explain-delivery.ts';
@@ -172,7 +173,7 @@ export class DeliveryPreviews {
     const refused = (reason: string, message: string): Outcome => ({
       preview: { ...place, state: 'Refused', reason, message },
     });
-    if (target.spec.suspend === true) return refused('Suspended', 'spec.suspend is set; nothing is delivered');
+    if (target.spec.suspend === true) return refused('Suspended', SUSPENDED);
     const { repositories: repositoryObjects, mirrors, mirrorOf } = this.#options;
     const registered = await packageRepositoryAt(git, repositoryObjects(), revision.namespace);
     if (registered !== undefined)

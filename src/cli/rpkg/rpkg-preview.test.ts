@@ -46,7 +46,7 @@ test('prints the patch of each target on stdout, and on stderr what does not cha
     `# target west: v1 of ${name} on branch main of ${join(cli.folder, 'west.git')}`,
   ]);
   expect(all.stderr).toBe(
-    `warning: target asleep would not deliver v1 of ${name}: spec.suspend is set; nothing is delivered\n`,
+    `warning: target asleep would not deliver v1 of ${name}: nothing is changed while spec.suspend is set\n`,
   );
   expect((await cli.run('rpkg', 'preview', name, '--target', 'east')).stdout).toBe(one.stdout);
   const json = await cli.run('rpkg', 'preview', name, '--target', 'west', '-o', 'json');
