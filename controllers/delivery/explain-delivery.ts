@@ -198,14 +198,22 @@ function explainSuspended(
   };
 }
 
+/** The start of another refusal, or of an unknown repository, in the message of Ready. */
+const OTHER_PROBLEM = /^(?:\S+: [A-Z][A-Za-z]+: |repository )/;
+
 /** The refusal of the package in the status of the target, which is truncated and has the refusals of all packages in one text. */
 function refusalIn({ status, metadata }: Stored<DeliveryTarget>, { key }: PackageRevision): string | undefined {
   const ready = findCondition(status?.conditions, 'Ready');
   if (ready?.status !== 'False' || (ready.observedGeneration ?? metadata.generation) !== metadata.generation)
     return undefined;
   if (ready.reason !== 'Partial') return ready.message;
-  const own = ready.message.split('; ').find((part) => part.startsWith(`${packageKey(key)}: `));
-  return own?.slice(packageKey(key).length + 2);
+  const parts = ready.message.split('; ');
+  const start = parts.findIndex((part) => part.startsWith(`${packageKey(key)}: `));
+  if (start < 0) return undefined;
+  // The advice of a refusal follows a semicolon too.
+  const next = parts.findIndex((part, at) => at > start && OTHER_PROBLEM.test(part));
+  const own = parts.slice(start, next < 0 ? undefined : next).join('; ');
+  return own.slice(packageKey(key).length + 2);
 }
 
 /** Returns how to restore a missing tag if the target has recorded its commit. */

@@ -70,7 +70,13 @@ test('no delivery is predicted that the target refuses', async () => {
   await up();
   const { delivery } = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as WhyOutput;
   expect(delivery).toEqual([
-    { target: 'site', state: 'NotDelivered', message: expect.stringMatching(/the target refuses it: ForeignFolder: /) },
+    {
+      target: 'site',
+      state: 'NotDelivered',
+      message: expect.stringMatching(
+        /the target refuses it: ForeignFolder: .*; move it away or choose another directory$/,
+      ),
+    },
   ]);
 });
 
