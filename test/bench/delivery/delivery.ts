@@ -11,6 +11,7 @@ import { startServer } from '../git-server-process.ts';
 import { processLoad } from '../process-load.ts';
 import { addRevision, git, kptfile, manifest, packageName, synthesize } from '../synthetic-repository.ts';
 import { median, milliseconds, percentile, printTable, ratio } from '../table.ts';
+import { engines } from './engines.ts';
 
 const SIZES = [100, 1_000, 6_000];
 const ROUNDS = 15;
@@ -30,12 +31,20 @@ interface OneChange {
 }
 
 /**
- * A target of 100, 1,000 and 6,000 packages behind Git over HTTP: one changed package from the approval to the commit, and all packages
- * changed at once. `--packages=100,1000` chooses the sizes.
+ * Delivery to Git alone, and to the engines. `--parts=commits,engines` chooses tables, `--packages=100,1000` the sizes of the first one.
  */
 export async function delivery(options: readonly string[] = []): Promise<void> {
-  const chosen = options.find((option) => option.startsWith('--packages='))?.slice('--packages='.length);
-  const sizes = chosen === undefined ? SIZES : chosen.split(',').map(Number);
+  const value = (name: string) => options.find((option) => option.startsWith(`--${name}=`))?.split('=')[1];
+  const parts = value('parts')?.split(',') ?? ['commits', 'engines'];
+  if (parts.includes('commits')) await commits(value('packages')?.split(',').map(Number) ?? SIZES);
+  if (parts.includes('engines')) await engines();
+}
+
+/**
+ * A target of 100, 1,000 and 6,000 packages behind Git over HTTP: one changed package from the approval to the commit, and all packages
+ * changed at once.
+ */
+async function commits(sizes: readonly number[]): Promise<void> {
   const rows: string[][] = [];
   const changes: OneChange[] = [];
   for (const packages of sizes) {

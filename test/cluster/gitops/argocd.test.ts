@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { skipFor } from '../../support/skip.ts';
-import { ARGOCD_HOOK_TOKEN, ARGOCD_NAMESPACE, ArgoCd } from '../support/gitops/argocd.ts';
+import { ArgoCd } from '../support/gitops/argocd.ts';
 import { ArgoCdEngine } from '../support/gitops/argocd-engine.ts';
 import { argoCdProgram } from '../support/gitops/argocd-program.ts';
 import { GitOpsWorld } from '../support/gitops/gitops-world.ts';
 import { redisProgram } from '../support/gitops/redis-program.ts';
 import { configMap, Scenario } from '../support/gitops/scenario.ts';
+import { argoCdTriggers } from '../support/gitops/triggers.ts';
 import { clusterPrograms } from '../support/programs.ts';
 import { argoCdStates } from './argocd-states.ts';
 import { corpusCase } from './corpus-case.ts';
@@ -49,18 +50,7 @@ describe('Argo CD syncs what Sluice delivers', { ...skipFor(missing), concurrent
   timelineCase(() => site);
   triggerCases(
     () => site,
-    () => ({
-      ...{ type: 'ArgoCD', namespace: ARGOCD_NAMESPACE },
-      rules: [
-        {
-          apiGroups: ['argoproj.io'],
-          resources: ['applications', 'applicationsets'],
-          verbs: ['list', 'watch', 'patch'],
-        },
-      ],
-      hook: () => ({ url: `${engine.url}/api/webhook`, token: ARGOCD_HOOK_TOKEN }),
-      hookFindsNewPackages: false,
-    }),
+    () => argoCdTriggers(engine),
   );
   quickStartCase(() => site);
   deliveryCases(() => site);

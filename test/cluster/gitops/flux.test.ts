@@ -2,12 +2,13 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { skipFor } from '../../support/skip.ts';
 import { capture } from '../support/gitops/capture.ts';
-import { FLUX_NAMESPACE, Flux } from '../support/gitops/flux.ts';
+import { Flux } from '../support/gitops/flux.ts';
 import { FluxEngine } from '../support/gitops/flux-engine.ts';
 import { fluxDefinitions } from '../support/gitops/flux-program.ts';
 import { GitOpsWorld } from '../support/gitops/gitops-world.ts';
-import { RECEIVER_TOKEN, ReceiverStandIn } from '../support/gitops/receiver-stand-in.ts';
+import { ReceiverStandIn } from '../support/gitops/receiver-stand-in.ts';
 import { configMap, Scenario } from '../support/gitops/scenario.ts';
+import { fluxTriggers } from '../support/gitops/triggers.ts';
 import { clusterPrograms } from '../support/programs.ts';
 import { corpusCase } from './corpus-case.ts';
 import { deliveryCases } from './delivery-cases.ts';
@@ -53,19 +54,7 @@ describe('Flux syncs what Sluice delivers', { ...skipFor(missing), concurrent: t
   timelineCase(() => site);
   triggerCases(
     () => site,
-    () => ({
-      ...{ type: 'Flux', namespace: FLUX_NAMESPACE },
-      rules: [
-        { apiGroups: ['kustomize.toolkit.fluxcd.io'], resources: ['kustomizations'], verbs: ['list', 'watch'] },
-        {
-          apiGroups: ['source.toolkit.fluxcd.io'],
-          resources: ['gitrepositories'],
-          verbs: ['list', 'watch', 'patch'],
-        },
-      ],
-      hook: (place) => ({ url: receiver.urlOf(place), token: RECEIVER_TOKEN }),
-      hookFindsNewPackages: true,
-    }),
+    () => fluxTriggers(receiver),
   );
   quickStartCase(() => site);
   deliveryCases(() => site);

@@ -1,23 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import type { KubeObject } from '../../support/api/kube-api.ts';
-import { applyObjects } from '../support/apply-objects.ts';
 import { configMap, deployment, type Scenario } from '../support/gitops/scenario.ts';
+import { isHealthy, readTarget, type TriggerSetup } from '../support/gitops/triggers.ts';
 
 /** Milliseconds: the resolution of the figures. */
 const POLL_MS = 20;
-
-export interface TriggerSetup {
-  readonly type: 'ArgoCD' | 'Flux';
-  /** Namespace of the objects of the engine. */
-  readonly namespace: string;
-  /** Rights in that namespace that docs/delivery.md lists for read-back and the annotation. */
-  readonly rules: readonly object[];
-  /** The address that pushes to a place are posted to, and the token of their signature. */
-  hook(place: string): { readonly url: string; readonly token: string };
-  /** True if the webhook also starts the sync of a package that is new in the target. */
-  readonly hookFindsNewPackages: boolean;
-}
 
 /** A sync starts with the push, although the engine polls once in an hour, and it does not where there is no trigger. */
 export function triggerCases(of: () => Scenario, setup: () => TriggerSetup): void {
@@ -27,20 +13,13 @@ export function triggerCases(of: () => Scenario, setup: () => TriggerSetup): voi
       concurrent: false,
     }, async () => {
       const site = of();
-      const { type, namespace, hook, hookFindsNewPackages } = setup();
+      const { hookFindsNewPackages } = setup();
       const name = `trigger-${trigger.toLowerCase()}`;
-      const { url, token } = hook(name);
-      const data = { token, kubeconfig: await kubeconfigOf(site, name, setup()) };
-      await site.world.create('Secret', { metadata: { name }, stringData: data });
-      const engine = { type, namespace, kubeconfigSecretRef: { name, key: 'kubeconfig' } };
       const [known, added] = [`${name}-known`, `${name}-added`];
-      const webhook = { type: trigger, url, secretRef: { name } };
-      const triggered = await site.target(name, [known, added], {
-        spec: { engine: { ...engine, trigger: trigger === 'Webhook' ? webhook : { type: trigger } } },
-      });
+      const triggered = await readTarget(site, setup(), { name, packages: [known, added], trigger });
       // Packages of its own: two Applications with the same objects would revert each other.
       const silentOf = (path: string) => `${path}-silent`;
-      const silent = await site.target(silentOf(name), [known, added].map(silentOf), { spec: { engine } });
+      const silent = await readTarget(site, setup(), { name: silentOf(name), packages: [known, added].map(silentOf) });
       const files = (path: string, value: string) => ({
         'cm.yaml': configMap(path, 'default', value),
         'main.yaml': deployment(path, {}, { replicas: Number(value) }),
@@ -105,28 +84,4 @@ export function triggerCases(of: () => Scenario, setup: () => TriggerSetup): voi
         );
       }
     });
-}
-
-function isHealthy(status: unknown, commit: string): boolean {
-  const { deployment } = status as {
-    readonly deployment?: { readonly commit?: string; readonly healthy: { status: string } };
-  };
-  return deployment?.commit === commit && deployment.healthy.status === 'True';
-}
-
-/** Gives a user the rights that the documentation lists. Returns the text of its kubeconfig. */
-async function kubeconfigOf(site: Scenario, name: string, { namespace, rules }: TriggerSetup): Promise<string> {
-  const { cluster, plane } = site.world;
-  const metadata = { name, namespace };
-  const apiGroup = 'rbac.authorization.k8s.io';
-  const objects = [
-    { apiVersion: `${apiGroup}/v1`, kind: 'Role', metadata, rules },
-    {
-      ...{ apiVersion: `${apiGroup}/v1`, kind: 'RoleBinding', metadata },
-      roleRef: { apiGroup, kind: 'Role', name },
-      subjects: [{ apiGroup, kind: 'User', name }],
-    },
-  ];
-  await applyObjects(cluster, objects as unknown as readonly KubeObject[]);
-  return readFile(await plane.userKubeconfig(name), 'utf8');
 }

@@ -16,12 +16,12 @@ export const ARGOCD_NAMESPACE = 'argocd';
 const DEFINITIONS = ['application-crd', 'applicationset-crd', 'appproject-crd'].map((name) => `crds/${name}`);
 const CONFIGURATION = ['cm', 'cmd-params-cm', 'secret', 'rbac-cm', 'ssh-known-hosts-cm', 'tls-certs-cm', 'gpg-keys-cm'];
 
-/** Argo CD's own default is two to three minutes. */
-const POLL_INTERVAL = '1h';
 /** The value of `webhook.github.secret`. */
 export const ARGOCD_HOOK_TOKEN = 'token-of-the-webhook';
 
 export interface ArgoCdPrograms {
+  /** Default: an hour, so that only triggers start a sync. Argo CD's own default is two to three minutes. */
+  readonly pollInterval?: string;
   readonly cluster: ClusterPrograms;
   readonly argocd: ArgoCdProgram;
   readonly redis: RedisProgram;
@@ -61,7 +61,11 @@ export class ArgoCd implements AsyncDisposable {
     return this.#url;
   }
 
-  async #start({ cluster, argocd, redis }: ArgoCdPrograms, kubeconfig: string, logs: string): Promise<void> {
+  async #start(
+    { pollInterval = '1h', cluster, argocd, redis }: ArgoCdPrograms,
+    kubeconfig: string,
+    logs: string,
+  ): Promise<void> {
     const folder = (name: string) => join(this.#folder, name);
     for (const name of ['tls', 'ssh', 'plugins', 'gpg/keys', 'gpg/source', 'tmp', 'redis'])
       await mkdir(folder(name), { recursive: true, mode: 0o700 });
@@ -70,10 +74,9 @@ export class ArgoCd implements AsyncDisposable {
       ARGOCD_GPG_ENABLED: 'true',
       ARGOCD_GNUPGHOME: folder('gpg/keys'),
       ARGOCD_GPG_DATA_PATH: folder('gpg/source'),
-      // Nothing is synced because of a poll: only triggers start it.
-      ARGOCD_APPLICATIONSET_CONTROLLER_REQUEUE_AFTER: POLL_INTERVAL,
+      ARGOCD_APPLICATIONSET_CONTROLLER_REQUEUE_AFTER: pollInterval,
       ARGOCD_RECONCILIATION_JITTER: '0s',
-      ARGOCD_RECONCILIATION_TIMEOUT: POLL_INTERVAL,
+      ARGOCD_RECONCILIATION_TIMEOUT: pollInterval,
       ARGOCD_PLUGINSOCKFILEPATH: folder('plugins'),
       ARGOCD_SSH_DATA_PATH: folder('ssh'),
       ARGOCD_TLS_DATA_PATH: folder('tls'),

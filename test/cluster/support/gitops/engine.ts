@@ -17,6 +17,8 @@ export interface PackageReport {
 export interface FollowOptions {
   /** Settings that replace those of the object that syncs the place: Flux's Kustomization, the Application of each package in Argo CD. */
   readonly spec?: object;
+  /** Default: an hour, so that only triggers start a sync. Argo CD has one interval for all places. */
+  readonly pollInterval?: string;
   /** Syncs only commits with a good signature. */
   readonly verify?: { readonly publicKey: string; readonly keyId: string };
 }

@@ -19,11 +19,10 @@ export class FluxEngine implements Engine {
     this.#cluster = cluster;
   }
 
-  async follow(place: DeliveredPlace, { spec = {}, verify }: FollowOptions = {}): Promise<void> {
+  async follow(place: DeliveredPlace, { spec = {}, pollInterval = '1h', verify }: FollowOptions = {}): Promise<void> {
     const objects = objectsOf(place);
     const [source, kustomization] = objects;
-    // Nothing is read because of a poll: only triggers start it.
-    Object.assign(source?.spec ?? {}, { interval: '1h' });
+    Object.assign(source?.spec ?? {}, { interval: pollInterval });
     Object.assign(kustomization?.spec ?? {}, { retryInterval: '2s', timeout: '30s' }, spec);
     if (verify === undefined) return void (await applyObjects(this.#cluster, objects));
     const name = `${place.name}-keys`;

@@ -15,6 +15,8 @@ export class PackageAuthor {
   readonly #repository: string;
   /** The last published workspace of each package. */
   readonly #published = new Map<string, string>();
+  /** Package and workspace of each draft, by its name. */
+  readonly #drafts = new Map<string, { readonly path: string; readonly workspace: string }>();
 
   constructor(api: KubeApi, repository: string) {
     this.#api = api;
@@ -41,6 +43,7 @@ export class PackageAuthor {
       ({ status }) => status !== 409,
     );
     accepted(write, `write ${name}`);
+    this.#drafts.set(name, { path, workspace });
     return name;
   }
 
@@ -51,6 +54,8 @@ export class PackageAuthor {
 
   async approve(name: string): Promise<void> {
     await this.#step(`${REVISIONS}/${name}/approval`, 'Published');
+    const draft = this.#drafts.get(name);
+    if (draft !== undefined) this.#published.set(draft.path, draft.workspace);
   }
 
   /** Sets a condition of a revision to True, as a reviewer. */
@@ -74,7 +79,6 @@ export class PackageAuthor {
     const name = await this.draft(path, workspace, files);
     await this.propose(name);
     await this.approve(name);
-    this.#published.set(path, workspace);
     return name;
   }
 
