@@ -14,6 +14,8 @@ export interface TimedDeployment {
   readonly healthy: TimedState;
   /** True if the engine reported this content as healthy before. Absent while it is healthy. */
   readonly wasHealthy?: boolean | undefined;
+  /** A tree of the target's directory in which the package has the content that the engine reported as healthy last. */
+  readonly healthyTree?: string | undefined;
   /** True if the report is about other packages too. Absent while it is healthy. */
   readonly isShared?: boolean | undefined;
 }
@@ -57,6 +59,17 @@ export function deploymentOf(deployment: TargetDeployment, name: PackageName): T
   return { synced: { ...UNLISTED, since }, healthy: { ...UNLISTED, since } };
 }
 
+/**
+ * A tree of the target's directory, or a commit, in which the package has the content that the engine reported as healthy last; undefined
+ * if it never did.
+ */
+export function healthyContent(deployment: TargetDeployment, name: PackageName): string | undefined {
+  const { healthy, wasHealthy, healthyTree } = deploymentOf(deployment, name);
+  if (healthyTree !== undefined) return healthyTree;
+  // A status of an earlier version.
+  return healthy.status === 'True' || wasHealthy === true ? deployment.commit : undefined;
+}
+
 type Untimed = Pick<TimedState, 'status' | 'reason' | 'message'>;
 
 /** `next` with the time since when its status holds, which never goes back, whatever the clock does. `now` is RFC 3339. */
@@ -74,8 +87,8 @@ function laterOf(one: string, other: string): string {
 export interface EvaluatedPackage extends PackageName, Pick<PackageDeployment, 'synced' | 'healthy'> {
   /** True if an object of the engine that reports the package deploys others too. */
   readonly isShared?: boolean;
-  /** True if the delivered content is that of the evaluation before. */
-  readonly isUnchanged?: boolean;
+  /** True if the delivered content is the `healthyContent` of the report before; undefined if they could not be compared. */
+  readonly isUnchanged?: boolean | undefined;
 }
 
 export interface TargetDeploymentOptions {
@@ -84,6 +97,8 @@ export interface TargetDeploymentOptions {
   readonly engine?: TargetDeployment['engine'];
   /** Of the delivery. */
   readonly commit: string | undefined;
+  /** The tree of the target's directory in `commit`; undefined if it was not read. */
+  readonly tree?: string | undefined;
   readonly objects: TargetDeployment['objects'];
   readonly before: TargetDeployment | undefined;
   /** Milliseconds since the epoch. */
@@ -96,7 +111,7 @@ export interface TargetDeploymentOptions {
  */
 export function targetDeployment(
   packages: readonly EvaluatedPackage[],
-  { delivered, engine, commit, objects, before, now }: TargetDeploymentOptions,
+  { delivered, engine, commit, tree, objects, before, now }: TargetDeploymentOptions,
 ): TargetDeployment {
   const time = new Date(now).toISOString();
   const listed: ListedPackage[] = packages.map((one) => {
@@ -106,7 +121,7 @@ export function targetDeployment(
       ...{ repository, package: path },
       synced: timed(brief(synced), previous?.synced, time),
       healthy: timed(brief(healthy), previous?.healthy, time),
-      ...historyOf(one, previous),
+      ...historyOf(one, before && healthyContent(before, one), tree),
     };
   });
   const groups = Map.groupBy(listed, textOf);
@@ -141,19 +156,30 @@ function brief({ status, reason, message }: DeploymentState): DeploymentState {
   return { status, reason, message: engineText(message, MAX_LISTED_MESSAGE_CHARACTERS) };
 }
 
-/** What decides whether an unhealthy package can be the cause of the failure that is reported. */
+/**
+ * What decides whether an unhealthy package can be the cause of the failure that is reported. Of all packages whose content is as it was
+ * the tree is the present one, so that they share a state. It stays through deliveries that could not be compared, such as those during
+ * an outage of the engine.
+ */
 function historyOf(
   { healthy, isShared, isUnchanged }: EvaluatedPackage,
-  previous: TimedDeployment | undefined,
-): Pick<TimedDeployment, 'wasHealthy' | 'isShared'> {
-  if (healthy.status === 'True') return {};
-  const wasHealthy = isUnchanged === true && (previous?.healthy.status === 'True' || previous?.wasHealthy === true);
-  return { ...(wasHealthy ? { wasHealthy } : {}), ...(isShared === true ? { isShared } : {}) };
+  before: string | undefined,
+  tree: string | undefined,
+): Pick<TimedDeployment, 'wasHealthy' | 'healthyTree' | 'isShared'> {
+  const isHealthy = healthy.status === 'True';
+  let healthyTree = before;
+  if (isHealthy || isUnchanged === true) healthyTree = tree;
+  else if (isUnchanged === false) healthyTree = undefined;
+  return {
+    ...(!isHealthy && isUnchanged === true ? { wasHealthy: true } : {}),
+    ...(healthyTree === undefined ? {} : { healthyTree }),
+    ...(!isHealthy && isShared === true ? { isShared } : {}),
+  };
 }
 
-function textOf({ synced, healthy, wasHealthy, isShared }: TimedDeployment): string {
+function textOf({ synced, healthy, wasHealthy, healthyTree, isShared }: TimedDeployment): string {
   const part = ({ status, reason, message }: TimedState) => [status, reason, message];
-  return JSON.stringify([part(synced), part(healthy), wasHealthy === true, isShared === true]);
+  return JSON.stringify([part(synced), part(healthy), wasHealthy === true, healthyTree, isShared === true]);
 }
 
 function timesOf({ synced, healthy }: TimedDeployment): string {
@@ -190,11 +216,12 @@ function commonOf(
     ...of(first),
     since: shared.map((one) => of(one).since).reduce(laterOf),
   });
-  const { wasHealthy, isShared } = first;
+  const { wasHealthy, healthyTree, isShared } = first;
   return {
     synced: latest(({ synced }) => synced),
     healthy: latest(({ healthy }) => healthy),
     ...(wasHealthy === undefined ? {} : { wasHealthy }),
+    ...(healthyTree === undefined ? {} : { healthyTree }),
     ...(isShared === undefined ? {} : { isShared }),
   };
 }

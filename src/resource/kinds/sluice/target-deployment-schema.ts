@@ -18,6 +18,12 @@ const history = {
     .boolean()
     .optional()
     .describe('True if the engine reported this content as healthy before; only with a status other than True.'),
+  healthyTree: z
+    .string()
+    .optional()
+    .describe(
+      "ID of a tree of the target's directory in which the package has the content that the engine reported as healthy last. Absent if a delivery has changed it since.",
+    ),
   isShared: z
     .boolean()
     .optional()
