@@ -55,8 +55,9 @@ export function deploymentOf(deployment: TargetDeployment, name: PackageName): T
   const listed = index.get(packageKey(name));
   if (listed !== undefined) return listed;
   if (deployment.unlisted === undefined) return deployment.common;
-  const { since } = deployment.unlisted;
-  return { synced: { ...UNLISTED, since }, healthy: { ...UNLISTED, since } };
+  const { since, healthyTree } = deployment.unlisted;
+  const history = healthyTree === undefined ? {} : { healthyTree };
+  return { synced: { ...UNLISTED, since }, healthy: { ...UNLISTED, since }, ...history };
 }
 
 /**
@@ -130,7 +131,8 @@ export function targetDeployment(
   const shared = common.filter((one) => !recent.has(one));
   const isShared = new Set(shared);
   const others = listed.filter((one) => !isShared.has(one));
-  const kept = others.length <= MAX_LISTED_PACKAGES ? others : others.toSorted(byBadness).slice(0, MAX_LISTED_PACKAGES);
+  const isLarge = others.length > MAX_LISTED_PACKAGES;
+  const kept = isLarge ? others.toSorted(worstFirst(common[0]?.healthyTree)).slice(0, MAX_LISTED_PACKAGES) : others;
   const isKept = new Set(kept);
   const unlisted = others.filter((one) => !isKept.has(one));
   const total = (of: (one: ListedPackage) => TimedState, word: string, previous: TimedState | undefined) =>
@@ -143,9 +145,7 @@ export function targetDeployment(
     healthy: total(({ healthy }) => healthy, 'healthy', before?.healthy),
     common: commonOf(shared, before, time),
     ...(kept.length === 0 ? {} : { packages: others.filter((one) => isKept.has(one)) }),
-    ...(unlisted.length === 0
-      ? {}
-      : { unlisted: { count: unlisted.length, since: unlisted.map(latestOf).reduce(laterOf) } }),
+    ...(unlisted.length === 0 ? {} : { unlisted: unlistedOf(unlisted, shared) }),
     ...(objects === undefined || objects.length === 0 ? {} : { objects }),
   };
 }
@@ -226,11 +226,24 @@ function commonOf(
   };
 }
 
+function unlistedOf(
+  unlisted: readonly ListedPackage[],
+  shared: readonly ListedPackage[],
+): NonNullable<TargetDeployment['unlisted']> {
+  const [healthyTree, ...others] = new Set([...unlisted, ...shared].map((one) => one.healthyTree));
+  return {
+    ...{ count: unlisted.length, since: unlisted.map(latestOf).reduce(laterOf) },
+    ...(healthyTree === undefined || others.length > 0 ? {} : { healthyTree }),
+  };
+}
+
 const BADNESS = { False: 0, Unknown: 1, True: 2 } as const;
 
-function byBadness(a: ListedPackage, b: ListedPackage): number {
+/** Of equal ones those without the usual tree come first, so that what is not listed has one tree. */
+function worstFirst(usualTree: string | undefined): (a: ListedPackage, b: ListedPackage) => number {
   const worst = ({ synced, healthy }: ListedPackage) => Math.min(BADNESS[synced.status], BADNESS[healthy.status]);
-  return worst(a) - worst(b);
+  const usual = ({ healthyTree }: ListedPackage) => Number(healthyTree === usualTree);
+  return (a, b) => worst(a) - worst(b) || usual(a) - usual(b);
 }
 
 /** The state of a target as a whole: the worst one of its packages, with the number of each. */
