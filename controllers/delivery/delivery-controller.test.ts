@@ -13,6 +13,7 @@ import {
   publish,
   publishNext,
   remove,
+  squashMain,
   statusOf,
   type TargetSpec,
 } from '../../test/support/delivery.ts';
@@ -310,6 +311,26 @@ describe('delivery controller', () => {
       'note 1',
       'pushed',
     ]);
+  });
+  test('lastCommit is the head if the repository has lost the commit, and stays if other writers commit on top of it', async () => {
+    await publish(world, 'web');
+    await create();
+    await reconcile();
+    const lastCommit = async () => (await statusOf(world)).status?.lastCommit;
+    const delivered = await lastCommit();
+    gitCli(site, ['update-ref', 'refs/heads/main', commitOnTop('note')]);
+    await reconcile();
+    expect(await lastCommit()).toBe(delivered);
+    // An open repository, then one that is opened after the loss.
+    for (const restarted of [controller, controllerOn(world)]) {
+      controller = restarted;
+      gitCli(site, ['update-ref', 'refs/heads/main', commitOnTop('note')]);
+      const squashed = squashMain(site);
+      await reconcile();
+      expect(await lastCommit()).toBe(squashed);
+    }
+    expect(commits()).toBe(1);
+    expect((await world.events('edge')).filter((text) => text.startsWith('Delivered'))).toHaveLength(1);
   });
   const commitOnTop = (message: string) => gitCli(site, ['commit-tree', '-p', 'main', '-m', message, 'main^{tree}']);
 

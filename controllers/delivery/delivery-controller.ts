@@ -265,8 +265,9 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const topics = ['commit', ...(unregistered.length > 0 ? ['repositories'] : []), ...driftTopics];
     events.forget(keyOf(target), new Set([...topics, ...result.refused.map(packageKey)]));
     const drifted = { folders: isKept ? drifts.length : 0, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
+    const isLastCommitLost = commit === undefined && (await branch.hasLost(target.status?.lastCommit, head.oid));
     return reportOf(target.status, known, {
-      ...{ result, wanted, folders, unreadable, unregistered, commit, head: head.oid, drifted },
+      ...{ result, wanted, folders, unreadable, unregistered, commit, head: head.oid, isLastCommitLost, drifted },
     });
   }
 

@@ -62,6 +62,8 @@ export interface DeliveryOutcome {
   readonly commit: Oid | undefined;
   /** The commit of the branch before it. */
   readonly head: Oid | undefined;
+  /** True if the repository no longer has `lastCommit` of the status. */
+  readonly isLastCommitLost: boolean;
   readonly drifted: DriftReport;
 }
 
@@ -82,7 +84,7 @@ export function reportOf(
   before: readonly DeliveredPackage[],
   outcome: DeliveryOutcome,
 ): DeliveryReport {
-  const { result, wanted, unreadable, unregistered, commit, head, drifted } = outcome;
+  const { result, wanted, unreadable, unregistered, commit, head, isLastCommitLost, drifted } = outcome;
   const delivered = result.packages.map(({ repository, package: path, revision }) => {
     const from = wanted.chosen.get(packageKey({ repository, package: path }));
     return { repository, package: path, revision, commit: from?.sourceCommit ?? '', tree: from?.sourceTree ?? '' };
@@ -90,9 +92,10 @@ export function reportOf(
   const packages = [...delivered, ...remainingPackages(before, outcome)].sort((a, b) =>
     compareText(packageKey(a), packageKey(b)),
   );
-  // After a crash between a commit and its report the branch has everything, at its head. The objects of packages may show it already.
+  // After a crash between a commit and its report the branch has everything, at its head. The objects of packages may show it already. The
+  // same holds if other commits have replaced the one of the status: the folders of the head were compared with what is desired.
   const digest = packagesDigest(packages);
-  const isKnown = status?.lastCommit !== undefined && digest === status.packagesDigest;
+  const isKnown = status?.lastCommit !== undefined && digest === status.packagesDigest && !isLastCommitLost;
   const common = {
     ...{ packages, digest, lastCommit: commit ?? (isKnown ? status.lastCommit : head) },
     endedRollbacks: wanted.endedRollbacks,

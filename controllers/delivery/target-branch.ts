@@ -60,6 +60,17 @@ export class TargetBranch {
     return { oid: await this.#git.resolveRef(this.#ref), isEmpty: false };
   }
 
+  /**
+   * True if the repository does not have a commit any more, as after a squash or a rebase of the branch and the collection of garbage, or
+   * in a new mirror. One that only the branch has lost counts as present: its trees and its history can be read, and to find out whether
+   * the head descends from it takes a walk through all commits between them.
+   */
+  async hasLost(commit: Oid | undefined, head: Oid | undefined): Promise<boolean> {
+    if (commit === undefined || commit === head) return false;
+    const [stat] = await this.#git.statObjects([commit]);
+    return stat?.type !== 'commit';
+  }
+
   /** True for a remote repository, of which the data folder has a mirror. */
   get isMirror(): boolean {
     return this.#remote !== undefined;

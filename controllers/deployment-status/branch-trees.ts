@@ -27,7 +27,7 @@ interface UnknownCommit {
 
 /** What is known of the commits of one target; kept between reconciliations, and may be dropped at any time. */
 export interface KnownTrees {
-  /** The tree of the target's directory by commit; null if the commit has none. */
+  /** The tree of the target's directory by commit; null if the commit has none. A tree is in it as its own. */
   readonly directories: LruCache<Oid, Oid | null>;
   /** The tree of a folder by the tree of the directory, a space and its path in it; null if there is none. */
   readonly folders: LruCache<string, Oid | null>;
@@ -92,8 +92,8 @@ export class BranchTrees {
   }
 
   /**
-   * Reads the trees of these folders at these commits. A commit that the mirror does not have is fetched with the branch: once, and again
-   * after growing pauses.
+   * Reads the trees of these folders at these commits, or in these trees of the directory. One that the mirror does not have is fetched
+   * with the branch: once, and again after growing pauses.
    */
   async read(wanted: ReadonlyMap<Oid, ReadonlySet<string>>, now: number, signal: AbortSignal): Promise<void> {
     const { directories, folders } = this.#known;
@@ -167,12 +167,15 @@ export class BranchTrees {
     }
   }
 
-  /** Reads the directory of the target at commits, and returns those that are not there. */
+  /** Reads the directory of the target at commits, or as trees, and returns those that are not there. */
   async #look(commits: readonly Oid[]): Promise<Oid[]> {
     if (commits.length === 0) return [];
     const stats = await this.#git.statObjects(commits);
-    const present = commits.filter((_, index) => stats[index]?.type === 'commit');
-    const trees = await this.#git.statObjects(present.map((commit) => `${commit}:${this.#directory}`));
+    const types = new Map(commits.map((commit, index) => [commit, stats[index]?.type]));
+    const present = commits.filter((commit) => types.get(commit) === 'commit' || types.get(commit) === 'tree');
+    const trees = await this.#git.statObjects(
+      present.map((commit) => (types.get(commit) === 'tree' ? commit : `${commit}:${this.#directory}`)),
+    );
     for (const [index, commit] of present.entries()) {
       const tree = trees[index];
       this.#known.directories.set(commit, tree?.type === 'tree' ? tree.oid : null);

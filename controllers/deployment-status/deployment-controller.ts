@@ -22,6 +22,7 @@ import {
 import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { sleep } from '../../src/foundation/time/backoff.ts';
 import type { Clock } from '../../src/foundation/time/clock.ts';
+import type { Oid } from '../../src/git/git-repository.ts';
 import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
 import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
@@ -135,13 +136,14 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
         return undefined;
       }
       const packages = await deliveredOf(client, options.delivered, target);
-      const { evaluated, reports, retryAfterMs, version } = await evaluate(target, packages, signal);
+      const { evaluated, tree, reports, retryAfterMs, version } = await evaluate(target, packages, signal);
       await write(target, packages, (before) =>
         targetDeployment(evaluated, {
           ...{
             delivered: deliveredState(target),
             engine: { settings: describeEngine(engine), version },
             commit: target.status?.lastCommit,
+            tree,
             objects: objectsOf(reports),
             before,
             now: clock.now(),
@@ -165,6 +167,8 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
     signal: AbortSignal,
   ): Promise<{
     readonly evaluated: readonly EvaluatedPackage[];
+    /** Of the target's directory in the delivery; undefined if it was not read. */
+    readonly tree?: Oid | undefined;
     readonly reports: readonly EngineReport[];
     readonly retryAfterMs?: number | undefined;
     /** See `DeploymentSources.versionOf`. */
@@ -186,16 +190,16 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
       const lastCommit = target.status?.lastCommit;
       if (lastCommit === undefined) {
         const none = state('Unknown', 'NotReported', 'Sluice has not delivered to the target yet');
-        return { evaluated: allPackages(target, packages, none), reports, retryAfterMs, version };
+        return { evaluated: allPackages(packages, none), reports, retryAfterMs, version };
       }
       if (absent !== undefined)
         return {
-          ...{ evaluated: allPackages(target, packages, state('Unknown', 'NotReported', absent)) },
+          ...{ evaluated: allPackages(packages, state('Unknown', 'NotReported', absent)) },
           ...{ reports, retryAfterMs, version },
         };
       const reported = reportedPackages(target, packages, reports);
-      const previousCommit = target.status?.deployment?.commit;
-      const wanted = wantedTrees(reported, lastCommit, previousCommit);
+      const before = target.status?.deployment;
+      const wanted = wantedTrees(reported, lastCommit, before);
       if (!isKnown(known, directory, wanted, clock.now())) await (await openBranch()).read(wanted, clock.now(), signal);
       const treeAt = treeLookup(known, directory);
       const unread = new Map<string, UnreadKustomization>();
@@ -208,15 +212,15 @@ export function deploymentStatusController(options: DeploymentStatusOptions): Co
         unread.clear();
       }
       const evaluated = evaluatePackages(reported, {
-        ...{ lastCommit, previousCommit, treeAt, includes, now: clock.now(), confirmed },
+        ...{ lastCommit, before, treeAt, includes, now: clock.now(), confirmed },
       });
-      return { evaluated, reports, retryAfterMs, version };
+      return { evaluated, tree: known.directories.get(lastCommit) ?? undefined, reports, retryAfterMs, version };
     } catch (error) {
       if (signal.aborted || isStopping) throw error;
       const message = engineText(messageOf(error));
       // A wrong setting too: reports cannot be read, and the Warning event of this reason shows it.
       const unreachable = state('Unknown', 'Unreachable', message);
-      return { evaluated: allPackages(target, packages, unreachable), reports: [], version: '' };
+      return { evaluated: allPackages(packages, unreachable), reports: [], version: '' };
     } finally {
       const opened = await branch?.catch(() => undefined);
       await opened?.close();

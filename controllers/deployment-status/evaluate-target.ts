@@ -8,7 +8,11 @@ import {
   type TreeAt,
 } from '../../src/delivery/status/deployment-state.ts';
 import { type DeploymentState, type EngineReport, state } from '../../src/delivery/status/engine-report.ts';
-import type { EvaluatedPackage } from '../../src/delivery/status/target-deployment.ts';
+import {
+  type EvaluatedPackage,
+  healthyContent,
+  type TargetDeployment,
+} from '../../src/delivery/status/target-deployment.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/sluice/delivery-target.ts';
 
@@ -56,11 +60,14 @@ export function reportedPackages(
   });
 }
 
-/** The folders to compare, by commit: those of the delivery and of the one that was evaluated before, and those that engines report. */
+/**
+ * The folders to compare, by commit, or by tree of the target's directory: those of the delivery, those that were healthy by the report
+ * before, and those that engines report.
+ */
 export function wantedTrees(
   packages: readonly ReportedPackage[],
   lastCommit: Oid,
-  previousCommit?: Oid,
+  before: TargetDeployment | undefined,
 ): Map<Oid, Set<string>> {
   const wanted = new Map<Oid, Set<string>>();
   const add = (commit: Oid | undefined, folder: string) => {
@@ -68,9 +75,9 @@ export function wantedTrees(
     const folders = wanted.get(commit) ?? new Set();
     wanted.set(commit, folders.add(folder));
   };
-  for (const { folder, reports } of packages) {
+  for (const { delivered, folder, reports } of packages) {
     add(lastCommit, folder);
-    add(previousCommit, folder);
+    add(before && healthyContent(before, delivered), folder);
     for (const { applied, attempt, since = [] } of reports)
       for (const commit of [applied, attempt?.commit, ...since]) add(commit, folder);
   }
@@ -98,15 +105,15 @@ export function evaluatePackages(
   packages: readonly ReportedPackage[],
   options: {
     readonly lastCommit: Oid;
-    /** Of the delivery that was evaluated before. */
-    readonly previousCommit?: Oid | undefined;
+    /** The report before. */
+    readonly before: TargetDeployment | undefined;
     readonly treeAt: TreeAt;
     readonly includes: Includes;
     readonly now: number;
     readonly confirmed: Map<string, ConfirmedHealth>;
   },
 ): EvaluatedPackage[] {
-  const { lastCommit, previousCommit, treeAt, includes, now, confirmed } = options;
+  const { lastCommit, before, treeAt, includes, now, confirmed } = options;
   const shared = sharedReports(packages);
   const there = new Set(packages.map(({ delivered }) => packageKey(delivered)));
   for (const key of confirmed.keys()) if (!there.has(key)) confirmed.delete(key);
@@ -129,10 +136,11 @@ export function evaluatePackages(
     const result = deploymentState({ folder, tree }, reports, { treeAt, includes, now, confirmed: confirmed.get(key) });
     if (result.confirmed === undefined) confirmed.delete(key);
     else confirmed.set(key, result.confirmed);
+    const healthyIn = before && healthyContent(before, delivered);
     return {
       ...{ repository, package: path, synced: result.synced, healthy: result.healthy },
       isShared: reports.some((report) => shared.has(report)),
-      isUnchanged: previousCommit !== undefined && treeAt(previousCommit, folder) === tree,
+      isUnchanged: healthyIn !== undefined && treeAt(healthyIn, folder) === tree,
     };
   });
 }
@@ -149,14 +157,7 @@ function sharedReports(packages: readonly ReportedPackage[]): ReadonlySet<Engine
   return shared;
 }
 
-/** All packages in one state, where there are no reports. */
-export function allPackages(
-  { status }: DeliveryTarget,
-  packages: readonly DeliveredPackage[],
-  all: DeploymentState,
-): EvaluatedPackage[] {
-  const isUnchanged = status?.lastCommit !== undefined && status.deployment?.commit === status.lastCommit;
-  return packages.map(({ repository, package: path }) => ({
-    ...{ repository, package: path, synced: all, healthy: all, isUnchanged },
-  }));
+/** All packages in one state, where there are no reports. Their contents are not compared. */
+export function allPackages(packages: readonly DeliveredPackage[], all: DeploymentState): EvaluatedPackage[] {
+  return packages.map(({ repository, package: path }) => ({ repository, package: path, synced: all, healthy: all }));
 }

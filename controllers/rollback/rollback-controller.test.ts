@@ -9,7 +9,7 @@ import { ManualClock } from '../../src/foundation/time/manual-clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/sluice/delivery-target.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
-import { CONTEXT, controllerOn, publish, publishNext } from '../../test/support/delivery.ts';
+import { CONTEXT, controllerOn, publish, publishNext, rebaseMain } from '../../test/support/delivery.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { rollbackController } from './rollback-controller.ts';
@@ -61,13 +61,17 @@ async function minutesPass(minutes: number): Promise<void> {
   await decide();
 }
 
-/** Two delivered revisions, of which the last one has been unhealthy for eleven minutes. */
-async function failSecond(): Promise<string> {
-  const first = await publish(world, 'web', 'one');
+async function createTarget(): Promise<void> {
   await world.client.create(deliveryTargetKind, {
     metadata: { name: 'edge' },
     spec: { selector: {}, git: { repo: site }, engine: { type: 'Flux' }, rollback: { unhealthyAfter: '10m' } } as never,
   });
+}
+
+/** Two delivered revisions, of which the last one has been unhealthy for eleven minutes. */
+async function failSecond(): Promise<string> {
+  const first = await publish(world, 'web', 'one');
+  await createTarget();
   await deliver();
   const second = await publishNext(world, first, 'w2', 'two');
   await deliver();
@@ -116,6 +120,21 @@ test('a revision that stays unhealthy is replaced by the one before, until the n
   expect(findCondition(after?.conditions, 'RolledBack')).toMatchObject({ status: 'False', reason: 'Ended' });
 });
 
+test('a revision that fails after a rebase of the branch is rolled back by the new commits', async () => {
+  const first = await publish(world, 'web', 'one');
+  await createTarget();
+  await deliver();
+  await publishNext(world, first, 'w2', 'two');
+  await deliver();
+  const rebased = rebaseMain(site);
+  await deliver();
+  expect((await target()).status?.lastCommit).toBe(rebased);
+  await report(DEGRADED);
+  await decide();
+  await minutesPass(11);
+  expect((await target()).status?.rollbacks).toMatchObject([{ package: 'web', from: 2, to: 1 }]);
+});
+
 test('a user ends a rollback by an annotation, and the revision is delivered again and kept', async () => {
   await failSecond();
   await deliver();
@@ -147,10 +166,7 @@ test('a pin wins over a rollback, and a pinned package is not rolled back', asyn
 
 test('a package without an earlier delivery stays, with an event', async () => {
   await publish(world, 'web', 'one');
-  await world.client.create(deliveryTargetKind, {
-    metadata: { name: 'edge' },
-    spec: { selector: {}, git: { repo: site }, engine: { type: 'Flux' }, rollback: { unhealthyAfter: '10m' } } as never,
-  });
+  await createTarget();
   await deliver();
   await report(DEGRADED);
   await decide();

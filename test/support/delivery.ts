@@ -69,3 +69,27 @@ export function filesOf(path: string, branch = 'main'): string[] {
   const files = gitCli(path, ['ls-tree', '-r', '--name-only', branch]).split('\n');
   return files.filter((file) => file !== 'README.md');
 }
+
+/** Replaces the commits of `main` by others with the same trees, authors and messages, as a rebase does. The earlier ones are gone. */
+export function rebaseMain(path: string): string {
+  let parent = gitCli(path, ['commit-tree', gitCli(path, ['mktree']), '-m', 'another beginning']);
+  for (const commit of gitCli(path, ['rev-list', '--reverse', 'main']).split('\n')) {
+    const [tree = '', ...lines] = gitCli(path, ['cat-file', 'commit', commit]).split('\n');
+    const others = lines.filter((line) => !line.startsWith('parent '));
+    const text = [tree, `parent ${parent}`, ...others, ''].join('\n');
+    parent = gitCli(path, ['hash-object', '-t', 'commit', '-w', '--stdin'], text);
+  }
+  return replaceMain(path, parent);
+}
+
+/** Replaces the commits of `main` by one with the same tree. The earlier ones are gone. */
+export function squashMain(path: string): string {
+  return replaceMain(path, gitCli(path, ['commit-tree', 'main^{tree}', '-m', 'squashed']));
+}
+
+function replaceMain(path: string, commit: string): string {
+  gitCli(path, ['update-ref', 'refs/heads/main', commit]);
+  gitCli(path, ['reflog', 'expire', '--expire=now', '--all']);
+  gitCli(path, ['gc', '--quiet', '--prune=now']);
+  return commit;
+}

@@ -108,8 +108,11 @@ test('property: a rollback follows from the last delivery alone, once, to an ear
         else if (one.type === 'report') report(one.report);
         else if (one.type === 'jump') wall += one.minutes * 60_000;
         else if (one.type === 'restart') [observations, failingMs] = [new Map(), 0];
-        else if (one.type === 'resume') rollbacks = [];
-        else if (one.type === 'pass') {
+        else if (one.type === 'resume') {
+          rollbacks = [];
+          // Before the rollback is delivered, only the controller knows that the user keeps the revision.
+          isRolledBackDelivery = false;
+        } else if (one.type === 'pass') {
           wall += one.minutes * 60_000;
           monotonic += one.minutes * 60_000;
           if (isFailing()) failingMs += one.minutes * 60_000;
@@ -118,7 +121,12 @@ test('property: a rollback follows from the last delivery alone, once, to an ear
         const revision = delivered() ?? 0;
         const complete = deliveryTargetKind.complete({
           metadata: { name: 'edge' },
-          spec: { selector: {}, git: { repo: 'file:///x.git' }, rollback: { unhealthyAfter: '10m' } },
+          spec: {
+            selector: {},
+            git: { repo: 'file:///x.git' },
+            engine: { type: 'Flux' },
+            rollback: { unhealthyAfter: '10m' },
+          },
         });
         const target = {
           ...complete,

@@ -14,6 +14,8 @@ export interface TimedDeployment {
   readonly healthy: TimedState;
   /** True if the engine reported this content as healthy before. Absent while it is healthy. */
   readonly wasHealthy?: boolean | undefined;
+  /** A tree of the target's directory in which the package has the content that the engine reported as healthy last. */
+  readonly healthyTree?: string | undefined;
   /** True if the report is about other packages too. Absent while it is healthy. */
   readonly isShared?: boolean | undefined;
 }
@@ -53,8 +55,20 @@ export function deploymentOf(deployment: TargetDeployment, name: PackageName): T
   const listed = index.get(packageKey(name));
   if (listed !== undefined) return listed;
   if (deployment.unlisted === undefined) return deployment.common;
-  const { since } = deployment.unlisted;
-  return { synced: { ...UNLISTED, since }, healthy: { ...UNLISTED, since } };
+  const { since, healthyTree } = deployment.unlisted;
+  const history = healthyTree === undefined ? {} : { healthyTree };
+  return { synced: { ...UNLISTED, since }, healthy: { ...UNLISTED, since }, ...history };
+}
+
+/**
+ * A tree of the target's directory, or a commit, in which the package has the content that the engine reported as healthy last; undefined
+ * if it never did.
+ */
+export function healthyContent(deployment: TargetDeployment, name: PackageName): string | undefined {
+  const { healthy, wasHealthy, healthyTree } = deploymentOf(deployment, name);
+  if (healthyTree !== undefined) return healthyTree;
+  // A status of an earlier version.
+  return healthy.status === 'True' || wasHealthy === true ? deployment.commit : undefined;
 }
 
 type Untimed = Pick<TimedState, 'status' | 'reason' | 'message'>;
@@ -74,8 +88,8 @@ function laterOf(one: string, other: string): string {
 export interface EvaluatedPackage extends PackageName, Pick<PackageDeployment, 'synced' | 'healthy'> {
   /** True if an object of the engine that reports the package deploys others too. */
   readonly isShared?: boolean;
-  /** True if the delivered content is that of the evaluation before. */
-  readonly isUnchanged?: boolean;
+  /** True if the delivered content is the `healthyContent` of the report before; undefined if they could not be compared. */
+  readonly isUnchanged?: boolean | undefined;
 }
 
 export interface TargetDeploymentOptions {
@@ -84,6 +98,8 @@ export interface TargetDeploymentOptions {
   readonly engine?: TargetDeployment['engine'];
   /** Of the delivery. */
   readonly commit: string | undefined;
+  /** The tree of the target's directory in `commit`; undefined if it was not read. */
+  readonly tree?: string | undefined;
   readonly objects: TargetDeployment['objects'];
   readonly before: TargetDeployment | undefined;
   /** Milliseconds since the epoch. */
@@ -96,7 +112,7 @@ export interface TargetDeploymentOptions {
  */
 export function targetDeployment(
   packages: readonly EvaluatedPackage[],
-  { delivered, engine, commit, objects, before, now }: TargetDeploymentOptions,
+  { delivered, engine, commit, tree, objects, before, now }: TargetDeploymentOptions,
 ): TargetDeployment {
   const time = new Date(now).toISOString();
   const listed: ListedPackage[] = packages.map((one) => {
@@ -106,7 +122,7 @@ export function targetDeployment(
       ...{ repository, package: path },
       synced: timed(brief(synced), previous?.synced, time),
       healthy: timed(brief(healthy), previous?.healthy, time),
-      ...historyOf(one, previous),
+      ...historyOf(one, before && healthyContent(before, one), tree),
     };
   });
   const groups = Map.groupBy(listed, textOf);
@@ -115,7 +131,8 @@ export function targetDeployment(
   const shared = common.filter((one) => !recent.has(one));
   const isShared = new Set(shared);
   const others = listed.filter((one) => !isShared.has(one));
-  const kept = others.length <= MAX_LISTED_PACKAGES ? others : others.toSorted(byBadness).slice(0, MAX_LISTED_PACKAGES);
+  const isLarge = others.length > MAX_LISTED_PACKAGES;
+  const kept = isLarge ? others.toSorted(worstFirst(common[0]?.healthyTree)).slice(0, MAX_LISTED_PACKAGES) : others;
   const isKept = new Set(kept);
   const unlisted = others.filter((one) => !isKept.has(one));
   const total = (of: (one: ListedPackage) => TimedState, word: string, previous: TimedState | undefined) =>
@@ -128,9 +145,7 @@ export function targetDeployment(
     healthy: total(({ healthy }) => healthy, 'healthy', before?.healthy),
     common: commonOf(shared, before, time),
     ...(kept.length === 0 ? {} : { packages: others.filter((one) => isKept.has(one)) }),
-    ...(unlisted.length === 0
-      ? {}
-      : { unlisted: { count: unlisted.length, since: unlisted.map(latestOf).reduce(laterOf) } }),
+    ...(unlisted.length === 0 ? {} : { unlisted: unlistedOf(unlisted, shared) }),
     ...(objects === undefined || objects.length === 0 ? {} : { objects }),
   };
 }
@@ -141,19 +156,30 @@ function brief({ status, reason, message }: DeploymentState): DeploymentState {
   return { status, reason, message: engineText(message, MAX_LISTED_MESSAGE_CHARACTERS) };
 }
 
-/** What decides whether an unhealthy package can be the cause of the failure that is reported. */
+/**
+ * What decides whether an unhealthy package can be the cause of the failure that is reported. Of all packages whose content is as it was
+ * the tree is the present one, so that they share a state. It stays through deliveries that could not be compared, such as those during
+ * an outage of the engine.
+ */
 function historyOf(
   { healthy, isShared, isUnchanged }: EvaluatedPackage,
-  previous: TimedDeployment | undefined,
-): Pick<TimedDeployment, 'wasHealthy' | 'isShared'> {
-  if (healthy.status === 'True') return {};
-  const wasHealthy = isUnchanged === true && (previous?.healthy.status === 'True' || previous?.wasHealthy === true);
-  return { ...(wasHealthy ? { wasHealthy } : {}), ...(isShared === true ? { isShared } : {}) };
+  before: string | undefined,
+  tree: string | undefined,
+): Pick<TimedDeployment, 'wasHealthy' | 'healthyTree' | 'isShared'> {
+  const isHealthy = healthy.status === 'True';
+  let healthyTree = before;
+  if (isHealthy || isUnchanged === true) healthyTree = tree;
+  else if (isUnchanged === false) healthyTree = undefined;
+  return {
+    ...(!isHealthy && isUnchanged === true ? { wasHealthy: true } : {}),
+    ...(healthyTree === undefined ? {} : { healthyTree }),
+    ...(!isHealthy && isShared === true ? { isShared } : {}),
+  };
 }
 
-function textOf({ synced, healthy, wasHealthy, isShared }: TimedDeployment): string {
+function textOf({ synced, healthy, wasHealthy, healthyTree, isShared }: TimedDeployment): string {
   const part = ({ status, reason, message }: TimedState) => [status, reason, message];
-  return JSON.stringify([part(synced), part(healthy), wasHealthy === true, isShared === true]);
+  return JSON.stringify([part(synced), part(healthy), wasHealthy === true, healthyTree, isShared === true]);
 }
 
 function timesOf({ synced, healthy }: TimedDeployment): string {
@@ -190,20 +216,34 @@ function commonOf(
     ...of(first),
     since: shared.map((one) => of(one).since).reduce(laterOf),
   });
-  const { wasHealthy, isShared } = first;
+  const { wasHealthy, healthyTree, isShared } = first;
   return {
     synced: latest(({ synced }) => synced),
     healthy: latest(({ healthy }) => healthy),
     ...(wasHealthy === undefined ? {} : { wasHealthy }),
+    ...(healthyTree === undefined ? {} : { healthyTree }),
     ...(isShared === undefined ? {} : { isShared }),
+  };
+}
+
+function unlistedOf(
+  unlisted: readonly ListedPackage[],
+  shared: readonly ListedPackage[],
+): NonNullable<TargetDeployment['unlisted']> {
+  const [healthyTree, ...others] = new Set([...unlisted, ...shared].map((one) => one.healthyTree));
+  return {
+    ...{ count: unlisted.length, since: unlisted.map(latestOf).reduce(laterOf) },
+    ...(healthyTree === undefined || others.length > 0 ? {} : { healthyTree }),
   };
 }
 
 const BADNESS = { False: 0, Unknown: 1, True: 2 } as const;
 
-function byBadness(a: ListedPackage, b: ListedPackage): number {
+/** Of equal ones those without the usual tree come first, so that what is not listed has one tree. */
+function worstFirst(usualTree: string | undefined): (a: ListedPackage, b: ListedPackage) => number {
   const worst = ({ synced, healthy }: ListedPackage) => Math.min(BADNESS[synced.status], BADNESS[healthy.status]);
-  return worst(a) - worst(b);
+  const usual = ({ healthyTree }: ListedPackage) => Number(healthyTree === usualTree);
+  return (a, b) => worst(a) - worst(b) || usual(a) - usual(b);
 }
 
 /** The state of a target as a whole: the worst one of its packages, with the number of each. */

@@ -13,11 +13,18 @@ const timedState = (description: string) =>
 
 const synced = timedState('Whether the engine applied the delivered content.');
 const healthy = timedState('Whether the engine reports the applied content as healthy.');
+const healthyTree = z
+  .string()
+  .optional()
+  .describe(
+    "ID of a tree of the target's directory in which the package has the content that the engine reported as healthy last. Absent if a delivery has changed it since.",
+  );
 const history = {
   wasHealthy: z
     .boolean()
     .optional()
     .describe('True if the engine reported this content as healthy before; only with a status other than True.'),
+  healthyTree,
   isShared: z
     .boolean()
     .optional()
@@ -58,6 +65,9 @@ export const targetDeploymentSchema = z
       .object({
         count: z.int().describe('Number of the packages.'),
         since: z.string().meta({ format: 'date-time' }).describe('Time of the last change of one of them.'),
+        healthyTree: healthyTree.describe(
+          'The healthyTree of every package that is not listed in packages, if all have the same.',
+        ),
       })
       .optional()
       .describe('Packages that differ from the common state and are too many to list. Their state is not known here.'),
