@@ -236,10 +236,8 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const drifts = head.oid === undefined ? [] : await findDrift(branch.git, head.oid, settings.name, differing);
     const driftTexts = await describeDrifts(branch.git, files, result.edits, drifts, target.spec.render);
     const isKept = target.spec.drift === 'Report' && drifts.length > 0;
-    if (isKept) {
-      const kept = new Set(drifts.map(({ of }) => packageKey(of)));
-      result = await update(kept);
-    }
+    const kept = new Set(isKept ? drifts.map(({ of }) => packageKey(of)) : []);
+    if (isKept) result = await update(kept);
     result = { ...result, refused: await namingDeletedOwners(client, target, result.refused, signal) };
     let commit: Oid | undefined;
     if (result.edits.size > 0) {
@@ -264,7 +262,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const driftTopics = isKept ? driftTexts.map(({ key }) => `drift ${key}`) : [];
     const topics = ['commit', ...(unregistered.length > 0 ? ['repositories'] : []), ...driftTopics];
     events.forget(keyOf(target), new Set([...topics, ...result.refused.map(packageKey)]));
-    const drifted = { folders: isKept ? drifts.length : 0, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
+    const drifted = { packages: kept, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
     return reportOf(target.status, known, {
       ...{ result, wanted, folders, unreadable, unregistered, commit, head: head.oid, drifted },
     });

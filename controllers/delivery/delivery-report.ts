@@ -39,7 +39,8 @@ export interface DeliveryReport {
 }
 
 export interface DriftReport {
-  readonly folders: number;
+  /** By `packageKey`. */
+  readonly packages: ReadonlySet<string>;
   /** Descriptions of the first ones. */
   readonly texts: readonly string[];
 }
@@ -84,8 +85,12 @@ export function reportOf(
 ): DeliveryReport {
   const { result, wanted, unreadable, unregistered, commit, head, drifted } = outcome;
   const delivered = result.packages.map(({ repository, package: path, revision }) => {
-    const from = wanted.chosen.get(packageKey({ repository, package: path }));
-    return { repository, package: path, revision, commit: from?.sourceCommit ?? '', tree: from?.sourceTree ?? '' };
+    const key = packageKey({ repository, package: path });
+    const from = wanted.chosen.get(key);
+    // The commit contains what the other writer made of it.
+    const mark = drifted.packages.has(key) ? { drifted: true as const } : {};
+    const source = { commit: from?.sourceCommit ?? '', tree: from?.sourceTree ?? '' };
+    return { repository, package: path, revision, ...source, ...mark };
   });
   const packages = [...delivered, ...remainingPackages(before, outcome)].sort((a, b) =>
     compareText(packageKey(a), packageKey(b)),
@@ -219,7 +224,8 @@ function withDriftedCondition(
   now: number,
 ): readonly Condition[] {
   if (drifted === undefined) return conditions;
-  const { folders, texts } = drifted;
+  const { packages, texts } = drifted;
+  const folders = packages.size;
   if (folders === 0 && findCondition(conditions, DRIFTED_CONDITION) === undefined) return conditions;
   const advice = 'publish a new revision, revert the change, or set spec.drift: Repair';
   const summary = `another writer changed ${folders} ${folders === 1 ? 'folder, which stays' : 'folders, which stay'} so; ${advice}`;

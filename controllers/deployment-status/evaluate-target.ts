@@ -93,6 +93,9 @@ export function lookUpFolders(packages: readonly ReportedPackage[], treeAt: Tree
     }
 }
 
+const DRIFTED =
+  'another writer changed the folder in the branch, and the target keeps it so; publish a new revision, revert the change, or set spec.drift: Repair';
+
 /** The state of each package; `confirmed` is kept for the next evaluation. */
 export function evaluatePackages(
   packages: readonly ReportedPackage[],
@@ -112,6 +115,13 @@ export function evaluatePackages(
   for (const key of confirmed.keys()) if (!there.has(key)) confirmed.delete(key);
   return packages.map(({ delivered, folder, reports }) => {
     const { repository, package: path } = delivered;
+    const isShared = reports.some((report) => shared.has(report));
+    if (delivered.drifted === true) {
+      // The folder in the branch is not what Sluice delivered, whatever the engine reports of it.
+      confirmed.delete(packageKey(delivered));
+      const [synced, healthy] = [state('False', 'Drifted', DRIFTED), state('Unknown', 'Drifted', DRIFTED)];
+      return { repository, package: path, synced, healthy, isShared };
+    }
     const tree = treeAt(lastCommit, folder);
     if (tree === 'unknown' || tree === 'absent') {
       const why =
@@ -131,7 +141,7 @@ export function evaluatePackages(
     else confirmed.set(key, result.confirmed);
     return {
       ...{ repository, package: path, synced: result.synced, healthy: result.healthy },
-      isShared: reports.some((report) => shared.has(report)),
+      isShared,
       isUnchanged: previousCommit !== undefined && treeAt(previousCommit, folder) === tree,
     };
   });

@@ -14,6 +14,8 @@ export interface DeliveredPackage {
   readonly commit: string;
   /** The tree with the manifests; empty if it is not known. */
   readonly tree: string;
+  /** True if the folder in the branch has changes of another writer, which the target keeps. */
+  readonly drifted?: true | undefined;
 }
 
 /** Label of the objects of a target; see `targetLabelValue`. */
@@ -56,7 +58,7 @@ function trimEnd(text: string): string {
 /** The object of a package. `deliveredAt` stays while the same revision is delivered. */
 export function packageDeliveryOf(
   { metadata }: Stored<DeliveryTarget>,
-  { repository, package: path, revision, commit, tree }: DeliveredPackage,
+  { repository, package: path, revision, commit, tree, drifted }: DeliveredPackage,
   folder: string,
   deliveredAt: string,
 ): PackageDelivery {
@@ -73,7 +75,7 @@ export function packageDeliveryOf(
       ownerReferences: [owner],
     },
     spec,
-    status: { revision, commit, tree, folder, deliveredAt },
+    status: { revision, commit, tree, folder, deliveredAt, ...(drifted === true ? { drifted } : {}) },
   };
 }
 
@@ -85,8 +87,9 @@ export function isOwnedBy({ metadata }: PackageDelivery, uid: string | undefined
 /** What an object records; undefined for an object without a revision. */
 export function deliveredIn({ spec, status }: PackageDelivery): DeliveredPackage | undefined {
   if (status === undefined) return undefined;
-  const { revision, commit, tree } = status;
-  return { repository: spec.repository, package: spec.package, revision, commit, tree };
+  const { revision, commit, tree, drifted } = status;
+  const mark = drifted === true ? { drifted } : {};
+  return { repository: spec.repository, package: spec.package, revision, commit, tree, ...mark };
 }
 
 /** The number of packages in the last delivered commit of a target. */
@@ -96,7 +99,14 @@ export function deliveredCount(status: DeliveryTarget['status']): number {
 
 /** A text that is the same for the same packages, in this order. */
 export function packagesDigest(packages: readonly DeliveredPackage[]): string {
-  return digestOf(JSON.stringify(packages.map((one) => [packageKey(one), one.revision, one.commit, one.tree])));
+  return digestOf(
+    JSON.stringify(
+      packages.map((one) => [
+        ...[packageKey(one), one.revision, one.commit, one.tree],
+        ...(one.drifted === true ? ['drifted'] : []),
+      ]),
+    ),
+  );
 }
 
 function digestOf(text: string): string {

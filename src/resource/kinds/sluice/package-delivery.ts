@@ -17,6 +17,10 @@ const status = z
       .meta({ format: 'date-time' })
       .optional()
       .describe('Time at which Sluice recorded the delivery of this revision, in RFC 3339.'),
+    drifted: z
+      .boolean()
+      .optional()
+      .describe('True if another writer changed the folder, which stays so because the target has spec.drift: Report.'),
   })
   .describe('Revision that is delivered.');
 
