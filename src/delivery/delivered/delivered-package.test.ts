@@ -7,6 +7,7 @@ import { packageDeliveryKind } from '../../resource/kinds/sluice/package-deliver
 import {
   type DeliveredPackage,
   deliveredIn,
+  isAbout,
   packageDeliveryName,
   packageDeliveryOf,
   packagesDigest,
@@ -82,4 +83,21 @@ test('the digest changes with each package', () => {
   ];
   expect(new Set(lists.map(packagesDigest)).size).toBe(lists.length);
   expect(packagesDigest([{ ...one }])).toBe(packagesDigest([one]));
+});
+
+test('the digest of a list that a reader keeps is computed once', () => {
+  let reads = 0;
+  const one = {
+    ...{ repository: 'apps', package: 'web', commit: 'c', tree: 't' },
+    get revision() {
+      reads += 1;
+      return 1;
+    },
+  };
+  const list = [one];
+  const digest = packagesDigest(list);
+  expect(isAbout({ packagesDigest: digest }, list)).toBe(true);
+  expect(isAbout({ packagesDigest: 'other' }, list)).toBe(false);
+  expect(isAbout({}, list)).toBe(true);
+  expect(reads).toBe(1);
 });

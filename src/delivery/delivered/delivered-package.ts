@@ -97,16 +97,30 @@ export function deliveredCount(status: DeliveryTarget['status']): number {
   return status?.packages?.length ?? status?.packageCount ?? 0;
 }
 
-/** A text that is the same for the same packages, in this order. */
+/** Of lists that readers keep: a list is replaced when a package changes. */
+const digests = new WeakMap<readonly DeliveredPackage[], string>();
+
+/** A text that is the same for the same packages, in this order. Computed once for a list, which must not change. */
 export function packagesDigest(packages: readonly DeliveredPackage[]): string {
-  return digestOf(
-    JSON.stringify(
-      packages.map((one) => [
-        ...[packageKey(one), one.revision, one.commit, one.tree],
-        ...(one.drifted === true ? ['drifted'] : []),
-      ]),
-    ),
-  );
+  const known = digests.get(packages);
+  if (known !== undefined) return known;
+  const parts = packages.map((one) => [
+    ...[packageKey(one), one.revision, one.commit, one.tree],
+    ...(one.drifted === true ? ['drifted'] : []),
+  ]);
+  const digest = digestOf(JSON.stringify(parts));
+  digests.set(packages, digest);
+  return digest;
+}
+
+/**
+ * True if a status is about these packages. The objects of packages are written before the status of their target, so that a reader can see
+ * packages of which the status, and the report of the engine in it, knows nothing yet.
+ */
+export function isAbout(status: DeliveryTarget['status'], packages: readonly DeliveredPackage[]): boolean {
+  const digest = status?.packagesDigest;
+  // Targets that list their packages in the status have none.
+  return digest === undefined || digest === packagesDigest(packages);
 }
 
 function digestOf(text: string): string {
