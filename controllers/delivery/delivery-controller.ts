@@ -39,6 +39,7 @@ import {
 } from './delivery-report.ts';
 import { describeDrifts } from './drift/describe-drift.ts';
 import { deliveredBefore, findDrift } from './drift/find-drift.ts';
+import { changedWhileRefused } from './drift/refused-folders.ts';
 import { packageBranchText, packageRepositoryAt } from './package-branches.ts';
 import { isLostRace, TargetBranch } from './target-branch.ts';
 import { TargetMemories, type TargetMemory } from './target-memory.ts';
@@ -263,8 +264,9 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const topics = ['commit', ...(unregistered.length > 0 ? ['repositories'] : []), ...driftTopics];
     events.forget(keyOf(target), new Set([...topics, ...result.refused.map(packageKey)]));
     const drifted = { packages: kept, texts: isKept ? driftTexts.map(({ text }) => text) : [] };
+    const edited = await changedWhileRefused(branch.git, head.oid, target, known, result.refused);
     return reportOf(target.status, known, {
-      ...{ result, wanted, folders, unreadable, unregistered, commit, head: head.oid, drifted },
+      ...{ result, wanted, folders, unreadable, unregistered, commit, head: head.oid, drifted, edited },
     });
   }
 

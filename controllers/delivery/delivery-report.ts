@@ -64,6 +64,8 @@ export interface DeliveryOutcome {
   /** The commit of the branch before it. */
   readonly head: Oid | undefined;
   readonly drifted: DriftReport;
+  /** Refused packages whose folder another writer changed since the last delivery, by `packageKey`. */
+  readonly edited: ReadonlySet<string>;
 }
 
 /** Of a target with spec.suspend. */
@@ -134,7 +136,7 @@ export function unregisteredText(names: readonly string[]): string {
  */
 function remainingPackages(
   before: readonly DeliveredPackage[],
-  { result, folders }: DeliveryOutcome,
+  { result, folders, edited }: DeliveryOutcome,
 ): readonly DeliveredPackage[] {
   const folderOf = new Map(folders.map((folder) => [packageKey(folder), folder]));
   const knownOf = new Map(before.map((one) => [packageKey(one), one]));
@@ -149,7 +151,9 @@ function remainingPackages(
     // A folder that a user removed also counts as delivered.
     const revision = isLost ? known?.revision : present;
     if (revision === undefined) return [];
-    return known?.revision === revision ? known : { repository, package: path, revision, commit: '', tree: '' };
+    // The mark stays until the package is delivered again: there are no manifests to compare the folder with before.
+    if (known?.revision === revision) return edited.has(key) && !isLost ? { ...known, drifted: true as const } : known;
+    return { repository, package: path, revision, commit: '', tree: '' };
   });
 }
 

@@ -93,8 +93,8 @@ export function lookUpFolders(packages: readonly ReportedPackage[], treeAt: Tree
     }
 }
 
-/** The condition Drifted of the target, and the explanation of the revision, have the difference and the next step. */
-const DRIFTED = 'another writer changed its folder in the branch, which stays so (spec.drift: Report)';
+/** The conditions of the target have the next step. */
+const DRIFTED = 'another writer changed its folder in the branch, which stays so';
 
 /** The state of each package; `confirmed` is kept for the next evaluation. */
 export function evaluatePackages(

@@ -22,7 +22,7 @@ import {
   publishNext,
   type TargetSpec,
 } from '../../test/support/delivery.ts';
-import { type Fixture, fixture } from '../../test/support/fixture.ts';
+import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { healthCondition } from '../revision/resolvers/healthy/target-health.ts';
 import { deploymentStatusController } from './deployment-controller.ts';
@@ -167,6 +167,35 @@ test('kept changes of another writer are never synced or healthy, also after oth
 
   // The other writer reverts the change.
   await world.push(site, { [FILE]: configMap('web') });
+  await deliver();
+  await report();
+  await becomes('web', GOOD);
+});
+
+test('changes to the folder of a refused package do not count as delivered either, until it is delivered again', async () => {
+  const first = await publish(world, 'web');
+  await createTarget();
+  await change({ drift: 'Repair' });
+  await deliver();
+  const copy = { package: 'web', workspace: 'w2', source: { type: 'copy', source: first } } as const;
+  const { name } = await world.store.create('apps', copy, ANNA);
+  const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: n\nstringData:\n  key: x\n';
+  await world.store.change(name, { files: new Map([['secret.yaml', Buffer.from(secret)]]) }, ANNA);
+  await world.publish(name);
+  await deliver();
+  await report();
+  await becomes('web', GOOD);
+  await world.push(site, { [FILE]: BY_HAND });
+  // In one commit with the first delivery after the change, and then above it.
+  for (const path of ['db', 'dns']) {
+    await publish(world, path);
+    await deliver();
+    expect(gitCli(site, ['show', `main:${FILE}`])).toContain('by hand');
+    await report();
+    await becomes(path, GOOD);
+    expect(await stateOf('web')).toBe(DRIFTED);
+  }
+  await change({ allowSecrets: true });
   await deliver();
   await report();
   await becomes('web', GOOD);

@@ -14,7 +14,7 @@ export interface DeliveredPackage {
   readonly commit: string;
   /** The tree with the manifests; empty if it is not known. */
   readonly tree: string;
-  /** True if the folder in the branch has changes of another writer, which the target keeps. */
+  /** True if the folder in the branch has changes of another writer, which stay. */
   readonly drifted?: true | undefined;
 }
 

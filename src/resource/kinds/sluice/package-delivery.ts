@@ -20,7 +20,9 @@ const status = z
     drifted: z
       .boolean()
       .optional()
-      .describe('True if another writer changed the folder, which stays so because the target has spec.drift: Report.'),
+      .describe(
+        'True if another writer changed the folder, and it stays so: with spec.drift: Report, or while the package is refused.',
+      ),
   })
   .describe('Revision that is delivered.');
 
